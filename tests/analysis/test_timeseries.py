@@ -1,0 +1,89 @@
+import math
+
+import numpy as np
+import pytest
+
+from gauge_mc.analysis.timeseries import autocovariance, estimate, with_error
+
+
+def autoregressive(rng, samples, series, rho):
+    """AR(1) chains of unit variance, with tau_int = (1 + rho) / (1 - rho) / 2."""
+    x = rng.normal(size=(samples, series))
+    for i in range(1, samples):
+        x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * x[i]
+    return x
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.8, 0.9])
+def test_tau_int_and_coverage_on_ar1(rho):
+    chains = autoregressive(np.random.default_rng(7), 4000, 200, rho)
+    results = [estimate(chain) for chain in chains.T]
+    exact = 0.5 * (1 + rho) / (1 - rho)
+    tau = np.array([r.tau_int for r in results])
+    pulls = np.array([r.value / r.error for r in results])
+    assert abs(tau.mean() / exact - 1) < 0.03
+    assert np.mean([r.tau_int_error for r in results]) == pytest.approx(tau.std(), rel=0.4)
+    assert 0.85 < pulls.std() < 1.15  # 200 pulls: the error of their spread is 0.05
+    assert 0.58 < np.mean(np.abs(pulls) < 1) < 0.78
+
+
+def test_error_equals_pyerrors():
+    pyerrors = pytest.importorskip("pyerrors")
+    for chain in autoregressive(np.random.default_rng(3), 500, 5, 0.7).T:
+        obs = pyerrors.Obs([chain], ["chain"])
+        obs.gamma_method(S=1.5)
+        ours = estimate(chain)
+        assert ours.value == pytest.approx(obs.value, rel=1e-12)
+        assert ours.error == pytest.approx(obs.dvalue, rel=1e-10)
+        assert ours.tau_int == pytest.approx(obs.e_tauint["chain"], rel=0.03)
+
+
+def test_autocovariance_equals_the_plain_sum():
+    x = np.random.default_rng(5).normal(size=101)
+    d = x - x.mean()
+    plain = [np.mean(d[: d.size - lag] * d[lag:]) for lag in range(51)]
+    np.testing.assert_allclose(autocovariance(x), plain, atol=1e-13)
+
+
+def test_anticorrelation_does_not_shrink_the_error():
+    x = np.tile([1.0, -1.0], 50)
+    assert estimate(x).error >= x.std() / math.sqrt(x.size)
+
+
+@pytest.mark.filterwarnings("error")
+def test_degenerate_series():
+    constant = estimate([0.1] * 7)
+    assert (constant.value, constant.error, constant.tau_int) == (0.1, 0.0, 0.5)
+    assert math.isnan(estimate([]).value)
+    assert math.isnan(estimate([1.0, math.nan, 2.0]).value)
+    assert math.isnan(estimate([1.0, math.inf]).error)
+    single = estimate([0.25])
+    assert single.value == 0.25
+    assert math.isnan(single.error)
+    for samples in range(2, 12):
+        short = estimate(np.random.default_rng(samples).normal(size=samples))
+        assert short.error > 0
+        assert 0.5 <= short.tau_int < samples
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (0.652151, 0.00008, "0.65215(8)"),
+        (0.652151, 0.000123, "0.65215(12)"),
+        (0.5, 0.000353, "0.50000(35)"),
+        (0.5, 0.000953, "0.5000(10)"),
+        (-0.262, 0.004, "-0.262(4)"),
+        (1234.56, 1.23, "1234.6(1.2)"),
+        (12.345, 0.96, "12.3(1.0)"),
+        (137.0, 12.6, "137(13)"),
+        (123456.0, 123.0, "123460(120)"),
+        (0.5, 3.2, "0.5(3.2)"),
+        (1.23456e-9, 1.2e-11, "1.235(12)e-09"),
+        (5.0, 0.0, "5"),
+        (0.25, math.nan, "0.25"),
+        (math.nan, 1.0, "nan"),
+    ],
+)
+def test_format(value, error, text):
+    assert with_error(value, error) == text
