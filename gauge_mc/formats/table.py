@@ -1,0 +1,233 @@
+"""Append-only tables of measurements as CSV files.
+
+A table begins with a header of ``# key: value`` lines, then one line with the names of the
+columns, then one record a row. Floats are written so that they read back bit for bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from gauge_mc.errors import GaugeError
+
+Value = int | float | str
+
+
+@dataclass(frozen=True)
+class TableData:
+    """What a table file holds.
+
+    Parameters
+    ----------
+    header : dict of str to str
+        The ``# key: value`` lines.
+    columns : dict of str to np.ndarray
+        By name: int64 where all values are whole numbers, else float64, else strings; each of
+        shape (rows,).
+    """
+
+    header: dict[str, str]
+    columns: dict[str, np.ndarray]
+
+
+class Table:
+    """A table file, open for appending.
+
+    The file is made, header and all, if it is not there; if it is, a torn last row (one that a
+    kill or a full disk left without its end) is dropped.
+
+    Parameters
+    ----------
+    path : Path
+        The CSV file.
+    header : mapping of str to str
+        Written as ``# key: value`` lines when the file is made: observable, normalisation,
+        units, group, beta, lattice, version.
+    columns : sequence of str
+        The names of the columns; the first holds sweep numbers, which never decrease.
+
+    Raises
+    ------
+    GaugeError
+        If the file is there and has other columns.
+    OSError
+        If it cannot be written.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
+        self.path = path
+        if not path.exists():
+            _create(path, header, columns)
+        self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
+        try:
+            self._drop_torn_row()
+            found = _Layout.of(path).names
+            if found != list(columns):
+                raise GaugeError(
+                    f"The table {path} has the columns {','.join(found)} instead of "
+                    f"{','.join(columns)}; move it away."
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, rows: Iterable[Sequence[Value]]) -> None:
+        """Append records that belong together, in one write.
+
+        Parameters
+        ----------
+        rows : iterable of sequences
+            One value a column: whole numbers, floats, or strings without commas.
+        """
+        data = "".join(",".join(map(_format, row)) + "\n" for row in rows).encode()
+        while data:
+            data = data[os.write(self._fd, data) :]
+
+    def sync(self) -> None:
+        """Wait until all rows are on the disk."""
+        os.fsync(self._fd)
+
+    def truncate(self, after: int) -> int:
+        """Drop the rows that come after sweep `after`, to write them again.
+
+        Returns
+        -------
+        int
+            The number of rows kept.
+        """
+        rows = _Layout.of(self.path).rows
+        kept = list(itertools.takewhile(lambda row: _sweep(row) <= after, rows))
+        dropped = sum(len(row) + 1 for row in rows[len(kept) :])
+        os.ftruncate(self._fd, os.fstat(self._fd).st_size - dropped)
+        return len(kept)
+
+    def close(self) -> None:
+        """Close the file; the table is of no use afterwards."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _drop_torn_row(self) -> None:
+        data = self.path.read_bytes()
+        os.ftruncate(self._fd, data.rfind(b"\n") + 1)
+
+
+def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData:
+    """Read a table; one that another process is writing is read up to its last whole row.
+
+    Parameters
+    ----------
+    path : str or Path
+        The CSV file.
+    text : collection of str
+        Columns of words, kept as strings even where they look like numbers.
+
+    Raises
+    ------
+    GaugeError
+        If there is no such file, or it is not a table; the message names the line.
+    """
+    layout = _Layout.of(Path(path))
+    cells = [row.decode(errors="replace").split(",") for row in layout.rows]
+    for line, row in enumerate(cells, layout.first):
+        if len(row) != len(layout.names):
+            raise GaugeError(
+                f"Line {line} of the table {path} is damaged: it has {len(row)} values "
+                f"instead of {len(layout.names)}."
+            )
+    columns = {}
+    for index, name in enumerate(layout.names):
+        words = np.array([row[index] for row in cells], dtype=str)
+        odd = [line for line, word in enumerate(words, layout.first) if not _is_number(word)]
+        if name not in text and 0 < len(odd) < len(words):
+            raise GaugeError(
+                f"Line {odd[0]} of the table {path} is damaged: {name} is not a number there."
+            )
+        columns[name] = words if name in text or odd else _numbers(words)
+    return TableData(layout.header, columns)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The parts of a table file, up to its last whole row."""
+
+    header: dict[str, str]
+    names: list[str]
+    rows: list[bytes]
+    first: int
+    """The number of the first row's line, from 1."""
+
+    @classmethod
+    def of(cls, path: Path) -> _Layout:
+        try:
+            lines = path.read_bytes().split(b"\n")[:-1]
+        except OSError as error:
+            raise GaugeError(f"Cannot read the table {path}: {error.strerror}.") from error
+        comments = list(itertools.takewhile(lambda line: line.startswith(b"#"), lines))
+        rows = lines[len(comments) + 1 :]
+        try:
+            names = lines[len(comments)].decode().split(",")
+            pairs = [line.decode()[1:].partition(":") for line in comments]
+        except (IndexError, UnicodeDecodeError) as error:
+            raise GaugeError(
+                f"{path} is not a table: the names of its columns are gone."
+            ) from error
+        header = {key.strip(): value.strip() for key, _, value in pairs}
+        return cls(header, names, rows, len(comments) + 2)
+
+
+def _create(path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
+    """Write header and names, so that the file is either whole or not there."""
+    partial = path.with_name(path.name + ".partial")
+    lines = [f"# {key}: {value}\n" for key, value in header.items()]
+    with partial.open("w", encoding="utf-8") as file:
+        file.write("".join(lines) + ",".join(columns) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def _format(value: Value) -> str:
+    return repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def _sweep(row: bytes) -> float:
+    """Return the sweep of a row, or infinity if it is damaged."""
+    try:
+        return int(row.split(b",", 1)[0])
+    except ValueError:
+        return math.inf
+
+
+def _numbers(words: np.ndarray) -> np.ndarray:
+    try:
+        return words.astype(np.int64)
+    except (ValueError, OverflowError):
+        return words.astype(np.float64)
+
+
+def _is_number(word: str) -> bool:
+    with contextlib.suppress(ValueError):
+        float(word)
+        return True
+    return False

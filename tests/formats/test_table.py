@@ -1,0 +1,141 @@
+"""Tables: what is written reads back, whatever cut the file short."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.formats.table import Table, read_table
+
+HEADER = {"observable": "plaquette", "normalisation": "Re Tr / N", "beta": "2.5"}
+COLUMNS = ("sweep", "plaquette", "path")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "plaquette.csv"
+
+
+def rows(first, last):
+    return [(sweep, 1.0 / (3 + sweep), "100") for sweep in range(first, last + 1)]
+
+
+def write(path, first, last):
+    with Table(path, HEADER, COLUMNS) as table:
+        table.append(rows(first, last))
+
+
+def test_floats_read_back_bit_for_bit_and_words_stay_words(path):
+    rng = np.random.default_rng(5)
+    values = np.concatenate([rng.normal(size=100), [5e-324, 1e308, -0.0, np.nan, np.inf, 1.0]])
+    with Table(path, HEADER, COLUMNS) as table:
+        for sweep, value in enumerate(values):
+            table.append([(np.int64(sweep), np.float64(value), "210")])
+    found = read_table(path)
+    assert found.header == HEADER
+    assert found.columns["sweep"].dtype == np.int64
+    assert found.columns["plaquette"].tobytes() == values.tobytes()
+    assert found.columns["path"].tolist() == ["210"] * len(values)
+
+
+def test_layout_is_plain_csv(path):
+    with Table(path, HEADER, COLUMNS) as table:
+        table.append([(10, 0.5, "100"), (10, np.float32(0.25), "110")])
+        table.sync()
+    assert path.read_text() == (
+        "# observable: plaquette\n# normalisation: Re Tr / N\n# beta: 2.5\n"
+        "sweep,plaquette,path\n10,0.5,100\n10,0.25,110\n"
+    )
+
+
+def test_every_cut_loses_only_the_torn_row(path):
+    write(path, 1, 3)
+    whole = path.read_bytes()
+    start = whole.index(b"1,")
+    for cut in range(start, len(whole)):
+        path.write_bytes(whole[:cut])
+        kept = whole[start:cut].count(b"\n")
+        assert read_table(path).columns["sweep"].tolist() == list(range(1, kept + 1))
+        write(path, kept + 1, 3)
+        assert path.read_bytes() == whole
+
+
+def test_truncate_drops_what_comes_after_a_sweep(path):
+    write(path, 1, 9)
+    with Table(path, HEADER, COLUMNS) as table:
+        assert table.truncate(after=20) == 9
+        assert table.truncate(after=4) == 4
+        table.append(rows(5, 6))
+        assert table.truncate(after=0) == 0
+        table.append(rows(1, 2))
+    fresh = path.with_name("fresh.csv")
+    write(fresh, 1, 2)
+    assert path.read_bytes() == fresh.read_bytes()
+
+
+def test_truncate_also_drops_damage_after_the_sweep(path):
+    write(path, 1, 2)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"3,0.1,100\n\0\0\0\0\n4,0.2,100\n")
+    with Table(path, HEADER, COLUMNS) as table:
+        assert table.truncate(after=3) == 3
+    assert path.read_bytes() == whole + b"3,0.1,100\n"
+
+
+def test_empty_table_has_its_columns(path):
+    write(path, 1, 0)
+    assert {name: len(column) for name, column in read_table(path).columns.items()} == {
+        "sweep": 0,
+        "plaquette": 0,
+        "path": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "not a table"),
+        (b"# observable: plaquette\n", "not a table"),
+        (b"\xff\xfe\n", "not a table"),
+        (b"# a: b\nsweep,plaquette\n1,0.5\n2\n", "Line 4"),
+        (b"# a: b\nsweep,plaquette\n1,0.5\n2,0.x\n3,0.5\n", "Line 4.*plaquette"),
+    ],
+)
+def test_damage_is_named(path, text, message):
+    path.write_bytes(text)
+    with pytest.raises(GaugeError, match=message):
+        read_table(path)
+
+
+def test_missing_or_other_table(path):
+    with pytest.raises(GaugeError, match="No such file"):
+        read_table(path)
+    write(path, 1, 1)
+    with pytest.raises(GaugeError, match="columns sweep,plaquette,path instead of sweep,re"):
+        Table(path, HEADER, ("sweep", "re"))
+
+
+def test_full_disk_leaves_whole_rows_readable(path):
+    """A limit on the file's size stands in for the disk; the row that hits it is torn."""
+    script = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from gauge_mc.formats.table import Table\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "table = Table(Path(sys.argv[1]), {'beta': '2.5'}, ('sweep', 'plaquette', 'path'))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
+        "for sweep in range(1, 100): table.append([(sweep, 1 / (3 + sweep), '100')])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, path], capture_output=True, env=os.environ)
+    assert b"File too large" in done.stderr
+    assert path.stat().st_size == 500
+    kept = read_table(path).columns["sweep"]
+    assert 5 < len(kept) < 100
+    whole = path.with_name("whole.csv")
+    with Table(whole, {"beta": "2.5"}, COLUMNS) as table:
+        table.append(rows(1, 99))
+    with Table(path, {"beta": "2.5"}, COLUMNS) as table:
+        table.append(rows(len(kept) + 1, 99))
+    assert path.read_bytes() == whole.read_bytes()

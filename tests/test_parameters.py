@@ -1,0 +1,161 @@
+"""Parameters: defaults, cards, names, and what counts as a different run."""
+
+import dataclasses
+
+import pytest
+
+from gauge_mc.errors import UsageError
+from gauge_mc.lattice import Lattice
+from gauge_mc.parameters import Execution, Measurement, Parameters, parse_duration, read_card
+
+
+def card(tmp_path, text):
+    path = tmp_path / "card.toml"
+    path.write_text(text)
+    return read_card(path)
+
+
+def test_card_round_trip(tmp_path):
+    values = {
+        "lattice": "4x6x8x10",
+        "group": "su3",
+        "beta": 5.7,
+        "precision": "double",
+        "start": "/data/x.lime",
+        "seed": 2**63 - 1,
+        "rng": "lcg",
+        "heatbath": 2,
+        "overrelax": 0,
+        "thermalize": 0,
+        "configs": 3,
+        "separation": 7,
+        "measure": "polyakov:10,plaquette",
+        "format": "nersc",
+    }
+    parameters = Parameters.from_values(values)
+    assert parameters.lattice == Lattice(4, 6, 8, 10)
+    assert parameters.measure == (Measurement("plaquette"), Measurement("polyakov", 10))
+    assert all(
+        getattr(parameters, item.name) != getattr(Parameters(), item.name)
+        for item in dataclasses.fields(Parameters)
+    )
+    assert Parameters.from_values(card(tmp_path, parameters.to_toml())) == parameters
+
+
+def test_defaults_depend_on_the_group():
+    assert Parameters.from_values({}).beta == 2.5
+    assert Parameters.from_values({"group": "su3"}).beta == 6.0
+    assert Parameters.from_values({"group": "su3", "beta": 5}).beta == 5.0
+
+
+def test_what_is_not_given_comes_from_the_base():
+    base = Parameters.from_values({"group": "su3", "seed": 7, "configs": 50})
+    assert Parameters.from_values({"configs": 60}, base) == dataclasses.replace(base, configs=60)
+
+
+def test_differences_name_what_differs_but_not_configs():
+    first = Parameters(beta=2.5, measure=(Measurement("plaquette"),))
+    second = Parameters(beta=2.6, seed=2, configs=99, measure=())
+    assert first.differences(first) == []
+    assert first.differences(second) == [
+        "beta = 2.5, not 2.6",
+        "seed = 1, not 2",
+        "measure = plaquette, not none",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"beta": 2.5, "lattice": "24x24x24x32"}, "su2_b2.5_24x24x24x32"),
+        ({"group": "su3", "configs": 1, "thermalize": 5, "measure": "none"}, "su3_b6_16x16x16x16"),
+        (
+            {"lattice": "4", "precision": "double", "start": "hot", "seed": 3, "rng": "lcg"},
+            "su2_b2.5_4x4x4x4_double_hot_seed3_lcg",
+        ),
+        (
+            {"start": "/a/b/0000100.lime", "heatbath": 2, "overrelax": 0, "beta": 2.2986},
+            "su2_b2.2986_16x16x16x16_from-0000100_hb2_or0",
+        ),
+    ],
+)
+def test_name_tells_the_chain(values, name):
+    assert Parameters.from_values(values).name == name
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"lattice": "5x4x4x4"}, "even"),
+        ({"lattice": [4, 4, 4, 4]}, "lattice must be a string"),
+        ({"group": "su4"}, "'su4' is not known; choose su2 or su3"),
+        ({"beta": 0}, "beta must be a positive number"),
+        ({"beta": float("nan")}, "beta must be a positive number"),
+        ({"beta": "2.5"}, "beta must be a number, not '2.5'"),
+        ({"precision": "half"}, "single or double"),
+        ({"rng": "mt19937"}, "philox"),
+        ({"format": "milc"}, "ildg or nersc"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**63}, "seed"),
+        ({"seed": 1.5}, "seed must be a whole number"),
+        ({"configs": True}, "configs must be a whole number"),
+        ({"start": ""}, "start"),
+        ({"heatbath": 0}, "heatbath must be at least 1"),
+        ({"overrelax": -1}, "overrelax"),
+        ({"thermalize": -1}, "thermalize"),
+        ({"configs": -1}, "configs"),
+        ({"separation": 0}, "separation"),
+        ({"measure": "plaquete"}, "'plaquete' is not known"),
+        ({"measure": "plaquette:0"}, "at least 1"),
+        ({"measure": "plaquette:x"}, "OBSERVABLE:SWEEPS"),
+        ({"measure": "plaquette,plaquette:2"}, "twice"),
+    ],
+)
+def test_wrong_parameters_are_refused(values, message):
+    with pytest.raises(UsageError, match=message):
+        Parameters.from_values(values)
+
+
+def test_execution_reads_the_same_card(tmp_path):
+    values = card(tmp_path, 'output = "x"\ntime-limit = 23:30:00\nthreads = 2\nquiet = true\n')
+    assert Execution.from_values(values) == Execution("x", "auto", 2, True, 84600.0, 10.0)
+
+
+@pytest.mark.parametrize("values", [{"threads": 0}, {"checkpoint_every": -1}, {"quiet": 1}])
+def test_wrong_execution_is_refused(values):
+    with pytest.raises(UsageError, match=next(iter(values))):
+        Execution.from_values(values)
+
+
+@pytest.mark.parametrize("text", ["", "12", "1:2", "1:-2:3", "a:b:c", "1:2:3:4"])
+def test_wrong_durations_are_refused(text):
+    with pytest.raises(UsageError, match="HH:MM:SS"):
+        parse_duration(text)
+
+
+def test_durations():
+    assert parse_duration("100:01:02") == 360062.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("overelax = 4", "Unknown key 'overelax'.*did you mean 'overrelax'"),
+        ("time_limits = '1:0:0'", "did you mean 'time_limit'"),
+        ("zzz = 4", "Unknown key 'zzz'.*known are lattice, group"),
+        ("beta = ", "not valid TOML"),
+        ("beta = '\xff'", "not valid TOML"),
+    ],
+)
+def test_wrong_cards_are_refused(tmp_path, text, message):
+    path = tmp_path / "card.toml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError, match=message):
+        read_card(path)
+
+
+def test_unreadable_cards_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="No such file"):
+        read_card(tmp_path / "none.toml")
+    with pytest.raises(UsageError, match="directory"):
+        read_card(tmp_path)
