@@ -1,0 +1,152 @@
+"""Plaquette, staples, action, Polyakov and Wilson loops. Loops are Re Tr / N (Polyakov: Tr / N)."""
+
+from collections.abc import Iterable, Sequence
+from itertools import permutations, product
+from typing import NamedTuple
+
+import numpy as np
+
+from .fields import Complex, Real, dagger, shift, trace
+
+Step = tuple[int, int, int]
+"""One step of a spatial path, (dx, dy, dz)."""
+
+
+class Plaquette(NamedTuple):
+    """Averages over all planes, over the three spatial and over the three temporal ones."""
+
+    mean: float
+    spatial: float
+    temporal: float
+
+
+def plaquette_matrix(links: Complex, mu: int, nu: int) -> Complex:
+    """U_mu(x) U_nu(x + mu) U_mu(x + nu)^dagger U_nu(x)^dagger at every site x."""
+    u, v = links[..., mu, :, :], links[..., nu, :, :]
+    return u @ shift(v, mu) @ dagger(shift(u, nu)) @ dagger(v)
+
+
+def plaquette_field(links: Complex, mu: int, nu: int) -> Real:
+    """Re Tr / N of the plaquettes of one plane, ``p[t, z, y, x]``."""
+    return trace(plaquette_matrix(links, mu, nu)).real / int(links.shape[-1])
+
+
+def plaquette(links: Complex) -> Plaquette:
+    """Average plaquettes."""
+    spatial = np.mean([plaquette_field(links, mu, nu) for mu, nu in ((0, 1), (0, 2), (1, 2))])
+    temporal = np.mean([plaquette_field(links, mu, 3) for mu in range(3)])
+    return Plaquette(float(spatial + temporal) / 2, float(spatial), float(temporal))
+
+
+def action(links: Complex, beta: float) -> float:
+    """Wilson action beta sum_plaquettes (1 - Re Tr / N) (Wilson, Phys. Rev. D10 (1974) 2445)."""
+    sites = int(np.prod(links.shape[:4]))
+    return beta * 6 * sites * (1 - plaquette(links).mean)
+
+
+def staple(links: Complex, mu: int, directions: Iterable[int] = range(4)) -> Complex:
+    """Sum A of the staples, such that the plaquettes through U_mu(x) add up to Tr(U_mu(x) A(x)).
+
+    A = sum over nu != mu in `directions` of
+    U_nu(x+mu) U_mu(x+nu)^dagger U_nu(x)^dagger
+    + U_nu(x+mu-nu)^dagger U_mu(x-nu)^dagger U_nu(x-nu).
+    """
+    u = links[..., mu, :, :]
+    total = np.zeros_like(u)
+    for nu in directions:
+        if nu == mu:
+            continue
+        v = links[..., nu, :, :]
+        total += shift(v, mu) @ dagger(shift(u, nu)) @ dagger(v)
+        total += shift(dagger(shift(v, mu)) @ dagger(u) @ v, nu, -1)
+    return total
+
+
+def translate(field: Complex, offset: Sequence[int]) -> Complex:
+    """f(x + offset) at every site x, `offset` along x, y, z (, t)."""
+    for mu, steps in enumerate(offset):
+        field = shift(field, mu, steps)
+    return field
+
+
+def transport(links: Complex, path: Iterable[tuple[int, int]]) -> Complex:
+    """Product of the links along `path`, a sequence of (direction, +1 or -1), from every site."""
+    result = np.broadcast_to(np.eye(links.shape[-1], dtype=complex), links[..., 0, :, :].shape)
+    position = [0, 0, 0, 0]
+    for mu, sign in path:
+        if sign > 0:
+            result = result @ translate(links[..., mu, :, :], position)
+        position[mu] += sign
+        if sign < 0:
+            result = result @ dagger(translate(links[..., mu, :, :], position))
+    return result
+
+
+def polyakov_field(links: Complex) -> Complex:
+    """Tr / N of the ordered product of temporal links over one period, ``P[z, y, x]``."""
+    period = links.shape[0]
+    traces: Complex = trace(transport(links, [(3, 1)] * period))[0]
+    return traces / int(links.shape[-1])
+
+
+def polyakov_loop(links: Complex) -> complex:
+    """Average of `polyakov_field` over space."""
+    return complex(polyakov_field(links).mean())
+
+
+def shortest_paths(step: Step) -> list[tuple[tuple[int, int], ...]]:
+    """All shortest link paths from x to x + step: every distinct order of its unit steps.
+
+    One for (1,0,0), two for (1,1,0), three for (2,1,0) (xxy, xyx, yxx), six for (1,1,1).
+    """
+    units = [(mu, 1 if n > 0 else -1) for mu, n in enumerate(step) for _ in range(abs(n))]
+    return sorted(set(permutations(units)))
+
+
+def step_transporter(links: Complex, step: Step) -> Complex:
+    """Transporter from x to x + step: plain average over `shortest_paths`, not projected."""
+    paths = shortest_paths(step)
+    total = np.zeros_like(links[..., 0, :, :])
+    for path in paths:
+        total += transport(links, path)
+    return total / len(paths)
+
+
+def spatial_transporter(links: Complex, step: Step, r: int) -> Complex:
+    """Transporter over r equal steps: the ordered product of r step transporters."""
+    one = step_transporter(links, step)
+    result = one
+    for i in range(1, r):
+        result = result @ translate(one, [i * n for n in step])
+    return result
+
+
+def wilson_loop(links: Complex, step: Step, r: int, t: int) -> float:
+    """W of spatial separation r * step and temporal extent t, averaged over all sites.
+
+    Re Tr / N of S(x) L(x + r step) S(x + t)^dagger L(x)^dagger, where L is the straight temporal
+    line of length t and S the `spatial_transporter`. Both S are averaged over paths on their
+    own, so that the loop is an average over all pairs of a lower and an upper path.
+    """
+    space = spatial_transporter(links, step, r)
+    time = transport(links, [(3, 1)] * t)
+    far = translate(time, [r * n for n in step])
+    loop = space @ far @ dagger(shift(space, 3, t)) @ dagger(time)
+    return float(trace(loop).real.mean()) / int(links.shape[-1])
+
+
+def equivalent_steps(step: Step) -> list[Step]:
+    """All steps that cubic rotations and reflections make of `step` (6, 12, 24, 8 of them)."""
+    signed = product((1, -1), repeat=3)
+    return sorted(
+        {(s[0] * p[0], s[1] * p[1], s[2] * p[2]) for s in signed for p in permutations(step)}
+    )
+
+
+def mean_wilson_loop(links: Complex, path: str, r: int, t: int) -> float:
+    """`wilson_loop` averaged over all equivalent steps of path "100", "110", "210" or "111".
+
+    A step and its opposite give the same average, so half of them would do.
+    """
+    steps = equivalent_steps((int(path[0]), int(path[1]), int(path[2])))
+    return float(np.mean([wilson_loop(links, step, r, t) for step in steps]))

@@ -1,0 +1,152 @@
+"""Heatbath and overrelaxation of all links of one direction and parity.
+
+The weight of one link is exp((beta / N) Re Tr(U A)), A the sum of staples. SU(2) quaternions are
+``q[..., 0:4]`` with the matrix [[q0 + i q3, q2 + i q1], [-q2 + i q1, q0 - i q3]].
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .fields import Complex, Real, extents_of, parity
+from .observables import staple
+
+SUBGROUPS = {2: ((0, 1),), 3: ((0, 1), (0, 2), (1, 2))}
+"""The SU(2) subgroups of SU(N), rows and columns (i, j), in the order of their updates."""
+
+Draw = Callable[[int, Real], Real]
+"""draw(subgroup, alpha): unit quaternions ``[..., 4]`` for ``alpha[...]``."""
+
+
+def quaternion(w: Complex, i: int = 0, j: int = 1) -> Real:
+    """Quaternion part ``[..., 4]`` of the (i, j) block of W, not normalised.
+
+    It is the only part that Re Tr(g W) depends on, for g in that SU(2) subgroup:
+    Re Tr(g W) = 2 (g q)_0 + terms without g.
+    """
+    wii, wij, wji, wjj = w[..., i, i], w[..., i, j], w[..., j, i], w[..., j, j]
+    return (
+        np.stack([(wii + wjj).real, (wij + wji).imag, (wij - wji).real, (wii - wjj).imag], axis=-1)
+        / 2
+    )
+
+
+def embed(q: Real, i: int = 0, j: int = 1, n: int = 2) -> Complex:
+    """N x N unit matrix with the quaternion's matrix in rows and columns i, j."""
+    matrix = np.zeros((*q.shape[:-1], n, n), dtype=complex)
+    matrix[...] = np.eye(n)
+    q0, q1, q2, q3 = np.moveaxis(q, -1, 0)
+    matrix[..., i, i] = q0 + 1j * q3
+    matrix[..., i, j] = q2 + 1j * q1
+    matrix[..., j, i] = -q2 + 1j * q1
+    matrix[..., j, j] = q0 - 1j * q3
+    return matrix
+
+
+def norm_and_direction(a: Complex) -> tuple[Real, Complex]:
+    """k and V of an SU(2) staple sum A = k V, with k = sqrt(det A) and V in SU(2)."""
+    k = np.sqrt(np.linalg.det(a).real)
+    return k, a / k[..., None, None]
+
+
+def half_mask(links: Complex, mu: int, odd: int) -> Real:
+    """Boolean ``[t, z, y, x, mu, 1, 1]``: the links of direction mu on sites of parity `odd`."""
+    mask = np.zeros(links.shape[:5], dtype=bool)
+    mask[..., mu] = parity(extents_of(links)) == odd
+    return mask[..., None, None]
+
+
+def update_half(
+    links: Complex, mu: int, odd: int, rotation: Callable[[int, Real, Real], Real]
+) -> Complex:
+    """U -> g U in one subgroup after the other, on the links of one direction and parity.
+
+    ``rotation(subgroup, k, w)`` gives g as quaternions from the norm k and the unit quaternion w
+    of the subgroup's part of W = U A.
+    """
+    n = links.shape[-1]
+    a = staple(links, mu)
+    u = links[..., mu, :, :]
+    for number, (i, j) in enumerate(SUBGROUPS[n]):
+        q = quaternion(u @ a, i, j)
+        k = np.linalg.norm(q, axis=-1)
+        g = rotation(number, k, q / k[..., None])
+        u = embed(g, i, j, n) @ u
+    return np.where(half_mask(links, mu, odd), u[..., None, :, :], links)
+
+
+def conjugate(q: Real) -> Real:
+    """The inverse of a unit quaternion."""
+    return np.concatenate([q[..., :1], -q[..., 1:]], axis=-1)
+
+
+def multiply(p: Real, q: Real) -> Real:
+    """Product of quaternions, in the order of their matrices."""
+    return quaternion(embed(p) @ embed(q))
+
+
+def overrelax_half(links: Complex, mu: int, odd: int) -> Complex:
+    """Overrelaxation: g = (w^dagger)^2 leaves Re Tr(g W) = Re Tr(W) (Creutz, Phys. Rev. D36, 515).
+
+    For SU(2) this is U -> V^dagger U^dagger V^dagger with V = A / |A|.
+    """
+    return update_half(links, mu, odd, lambda _, k, w: multiply(conjugate(w), conjugate(w)))
+
+
+def heatbath_half(links: Complex, beta: float, mu: int, odd: int, draw: Draw) -> Complex:
+    """Heatbath: g = a w^dagger, a0 ~ sqrt(1 - a0^2) exp(alpha a0) (Cabibbo, Marinari, 1982).
+
+    With g U the subgroup's part of W becomes k a, and (beta / N) Re Tr(k a) = alpha a0 with
+    alpha = 2 beta k / N. `draw` supplies the quaternions a.
+    """
+    n = links.shape[-1]
+    return update_half(
+        links,
+        mu,
+        odd,
+        lambda number, k, w: multiply(draw(number, 2 * beta / n * k), conjugate(w)),
+    )
+
+
+def given(a0: Real, unit: Real) -> Draw:
+    """Fixed draws, whatever alpha: ``a0[subgroup, t, z, y, x]``, ``unit[subgroup, ..., 3]``."""
+    a = np.concatenate([a0[..., None], np.sqrt(1 - a0**2)[..., None] * unit], axis=-1)
+    return lambda number, alpha: a[number]
+
+
+def creutz(rng: np.random.Generator) -> Draw:
+    """Random draws by Creutz's method (Phys. Rev. D21 (1980) 2308), for small and middling alpha.
+
+    a0 = 1 + ln(x) / alpha with x uniform in (exp(-2 alpha), 1), accepted with probability
+    sqrt(1 - a0^2); the direction is uniform on the sphere.
+    """
+
+    def draw(number: int, alpha: Real) -> Real:
+        a0 = np.empty_like(alpha)
+        left = np.ones(alpha.shape, dtype=bool)
+        while left.any():
+            some = alpha[left]
+            trial = 1 + np.log1p(rng.random(some.shape) * np.expm1(-2 * some)) / some
+            a0[left] = trial
+            left[left] = rng.random(some.shape) ** 2 > 1 - trial**2
+        unit = rng.normal(size=(*alpha.shape, 3))
+        unit /= np.linalg.norm(unit, axis=-1, keepdims=True)
+        return given(a0[None], unit[None])(0, alpha)
+
+    return draw
+
+
+def heatbath(links: Complex, beta: float, draw: Draw) -> Complex:
+    """One sweep: direction after direction, even sites first."""
+    for mu in range(4):
+        for odd in range(2):
+            links = heatbath_half(links, beta, mu, odd, draw)
+    return links
+
+
+def overrelax(links: Complex) -> Complex:
+    """One sweep in the same order."""
+    for mu in range(4):
+        for odd in range(2):
+            links = overrelax_half(links, mu, odd)
+    return links
