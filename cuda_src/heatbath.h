@@ -1,0 +1,77 @@
+// The SU(2) heatbath: unit quaternions with density sqrt(1 - a0^2) exp(alpha a0) of the scalar part.
+#pragma once
+
+#include "maths.h"
+#include "random/lcg.h"
+#include "random/philox.h"
+#include "su2.h"
+
+// Below this alpha Creutz's proposal is accepted more often than Kennedy and Pendleton's.
+constexpr scalar CREUTZ_BELOW = scalar(1.68);
+
+// Each proposal of delta = 1 - a0 takes three numbers, and its acceptance a fourth.
+INLINE real kennedy_pendleton(real alpha, const real (&u)[4], mask& accepted) {
+    const real cosine2 = scalar(0.5) - scalar(0.5) * sin_pi(u[2] - scalar(0.5));  // sin(pi u/2)^2
+    const real delta = -(natural_log(u[0]) + natural_log(u[1]) * cosine2) / alpha;
+    accepted = square(u[3]) <= scalar(1) - scalar(0.5) * delta;
+    return delta;
+}
+
+// delta from its exponential distribution on [0, 2]; the acceptance is sqrt(1 - a0^2).
+INLINE real creutz(real alpha, const real (&u)[4], mask& accepted) {
+    const real span = lanewise(scalar(-2) * alpha, [](scalar x) { return -expm1(x); });
+    const real delta = lanewise(-span * u[0], [](scalar x) { return -log1p(x); }) / alpha;
+    accepted = square(u[3]) <= delta * (scalar(2) - delta);
+    return delta;
+}
+
+template <class Random> struct Heatbath {
+    Random random;
+    scalar beta_over_n;
+    real direction[6];   // two numbers a subgroup
+
+    INLINE Heatbath(const Random& generator, scalar beta_over_n) : random(generator), beta_over_n(beta_over_n) {
+        random.begin(3);
+        random.uniforms(direction, everywhere(true));
+    }
+
+    // 1 - a0.
+    INLINE real sample(real alpha) {
+        real delta = broadcast(0);
+        mask wanted = everywhere(true);
+        const mask broad = alpha < broadcast(CREUTZ_BELOW);
+        // The bound ends the loop for alpha that is not a number; chance reaches it never.
+        for (int attempt = 0; attempt < 1000 && some_lane(wanted); attempt++) {
+            real u[4];
+            random.uniforms(u, wanted);
+            mask accepted;
+            real proposal = kennedy_pendleton(alpha, u, accepted);
+            if (some_lane(wanted & broad)) {
+                mask accepted_broad;
+                const real other = creutz(alpha, u, accepted_broad);
+                proposal = select(broad, other, proposal);
+                accepted = (accepted & !broad) | (accepted_broad & broad);
+            }
+            delta = select(wanted & accepted, proposal, delta);
+            wanted = wanted & !accepted;
+        }
+        return delta;
+    }
+
+    // The rotation g for which g w / |w| is distributed as the heatbath wants.
+    INLINE Quaternion operator()(int subgroup, Quaternion w) {
+        // Where the staples cancel all directions are as likely: any unit quaternion serves for w.
+        w.a[0] = w.a[0] + scalar(REAL_BYTES == 4 ? 1e-18 : 1e-150);
+        const real inverse = inverse_root(w.norm2());
+        random.begin(subgroup);
+        const real delta = sample(beta_over_n * w.norm2() * inverse);
+        const real length = root(larger(delta * (scalar(2) - delta), broadcast(0)));
+        const real cosine = scalar(2) * direction[2 * subgroup] - scalar(1);
+        const real sine = length * root(scalar(1) - square(cosine));
+        const real half = direction[2 * subgroup + 1] - scalar(0.5);  // phi = 2 pi half
+        const real s = sin_pi(half), c = cos_pi(half);
+        const Quaternion a = {{scalar(1) - delta, sine * (scalar(1) - scalar(2) * s * s), sine * scalar(2) * s * c,
+                               length * cosine}};
+        return a * w.conj().times(inverse);
+    }
+};

@@ -1,0 +1,36 @@
+// Haar-random links: Gaussian components (Box and Muller, Ann. Math. Stat. 29 (1958) 610), made
+// orthonormal; the third row of SU(3) follows from the other two.
+#include "../kernel.h"
+#include "../maths.h"
+#include "../random/philox.h"
+#include "../su3.h"
+
+struct Arguments {
+    Geometry geometry;
+    Work work;
+    GROUP::Field links;
+    Stream stream;
+};
+
+INLINE void hot_site(const Arguments& a, const Site& site) {
+    constexpr int C = GROUP::COMPONENTS;
+    const Geometry& g = a.geometry;
+    ROLLED
+    for (int mu = 0; mu < 4; mu++) {
+        Philox random(a.stream, g, site, mu);
+        real u[C], c[C];
+        random.uniforms(u, everywhere(true));
+        UNROLL for (int i = 0; i < C; i += 2) {
+            const real radius = root(scalar(-2) * natural_log(u[i])), half = u[i + 1] - scalar(0.5);
+            const real s = sin_pi(half), cosine = cos_pi(half);
+            c[i] = radius * (scalar(1) - scalar(2) * s * s);
+            c[i + 1] = radius * scalar(2) * s * cosine;
+        }
+        const long long here = GROUP::Field::place(g, site);
+        a.links.write(g, site.parity, mu, here, c);
+        const GROUP::Link u1 = GROUP::load(a.links, g, site.parity, mu, here, 0);
+        GROUP::store(a.links, g, site.parity, mu, here, GROUP::normalised(u1));
+    }
+}
+
+SITE_KERNEL(hot, Arguments, hot_site)

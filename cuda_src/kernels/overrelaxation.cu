@@ -1,0 +1,31 @@
+// Overrelaxation: reflects every link of one direction and parity about its staples, SU(2) subgroup
+// by subgroup, which moves it as far as it goes and leaves the action as it is (Creutz, Phys. Rev.
+// D 36 (1987) 515; Brown and Woch, Phys. Rev. Lett. 58 (1987) 2394).
+#include "../kernel.h"
+#include "../staple.h"
+
+struct Arguments {
+    Geometry geometry;
+    Work work;
+    GROUP::Field links;
+};
+
+struct Reflection {
+    // g = (w^dagger)^2 / |w|^2, so that g w = w^dagger.
+    INLINE Quaternion operator()(int, Quaternion w) const {
+        w.a[0] = w.a[0] + scalar(REAL_BYTES == 4 ? 1e-18 : 1e-150);  // staples that cancel
+        const real s = (w.a[0] + w.a[0]) / w.norm2();
+        return {{s * w.a[0] - scalar(1), -s * w.a[1], -s * w.a[2], -s * w.a[3]}};
+    }
+};
+
+INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
+    const Geometry& g = a.geometry;
+    const GROUP::Matrix s = staples<GROUP>(a.links, g, site, a.work.mu);
+    const long long here = GROUP::Field::place(g, site);
+    const GROUP::Link u = GROUP::load(a.links, g, site.parity, a.work.mu, here, 0);
+    Reflection reflection;
+    GROUP::store(a.links, g, site.parity, a.work.mu, here, GROUP::update(u, s, reflection));
+}
+
+SITE_KERNEL(overrelaxation, Arguments, overrelaxation_site)

@@ -1,0 +1,26 @@
+// Sums of Tr prod_t U_t(x, t), real and imaginary part, over the spatial sites: one call a line,
+// counted at the first slice stored. A line keeps its slot and alternates in parity.
+#include "../kernel.h"
+#include "../su3.h"
+
+struct Arguments {
+    Geometry geometry;
+    Work work;
+    GROUP::Field links;
+    double* sums;
+};
+
+INLINE void polyakov_site(const Arguments& a, const Site& site, real (&values)[2]) {
+    const Geometry& g = a.geometry;
+    GROUP::Matrix line = GROUP::one();
+    Site at = site;
+    ROLLED
+    for (; at.t < g.slices; at.t++) {
+        line = GROUP::multiply(line, GROUP::load(a.links, g, at.parity, 3, GROUP::Field::place(g, at), 0));
+        at.parity = 1 - at.parity;
+    }
+    values[0] = GROUP::trace_re(line);
+    values[1] = GROUP::trace_im(line);
+}
+
+SUM_KERNEL(polyakov, Arguments, 2, polyakov_site)

@@ -1,0 +1,60 @@
+// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC11, doi:10.1145/2063384.2063405, section 3.3):
+// a keyed bijection of 128-bit counters. The key is the seed; the counter is (site, direction and
+// draw, sweep), so that there is no state.
+#pragma once
+
+#include "stream.h"
+
+INLINE void philox4x32(wide (&c)[4], unsigned key0, unsigned key1) {
+    UNROLL for (int round = 0; round < 10; round++) {
+        const wide p0 = product32(c[0], 0xD2511F53u), p1 = product32(c[2], 0xCD9E8D57u);
+        c[0] = (p1 >> 32) ^ c[1] ^ key0;
+        c[1] = p1;
+        c[2] = (p0 >> 32) ^ c[3] ^ key1;
+        c[3] = p0;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+}
+
+struct Philox {
+    static constexpr int STATE_WORDS = 0;
+
+    Stream stream;
+    word site;
+    unsigned draw;
+
+    INLINE Philox(const Stream& stream, const Geometry& g, const Site& s, int mu)
+        : stream(stream), site(site_number(g, s)), draw(mu) {}
+
+    INLINE void begin(int k) { draw = (draw & 3) | (k << 2); }
+    INLINE void end() {}
+
+    INLINE void block(wide (&out)[4][HALVES]) {
+        wide number[HALVES];
+        spread(site, number);
+        UNROLL for (int half = 0; half < HALVES; half++) {
+            wide c[4] = {number[half], wide{} + draw, wide{} + stream.step[0], wide{} + stream.step[1]};
+            philox4x32(c, stream.seed[0], stream.seed[1]);
+            UNROLL for (int i = 0; i < 4; i++) out[i][half] = c[i];
+        }
+        draw += 16;
+    }
+
+    template <int N> INLINE void uniforms(real (&u)[N], mask) {
+        constexpr int PER_BLOCK = 16 / REAL_BYTES;
+        UNROLL for (int first = 0; first < N; first += PER_BLOCK) {
+            wide bits[4][HALVES];
+            block(bits);
+            UNROLL for (int i = 0; i < PER_BLOCK; i++) {
+                if (first + i >= N) break;
+#if REAL_BYTES == 4
+                u[first + i] = uniform_from_31_bits(gather(bits[i]) >> 1);
+#else
+                const wide mantissa = ((bits[2 * i][0] << 32) | (bits[2 * i + 1][0] & 0xffffffffu)) >> 12;
+                u[first + i] = from_bits((real_bits)(mantissa | 0x3ff0000000000000ull)) - (1 - 0x1p-53);
+#endif
+            }
+        }
+    }
+};

@@ -1,0 +1,74 @@
+"""What a device offers to the rest of the program."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.source import Variant
+
+
+class Buffer(Protocol):
+    """Memory of a device."""
+
+    @property
+    def address(self) -> int:
+        """The address, as kernels see it."""
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+
+
+@dataclass(frozen=True)
+class Registers:
+    """What the CUDA compiler reports of a kernel: registers a thread and bytes spilled."""
+
+    count: int
+    spilled: int
+
+
+class Kernel(Protocol):
+    """A compiled kernel."""
+
+    registers: Registers | None
+
+    def __call__(self, steps: Sequence[ctypes.Structure]) -> None:
+        """Run the steps in order; each begins when the one before it has ended."""
+
+
+class Device(Protocol):
+    """A processor with its memory. Work may be asynchronous; `read` waits for it."""
+
+    backend: str
+    name: str
+    group_bytes: int
+    """Bytes of components that lie together: 16 on a GPU; 0 where a link's all do (CPU)."""
+    piece: int
+    """Slots that a sum kernel adds up to one piece."""
+
+    def lanes(self, precision: str) -> int:
+        """The most sites that a register holds."""
+
+    def kernel(self, name: str, variant: Variant) -> Kernel:
+        """Compile (or find compiled) and load a kernel."""
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Zeroed memory; GaugeError where there is not enough."""
+
+    def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
+        """Copy `data` to byte `offset` of the buffer."""
+
+    def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
+        """A copy of bytes of the buffer, after all work before it has ended."""
+
+    def copy(self, target: Buffer, source: Buffer) -> None:
+        """Copy a whole buffer to another of the same size."""
+
+    def synchronize(self) -> None:
+        """Wait until all work has ended."""

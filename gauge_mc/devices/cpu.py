@@ -1,0 +1,216 @@
+"""The CPU: kernels compiled at run time by the system's C++ compiler, with SIMD lanes and threads."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import mmap
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.base import Buffer, Registers
+from gauge_mc.devices.source import Variant, compiled, version_of
+from gauge_mc.errors import GaugeError, UsageError
+
+FLAGS = [
+    "-std=c++20",
+    "-O3",
+    "-march=native",
+    # Multiplications and additions fuse; anything that would hide a NaN stays off.
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-shared",
+    "-fPIC",
+    "-pthread",
+    "-w",
+    "-x",
+    "c++",
+]
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler that works here: the command, and what it says of its version."""
+
+    command: str
+    version: str
+
+
+def candidates() -> list[str]:
+    """Compilers to try, in order."""
+    named = [os.environ["CXX"]] if os.environ.get("CXX") else []
+    zig = [f"{sys.executable} -m ziglang c++"] if importlib.util.find_spec("ziglang") else []
+    return named + [c for c in ("c++", "g++", "clang++") if shutil.which(c)] + zig
+
+
+@functools.cache
+def find_compiler() -> Compiler:
+    """The first compiler that runs.
+
+    Raises
+    ------
+    GaugeError
+        If there is none.
+    """
+    for command in candidates():
+        version = version_of(command)
+        if version is not None:
+            return Compiler(command, version)
+    raise GaugeError(
+        "There is no C++ compiler here, which the CPU kernels need: install g++ "
+        "(Debian and Ubuntu: apt install g++), or `pip install 'gauge-mc[zig]'`, or name one in "
+        "the environment variable CXX."
+    )
+
+
+@functools.cache
+def processor() -> tuple[str, frozenset[str]]:
+    """The processor's name and the instruction sets that it offers (Linux names)."""
+    name, flags = platform.machine(), frozenset[str]()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                name = value.strip()
+            elif key.strip() in ("flags", "Features"):
+                flags = frozenset(value.split())
+    return name, flags
+
+
+def register_bytes() -> int:
+    """The size of a SIMD register."""
+    flags = processor()[1]
+    if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags:
+        return 64
+    return 32 if "avx2" in flags else 16
+
+
+class CpuBuffer:
+    """Anonymous memory, in huge pages where the system has them."""
+
+    def __init__(self, nbytes: int):
+        self.nbytes = nbytes
+        self._map = mmap.mmap(-1, max(nbytes, 1))
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            self._map.madvise(mmap.MADV_HUGEPAGE)
+        self.bytes: NDArray[np.uint8] = np.frombuffer(self._map, dtype=np.uint8)
+
+    @property
+    def address(self) -> int:
+        """The address of the first byte."""
+        return int(self.bytes.ctypes.data)
+
+
+class CpuKernel:
+    """A kernel in a shared object, run by a number of threads. ctypes drops the GIL meanwhile."""
+
+    registers: Registers | None = None
+
+    def __init__(self, path: Path, name: str, threads: int):
+        self._function = getattr(ctypes.CDLL(str(path)), name)
+        self._function.restype = None
+        self._threads = threads
+
+    def __call__(self, steps: Sequence[ctypes.Structure]) -> None:
+        """Run the steps in order."""
+        array = (type(steps[0]) * len(steps))(*steps)
+        self._function(array, len(steps), self._threads)
+
+
+class CpuDevice:
+    """The cores of this machine.
+
+    Parameters
+    ----------
+    threads : int, optional
+        How many to use; by default as many as this process may run on.
+    lanes : int, optional
+        At most so many sites in a register, a power of two; by default what the register holds.
+    """
+
+    backend = "cpu"
+    group_bytes = 0
+    piece = 32
+
+    def __init__(self, threads: int | None = None, lanes: int | None = None):
+        available = len(os.sched_getaffinity(0))
+        if threads is not None and threads < 1:
+            raise UsageError(f"The number of threads is {threads}; it must be at least 1.")
+        self.threads = threads or available
+        self.compiler = find_compiler()
+        self._lanes = lanes
+        self._kernels: dict[tuple[str, Variant], CpuKernel] = {}
+        self.name = f"{processor()[0]}, {self.threads} thread{'s' * (self.threads > 1)}"
+
+    def lanes(self, precision: str) -> int:
+        """The most sites that a register holds."""
+        most = register_bytes() // (4 if precision == "single" else 8)
+        return most if self._lanes is None else min(most, self._lanes)
+
+    def kernel(self, name: str, variant: Variant) -> CpuKernel:
+        """Compile (or find compiled) and load a kernel."""
+        key = (name, variant)
+        if key not in self._kernels:
+            command = [*self.compiler.command.split(), *FLAGS, *variant.definitions]
+            identity = self.compiler.version + repr(sorted(processor()[1]))
+            path, _ = compiled(name, command, identity, ".so")
+            self._kernels[key] = CpuKernel(path, name, self.threads)
+        return self._kernels[key]
+
+    def allocate(self, nbytes: int) -> CpuBuffer:
+        """Zeroed memory.
+
+        Raises
+        ------
+        GaugeError
+            If this machine has less memory left.
+        """
+        free = _available_memory()
+        if nbytes <= free:
+            try:
+                return CpuBuffer(nbytes)
+            except OSError:
+                pass
+        raise GaugeError(
+            f"The lattice needs {nbytes / 2**30:.3g} GiB of memory at once and "
+            f"{free / 2**30:.3g} GiB are left: take a smaller lattice or single precision."
+        )
+
+    def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
+        """Copy `data` to byte `offset` of the buffer."""
+        assert isinstance(buffer, CpuBuffer)
+        flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        buffer.bytes[offset : offset + flat.size] = flat
+
+    def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
+        """A copy of bytes of the buffer."""
+        assert isinstance(buffer, CpuBuffer)
+        return buffer.bytes[offset : offset + nbytes].copy()
+
+    def copy(self, target: Buffer, source: Buffer) -> None:
+        """Copy a whole buffer to another of the same size."""
+        assert isinstance(target, CpuBuffer)
+        assert isinstance(source, CpuBuffer)
+        target.bytes[:] = source.bytes
+
+    def synchronize(self) -> None:
+        """Nothing to wait for: kernels return when they are done."""
+
+
+def _available_memory() -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return sys.maxsize

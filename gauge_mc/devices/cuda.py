@@ -1,0 +1,197 @@
+"""An NVIDIA GPU, by PyCUDA; kernels are compiled at run time by nvcc."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.base import Buffer, Registers
+from gauge_mc.devices.source import Variant, compiled, version_of
+from gauge_mc.errors import GaugeError
+
+THREADS = 128
+
+
+def find_nvcc() -> str | None:
+    """The path of nvcc: on PATH, or under CUDA_HOME, CUDA_PATH or /usr/local/cuda."""
+    found = shutil.which("nvcc")
+    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    paths = [found] + [str(Path(root) / "bin" / "nvcc") for root in roots if root]
+    return next((path for path in paths if path and os.access(path, os.X_OK)), None)
+
+
+def nvcc_command(nvcc: str, architecture: str, variant: Variant) -> list[str]:
+    """The command that compiles a kernel to machine code for an architecture such as ``sm_90``."""
+    return [
+        nvcc,
+        "-std=c++17",
+        "-O3",
+        f"-arch={architecture}",
+        "-cubin",
+        "-Xptxas",
+        "-v",
+        f"-DTHREADS={THREADS}",
+        *variant.definitions,
+    ]
+
+
+def registers_of(report: str) -> Registers | None:
+    """Registers and spilled bytes in what ptxas reports with ``-v``."""
+    used = re.search(r"Used (\d+) registers", report)
+    spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
+    if not used or not spilled:
+        return None
+    return Registers(int(used[1]), int(spilled[1]) + int(spilled[2]))
+
+
+class CudaBuffer:
+    """Memory of a GPU."""
+
+    def __init__(self, allocation: Any, nbytes: int):
+        self.allocation = allocation
+        self.nbytes = nbytes
+
+    @property
+    def address(self) -> int:
+        """The device's address."""
+        return int(self.allocation)
+
+
+class CudaKernel:
+    """A loaded kernel. Launches are asynchronous and keep their order."""
+
+    def __init__(self, function: Any, registers: Registers | None):
+        self._function = function
+        self._prepared = 0
+        self.registers = registers
+
+    def __call__(self, steps: Sequence[ctypes.Structure]) -> None:
+        """Launch the steps in order."""
+        size = ctypes.sizeof(steps[0])
+        if size != self._prepared:
+            self._function.prepare([f"{size}s"])
+            self._prepared = size
+        for step in steps:
+            work = step.work
+            blocks = -(-step.geometry.slots // THREADS)
+            grid = (blocks, work.t_end - work.t_begin, 1 if work.parity < 2 else 2)
+            self._function.prepared_call(grid, (THREADS, 1, 1), bytes(step))
+
+
+class CudaDevice:
+    """One GPU, in its primary context, retained by the thread that makes this object.
+
+    Parameters
+    ----------
+    ordinal : int
+        The GPU's number, as CUDA counts.
+
+    Raises
+    ------
+    GaugeError
+        If PyCUDA, a GPU or nvcc is missing.
+    """
+
+    backend = "cuda"
+    group_bytes = 16
+    piece = THREADS
+
+    def __init__(self, ordinal: int = 0):
+        self._driver = _load_driver()
+        count = self._driver.Device.count()
+        if ordinal >= count:
+            raise GaugeError(f"GPU {ordinal} is not here: CUDA sees {count}, numbered from 0.")
+        nvcc = find_nvcc()
+        if nvcc is None:
+            raise GaugeError(
+                "nvcc is not here, which compiles the GPU kernels: install the CUDA toolkit and "
+                "put its bin folder on PATH, or run with --backend cpu."
+            )
+        self._nvcc = nvcc
+        device = self._driver.Device(ordinal)
+        self._context = device.retain_primary_context()
+        self._context.push()
+        major, minor = device.compute_capability()
+        self.architecture = f"sm_{major}{minor}"
+        self.name = f"{device.name()} (GPU {ordinal})"
+        self._kernels: dict[tuple[str, Variant], CudaKernel] = {}
+        self._modules: list[Any] = []
+
+    def lanes(self, precision: str) -> int:
+        """One site a thread."""
+        return 1
+
+    def kernel(self, name: str, variant: Variant) -> CudaKernel:
+        """Compile (or find compiled) and load a kernel."""
+        key = (name, variant)
+        if key not in self._kernels:
+            command = nvcc_command(self._nvcc, self.architecture, variant)
+            path, report = compiled(name, command, version_of(self._nvcc) or "", ".cubin")
+            module = self._driver.module_from_file(str(path))
+            self._modules.append(module)
+            self._kernels[key] = CudaKernel(module.get_function(name), registers_of(report))
+        return self._kernels[key]
+
+    def allocate(self, nbytes: int) -> CudaBuffer:
+        """Zeroed memory.
+
+        Raises
+        ------
+        GaugeError
+            If the GPU has less memory left.
+        """
+        try:
+            allocation = self._driver.mem_alloc(max(nbytes, 16))
+        except self._driver.MemoryError as error:
+            free, total = self._driver.mem_get_info()
+            raise GaugeError(
+                f"The lattice needs {nbytes / 2**30:.3g} GiB at once on {self.name}, where "
+                f"{free / 2**30:.3g} of {total / 2**30:.3g} GiB are free: take a smaller lattice, "
+                "single precision or more GPUs."
+            ) from error
+        self._driver.memset_d8(allocation, 0, max(nbytes, 16))
+        return CudaBuffer(allocation, nbytes)
+
+    def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
+        """Copy `data` to byte `offset` of the buffer."""
+        self._driver.memcpy_htod(buffer.address + offset, np.ascontiguousarray(data))
+
+    def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
+        """A copy of bytes of the buffer, after all work before it has ended."""
+        data = np.empty(nbytes, dtype=np.uint8)
+        self._driver.memcpy_dtoh(data, buffer.address + offset)
+        return data
+
+    def copy(self, target: Buffer, source: Buffer) -> None:
+        """Copy a whole buffer to another of the same size."""
+        self._driver.memcpy_dtod(target.address, source.address, source.nbytes)
+
+    def synchronize(self) -> None:
+        """Wait until all work has ended."""
+        self._context.synchronize()
+
+
+def _load_driver() -> Any:
+    try:
+        import pycuda.driver as driver
+    except ImportError as error:
+        raise GaugeError(
+            "PyCUDA is not installed or does not load: `pip install 'gauge-mc[cuda]'`, or run "
+            "with --backend cpu."
+        ) from error
+    try:
+        driver.init()
+    except driver.Error as error:
+        raise GaugeError(
+            f"CUDA finds no GPU that works here ({error}): check `nvidia-smi`, or run with "
+            "--backend cpu."
+        ) from error
+    return driver

@@ -1,0 +1,267 @@
+"""How a lattice lies in a device's memory: lanes, slots, components; and the kernels' arguments.
+
+The structures here mirror those of ``cuda_src/lattice.h``, which explains the layout.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.lattice import Lattice
+
+COMPONENTS = {"su2": 4, "su3": 12}
+"""Stored reals of a link: (a0, a1, a2, a3), or the first two rows."""
+
+REALS = {"single": "float32", "double": "float64"}
+
+
+class DivisorStruct(ctypes.Structure):
+    """``Divisor``: a division by multiplication."""
+
+    _fields_ = [(name, ctypes.c_uint32) for name in ("divisor", "multiplier", "shift")]
+
+    @classmethod
+    def of(cls, divisor: int) -> DivisorStruct:
+        """For division by `divisor` of numbers below 2**31."""
+        shift = (divisor - 1).bit_length()
+        return cls(divisor, (((1 << shift) - divisor) << 32) // divisor + 1, shift)
+
+
+class GeometryStruct(ctypes.Structure):
+    """``Geometry``."""
+
+    _fields_ = [
+        ("extent", ctypes.c_int * 3),
+        ("full", ctypes.c_int * 4),
+        ("slices", ctypes.c_int),
+        ("first", ctypes.c_int),
+        ("turn", ctypes.c_int * 3),
+        ("half_x", DivisorStruct),
+        ("y", DivisorStruct),
+        ("slots", ctypes.c_int),
+        ("stride", ctypes.c_longlong),
+        ("turns", ctypes.c_void_p),
+        ("lane_site", ctypes.c_void_p),
+    ]
+
+
+class WorkStruct(ctypes.Structure):
+    """``Work``."""
+
+    _fields_ = [(name, ctypes.c_int) for name in ("t_begin", "t_end", "parity", "mu")]
+
+
+class StreamStruct(ctypes.Structure):
+    """``Stream``, of random numbers."""
+
+    _fields_ = [
+        ("seed", ctypes.c_uint32 * 2),
+        ("step", ctypes.c_uint32 * 2),
+        ("state", ctypes.c_void_p),
+    ]
+
+
+BOTH_PARITIES = 2
+
+
+def split_lanes(lattice: Lattice, most: int) -> tuple[int, int, int]:
+    """Deal the lattice to at most `most` lanes as equal sub-lattices along x, y and z.
+
+    Every sub-lattice has even extents, so that its sites have their lattice's parity in all lanes.
+    Where no split fits, fewer lanes are used; of several, the one that splits x least, since runs
+    in x are contiguous.
+
+    Parameters
+    ----------
+    lattice : Lattice
+        The lattice.
+    most : int
+        A power of two.
+
+    Returns
+    -------
+    tuple of int
+        The number of sub-lattices along x, y and z.
+    """
+    powers = [2**k for k in range(most.bit_length())]
+
+    def fits(split: tuple[int, ...]) -> bool:
+        pairs = zip(lattice.extents, split, strict=False)
+        return bool(np.prod(split) <= most) and all(n % (2 * lanes) == 0 for n, lanes in pairs)
+
+    splits = [split for split in product(powers, repeat=3) if fits(split)]
+    x, y, z = max(splits, key=lambda s: (np.prod(s), -s[0], -max(s[1], s[2]), -s[1]))
+    return x, y, z
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Consecutive time slices of a lattice in a device's memory.
+
+    Parameters
+    ----------
+    lattice : Lattice
+        The whole lattice.
+    precision : str
+        ``single`` or ``double``.
+    split : tuple of int
+        Lanes along x, y and z.
+    group_bytes : int
+        Bytes of a link's components that lie together; 0 for all of them.
+    first, slices : int
+        The first time slice stored and how many there are.
+    """
+
+    lattice: Lattice
+    precision: str
+    split: tuple[int, int, int]
+    group_bytes: int
+    first: int
+    slices: int
+
+    @property
+    def lanes(self) -> int:
+        """The number of lanes."""
+        return int(np.prod(self.split))
+
+    @property
+    def extents(self) -> tuple[int, int, int]:
+        """The extents of a lane's sub-lattice."""
+        x, y, z = (n // k for n, k in zip(self.lattice.extents, self.split, strict=False))
+        return x, y, z
+
+    @property
+    def slots(self) -> int:
+        """Slots in one parity of a slice."""
+        return int(np.prod(self.extents)) // 2
+
+    @property
+    def stride(self) -> int:
+        """Slots from one group of components to the next."""
+        return self.slots
+
+    def struct(self) -> GeometryStruct:
+        """The kernels' geometry. Its tables live as long as this layout."""
+        x, y, _ = self.extents
+        turn = [3**d if lanes > 1 else 0 for d, lanes in enumerate(self.split)]
+        return GeometryStruct(
+            extent=self.extents,
+            full=self.lattice.extents,
+            slices=self.slices,
+            first=self.first % self.lattice.t,
+            turn=tuple(turn),
+            half_x=DivisorStruct.of(x // 2),
+            y=DivisorStruct.of(y),
+            slots=self.slots,
+            stride=self.stride,
+            turns=self._turns.ctypes.data,
+            lane_site=self._lane_site.ctypes.data,
+        )
+
+    @property
+    def real(self) -> np.dtype[np.floating[Any]]:
+        """The real type stored."""
+        return np.dtype(REALS[self.precision])
+
+    def slice_bytes(self, components: int) -> int:
+        """Bytes of a slice of a field with so many components a link."""
+        return 8 * components * self.stride * self.lanes * self.real.itemsize
+
+    def stored_slice(self, links: NDArray[Any], t: int) -> NDArray[Any]:
+        """Put the links of time slice `t` in the order of the device's memory.
+
+        Parameters
+        ----------
+        links : ndarray, shape (Z, Y, X, 4, components)
+            The links' stored components.
+        t : int
+            The lattice's time slice.
+
+        Returns
+        -------
+        ndarray
+            One-dimensional, of `slice_bytes(components)`.
+        """
+        components = links.shape[-1]
+        by_site = links.reshape(-1, 4, components)[self._site_order(t)]
+        if self.group_bytes:
+            group = self.group_bytes // self.real.itemsize
+            grouped = by_site.reshape(2, self.slots, 4, components // group, group)
+            ordered = grouped.transpose(0, 2, 3, 1, 4)
+        else:
+            ordered = by_site.transpose(0, 3, 1, 4, 2)
+        return np.ascontiguousarray(ordered, dtype=self.real).reshape(-1)
+
+    def links_of(self, stored: NDArray[Any], t: int, components: int) -> NDArray[Any]:
+        """The inverse of `stored_slice`."""
+        if self.group_bytes:
+            group = self.group_bytes // self.real.itemsize
+            grouped = stored.reshape(2, 4, components // group, self.slots, group)
+            by_site = grouped.transpose(0, 3, 1, 2, 4).reshape(2, self.slots, 1, 4, components)
+        else:
+            ordered = stored.reshape(2, 4, self.slots, components, self.lanes)
+            by_site = ordered.transpose(0, 2, 4, 1, 3)
+        links = np.empty((self._volume, 4, components), stored.dtype)
+        links[self._site_order(t)] = by_site
+        x, y, z, _ = self.lattice.extents
+        return links.reshape(z, y, x, 4, components)
+
+    def stored_words(self, words: NDArray[np.uint32], t: int) -> NDArray[np.uint32]:
+        """Words of the sites of slice `t`, shape (Z, Y, X), in the order of the device's memory."""
+        return np.ascontiguousarray(words.reshape(-1)[self._site_order(t)]).reshape(-1)
+
+    def words_of(self, stored: NDArray[np.uint32], t: int) -> NDArray[np.uint32]:
+        """The inverse of `stored_words`."""
+        words = np.empty(self._volume, np.uint32)
+        words[self._site_order(t)] = stored.reshape(2, self.slots, self.lanes)
+        x, y, z, _ = self.lattice.extents
+        return words.reshape(z, y, x)
+
+    @property
+    def _volume(self) -> int:
+        return self.lattice.sites // self.lattice.t
+
+    def _site_order(self, t: int) -> NDArray[np.int64]:
+        return self._even_order if t % 2 == 0 else self._even_order[::-1]
+
+    @cached_property
+    def _even_order(self) -> NDArray[np.int64]:
+        """Where in a slice of even t each [parity, slot, lane] is: (z Y + y) X + x."""
+        nx, ny, nz = self.extents
+        z, y, half = np.meshgrid(range(nz), range(ny), range(nx // 2), indexing="ij")
+        order = np.empty((2, self.slots, self.lanes), np.int64)
+        for parity in range(2):
+            x = 2 * half + (parity + y + z) % 2
+            first = (z * self.lattice.y + y) * self.lattice.x + x
+            order[parity] = first.reshape(-1, 1) + self._lane_site
+        return order
+
+    @cached_property
+    def _lane_coordinates(self) -> NDArray[np.int64]:
+        lx, ly, lz = self.split
+        z, y, x = np.meshgrid(range(lz), range(ly), range(lx), indexing="ij")
+        return np.stack([x.ravel(), y.ravel(), z.ravel()])
+
+    @cached_property
+    def _lane_site(self) -> NDArray[np.uint32]:
+        x, y, z = (
+            lane * extent for lane, extent in zip(self._lane_coordinates, self.extents, strict=True)
+        )
+        return np.asarray((z * self.lattice.y + y) * self.lattice.x + x, dtype=np.uint32)
+
+    @cached_property
+    def _turns(self) -> NDArray[Any]:
+        """[27][lanes]: the lane that holds the neighbour across edges, one digit -1..1 a direction."""
+        lx, ly, lz = self.split
+        table = np.empty((27, self.lanes), f"i{self.real.itemsize}")
+        for number, (dz, dy, dx) in enumerate(product((-1, 0, 1), repeat=3)):
+            x, y, z = self._lane_coordinates
+            table[number] = (((z + dz) % lz) * ly + (y + dy) % ly) * lx + (x + dx) % lx
+        return table

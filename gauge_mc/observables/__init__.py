@@ -1,0 +1,1 @@
+"""Observables: what is measured on a field, one module each."""
