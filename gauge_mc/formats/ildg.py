@@ -1,0 +1,295 @@
+"""ILDG files: links in a LIME container, with a SciDAC checksum.
+
+The ``ildg-format`` record names group, precision and extents in XML; ``ildg-binary-data`` holds
+the links ``[t][z][y][x][mu][a][b][re, im]``, big endian; ``ildg-data-lfn`` the logical file
+name. (ILDG Metadata Working Group, ILDG binary file format, revision 1.1; SU(2) is the field
+``su2gauge``.) The other records are those of the SciDAC file format, so that SciDAC programs
+read the same file as their own: private and user XML for file and record, and
+``scidac-checksum``. (USQCD, QIO programmer's manual.) The record's user XML is USQCD's
+``usqcdInfo`` with plaquette and link trace; provenance is in the file's user XML.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+from xml.etree import ElementTree
+
+from gauge_mc.formats import lime
+from gauge_mc.formats.checksums import RotatedChecksum
+from gauge_mc.formats.files import InputFile
+from gauge_mc.formats.header import Header, lattice_of
+from gauge_mc.formats.lime import Record
+from gauge_mc.formats.links import COLOURS, Links, decode, encode
+from gauge_mc.formats.plaquette import Averages, PlaquetteStream
+from gauge_mc.lattice import Lattice
+
+LFN = "ildg-data-lfn"
+"""The key of the logical file name in the provenance."""
+
+_PRECISIONS = {"32": "single", "64": "double"}
+_TYPES = {"single": ">f4", "double": ">f8"}
+_MAX_TEXT = 65536
+_FREE_TEXT = (LFN, "xlf-info", "scidac-file-xml", "scidac-record-xml")
+_INFO = "gauge-mc"
+_XML = '<?xml version="1.0" encoding="UTF-8"?>'
+
+
+@dataclass(frozen=True)
+class IldgReader:
+    """An ILDG file whose records have been found and agree with each other."""
+
+    header: Header
+    offset: int
+
+    def slices(self, file: InputFile) -> Iterator[Links]:
+        """Stream the links; see `gauge_mc.formats.header.Reader`."""
+        lattice, n = self.header.lattice, COLOURS[self.header.group]
+        dtype = _TYPES[self.header.precision]
+        site_bytes = _site_bytes(n, self.header.precision)
+        slice_bytes = site_bytes * lattice.x * lattice.y * lattice.z
+        checksum = RotatedChecksum()
+        for t in range(lattice.t):
+            data = file.read(self.offset + t * slice_bytes, slice_bytes)
+            checksum.add_sites(data, site_bytes)
+            if t == lattice.t - 1 and self.header.checksum not in ("", str(checksum)):
+                raise file.damaged(
+                    f"its links have the SciDAC checksum {checksum}, its header says "
+                    f"{self.header.checksum}"
+                )
+            yield decode(data, dtype, (lattice.z, lattice.y, lattice.x, 4, n, n))
+
+
+def recognises(head: bytes) -> bool:
+    """Tell from the first bytes whether a file is of this format."""
+    return head.startswith(lime.MAGIC)
+
+
+def read_header(file: InputFile) -> IldgReader:
+    """Find and check the records of a file.
+
+    Raises
+    ------
+    GaugeError
+        If they are damaged, contradict each other or the size of the file, or are not those of
+        one SU(2) or SU(3) configuration.
+    """
+    records = lime.read_records(file)
+    fields = _fields(file, _only(file, records, "ildg-format"), "ildgFormat")
+    group = fields.get("field", "").removesuffix("gauge")
+    precision = _PRECISIONS.get(fields.get("precision", ""), "")
+    extents = [fields.get(name, "") for name in ("lx", "ly", "lz", "lt")]
+    if not (group in COLOURS and precision and all(re.fullmatch("[0-9]{1,9}", e) for e in extents)):
+        raise file.damaged(
+            "its ildg-format record does not give su2gauge or su3gauge, 32 or 64 bits and four "
+            "extents"
+        )
+    lattice = lattice_of(file, *(int(extent) for extent in extents))
+    data = _only(file, records, "ildg-binary-data")
+    expected = lattice.sites * _site_bytes(COLOURS[group], precision)
+    if data.length != expected:
+        raise file.damaged(
+            f"it holds {data.length} bytes of links where its header implies {expected}"
+        )
+    provenance, plaquette, link_trace = _provenance(file, records)
+    checksum = _checksum(file, records)
+    header = Header("ildg", lattice, group, precision, plaquette, link_trace, checksum, provenance)
+    return IldgReader(header, data.offset)
+
+
+def write(
+    out: BinaryIO,
+    slices: Iterable[Links],
+    lattice: Lattice,
+    group: str,
+    precision: str,
+    provenance: Mapping[str, str],
+) -> None:
+    """Write a configuration; see `gauge_mc.formats.write_configuration`."""
+    n = COLOURS[group]
+    site_bytes = _site_bytes(n, precision)
+    lfn = provenance.get(LFN, "unknown")
+    fields = "".join(_element(_tag(key), provenance[key]) for key in provenance if key != LFN)
+    lime.write_record(out, "scidac-private-file-xml", _scidac_file(lattice), begins=True)
+    lime.write_record(out, "scidac-file-xml", _document("provenance", fields), ends=True)
+    record_xml = _scidac_record(n, precision, provenance.get("creation_date", "unknown"))
+    lime.write_record(out, "scidac-private-record-xml", record_xml, begins=True)
+    place = out.tell()
+    lime.write_record(out, "scidac-record-xml", _usqcd_info(None))
+    lime.write_record(out, "ildg-format", _ildg_format(lattice, group, precision))
+    lime.write_record(out, LFN, lfn.encode("utf-8", "replace"))
+    length = lattice.sites * site_bytes
+    lime.write_header(out, "ildg-binary-data", length)
+    checksum, stream = RotatedChecksum(), PlaquetteStream()
+    for links in slices:
+        data = encode(links, _TYPES[precision])
+        checksum.add_sites(data, site_bytes)
+        stream.add(links)
+        out.write(data.data)
+    out.write(bytes(lime.padding(length)))
+    lime.write_record(out, "scidac-checksum", _scidac_checksum(checksum), ends=True)
+    out.seek(place)
+    lime.write_record(out, "scidac-record-xml", _usqcd_info(stream.averages()))
+
+
+def _site_bytes(n: int, precision: str) -> int:
+    return 4 * n * n * (16 if precision == "double" else 8)
+
+
+def _only(file: InputFile, records: list[Record], kind: str) -> Record:
+    """Find the one record of a type."""
+    found = [record for record in records if record.type == kind]
+    if len(found) != 1:
+        raise file.damaged(f"it has {len(found)} {kind} records where an ILDG file has one")
+    return found[0]
+
+
+def _checksum(file: InputFile, records: list[Record]) -> str:
+    """Read the SciDAC checksum, two words of eight digits; empty if there is none."""
+    if not any(record.type == "scidac-checksum" for record in records):
+        return ""
+    fields = _fields(file, _only(file, records, "scidac-checksum"), "scidacChecksum")
+    words = [fields.get("suma", ""), fields.get("sumb", "")]
+    if not all(re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,8}", word) for word in words):
+        raise file.damaged("its SciDAC checksum is not two hexadecimal numbers")
+    return " ".join(f"{int(word, 16):08x}" for word in words)
+
+
+def _provenance(
+    file: InputFile, records: list[Record]
+) -> tuple[dict[str, str], float | None, float | None]:
+    """Collect free texts, plaquette and link trace from the records that may hold them."""
+    texts: dict[str, str] = {}
+    usqcd: dict[str, str] = {}
+    for record in records:
+        if record.type not in _FREE_TEXT or not 0 < record.length <= _MAX_TEXT:
+            continue
+        text = _text(file, record)
+        if "<provenance" in text:
+            texts.update(_fields(file, record, "provenance"))
+        elif "<usqcdInfo" in text:
+            usqcd = _fields(file, record, "usqcdInfo")
+            if usqcd.get("info", _INFO) != _INFO:
+                texts["info"] = usqcd["info"]
+        else:
+            texts[record.type] = text
+    return texts, _number(usqcd.get("plaq")), _number(usqcd.get("linktr"))
+
+
+def _number(text: str | None) -> float | None:
+    """Read an average that only informs, so that no error is due if it is not one."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if abs(value) <= 1 else None
+
+
+def _text(file: InputFile, record: Record) -> str:
+    """Read the text of a record."""
+    data = file.read(record.offset, record.length).tobytes()
+    return data.decode("utf-8", "replace").strip("\0 \t\r\n")
+
+
+def _fields(file: InputFile, record: Record, root: str) -> dict[str, str]:
+    """Read a flat XML document: names and texts of the elements below its root."""
+    if record.length > _MAX_TEXT:
+        raise file.damaged(f"its {record.type} record has {record.length} bytes of XML")
+    text = _text(file, record)
+    if re.search("<!(DOCTYPE|ENTITY)", text, re.IGNORECASE):
+        # None of these records declares any, and entities can grow without bounds.
+        raise file.damaged(f"the XML of its {record.type} record declares entities or a type")
+    try:
+        tree = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise file.damaged(f"the XML of its {record.type} record is broken ({error})") from None
+    if _local(tree.tag) != root:
+        raise file.damaged(f"the XML of its {record.type} record is not a {root}")
+    return {_local(child.tag): (child.text or "").strip() for child in tree}
+
+
+def _local(tag: str) -> str:
+    """Strip the namespace off the name of an element."""
+    return tag.rpartition("}")[2]
+
+
+def _tag(key: str) -> str:
+    """Make an element's name of a key."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", key)
+    return name if re.match(r"[A-Za-z_]", name) else f"_{name}"
+
+
+def _element(name: str, text: object) -> str:
+    clean = re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", str(text))
+    return f"<{name}>{html.escape(clean, quote=False)}</{name}>"
+
+
+def _document(root: str, content: str, attributes: str = "") -> bytes:
+    return f"{_XML}<{root}{attributes}>{content}</{root}>".encode()
+
+
+def _scidac_file(lattice: Lattice) -> bytes:
+    """Write what SciDAC programs need to know of the file: one volume, four dimensions."""
+    return _document(
+        "scidacFile",
+        _element("version", "1.1")
+        + _element("spacetime", 4)
+        + _element("dims", " ".join(map(str, lattice.extents)) + " ")
+        + _element("volfmt", 0),
+    )
+
+
+def _scidac_record(n: int, precision: str, date: str) -> bytes:
+    """Write what SciDAC programs need to know of the links: four matrices a site."""
+    letter = precision[0].upper().replace("S", "F")
+    return _document(
+        "scidacRecord",
+        _element("version", "1.1")
+        + _element("date", date)
+        + _element("recordtype", 0)
+        + _element("datatype", f"USQCD_{letter}{n}_ColorMatrix")
+        + _element("precision", letter)
+        + _element("colors", n)
+        + _element("typesize", _site_bytes(n, precision) // 4)
+        + _element("datacount", 4),
+    )
+
+
+def _usqcd_info(averages: Averages | None) -> bytes:
+    """Write plaquette and link trace, always of the same length; without them, zeros."""
+    plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
+    return _document(
+        "usqcdInfo",
+        _element("version", "1.0")
+        + _element("plaq", f"{plaquette:.16f}"[:18])
+        + _element("linktr", f"{trace:.16f}"[:18])
+        + _element("info", _INFO),
+    )
+
+
+def _ildg_format(lattice: Lattice, group: str, precision: str) -> bytes:
+    return _document(
+        "ildgFormat",
+        _element("version", "1.0")
+        + _element("field", f"{group}gauge")
+        + _element("precision", 64 if precision == "double" else 32)
+        + "".join(
+            _element(f"l{axis}", extent)
+            for axis, extent in zip("xyzt", lattice.extents, strict=True)
+        ),
+        ' xmlns="http://www.lqcd.org/ildg"'
+        ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+        ' xsi:schemaLocation="http://www.lqcd.org/ildg http://www.lqcd.org/ildg/filefmt.xsd"',
+    )
+
+
+def _scidac_checksum(checksum: RotatedChecksum) -> bytes:
+    return _document(
+        "scidacChecksum",
+        _element("version", "1.0")
+        + _element("suma", f"{checksum.first:x}")
+        + _element("sumb", f"{checksum.second:x}"),
+    )

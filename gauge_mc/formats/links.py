@@ -1,0 +1,109 @@
+"""Link matrices as the files hold them: bytes, rows, membership of the group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Links = NDArray[np.complex128]
+"""Canonical links of one time slice, ``U[z, y, x, mu, a, b]``."""
+
+COLOURS = {"su2": 2, "su3": 3}
+
+TOLERANCE = 1e-4
+"""How far a link may be from its group: single precision, and what others let pass in it."""
+
+
+def encode(links: Links, dtype: DTypeLike) -> NDArray[np.uint8]:
+    """Lay links out as the bytes of reals of `dtype`, re and im in turn, in order of the axes."""
+    reals = np.ascontiguousarray(links).reshape(-1).view(np.float64)
+    return reals.astype(dtype).view(np.uint8)
+
+
+def decode(data: NDArray[np.uint8], dtype: DTypeLike, shape: tuple[int, ...]) -> Links:
+    """Read what `encode` writes: bytes to complex128 links of `shape`."""
+    with np.errstate(invalid="ignore"):
+        return data.view(dtype).astype(np.float64).view(np.complex128).reshape(shape)
+
+
+def complete_rows(rows: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """Rebuild the last row of SU(N) matrices from the others.
+
+    Parameters
+    ----------
+    rows : complex128 array [..., N - 1, N]
+
+    Returns
+    -------
+    complex128 array [..., N, N]
+    """
+    n = rows.shape[-1]
+    full = np.empty((*rows.shape[:-2], n, n), np.complex128)
+    full[..., : n - 1, :] = rows
+    last = _last_row([[rows[..., a, b] for b in range(n)] for a in range(n - 1)])
+    for b in range(n):
+        full[..., n - 1, b] = last[b]
+    return full
+
+
+def components(links: Links) -> NDArray[np.complex128]:
+    """Bring the sites of a time slice innermost, ``[mu, a, b, z, y, x]``, for fast loops."""
+    return np.ascontiguousarray(np.moveaxis(links, (3, 4, 5), (0, 1, 2)))
+
+
+def misfit(links: Links, t: int) -> str | None:
+    """Look for a link that is not in SU(N) to single precision, or not a number.
+
+    Parameters
+    ----------
+    links : complex128 array [z, y, x, mu, a, b]
+    t : int
+        The time slice, for the answer.
+
+    Returns
+    -------
+    str or None
+        Which link is the first that is not, in words; None if all are.
+    """
+    bad = ~(_deviation(links) <= TOLERANCE)
+    if not bad.any():
+        return None
+    z, y, x, mu = np.unravel_index(int(np.argmax(np.moveaxis(bad, 0, 3))), links.shape[:4])
+    n = links.shape[-1]
+    return (
+        f"the link in direction {'xyzt'[int(mu)]} at (x, y, z, t) = ({x}, {y}, {z}, {t}) "
+        f"is not in SU({n})"
+    )
+
+
+def _deviation(links: Links) -> NDArray[np.float64]:
+    """Tell how far links are from SU(N), ``[mu, z, y, x]``.
+
+    Rows must be of length one, orthogonal, and the last one what the others make it, which also
+    fixes the determinant.
+    """
+    parts = components(links)
+    n = parts.shape[1]
+    with np.errstate(all="ignore"):
+        last = _last_row([[parts[:, a, b] for b in range(n)] for a in range(n - 1)])
+        worst = np.abs(parts[:, n - 1, 0] - last[0])
+        for b in range(1, n):
+            np.maximum(worst, np.abs(parts[:, n - 1, b] - last[b]), out=worst)
+        for a in range(n - 1):
+            for c in range(a + 1):
+                product = np.sum(parts[:, a] * parts[:, c].conj(), axis=1)
+                np.maximum(worst, np.abs(product - (a == c)), out=worst)
+    return worst
+
+
+def _last_row(
+    rows: Sequence[Sequence[NDArray[np.complex128]]],
+) -> list[NDArray[np.complex128]]:
+    """Take the conjugate of the vector product of the other rows, lists of components."""
+    if len(rows) == 1:
+        ((a, b),) = rows
+        return [-b.conj(), a.conj()]
+    u, v = rows
+    return [(u[i] * v[j] - u[j] * v[i]).conj() for i, j in ((1, 2), (2, 0), (0, 1))]

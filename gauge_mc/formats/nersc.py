@@ -1,0 +1,260 @@
+"""The NERSC archive format of the Gauge Connection.
+
+A text header of lines ``KEY = VALUE`` between ``BEGIN_HEADER`` and ``END_HEADER``, then the
+links ``[t][z][y][x][mu][a][b][re, im]``. ``DATATYPE`` says whether all rows of a link are
+there (``4D_SU3_GAUGE_3x3``) or all but the last (``4D_SU3_GAUGE``), and ``FLOATING_POINT`` how
+wide the reals are and in which byte order. ``CHECKSUM`` is the sum of the 32-bit words of the
+links, modulo 2^32; ``PLAQUETTE`` and ``LINK_TRACE`` are averages of Re Tr / N. SU(2) files have
+a 2 in place of each 3. (The Gauge Connection, http://qcd.nersc.gov, archive format 1.0.)
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.formats.files import InputFile
+from gauge_mc.formats.header import Header, lattice_of
+from gauge_mc.formats.links import COLOURS, Links, complete_rows, decode, encode, misfit
+from gauge_mc.formats.plaquette import Averages, PlaquetteStream
+from gauge_mc.lattice import Lattice
+
+_BEGIN, _END = b"BEGIN_HEADER", b"END_HEADER"
+_MAX_HEADER = 65536
+_ROWS = {
+    "4D_SU3_GAUGE_3x3": ("su3", 3),
+    "4D_SU3_GAUGE": ("su3", 2),
+    "4D_SU2_GAUGE_2x2": ("su2", 2),
+    "4D_SU2_GAUGE": ("su2", 1),
+}
+_TOLERANCE = {"single": 1e-5, "double": 1e-8}
+"""How well averages must agree: other programs sum them in the precision of the links."""
+_OWN_KEYS = re.compile(
+    "HDR_VERSION|DATATYPE|STORAGE_FORMAT|DIMENSION_[1-4]|BOUNDARY_[1-4]|CHECKSUM|LINK_TRACE"
+    "|PLAQUETTE|FLOATING_POINT"
+)
+_PROVENANCE = {
+    "ENSEMBLE_ID": "unknown",
+    "ENSEMBLE_LABEL": "unknown",
+    "SEQUENCE_NUMBER": "1",
+    "CREATOR": "gauge-mc",
+    "CREATOR_HARDWARE": "unknown",
+    "CREATION_DATE": "unknown",
+    "ARCHIVE_DATE": "unknown",
+}
+"""Fields that programs look for, and what they hold if nothing else is known."""
+
+
+@dataclass(frozen=True)
+class NerscReader:
+    """A NERSC file whose header agrees with its size.
+
+    Attributes
+    ----------
+    header : Header
+    offset : int
+        Where the links begin, in bytes.
+    rows : int
+        Rows of each link that are stored.
+    dtype : str
+        NumPy's name of the stored reals.
+    digits : tuple of float
+        One unit in the last digit of plaquette and link trace in the header.
+    """
+
+    header: Header
+    offset: int
+    rows: int
+    dtype: str
+    digits: tuple[float, float]
+
+    def slices(self, file: InputFile) -> Iterator[Links]:
+        """Stream the links; see `gauge_mc.formats.header.Reader`."""
+        lattice, n = self.header.lattice, COLOURS[self.header.group]
+        shape = (lattice.z, lattice.y, lattice.x, 4, self.rows, n)
+        slice_bytes = math.prod(shape) * 2 * np.dtype(self.dtype).itemsize
+        checksum, stream = 0, PlaquetteStream()
+        for t in range(lattice.t):
+            data = file.read(self.offset + t * slice_bytes, slice_bytes)
+            checksum = _checksum(checksum, data, self.dtype[0])
+            links = decode(data, self.dtype, shape)
+            if self.rows < n:
+                links = complete_rows(links)
+            stream.add(links)
+            if t == lattice.t - 1:
+                self._verify(file, checksum, stream)
+            yield links
+
+    def _verify(self, file: InputFile, checksum: int, stream: PlaquetteStream) -> None:
+        """Compare what the links give with what the header states."""
+        if checksum != int(self.header.checksum, 16):
+            raise file.damaged(
+                f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
+            )
+        averages = stream.averages()
+        for name, found, stated, digit in (
+            ("plaquette", averages.mean, self.header.plaquette, self.digits[0]),
+            ("link trace", averages.link_trace, self.header.link_trace, self.digits[1]),
+        ):
+            tolerance = _TOLERANCE[self.header.precision] + digit
+            if stated is not None and not abs(found - stated) <= tolerance:
+                raise file.damaged(
+                    f"its links have the {name} {found:.12g}, its header says {stated:.12g}"
+                )
+
+
+def recognises(head: bytes) -> bool:
+    """Tell from the first bytes whether a file is of this format."""
+    return head.startswith(_BEGIN)
+
+
+def read_header(file: InputFile) -> NerscReader:
+    """Read and check the header.
+
+    Raises
+    ------
+    GaugeError
+        If it is damaged, does not fit the size of the file, or is not that of an SU(2) or
+        SU(3) configuration.
+    """
+    fields, offset = _fields(file)
+    kind, real = fields.get("DATATYPE", ""), fields.get("FLOATING_POINT", "")
+    if kind not in _ROWS:
+        raise file.damaged(f"its DATATYPE '{kind}' is none of {', '.join(_ROWS)}")
+    if not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
+        raise file.damaged(f"its FLOATING_POINT '{real}' is not IEEE32BIG, IEEE64BIG or the like")
+    group, rows = _ROWS[kind]
+    extents = [fields.get(f"DIMENSION_{i}", "") for i in (1, 2, 3, 4)]
+    if not all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents):
+        raise file.damaged(f"its extents '{' '.join(extents)}' are not four whole numbers")
+    checksum = fields.get("CHECKSUM", "")
+    if not re.fullmatch("(0[xX])?[0-9a-fA-F]{1,8}", checksum):
+        raise file.damaged(f"its CHECKSUM '{checksum}' is not a hexadecimal number of 32 bits")
+    plaquette, plaquette_digit = _average(file, fields, "PLAQUETTE")
+    link_trace, trace_digit = _average(file, fields, "LINK_TRACE")
+    lattice = lattice_of(file, *(int(extent) for extent in extents))
+    bytes_each = int(real[4:6]) // 8
+    file.expect_size(offset + lattice.sites * 4 * rows * COLOURS[group] * 2 * bytes_each)
+    header = Header(
+        "nersc",
+        lattice,
+        group,
+        "double" if bytes_each == 8 else "single",
+        plaquette,
+        link_trace,
+        checksum,
+        {key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)},
+    )
+    dtype = _byte_order(file, real, offset, rows, COLOURS[group]) + f"f{bytes_each}"
+    return NerscReader(header, offset, rows, dtype, (plaquette_digit, trace_digit))
+
+
+def write(
+    out: BinaryIO,
+    slices: Iterable[Links],
+    lattice: Lattice,
+    group: str,
+    precision: str,
+    provenance: Mapping[str, str],
+) -> None:
+    """Write a configuration with all rows; see `gauge_mc.formats.write_configuration`."""
+    dtype = ">f8" if precision == "double" else ">f4"
+    checksum, stream = 0, PlaquetteStream()
+    out.write(_header(lattice, group, precision, provenance, checksum, None))
+    for links in slices:
+        data = encode(links, dtype)
+        checksum = _checksum(checksum, data, ">")
+        stream.add(links)
+        out.write(data.data)
+    out.seek(0)
+    out.write(_header(lattice, group, precision, provenance, checksum, stream.averages()))
+
+
+def _fields(file: InputFile) -> tuple[dict[str, str], int]:
+    """Read the lines of the header; also tell where it ends."""
+    head = file.read(0, min(file.size, _MAX_HEADER)).tobytes()
+    end = re.search(rb"\n" + _END + rb"[ \t\r]*\n", head)
+    if not end:
+        raise file.damaged("its header has no line END_HEADER")
+    fields: dict[str, str] = {}
+    for line in head[: end.start()].decode("latin-1").split("\n"):
+        key, equals, text = (part.strip() for part in line.partition("="))
+        if equals and fields.setdefault(key, text) != text:
+            raise file.damaged(f"its header gives {key} twice")
+    return fields, end.end()
+
+
+def _average(file: InputFile, fields: Mapping[str, str], key: str) -> tuple[float | None, float]:
+    """Read an average of the header, and one unit in its last digit."""
+    if key not in fields:
+        return None, 0.0
+    match = re.fullmatch(
+        r"([+-]?[0-9]{1,20}(?:\.([0-9]{0,40}))?)(?:[eE]([+-]?[0-9]{1,3}))?", fields[key]
+    )
+    value = float(fields[key]) if match else math.nan
+    if not match or not abs(value) < 2:
+        raise file.damaged(f"its {key} '{fields[key][:40]}' is not an average of traces")
+    return value, float(f"1e{int(match[3] or 0) - len(match[2] or '')}")
+
+
+def _byte_order(file: InputFile, real: str, offset: int, rows: int, n: int) -> str:
+    """Tell the byte order; where it is not named, see in which one the first links make sense."""
+    if not real.endswith(("32", "64")):
+        return ">" if real.endswith("BIG") else "<"
+    width = int(real[4:6]) // 8
+    data = file.read(offset, 4 * rows * n * 2 * width)
+    links = decode(data, f">f{width}", (1, 1, 1, 4, rows, n))
+    if rows < n:
+        links = complete_rows(links)
+    return "<" if misfit(links, 0) else ">"
+
+
+def _checksum(checksum: int, data: NDArray[np.uint8], order: str) -> int:
+    """Add the 32-bit words of `data` to the sum; those of a double may come in either order."""
+    return (checksum + int(np.sum(data.view(f"{order}u4"), dtype=np.uint64))) & 0xFFFFFFFF
+
+
+def _header(
+    lattice: Lattice,
+    group: str,
+    precision: str,
+    provenance: Mapping[str, str],
+    checksum: int,
+    averages: Averages | None,
+) -> bytes:
+    """Write the header, always of the same length; without averages they are zero."""
+    n = COLOURS[group]
+    plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
+    lines = {
+        "HDR_VERSION": "1.0",
+        "DATATYPE": f"4D_SU{n}_GAUGE_{n}x{n}",
+        "STORAGE_FORMAT": "1.0",
+        **{f"DIMENSION_{i}": str(e) for i, e in enumerate(lattice.extents, 1)},
+        "LINK_TRACE": f"{trace:.16f}"[:18],
+        "PLAQUETTE": f"{plaquette:.16f}"[:18],
+        **{f"BOUNDARY_{i}": "PERIODIC" for i in (1, 2, 3, 4)},
+        "CHECKSUM": f"{checksum:08x}",
+        **_provenance(provenance),
+        "FLOATING_POINT": "IEEE64BIG" if precision == "double" else "IEEE32BIG",
+    }
+    text = "".join(f"{key} = {value}\n" for key, value in lines.items())
+    return b"%s\n%s%s\n" % (_BEGIN, text.encode("ascii", "replace"), _END)
+
+
+def _provenance(provenance: Mapping[str, str]) -> dict[str, str]:
+    """Make header lines of free texts: keys in capitals, one line of text each."""
+    lines = dict(_PROVENANCE)
+    for key, text in provenance.items():
+        name = re.sub("[^A-Z0-9_]", "_", key.upper())
+        value = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+        if not _OWN_KEYS.fullmatch(name) and value:
+            lines[name] = value[:256]
+    if not re.fullmatch("[1-9][0-9]{0,8}", lines["SEQUENCE_NUMBER"]):
+        lines["SEQUENCE_NUMBER"] = _PROVENANCE["SEQUENCE_NUMBER"]
+    return lines
