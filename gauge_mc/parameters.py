@@ -26,13 +26,23 @@ PRECISIONS = ("single", "double")
 GENERATORS = ("philox", "lcg")
 STARTS = ("cold", "hot")
 OBSERVABLES = ("plaquette", "polyakov")
-SUFFIXES = {"ildg": ".lime", "nersc": ".nersc"}
+SUFFIXES = {"ildg": ".lime", "nersc": ".nersc", "openqcd": ".openqcd"}
 FORMATS = tuple(SUFFIXES)
 MAX_SEED = 2**63 - 1
 """Seeds are whole numbers that fit TOML's 64-bit integers."""
 
 RECORDED = ("session",)
 """What a run.toml holds besides its parameters; skipped when it serves as a card."""
+
+
+def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UsageError(f"{name}: '{value}' is not known; choose {' or '.join(known)}.")
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise UsageError(f"{name} must be at least {least}, not {value}.")
 
 
 @dataclass(frozen=True)
@@ -119,7 +129,7 @@ class Parameters:
     group: str = "su2"
     beta: float = DEFAULT_BETA["su2"]
     precision: str = "single"
-    start: str = "cold"
+    start: str = field(default="cold", metadata={"kind": "start"})
     seed: int = 1
     rng: str = "philox"
     heatbath: int = 1
@@ -146,6 +156,8 @@ class Parameters:
         _at_least("thermalize", self.thermalize, 0)
         _at_least("configs", self.configs, 0)
         _at_least("separation", self.separation, 1)
+        if self.format == "openqcd" and (self.group, self.precision) != ("su3", "double"):
+            raise UsageError("format: openqcd files hold su3 links in double precision only.")
 
     @classmethod
     def from_values(
@@ -341,6 +353,12 @@ def _word(value: object) -> str:
     return str(value)
 
 
+def _start(value: object) -> str:
+    """Read a start; a file is kept by its full path, so that it means the same anywhere."""
+    word = _word(value)
+    return word if word in STARTS or not word else str(Path(word).absolute())
+
+
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError("true or false")
@@ -370,6 +388,7 @@ _CONVERTERS: dict[str, Callable[[object], object]] = {
     "str | None": _word,
     "bool": _flag,
     "duration": parse_duration,
+    "start": _start,
     "Lattice": _lattice,
     "tuple[Measurement, ...]": _measurements,
 }
@@ -399,13 +418,3 @@ def _converted(
 def _nearest(word: str, known: Iterable[str]) -> str:
     match = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f"; did you mean '{match[0]}'?" if match else f"; known are {', '.join(known)}."
-
-
-def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError(f"{name}: '{value}' is not known; choose {' or '.join(known)}.")
-
-
-def _at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise UsageError(f"{name} must be at least {least}, not {value}.")

@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from types import TracebackType
 import numpy as np
 
 from gauge_mc.errors import GaugeError
+from gauge_mc.formats.files import replacing
 
 Value = int | float | str
 
@@ -87,28 +88,46 @@ class Table:
         ----------
         rows : iterable of sequences
             One value a column: whole numbers, floats, or strings without commas.
+
+        Raises
+        ------
+        GaugeError
+            If they cannot be written, for instance because the disk is full.
         """
         data = "".join(",".join(map(_format, row)) + "\n" for row in rows).encode()
-        while data:
-            data = data[os.write(self._fd, data) :]
+        with self._writing():
+            while data:
+                data = data[os.write(self._fd, data) :]
 
     def sync(self) -> None:
-        """Wait until all rows are on the disk."""
-        os.fsync(self._fd)
+        """Wait until all rows are on the disk; raises as `append` does."""
+        with self._writing():
+            os.fsync(self._fd)
 
-    def truncate(self, after: int) -> int:
+    def truncate(self, after: int, expected: int) -> None:
         """Drop the rows that come after sweep `after`, to write them again.
 
-        Returns
-        -------
-        int
-            The number of rows kept.
+        Parameters
+        ----------
+        after : int
+            The last sweep to keep.
+        expected : int
+            How many rows there are up to it.
+
+        Raises
+        ------
+        GaugeError
+            If there are more or fewer; the table is left as it is then.
         """
         rows = _Layout.of(self.path).rows
-        kept = list(itertools.takewhile(lambda row: _sweep(row) <= after, rows))
-        dropped = sum(len(row) + 1 for row in rows[len(kept) :])
+        kept = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
+        if kept != expected:
+            raise GaugeError(
+                f"The table {self.path} has {kept} sound rows up to sweep {after} instead of "
+                f"{expected}; restore it, or start a new run with another --output."
+            )
+        dropped = sum(len(row) + 1 for row in rows[kept:])
         os.ftruncate(self._fd, os.fstat(self._fd).st_size - dropped)
-        return len(kept)
 
     def close(self) -> None:
         """Close the file; the table is of no use afterwards."""
@@ -126,6 +145,16 @@ class Table:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise GaugeError(
+                f"{self.path} could not be written ({error.strerror}); free some space, then "
+                "run the same command again."
+            ) from error
 
     def _drop_torn_row(self) -> None:
         data = self.path.read_bytes()
@@ -198,13 +227,9 @@ class _Layout:
 
 def _create(path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
     """Write header and names, so that the file is either whole or not there."""
-    partial = path.with_name(path.name + ".partial")
     lines = [f"# {key}: {value}\n" for key, value in header.items()]
-    with partial.open("w", encoding="utf-8") as file:
-        file.write("".join(lines) + ",".join(columns) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    with replacing(path) as file:
+        file.write(("".join(lines) + ",".join(columns) + "\n").encode())
 
 
 def _format(value: Value) -> str:

@@ -66,10 +66,10 @@ def test_every_cut_loses_only_the_torn_row(path):
 def test_truncate_drops_what_comes_after_a_sweep(path):
     write(path, 1, 9)
     with Table(path, HEADER, COLUMNS) as table:
-        assert table.truncate(after=20) == 9
-        assert table.truncate(after=4) == 4
+        table.truncate(after=20, expected=9)
+        table.truncate(after=4, expected=4)
         table.append(rows(5, 6))
-        assert table.truncate(after=0) == 0
+        table.truncate(after=0, expected=0)
         table.append(rows(1, 2))
     fresh = path.with_name("fresh.csv")
     write(fresh, 1, 2)
@@ -81,8 +81,17 @@ def test_truncate_also_drops_damage_after_the_sweep(path):
     whole = path.read_bytes()
     path.write_bytes(whole + b"3,0.1,100\n\0\0\0\0\n4,0.2,100\n")
     with Table(path, HEADER, COLUMNS) as table:
-        assert table.truncate(after=3) == 3
+        table.truncate(after=3, expected=3)
     assert path.read_bytes() == whole + b"3,0.1,100\n"
+
+
+def test_truncate_leaves_a_table_with_lost_rows_alone(path):
+    write(path, 1, 9)
+    damaged = path.read_bytes().replace(b"\n5,", b"\nx,")
+    path.write_bytes(damaged)
+    with Table(path, HEADER, COLUMNS) as table, pytest.raises(GaugeError, match="4 sound rows"):
+        table.truncate(after=6, expected=6)
+    assert path.read_bytes() == damaged
 
 
 def test_empty_table_has_its_columns(path):

@@ -1,0 +1,400 @@
+"""A Markov chain of gauge fields: start, update, measure, write, checkpoint, resume.
+
+`Chain` is the chain in memory. `generate` carries out a run on disk, such that a run that was
+stopped at any instant and resumed writes the same configurations and tables, bit for bit, as
+one that was not.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from gauge_mc import checkpoint
+from gauge_mc.devices import Device
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.field import Field
+from gauge_mc.formats import open_configuration, write_configuration
+from gauge_mc.formats.table import Table
+from gauge_mc.observables.plaquette import plaquette
+from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.parameters import STARTS, Measurement, Parameters
+from gauge_mc.random import Random
+from gauge_mc.run import Hold, Run, version
+from gauge_mc.updates import heatbath, overrelax
+
+Stop = Callable[[float], str | None]
+"""Told how many seconds it takes to stop in order; answers why to stop now, or None."""
+
+Report = Callable[["Chain"], None]
+"""Called after every composite sweep, to show how far the chain is."""
+
+
+@dataclass(frozen=True)
+class Observable:
+    """Something measured on a field, one record a time.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The names of the numbers in a record.
+    normalisation : str
+        In words, for the header of the table.
+    measure : callable
+        From a field to the numbers.
+    """
+
+    columns: tuple[str, ...]
+    normalisation: str
+    measure: Callable[[Field], tuple[float, ...]]
+
+
+def _plaquette(field: Field) -> tuple[float, ...]:
+    found = plaquette(field)
+    return (found.mean, found.spatial, found.temporal)
+
+
+def _polyakov(field: Field) -> tuple[float, ...]:
+    found = polyakov_loop(field)
+    return (found.real, found.imag, abs(found))
+
+
+OBSERVABLES = {
+    "plaquette": Observable(
+        ("plaquette", "spatial", "temporal"),
+        "Re Tr / N averaged over the lattice: all, space-space and space-time planes",
+        _plaquette,
+    ),
+    "polyakov": Observable(
+        ("re", "im", "abs"),
+        "Tr / N averaged over space: real part, imaginary part, modulus of the average",
+        _polyakov,
+    ),
+}
+
+
+class Chain:
+    """A Markov chain of gauge fields in memory.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Which chain.
+    field : Field
+        The links.
+    random : Random
+        The random number generator.
+    sweep : int
+        Composite sweeps done.
+    """
+
+    def __init__(
+        self, parameters: Parameters, field: Field, random: Random, sweep: int = 0
+    ) -> None:
+        self.parameters = parameters
+        self.field = field
+        self.random = random
+        self.sweep = sweep
+
+    @classmethod
+    def begin(cls, parameters: Parameters, device: Device) -> Chain:
+        """Begin a chain with its cold, hot or file start.
+
+        Raises
+        ------
+        UsageError
+            If the start file holds another group or lattice.
+        GaugeError
+            If the start file cannot be read or is damaged, or there is not enough memory.
+        """
+        p = parameters
+        if p.start == "hot":
+            field = Field.hot(p.lattice, p.group, p.precision, device, p.seed)
+        elif p.start == "cold":
+            field = Field.cold(p.lattice, p.group, p.precision, device)
+        else:
+            check_start(p)
+            slices = open_configuration(p.start).slices()
+            field = Field.load(p.lattice, p.group, slices, p.precision, device)
+        return cls(p, field, Random.for_field(field, p.rng, p.seed))
+
+    @classmethod
+    def resume(cls, parameters: Parameters, device: Device, path: Path) -> Chain:
+        """Continue the chain that a checkpoint holds.
+
+        Raises
+        ------
+        GaugeError
+            If the checkpoint cannot be read, is damaged, or belongs to another chain.
+        """
+        p = parameters
+        moment, arrays = checkpoint.load(path)
+        field = Field.empty(p.lattice, p.group, p.precision, device)
+        chain = cls(p, field, Random.for_field(field, p.rng, p.seed), moment.sweep)
+        chain.random.step = moment.step
+        if moment != chain._moment():
+            raise GaugeError(f"The checkpoint {path} belongs to a run with other parameters.")
+        for t in range(p.lattice.t):
+            field.restore(t, next(arrays))
+        if chain.random.stored(0) is not None:
+            for t in range(p.lattice.t):
+                chain.random.restore(t, next(arrays))
+        return chain
+
+    def update(self) -> None:
+        """Do one composite sweep: heatbath, then overrelaxation."""
+        p = self.parameters
+        heatbath(self.field, p.beta, self.random, p.heatbath)
+        overrelax(self.field, p.overrelax)
+        self.sweep += 1
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint, from which `resume` goes on as if nothing had happened.
+
+        Raises
+        ------
+        GaugeError
+            If it cannot be written; a checkpoint that is there already stays then.
+        """
+        checkpoint.save(path, self._moment(), self._arrays())
+
+    def write(self, path: Path) -> None:
+        """Write the links as a configuration file, whole or not at all.
+
+        Raises
+        ------
+        GaugeError
+            If it cannot be written.
+        """
+        p = self.parameters
+        write_configuration(
+            path,
+            self.field.slices(),
+            p.lattice,
+            p.group,
+            p.precision,
+            format=p.format,
+            provenance=provenance(p) | {"ensemble_id": p.name, "sequence_number": str(self.sweep)},
+        )
+
+    def _moment(self) -> checkpoint.Moment:
+        p, step = self.parameters, self.random.step
+        return checkpoint.Moment(self.sweep, step, p.group, str(p.lattice), p.precision, p.rng)
+
+    def _arrays(self) -> Iterator[np.ndarray]:
+        times = range(self.parameters.lattice.t)
+        yield from (self.field.stored(t) for t in times)
+        states = (self.random.stored(t) for t in times)
+        yield from (state for state in states if state is not None)
+
+
+def check_start(parameters: Parameters) -> None:
+    """Compare a start file's header with the parameters.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or it holds another group or lattice.
+    GaugeError
+        If the file cannot be read or is damaged.
+    """
+    p = parameters
+    if p.start in STARTS:
+        return
+    if not Path(p.start).exists():
+        raise UsageError(f"There is no start file {p.start}; --start takes cold, hot or a file.")
+    header = open_configuration(p.start).header
+    if (header.group, header.lattice) != (p.group, p.lattice):
+        raise UsageError(
+            f"The start file {p.start} holds {header.group} on {header.lattice}, "
+            f"but the run is for {p.group} on {p.lattice}."
+        )
+
+
+def provenance(parameters: Parameters) -> dict[str, str]:
+    """Return what identifies a chain, for the files that come from it.
+
+    The same for every run of the chain: no date, no machine, no number of configurations.
+    """
+    p = parameters
+    start = p.start if p.start in STARTS else Path(p.start).name
+    values = p.values() | {"start": start, "version": f"gauge-mc {version()}"}
+    left_out = ("configs", "thermalize", "separation", "measure", "format")
+    return {name: str(value) for name, value in values.items() if name not in left_out}
+
+
+def table_header(name: str, parameters: Parameters) -> dict[str, str]:
+    """Return the header of an observable's table."""
+    what = {"observable": name, "normalisation": OBSERVABLES[name].normalisation}
+    return what | {"units": "lattice units"} | provenance(parameters)
+
+
+def generate(
+    run: Run,
+    hold: Hold,
+    parameters: Parameters,
+    device: Device,
+    checkpoint_every: float,
+    stop: Stop,
+    report: Report,
+) -> tuple[Chain, str | None]:
+    """Carry out a run, or what is left of it.
+
+    Parameters
+    ----------
+    run, hold : Run, Hold
+        The directory, held by this process.
+    parameters : Parameters
+        As in its run.toml.
+    device : Device
+        What to compute on.
+    checkpoint_every : float
+        Seconds.
+    stop, report : Stop, Report
+        See there.
+
+    Returns
+    -------
+    Chain
+        The chain at its end.
+    str or None
+        Why it stopped before the end of the run, or None.
+
+    Raises
+    ------
+    GaugeError
+        If the run's files are damaged or cannot be written. The last checkpoint is whole.
+    """
+    with ExitStack() as files:
+        chain = _stand_ready(run, parameters, device)
+        tables = {
+            item: files.enter_context(_open_table(run, chain, item)) for item in parameters.measure
+        }
+        for sweep, path in run.configs().items():
+            if sweep > chain.sweep:
+                path.unlink()
+        session = _Session(run, chain, tables)
+        reason = None
+        while chain.sweep < parameters.sweeps:
+            reason = stop(session.seconds_to_stop)
+            if reason:
+                break
+            session.advance()
+            report(chain)
+            session.tell(hold)
+            if session.since_save >= checkpoint_every:
+                session.save()
+        session.save()
+    return chain, reason
+
+
+class _Session:
+    """A chain at work on a run: what it writes, and how long that takes."""
+
+    def __init__(self, run: Run, chain: Chain, tables: dict[Measurement, Table]) -> None:
+        self.run = run
+        self.chain = chain
+        self.tables = tables
+        self._saved_sweep, self._saved_at = chain.sweep, time.monotonic()
+        self._first_sweep, self._first_at = chain.sweep + 1, math.inf
+        self._told_at = -math.inf
+        self._update_time = self._write_time = self._save_time = 0.0
+
+    @property
+    def seconds_to_stop(self) -> float:
+        """A cautious guess of how long one more sweep and a checkpoint take."""
+        return 2 * self._update_time + 2 * max(self._write_time, self._save_time) + 1.0
+
+    @property
+    def since_save(self) -> float:
+        """Seconds since the last checkpoint."""
+        return time.monotonic() - self._saved_at
+
+    def advance(self) -> None:
+        """Do one composite sweep and write what is due after it."""
+        began = time.monotonic()
+        self.chain.update()
+        done = self.chain.sweep - self.chain.parameters.thermalize
+        for item, table in self.tables.items():
+            if _due(done, item.every):
+                numbers = OBSERVABLES[item.observable].measure(self.chain.field)
+                table.append([(self.chain.sweep, *numbers)])
+        ended = time.monotonic()
+        # A compilation in the first sweep must not count for ever.
+        self._update_time = max(ended - began, 0.9 * self._update_time)
+        self._first_at = min(self._first_at, ended)
+        if _due(done, self.chain.parameters.separation):
+            self._write()
+
+    def _write(self) -> None:
+        began = time.monotonic()
+        self._sync()
+        self.chain.write(self.run.config(self.chain.sweep, self.chain.parameters.format))
+        self._write_time = max(self._write_time, time.monotonic() - began)
+
+    def save(self) -> None:
+        """Write a checkpoint, if there is anything new."""
+        if self.chain.sweep == self._saved_sweep:
+            return
+        began = time.monotonic()
+        self._sync()
+        self.chain.save(self.run.checkpoint)
+        self._saved_sweep, self._saved_at = self.chain.sweep, time.monotonic()
+        self._save_time = max(self._save_time, self._saved_at - began)
+
+    def tell(self, hold: Hold) -> None:
+        """Note for other processes, once a second, how far the chain is."""
+        now = time.monotonic()
+        if now - self._told_at >= 1.0:
+            self._told_at = now
+            elapsed = now - self._first_at
+            rate = (self.chain.sweep - self._first_sweep) / elapsed if elapsed > 0 else 0.0
+            hold.say(replace(hold.holder, sweep=self.chain.sweep, rate=rate))
+
+    def _sync(self) -> None:
+        for table in self.tables.values():
+            table.sync()
+
+
+def _due(done: int, every: int) -> bool:
+    """Tell whether something is due `done` sweeps after thermalisation."""
+    return done > 0 and done % every == 0
+
+
+def _stand_ready(run: Run, parameters: Parameters, device: Device) -> Chain:
+    """Resume a run's chain, or begin it and write a first checkpoint.
+
+    The first checkpoint comes before anything else is written. So whatever lies beyond a
+    checkpoint is work that will be done again, and files without a checkpoint are a mistake.
+    """
+    if run.checkpoint.exists():
+        return Chain.resume(parameters, device, run.checkpoint)
+    tables = [run.table(item.observable) for item in parameters.measure]
+    if run.configs() or any(table.exists() for table in tables):
+        raise GaugeError(
+            f"The run {run.path} has lost its checkpoint; start a new one from its last "
+            "configuration, with --start and --output."
+        )
+    chain = Chain.begin(parameters, device)
+    chain.save(run.checkpoint)
+    return chain
+
+
+def _open_table(run: Run, chain: Chain, item: Measurement) -> Table:
+    """Open an observable's table, with just the rows up to where the chain stands."""
+    observable = OBSERVABLES[item.observable]
+    header = table_header(item.observable, chain.parameters)
+    table = Table(run.table(item.observable), header, ("sweep", *observable.columns))
+    try:
+        measured = max(0, chain.sweep - chain.parameters.thermalize) // item.every
+        table.truncate(after=chain.sweep, expected=measured)
+    except BaseException:
+        table.close()
+        raise
+    return table

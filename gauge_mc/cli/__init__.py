@@ -1,0 +1,109 @@
+"""The command line: one module a command.
+
+A command is a line in `COMMANDS` and a module of its name that holds a function of its name,
+annotated for Typer. Modules are imported when their command is called, not before, so that
+``gauge-mc --help`` stays fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+from gauge_mc.errors import GaugeError
+
+COMMANDS = {
+    "generate": "Generate an ensemble of configurations, or continue to.",
+    "status": "Show how far a run is.",
+}
+
+INTERRUPTED = 130
+"""The exit code of a program that SIGINT ended, by convention of shells."""
+
+
+class LazyCommand(typer.core.TyperCommand):
+    """A command that stands in for the one in its module until it is called."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Make the context of the real command."""
+        return load_command(str(self.name)).make_context(info_name, args, parent, **extra)
+
+
+class LazyGroup(typer.core.TyperGroup):
+    """The commands by name, none of them imported yet."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands, in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the stand-in for a command, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        return LazyCommand(cmd_name, help=COMMANDS[cmd_name])
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+@app.callback(invoke_without_command=True)
+def gauge_mc(
+    ctx: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """Monte Carlo ensembles of SU(2) and SU(3) lattice gauge theory, on CPUs and GPUs."""
+    if version:
+        from gauge_mc.run import version as installed
+
+        print(f"gauge-mc {installed()}")
+    elif ctx.invoked_subcommand is None:
+        print(ctx.get_help())
+
+
+def load_command(name: str) -> Any:
+    """Import a command's module and make the command that Typer calls."""
+    module = importlib.import_module(f"gauge_mc.cli.{name}")
+    single = typer.Typer(add_completion=False)
+    single.command(name)(getattr(module, name))
+    return typer.main.get_command(single)
+
+
+def main() -> None:
+    """Run the program; every failure that is not a bug ends in one sentence on stderr."""
+    try:
+        code = app(standalone_mode=False) or 0
+    except GaugeError as error:
+        code = _complain(str(error), error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        code = _complain("Interrupted.", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        code = _complain(f"{where}{error.strerror or error}.", 1)
+    except MemoryError:
+        code = _complain("Not enough memory; choose a smaller lattice or single precision.", 1)
+    except Exception as error:
+        # Typer's own exceptions have had several bases over its versions.
+        if not hasattr(error, "format_message"):
+            raise
+        code = _complain(error.format_message(), getattr(error, "exit_code", 2))
+    sys.exit(code)
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"gauge-mc: {sentence}", file=sys.stderr)
+    return code

@@ -1,0 +1,296 @@
+"""What a person sees of a run: live progress on a terminal, plain lines elsewhere, a summary."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
+from gauge_mc.chain import Chain, Report
+from gauge_mc.errors import GaugeError
+from gauge_mc.formats.table import read_table
+from gauge_mc.observables.plaquette import plaquette
+from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.parameters import Parameters
+from gauge_mc.run import Run, Session
+
+LIVE_SECONDS = 0.5
+"""At the least between two looks at the field on a terminal."""
+
+PLAIN_SECONDS = 30.0
+"""The longest silence in plain lines, which also come at every tenth of a run."""
+
+QUANTITIES = {
+    "plaquette": ("plaquette", "plaquette"),
+    "spatial plaquette": ("plaquette", "spatial"),
+    "temporal plaquette": ("plaquette", "temporal"),
+    "Polyakov loop, real part": ("polyakov", "re"),
+    "Polyakov loop, modulus": ("polyakov", "abs"),
+}
+"""What a summary shows, each from an observable's table and one of its columns."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A look at a chain.
+
+    Parameters
+    ----------
+    sweep, sweeps : int
+        Composite sweeps done, and of the whole run.
+    phase : str
+        "thermalising" or "generating".
+    rate : float
+        Link updates a second in this session.
+    remaining : float
+        Seconds to the end of the run; NaN if not known yet.
+    configs : int
+        Configurations written so far.
+    plaquette : float
+    polyakov : complex
+        Of the field as it is.
+    """
+
+    sweep: int
+    sweeps: int
+    phase: str
+    rate: float
+    remaining: float
+    configs: int
+    plaquette: float
+    polyakov: complex
+
+    def pace(self) -> str:
+        """Return rate and time to go in words."""
+        return f"{link_rate(self.rate)}  ETA {duration(self.remaining)}"
+
+    def physics(self) -> str:
+        """Return plaquette and Polyakov loop in words."""
+        real, imaginary = self.polyakov.real, self.polyakov.imag
+        loop = f"{real:+.4f}{imaginary:+.4f}i" if imaginary else f"{real:+.4f}"
+        return f"plaquette {self.plaquette:.5f}  Polyakov loop {loop}"
+
+
+class Clock:
+    """The time that a session takes; its first sweep, which may compile, is left out of rates."""
+
+    def __init__(self, sweep: int) -> None:
+        self.began = time.monotonic()
+        self._sweep = sweep + 1
+        self._since = math.inf
+
+    def look(self, chain: Chain) -> View:
+        """Look at a chain, which takes about as long as half a sweep."""
+        p = chain.parameters
+        loop, cells = polyakov_loop(chain.field), plaquette(chain.field)
+        pace = self.sweeps_per_second(chain.sweep)
+        done = max(0, chain.sweep - p.thermalize)
+        return View(
+            chain.sweep,
+            p.sweeps,
+            "generating" if done else "thermalising",
+            pace * p.links_per_sweep,
+            (p.sweeps - chain.sweep) / pace if pace else math.nan,
+            done // p.separation,
+            cells.mean,
+            loop,
+        )
+
+    def tick(self) -> float:
+        """Note that a sweep is done; return the time."""
+        now = time.monotonic()
+        self._since = min(self._since, now)
+        return now
+
+    def sweeps_per_second(self, sweep: int) -> float:
+        """Return the pace of this session up to `sweep`, or 0 if not known yet."""
+        elapsed = time.monotonic() - self._since
+        return (sweep - self._sweep) / elapsed if sweep > self._sweep and elapsed > 0 else 0.0
+
+
+def opening(run: Run, parameters: Parameters, session: Session) -> str:
+    """Return the line that says what begins."""
+    p, state = parameters, "begins"
+    if session.sweep == p.sweeps:
+        state = f"is complete, {p.sweeps} sweeps"
+    elif session.sweep:
+        state = f"continues after sweep {session.sweep} of {p.sweeps}"
+    return (
+        f"{run.path} {state}: {p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, "
+        f"{p.rng}, on {session.device}"
+    )
+
+
+@contextmanager
+def shown(parameters: Parameters, clock: Clock, console: Console) -> Iterator[Report]:
+    """Show progress while a run is at work.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Of the run.
+    clock : Clock
+        Of the session.
+    console : Console
+        A quiet one shows nothing, a terminal live progress, anything else plain lines.
+
+    Yields
+    ------
+    Report
+        To be called after every sweep.
+    """
+    if console.quiet:
+        yield lambda chain: None
+    elif console.is_terminal:
+        with _Bar(parameters, clock, console) as bar:
+            yield bar.report
+    else:
+        yield _Lines(clock, console).report
+
+
+class _Lines:
+    """Progress as plain lines."""
+
+    def __init__(self, clock: Clock, console: Console) -> None:
+        self.clock = clock
+        self.console = console
+        self._shown_at, self._tenth = clock.began, 0
+
+    def report(self, chain: Chain) -> None:
+        now = self.clock.tick()
+        tenth = 10 * chain.sweep // chain.parameters.sweeps
+        silence = now - self._shown_at
+        if silence >= PLAIN_SECONDS or (tenth > self._tenth and silence >= 1.0):
+            self._shown_at, self._tenth = now, tenth
+            view = self.clock.look(chain)
+            self.console.print(
+                f"sweep {view.sweep}/{view.sweeps} ({view.phase})  {view.pace()}  "
+                f"{view.physics()}  configurations {view.configs}",
+                soft_wrap=True,
+            )
+
+
+class _Bar(Progress):
+    """Live progress: a bar, and a line of physics below it."""
+
+    def __init__(self, parameters: Parameters, clock: Clock, console: Console) -> None:
+        self.note = Text("compiling kernels, or finding them compiled ...", style="dim")
+        super().__init__(
+            TextColumn("{task.description}", style="bold"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.completed}/{task.total} sweeps"),
+            TextColumn("{task.fields[pace]}", style="cyan"),
+            console=console,
+            transient=True,
+            expand=True,
+        )
+        self.clock = clock
+        self._shown_at = -math.inf
+        self._task = self.add_task("starting", total=parameters.sweeps, pace="")
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Yield the bar and the line below it."""
+        yield self.make_tasks_table(self.tasks)
+        yield self.note
+
+    def report(self, chain: Chain) -> None:
+        now = self.clock.tick()
+        if now - self._shown_at >= LIVE_SECONDS:
+            view = self.clock.look(chain)
+            self._shown_at = time.monotonic()
+            self.update(self._task, description=view.phase, completed=view.sweep, pace=view.pace())
+            configs = f"configurations {view.configs}/{chain.parameters.configs}"
+            self.note = Text(f"{view.physics()}  {configs}")
+
+
+def averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
+    """Return the averages of what a run has measured so far.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By the names of `QUANTITIES`; tau_int in records.
+
+    Raises
+    ------
+    GaugeError
+        If a table is damaged.
+    """
+    result = {}
+    for name, (observable, column) in QUANTITIES.items():
+        path = run.table(observable)
+        if any(item.observable == observable for item in parameters.measure) and path.exists():
+            series = read_table(path).columns[column]
+            if len(series):
+                result[name] = estimate(series)
+    return result
+
+
+def averages_table(run: Run, parameters: Parameters) -> Table:
+    """Return the averages with their errors as a table; tau_int is in sweeps.
+
+    Raises
+    ------
+    GaugeError
+        If a table is damaged.
+    """
+    every = {item.observable: item.every for item in parameters.measure}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("average")
+    for heading in ("value", "tau_int [sweeps]", "measurements"):
+        table.add_column(heading, justify="right")
+    for name, found in averages(run, parameters).items():
+        scale = every[QUANTITIES[name][0]]
+        tau = with_error(scale * found.tau_int, scale * found.tau_int_error)
+        table.add_row(name, found.format(), tau, str(found.samples))
+    return table
+
+
+def summary(run: Run, clock: Clock, chain: Chain, sweeps: int) -> RenderableType:
+    """Return what a session came to: averages, time, rate, files.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    clock : Clock
+        Of the session.
+    chain : Chain
+        At the end of the session.
+    sweeps : int
+        Composite sweeps that the session did.
+    """
+    p = chain.parameters
+    rate = clock.sweeps_per_second(chain.sweep) * p.links_per_sweep
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("time", f"{duration(time.monotonic() - clock.began)} for {sweeps} sweeps")
+    facts.add_row("rate", link_rate(rate))
+    facts.add_row("files", f"{run.path} ({len(run.configs())} configurations)")
+    try:
+        return Group(averages_table(run, p), "", facts)
+    except GaugeError as error:
+        return Group(Text(str(error), style="red"), facts)
+
+
+def duration(seconds: float) -> str:
+    """Write seconds as ``H:MM:SS``; unknown ones as dashes."""
+    if not math.isfinite(seconds):
+        return "-:--:--"
+    return str(datetime.timedelta(seconds=round(seconds)))
+
+
+def link_rate(rate: float) -> str:
+    """Write links a second with three digits and a prefix."""
+    for prefix, unit in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rate >= unit:
+            return f"{rate / unit:.3g} {prefix}link/s"
+    return f"{rate:.3g} link/s"
