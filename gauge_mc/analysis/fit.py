@@ -1,0 +1,88 @@
+"""Linear least squares to correlated data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A least-squares fit of a model that is linear in its parameters.
+
+    Attributes
+    ----------
+    projection : ndarray of float64, shape (parameters, points)
+        The fitted parameters are ``projection @ data``; their series are got in the same way.
+    chi2 : float
+        The minimum of chi2.
+    dof : int
+        Points less parameters.
+    chi2_expected : float
+        What chi2 is to be compared with: its expectation for data of the given covariance (M.
+        Bruno and R. Sommer, arXiv:2209.14188). It is dof if the fit is correlated.
+    correlated : bool
+        Whether chi2 is of the inverse covariance matrix, or of the errors alone.
+    """
+
+    projection: Array
+    chi2: float
+    dof: int
+    chi2_expected: float
+    correlated: bool
+
+
+def fit_linear(
+    design: Array, data: Array, error: Array, correlation: Array, samples: float
+) -> LinearFit:
+    """Fit ``data = design @ parameters``.
+
+    The estimated correlation matrix is inverted only if there are enough samples for that
+    (`can_invert`). Otherwise the points are weighted by their errors alone: with a badly known
+    inverse the fit would follow the noise, and its errors come out too small. The errors of the
+    parameters are right in both cases if they are taken from the series of the parameters.
+
+    Parameters
+    ----------
+    design : ndarray of float64, shape (points, parameters)
+    data, error : ndarray of float64, shape (points,)
+        Errors must be positive.
+    correlation : ndarray of float64, shape (points, points)
+        Correlation matrix of the data.
+    samples : float
+        Number of independent samples that it comes from.
+
+    Returns
+    -------
+    LinearFit
+    """
+    points, parameters = design.shape
+    correlated = can_invert(points, samples)
+    whiten = (_inverse_root(correlation) if correlated else np.eye(points)) / error
+    projection = np.linalg.pinv(whiten @ design) @ whiten
+    residual = whiten @ (data - design @ (projection @ data))
+    transfer = whiten @ (np.eye(points) - design @ projection) * error
+    expected = float(np.einsum("ij,jk,ik->", transfer, correlation, transfer))
+    return LinearFit(
+        projection, float(residual @ residual), points - parameters, expected, correlated
+    )
+
+
+def can_invert(points: int, samples: float) -> bool:
+    """Return whether samples >= max(D^2, 10 (D + 1)) for D points.
+
+    As many independent samples are needed for a reliable chi2 of an estimated D x D covariance
+    matrix (C. Michael and A. McKerrell, hep-lat/9412087).
+    """
+    return samples >= max(points**2, 10 * (points + 1))
+
+
+def _inverse_root(correlation: Array) -> Array:
+    """Return the inverse square root of a correlation matrix."""
+    values, vectors = np.linalg.eigh(correlation)
+    values = np.maximum(values, 1e-12 * values[-1])  # for linearly dependent points
+    return np.asarray(vectors / np.sqrt(values) @ vectors.T)

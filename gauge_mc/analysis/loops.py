@@ -1,0 +1,224 @@
+"""Wilson loops of an ensemble: effective potential and Creutz ratios."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.errors import GaugeError
+from gauge_mc.formats.table import TableData
+
+Series = NDArray[np.float64]
+
+COLUMNS = {"sweep": "i", "smearing": "i", "path": "U", "r": "i", "t": "i", "loop": "if"}
+"""Columns of a table of Wilson loops, and the kinds of NumPy types that each may have."""
+
+
+@dataclass(frozen=True)
+class Loops:
+    """Wilson loops along one path at one smearing level.
+
+    Attributes
+    ----------
+    path : str
+        Lattice direction of the spatial lines: ``"100"`` on axis, ``"110"``, ``"210"``, ``"111"``.
+    smearing : int
+        Iterations of APE smearing of the spatial links.
+    sweeps : ndarray of int64, shape (configurations,)
+        Numbers of the configurations, ascending.
+    r, t : ndarray of int64, shape (R,) and (T,)
+        Steps along the path and extents in time, 1, 2, 3, ...
+    values : ndarray of float64, shape (configurations, R, T)
+        W(r, t) = Re Tr / N, averaged over each configuration.
+    """
+
+    path: str
+    smearing: int
+    sweeps: NDArray[np.int64]
+    r: NDArray[np.int64]
+    t: NDArray[np.int64]
+    values: Series
+
+    @property
+    def distances(self) -> Series:
+        """Distances of the static charges in lattice units, shape (R,)."""
+        return np.asarray(self.r * math.sqrt(sum(int(digit) ** 2 for digit in self.path)))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A function of r and t with its errors.
+
+    Attributes
+    ----------
+    r, t : ndarray of int64, shape (R,) and (T,)
+        Lattice units.
+    value, error : ndarray of float64, shape (R, T)
+        NaN where the loops have no logarithm.
+    """
+
+    r: NDArray[np.int64]
+    t: NDArray[np.int64]
+    value: Series
+    error: Series
+
+
+def paths(table: TableData) -> list[str]:
+    """Return the paths that a table holds, such as ``["100", "110"]``."""
+    return sorted(set(_path_names(table)))
+
+
+def smearings(table: TableData) -> list[int]:
+    """Return the numbers of smearing iterations that a table holds, ascending."""
+    return [int(level) for level in np.unique(_integers(table, "smearing"))]
+
+
+def select_loops(
+    table: TableData,
+    path: str = "100",
+    smearing: int | None = None,
+    source: str = "wilson_loops.csv",
+) -> Loops:
+    """Take the loops along one path, at one smearing level, out of a table.
+
+    Parameters
+    ----------
+    table : TableData
+        With the columns sweep, smearing, path, r, t, loop.
+    path : str
+        The path wanted.
+    smearing : int, optional
+        The smearing level wanted; the highest by default.
+    source : str
+        Name of the table's file, for messages.
+
+    Returns
+    -------
+    Loops
+
+    Raises
+    ------
+    GaugeError
+        If the table lacks a column, the path or the level, or if its loops are not the same
+        complete set of r and t, once for every configuration.
+    """
+    for name, kinds in COLUMNS.items():
+        if name not in table.columns:
+            raise GaugeError(f"{source} has no column '{name}', so it is no table of Wilson loops.")
+        if len(table.columns[name]) and table.columns[name].dtype.kind not in kinds:
+            raise GaugeError(f"{source} is damaged: its column '{name}' holds what is no number.")
+    if not len(table.columns["loop"]):
+        raise GaugeError(f"{source} holds no loops yet; run gauge-mc measure wilson-loops first.")
+    if path not in paths(table):
+        known = ", ".join(paths(table))
+        raise GaugeError(f"{source} holds no loops along the path {path}, only along {known}.")
+    level = smearings(table)[-1] if smearing is None else smearing
+    rows = (_path_names(table) == path) & (_integers(table, "smearing") == level)
+    if not rows.any():
+        known = ", ".join(str(known) for known in smearings(table))
+        raise GaugeError(
+            f"{source} holds no loops along {path} after {level} smearing iterations; "
+            f"the levels in it are {known}."
+        )
+    columns = [_integers(table, name)[rows] for name in ("sweep", "r", "t")]
+    loop = np.asarray(table.columns["loop"], dtype=np.float64)[rows]
+    (sweeps, at_sweep), (r, at_r), (t, at_t) = (np.unique(c, return_inverse=True) for c in columns)
+    values = np.full((sweeps.size, r.size, t.size), np.nan)
+    values[at_sweep, at_r, at_t] = loop
+    counts = np.bincount(at_sweep)
+    if not np.isfinite(values).all() or (counts != r.size * t.size).any():
+        bad = ~np.isfinite(values).all(axis=(1, 2)) | (counts != r.size * t.size)
+        raise GaugeError(
+            f"In {source} configuration {sweeps[np.argmax(bad)]} does not have each loop along "
+            f"{path} up to {r[-1]}x{t[-1]} exactly once; measure its Wilson loops again."
+        )
+    for name, steps in (("r", r), ("t", t)):
+        if not np.array_equal(steps, np.arange(1, steps.size + 1)):
+            raise GaugeError(f"The loops along {path} in {source} do not have every {name} from 1.")
+    return Loops(path, level, sweeps, r, t, values)
+
+
+def log_loops(loops: Loops) -> Series:
+    """Linearised series of ln W(r, t), whose mean is the logarithm of the mean loop.
+
+    Errors propagate linearly through such series (U. Wolff, hep-lat/0306017, sect. 2.3): any
+    linear combination of them is again the series of a derived quantity.
+
+    Returns
+    -------
+    ndarray of float64, shape (configurations, R, T)
+        NaN where the mean loop is not positive.
+    """
+    mean = loops.values.mean(axis=0)
+    positive = np.where(mean > 0, mean, np.nan)
+    return np.asarray(np.log(positive) + (loops.values - positive) / positive)
+
+
+def effective_potential(loops: Loops) -> Series:
+    """Linearised series of V(r, t) = ln W(r, t) / W(r, t + 1).
+
+    Returns
+    -------
+    ndarray of float64, shape (configurations, R, T - 1)
+        In lattice units; NaN where a loop is not positive.
+    """
+    log = log_loops(loops)
+    return log[:, :, :-1] - log[:, :, 1:]
+
+
+def effective_potential_grid(loops: Loops) -> Grid:
+    """Return V(r, t) = ln W(r, t) / W(r, t + 1) with errors, in lattice units.
+
+    Raises
+    ------
+    GaugeError
+        If there is only one configuration, or one extent in time.
+    """
+    _require_configurations(loops)
+    if loops.t.size < 2:
+        raise GaugeError("The effective potential needs Wilson loops of at least two extents t.")
+    return _grid(effective_potential(loops), loops.r, loops.t[:-1])
+
+
+def creutz_ratios(loops: Loops) -> Grid:
+    """Return chi(r, t) = -ln [W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))] with errors.
+
+    Loops with a side of length 0 are 1. In lattice units chi tends to the string tension; perimeter
+    and corner terms of the loops cancel (M. Creutz, Phys. Rev. Lett. 45 (1980) 313).
+
+    Raises
+    ------
+    GaugeError
+        If there is only one configuration, or the loops are not on axis.
+    """
+    _require_configurations(loops)
+    if loops.path != "100":
+        raise GaugeError(f"Creutz ratios need loops on axis (path 100), not along {loops.path}.")
+    log = np.pad(log_loops(loops), ((0, 0), (1, 0), (1, 0)))
+    chi = log[:, 1:, :-1] + log[:, :-1, 1:] - log[:, 1:, 1:] - log[:, :-1, :-1]
+    return _grid(chi, loops.r, loops.t)
+
+
+def _grid(series: Series, r: NDArray[np.int64], t: NDArray[np.int64]) -> Grid:
+    """Estimate every element of a series of shape (configurations, R, T)."""
+    results = [[estimate(series[:, i, j]) for j in range(t.size)] for i in range(r.size)]
+    value = np.array([[one.value for one in row] for row in results])
+    error = np.array([[one.error for one in row] for row in results])
+    return Grid(r, t, value, error)
+
+
+def _require_configurations(loops: Loops) -> None:
+    if loops.sweeps.size < 2:
+        raise GaugeError("One configuration tells no errors; measure Wilson loops on more of them.")
+
+
+def _integers(table: TableData, name: str) -> NDArray[np.int64]:
+    return np.asarray(table.columns[name], dtype=np.int64)
+
+
+def _path_names(table: TableData) -> NDArray[np.str_]:
+    return np.asarray(table.columns["path"], dtype=np.str_)

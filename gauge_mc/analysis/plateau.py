@@ -1,0 +1,216 @@
+"""The potential V(R) at each distance, from plateaus of the effective potential in t."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.fit import LinearFit, fit_linear
+from gauge_mc.analysis.loops import Loops, effective_potential, log_loops
+from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.errors import GaugeError, UsageError
+
+Array = NDArray[np.float64]
+
+MIN_CONFIGURATIONS = 10
+LOOP_PRECISION = 0.1
+"""Relative error of W beyond which ln W is not used: its bias would near its error."""
+
+AUTOMATIC = (
+    "from one step after the first t at which V(R, t) exceeds the plateau of all later t "
+    "by at most one standard deviation, never earlier than at a smaller R on the same path"
+)
+PRECISE = f"to the last t with W(R, t + 1) known to better than {LOOP_PRECISION:.0%}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """V(R) at one distance, fitted to V(R, t) = ln W(R, t) / W(R, t + 1) on a plateau.
+
+    Attributes
+    ----------
+    path : str
+        Direction of the spatial lines.
+    steps : int
+        Steps along it.
+    distance : float
+        R in lattice units.
+    potential : Estimate
+        V(R) in lattice units.
+    t_min, t_max : int
+        First and last t of the plateau.
+    chi2, chi2_expected : float
+        Of the fit of a constant.
+    """
+
+    path: str
+    steps: int
+    distance: float
+    potential: Estimate
+    t_min: int
+    t_max: int
+    chi2: float
+    chi2_expected: float
+
+
+@dataclass(frozen=True)
+class Plateaus:
+    """V(R) at all distances that have a plateau, in order of R.
+
+    Attributes
+    ----------
+    rule : str
+        How the plateaus were chosen, in words.
+    points : tuple of Point
+    sweeps : ndarray of int64, shape (configurations,)
+    series : ndarray of float64, shape (configurations, points)
+        Linearised series of V(R), whose means are the potentials.
+    """
+
+    rule: str
+    points: tuple[Point, ...]
+    sweeps: NDArray[np.int64]
+    series: Array
+
+
+def find_plateaus(
+    loops: Sequence[Loops], t_min: int | None = None, t_max: int | None = None
+) -> Plateaus:
+    """Fit a constant to the plateau of V(R, t) for every distance.
+
+    Parameters
+    ----------
+    loops : sequence of Loops
+        One for each path, of the same configurations.
+    t_min : int, optional
+        First t of every plateau. By default `AUTOMATIC`, for each R.
+    t_max : int, optional
+        Last t of every plateau, further limited to positive loops. By default `PRECISE`.
+
+    Returns
+    -------
+    Plateaus
+        Distances at which no t is left are left out.
+
+    Raises
+    ------
+    UsageError
+        If `t_min` or `t_max` is outside the loops measured.
+    GaugeError
+        If there are fewer than 10 configurations, if paths have different configurations, if
+        the loops do not fluctuate, or if no distance is left.
+    """
+    _check(loops, t_min, t_max)
+    found = [pair for one in loops for pair in _along(one, t_min, t_max)]
+    if not found:
+        raise GaugeError(
+            "The Wilson loops are too noisy for a plateau at any distance; measure more "
+            "configurations, or choose smaller t_min and t_max."
+        )
+    found.sort(key=lambda pair: pair[0].distance)
+    first = AUTOMATIC if t_min is None else f"from t = {t_min}"
+    last = PRECISE if t_max is None else f"to t = {t_max}"
+    points = tuple(point for point, _ in found)
+    series = np.stack([values for _, values in found], axis=1)
+    return Plateaus(f"{first}, {last}", points, loops[0].sweeps, series)
+
+
+def _check(loops: Sequence[Loops], t_min: int | None, t_max: int | None) -> None:
+    configurations = loops[0].sweeps
+    if any(not np.array_equal(one.sweeps, configurations) for one in loops):
+        raise GaugeError(
+            "The paths have Wilson loops of different configurations; measure the missing ones."
+        )
+    if configurations.size < MIN_CONFIGURATIONS:
+        raise GaugeError(
+            f"The potential needs Wilson loops of at least {MIN_CONFIGURATIONS} configurations; "
+            f"there are {configurations.size}."
+        )
+    longest = max(int(one.t[-1]) for one in loops)
+    first, last = t_min or 1, t_max if t_max is not None else longest - 1
+    if longest < 2:
+        raise GaugeError("The potential needs Wilson loops of at least two extents t.")
+    if not (t_min is None or t_min >= 1) or not first <= last <= longest - 1:
+        raise UsageError(
+            f"No plateau can go from t = {first} to {last}: with loops up to t = {longest}, "
+            f"V(R, t) is known for t from 1 to {longest - 1}."
+        )
+
+
+def _along(loops: Loops, t_min: int | None, t_max: int | None) -> list[tuple[Point, Array]]:
+    """Return the points of one path, each with its series."""
+    potential, log = effective_potential(loops), log_loops(loops)
+    found = []
+    start = 1
+    for i, distance in enumerate(loops.distances):
+        last = _last(log[:, i], t_max)
+        if last < (t_min or 1):
+            continue
+        effective = _Effective.of(potential[:, i, :last])
+        if t_min is None:
+            start = max(start, effective.onset())
+        first = t_min or min(start + 1, last)
+        fit = effective.fit(first)
+        series = effective.plateau(first)
+        point = Point(
+            loops.path,
+            int(loops.r[i]),
+            float(distance),
+            estimate(series),
+            first,
+            last,
+            fit.chi2,
+            fit.chi2_expected,
+        )
+        found.append((point, series))
+    return found
+
+
+def _last(log: Array, t_max: int | None) -> int:
+    """Return the last t at which both W(t) and W(t + 1) are known well enough, or 0."""
+    errors = np.array([estimate(series).error for series in log.T])
+    if (errors == 0).any():
+        raise GaugeError("The Wilson loops do not fluctuate: the configurations are all the same.")
+    good = errors < LOOP_PRECISION if t_max is None else np.isfinite(errors)
+    last = int(np.argmin(good)) if not good.all() else good.size
+    return max(0, min(last - 1, t_max or last))
+
+
+@dataclass(frozen=True)
+class _Effective:
+    """V(R, t) at one R for t = 1, 2, ..., ready to be fitted by constants."""
+
+    series: Array
+    estimates: list[Estimate]
+    correlation: Array
+
+    @classmethod
+    def of(cls, series: Array) -> _Effective:
+        correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
+        return cls(series, [estimate(one) for one in series.T], correlation)
+
+    def fit(self, first: int) -> LinearFit:
+        """Fit a constant from t = first on."""
+        later = slice(first - 1, None)
+        value, error, tau = np.array(
+            [(one.value, one.error, one.tau_int) for one in self.estimates[later]]
+        ).T
+        samples = len(self.series) / (2 * tau.max())
+        design = np.ones((value.size, 1))
+        return fit_linear(design, value, error, self.correlation[later, later], samples)
+
+    def plateau(self, first: int) -> Array:
+        """Return the series of the constant fitted from t = first on."""
+        return np.asarray(self.series[:, first - 1 :] @ self.fit(first).projection[0])
+
+    def onset(self) -> int:
+        """Return the first t at which V(t) is level with the plateau of all later t."""
+        last = len(self.estimates)
+        for t in range(1, last):
+            excess = estimate(self.series[:, t - 1] - self.plateau(t + 1))
+            if excess.value <= excess.error:
+                return t
+        return last

@@ -1,0 +1,382 @@
+"""The static potential: fits of V(R), and the scales that follow from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.extra import load
+from gauge_mc.analysis.fit import LinearFit, fit_linear
+from gauge_mc.analysis.loops import Loops
+from gauge_mc.analysis.plateau import Plateaus, Point, find_plateaus
+from gauge_mc.analysis.timeseries import STRETCH, Estimate
+from gauge_mc.errors import GaugeError, UsageError
+
+Array = NDArray[np.float64]
+
+HBAR_C = 197.3269804
+"""hbar c in MeV fm."""
+ROOT_SIGMA = 440.0
+"""Square root of the string tension in MeV, which sets the scale."""
+LUSCHER = -math.pi / 12
+"""Coefficient of 1/R of the bosonic string in four dimensions (M. Luescher, K. Symanzik and
+P. Weisz, Nucl. Phys. B 173 (1980) 365)."""
+R0_FORCE, R1_FORCE = 1.65, 1.0
+"""r^2 F(r) at r = r0 (R. Sommer, hep-lat/9310022) and at r = r1 (C. Bernard et al.,
+hep-lat/0002028)."""
+
+LEAST_DISTANCES = 4
+"""One more than A + B/R + sigma R has parameters."""
+WINDOW = "from R of at least 2 and at least r0/3 to the largest R with a plateau"
+"""The window of a fit unless it is given: beyond artefacts of the lattice and short distances
+at which the coupling runs, and by no criterion that follows the noise."""
+
+ENSEMBLE = "ensemble"
+"""Name of the Markov chain within pyerrors."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fit of V(R) = A + B/R + sigma R to the distances r_min <= R <= r_max.
+
+    Attributes
+    ----------
+    b_free : bool
+        Whether B was fitted; otherwise it is -pi/12.
+    r_min, r_max : float
+        Least and largest distance fitted, in lattice units.
+    points : int
+        Number of points fitted.
+    A, B, sigma : Estimate
+        Parameters in lattice units: a A, B, sigma a^2.
+    spacing : Estimate
+        a in fm, from sqrt(sigma) = 440 MeV; NaN if sigma is not positive.
+    r0, r1 : Estimate
+        r0/a and r1/a, where r^2 dV/dr is 1.65 and 1; NaN where that is nowhere.
+    covariance : tuple of tuple of float, 3 x 3
+        Of A, B and sigma.
+    chi2, chi2_expected : float
+        The minimum, and what is expected of it: dof if the fit is correlated.
+    dof : int
+        Degrees of freedom.
+    correlated : bool
+        Whether the points are weighted by their inverse covariance matrix. Where there are too
+        few independent samples to know that, they are weighted by their errors alone; the errors
+        of the parameters hold all correlations all the same.
+    """
+
+    b_free: bool
+    r_min: float
+    r_max: float
+    points: int
+    A: Estimate
+    B: Estimate
+    sigma: Estimate
+    spacing: Estimate
+    r0: Estimate
+    r1: Estimate
+    covariance: tuple[tuple[float, ...], ...]
+    chi2: float
+    chi2_expected: float
+    dof: int
+    correlated: bool
+
+    def potential(self, r: Array) -> tuple[Array, Array]:
+        """Return V(r) of the fit and its error, in lattice units, for distances r > 0."""
+        design = _design(r)
+        value = design @ [self.A.value, self.B.value, self.sigma.value]
+        variance = np.einsum("ri,ij,rj->r", design, np.array(self.covariance), design)
+        return value, np.sqrt(np.maximum(variance, 0.0))
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A fit, and how it changes with its window of distances.
+
+    Attributes
+    ----------
+    fit : Fit
+        To the window chosen.
+    from_r : tuple of Fit
+        To all windows with the same r_max, in order of r_min.
+    to_r : tuple of Fit
+        To all windows with the same r_min, in order of r_max.
+    """
+
+    fit: Fit
+    from_r: tuple[Fit, ...]
+    to_r: tuple[Fit, ...]
+
+    def shift(self, name: str) -> float:
+        """Return the largest change of a quantity if one end of the window moves by one distance.
+
+        Parameters
+        ----------
+        name : str
+            ``"A"``, ``"B"``, ``"sigma"``, ``"spacing"``, ``"r0"`` or ``"r1"``.
+
+        Returns
+        -------
+        float
+            A measure of the systematic error, in the units of the quantity; NaN if there is no
+            other window.
+        """
+        first = [one.r_min for one in self.from_r].index(self.fit.r_min)
+        last = [one.r_max for one in self.to_r].index(self.fit.r_max)
+        near = [
+            *self.from_r[max(first - 1, 0) : first + 2],
+            *self.to_r[max(last - 1, 0) : last + 2],
+        ]
+        shifts = [abs(getattr(one, name).value - getattr(self.fit, name).value) for one in near]
+        return max((one for one in shifts if one > 0), default=math.nan)
+
+
+@dataclass(frozen=True)
+class StaticPotential:
+    """V(R) of an ensemble with its fits.
+
+    Attributes
+    ----------
+    smearing : int
+        Iterations of smearing of the loops used.
+    configurations : int
+        How many were used.
+    plateau, window : str
+        How the plateaus in t and the window in R were chosen.
+    points : tuple of Point
+        V(R), in order of R.
+    free, string : Scan
+        Fits with B free, and with B = -pi/12.
+    ensemble : dict of str to str
+        What the ensemble is: group, beta, lattice.
+    """
+
+    smearing: int
+    configurations: int
+    plateau: str
+    window: str
+    points: tuple[Point, ...]
+    free: Scan
+    string: Scan
+    ensemble: dict[str, str] = field(default_factory=dict)
+
+
+def static_potential(
+    loops: Sequence[Loops],
+    t_min: int | None = None,
+    t_max: int | None = None,
+    r_min: float | None = None,
+    r_max: float | None = None,
+    ensemble: Mapping[str, str] | None = None,
+) -> StaticPotential:
+    """Determine V(R) from Wilson loops and fit it.
+
+    Parameters
+    ----------
+    loops : sequence of Loops
+        One for each path, of the same configurations and smearing.
+    t_min, t_max : int, optional
+        Plateau in t, the same for all R; see `find_plateaus` for the default.
+    r_min, r_max : float, optional
+        Window of distances to fit, in lattice units; see `WINDOW` for the default.
+    ensemble : mapping of str to str, optional
+        What the ensemble is; kept for the record.
+
+    Returns
+    -------
+    StaticPotential
+
+    Raises
+    ------
+    GaugeError
+        If there are too few configurations, plateaus or distances, or pyerrors is missing.
+    UsageError
+        If a window is outside the data or holds too few points.
+    """
+    if len({one.smearing for one in loops}) != 1:
+        raise GaugeError("The paths have Wilson loops of different smearing levels.")
+    plateaus = find_plateaus(loops, t_min, t_max)
+    low, high = choose_window(plateaus, r_min, r_max)
+    window = f"from R = {low:.4g} to {high:.4g}"
+    if r_min is None:
+        window += f" ({WINDOW})"
+    return StaticPotential(
+        loops[0].smearing,
+        int(plateaus.sweeps.size),
+        plateaus.rule,
+        window,
+        plateaus.points,
+        scan_windows(plateaus, True, low, high),
+        scan_windows(plateaus, False, low, high),
+        dict(ensemble or {}),
+    )
+
+
+def choose_window(
+    plateaus: Plateaus, r_min: float | None = None, r_max: float | None = None
+) -> tuple[float, float]:
+    """Return the least and the largest distance to fit, in lattice units.
+
+    Parameters
+    ----------
+    plateaus : Plateaus
+    r_min, r_max : float, optional
+        What is asked for; `WINDOW` otherwise, with r0 from a fit from R = 2 on. Smaller R are
+        taken too if there are fewer than four distances without them.
+
+    Raises
+    ------
+    GaugeError
+        If fewer than four distances have a plateau.
+    UsageError
+        If fewer than four of them are in the window asked for.
+    """
+    known = _distances(plateaus)
+    if known.size < LEAST_DISTANCES:
+        raise GaugeError(
+            f"V(R) has a plateau at {known.size} distances; fitting A + B/R + sigma R takes at "
+            f"least {LEAST_DISTANCES}."
+        )
+    inside = known[_between(known, r_min or 0.0, math.inf if r_max is None else r_max)]
+    if inside.size < LEAST_DISTANCES:
+        raise UsageError(
+            f"The window asked for holds {inside.size} of the distances with a plateau, which go "
+            f"from {known[0]:.4g} to {known[-1]:.4g}; a fit takes at least {LEAST_DISTANCES}."
+        )
+    if r_min is None:
+        last = float(inside[-LEAST_DISTANCES])
+        start = min(2.0, last)
+        scale = fit_window(plateaus, True, start, float(inside[-1])).r0.value
+        start = min(max(start, scale / 3 if math.isfinite(scale) else start), last)
+        inside = inside[_between(inside, start, math.inf)]
+    return float(inside[0]), float(inside[-1])
+
+
+def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> Scan:
+    """Fit a window of distances, and those in which one of its ends is another.
+
+    Parameters
+    ----------
+    plateaus : Plateaus
+    b_free : bool
+        Whether B is fitted or set to -pi/12.
+    r_min, r_max : float
+        The window, in lattice units; with at least four distances.
+    """
+    known = _distances(plateaus)
+    below = known[known <= r_max + 1e-9][: 1 - LEAST_DISTANCES]
+    above = known[known >= r_min - 1e-9][LEAST_DISTANCES - 1 :]
+    return Scan(
+        fit_window(plateaus, b_free, r_min, r_max),
+        tuple(fit_window(plateaus, b_free, float(low), r_max) for low in below),
+        tuple(fit_window(plateaus, b_free, r_min, float(high)) for high in above),
+    )
+
+
+def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> Fit:
+    """Fit V(R) = A + B/R + sigma R to the points with r_min <= R <= r_max.
+
+    Errors follow from the linearised series of the parameters by the Gamma method of pyerrors,
+    and so hold autocorrelations and all correlations of the points.
+
+    Parameters
+    ----------
+    plateaus : Plateaus
+    b_free : bool
+        Whether B is fitted or set to -pi/12.
+    r_min, r_max : float
+        Lattice units; with at least four distances.
+
+    Raises
+    ------
+    GaugeError
+        If pyerrors is missing.
+    """
+    used = _between(np.array([one.distance for one in plateaus.points]), r_min, r_max)
+    points = [one for one, use in zip(plateaus.points, used, strict=True) if use]
+    r = np.array([one.distance for one in points])
+    series = plateaus.series[:, used]
+    if b_free:
+        fit = _fit(_design(r), series, points)
+        parameters = series @ fit.projection.T
+    else:
+        fit = _fit(_design(r)[:, ::2], series - LUSCHER / r, points)
+        parameters = np.insert((series - LUSCHER / r) @ fit.projection.T, 1, LUSCHER, axis=1)
+    A, B, sigma, spacing, r0, r1 = _quantities(parameters, b_free, plateaus.sweeps)
+    return Fit(
+        b_free,
+        float(r[0]),
+        float(r[-1]),
+        r.size,
+        A,
+        B,
+        sigma,
+        spacing,
+        r0,
+        r1,
+        _covariance(parameters, np.array([A.error, B.error, sigma.error])),
+        fit.chi2,
+        fit.chi2_expected,
+        fit.dof,
+        fit.correlated,
+    )
+
+
+def _design(r: Array) -> Array:
+    """Return 1, 1/r and r: the derivatives of V(r) by A, B and sigma, shape (points, 3)."""
+    return np.stack([np.ones_like(r), 1 / r, r], axis=1)
+
+
+def _fit(design: Array, series: Array, points: Sequence[Point]) -> LinearFit:
+    error = np.array([one.potential.error for one in points])
+    samples = len(series) / (2 * max(one.potential.tau_int for one in points))
+    correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
+    return fit_linear(design, series.mean(axis=0), error, correlation, samples)
+
+
+def _quantities(parameters: Array, b_free: bool, sweeps: NDArray[np.int64]) -> list[Estimate]:
+    """Return A, B, sigma, spacing, r0 and r1 from the series of A, B and sigma."""
+    obs = load("pyerrors").Obs
+    A, B, sigma = (obs([one], [ENSEMBLE], idl=[sweeps.tolist()]) for one in parameters.T)
+    B = B if b_free else LUSCHER
+    spacing = np.sqrt(sigma) * (HBAR_C / ROOT_SIGMA) if sigma > 0 else math.nan
+    squares = [(force + B) / sigma for force in (R0_FORCE, R1_FORCE)]
+    r0, r1 = (np.sqrt(one) if sigma > 0 and one > 0 else math.nan for one in squares)
+    return [_as_estimate(one, len(sweeps)) for one in (A, B, sigma, spacing, r0, r1)]
+
+
+def _as_estimate(quantity: Any, samples: int) -> Estimate:
+    """Return the estimate of a pyerrors observable, or of a number that is exact (or NaN)."""
+    if isinstance(quantity, float):
+        return Estimate(quantity, 0.0 * quantity, 0.5, 0.0, samples)
+    quantity.gamma_method(S=STRETCH)
+    return Estimate(
+        float(quantity.value),
+        float(quantity.dvalue),
+        float(quantity.e_tauint[ENSEMBLE]),
+        float(quantity.e_dtauint[ENSEMBLE]),
+        samples,
+    )
+
+
+def _covariance(parameters: Array, error: Array) -> tuple[tuple[float, ...], ...]:
+    """Return the covariance matrix that has the errors given and the correlation of the series."""
+    scatter = parameters.std(axis=0)
+    scale = np.divide(error, scatter, out=np.zeros_like(error), where=error > 0)
+    unit = (parameters - parameters.mean(axis=0)) * scale
+    return tuple(map(tuple, (unit.T @ unit / len(unit)).tolist()))
+
+
+def _distances(plateaus: Plateaus) -> Array:
+    """Return the distances that have a plateau, each once, ascending."""
+    return np.unique([one.distance for one in plateaus.points])
+
+
+def _between(r: Array, low: float, high: float) -> NDArray[np.bool_]:
+    """Mark the distances from low to high, but for rounding."""
+    return np.asarray((r >= low - 1e-9) & (r <= high + 1e-9))
