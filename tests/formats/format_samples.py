@@ -1,0 +1,201 @@
+"""Configuration files put together byte by byte, apart from the code that they test."""
+
+import struct
+import zlib
+from itertools import product
+
+import numpy as np
+
+EXTENTS = (4, 2, 6, 8)
+GROUPS = ("su2", "su3")
+PRECISIONS = ("single", "double")
+PARTS = {"single": "f", "double": "d"}
+
+
+def random_links(group, precision="double", extents=EXTENTS, seed=1):
+    """Random links U[t, z, y, x, mu, a, b] of the group; such that `precision` holds them."""
+    rng = np.random.default_rng(seed)
+    x, y, z, t = extents
+    n = int(group[2])
+    q, r = np.linalg.qr(rng.normal(size=(t, z, y, x, 4, n, n, 2)) @ np.array([1, 1j]))
+    phase = np.diagonal(r, axis1=-2, axis2=-1)
+    q = q * (phase / abs(phase))[..., None, :]
+    q[..., 0] /= np.linalg.det(q)[..., None]
+    return q.astype(np.complex64 if precision == "single" else complex).astype(complex)
+
+
+def plaquettes(links):
+    """Plaquettes Re Tr / N of the planes xy, xz, yz, xt, yt, zt."""
+
+    def ahead(mu, nu):
+        return np.roll(links[..., mu, :, :], -1, axis=3 - nu)
+
+    loops = [
+        links[..., mu, :, :]
+        @ ahead(nu, mu)
+        @ (links[..., nu, :, :] @ ahead(mu, nu)).conj().swapaxes(-1, -2)
+        for mu, nu in ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3))
+    ]
+    return [trace(loop) for loop in loops]
+
+
+def trace(matrices):
+    """Average Re Tr / N."""
+    return np.trace(matrices, axis1=-2, axis2=-1).real.mean() / matrices.shape[-1]
+
+
+def averages(links):
+    """Plaquette and link trace."""
+    return np.mean(plaquettes(links)), trace(links)
+
+
+def sites(links):
+    """Yield the coordinates in the order of ILDG, NERSC and MILC: x fastest, t slowest."""
+    t, z, y, x = links.shape[:4]
+    yield from product(range(t), range(z), range(y), range(x))
+
+
+def matrix_bytes(matrix, kind, rows=None):
+    """Pack the rows of a matrix; `kind` is the byte order and type of struct, such as >d."""
+    n = len(matrix)
+    parts = [
+        part
+        for a in range(n if rows is None else rows)
+        for b in range(n)
+        for part in (matrix[a, b].real, matrix[a, b].imag)
+    ]
+    return struct.pack(f"{kind[0]}{len(parts)}{kind[1]}", *parts)
+
+
+def site_bytes(links, kind, rows=None):
+    """Pack the four links of each site, in order."""
+    return [
+        b"".join(matrix_bytes(links[site][mu], kind, rows) for mu in range(4))
+        for site in sites(links)
+    ]
+
+
+def rotated(words):
+    """Combine words, rotated by their number modulo 29 and 31."""
+    sums = [0, 0]
+    for rank, word in enumerate(words):
+        for i, period in enumerate((29, 31)):
+            k = rank % period
+            sums[i] ^= ((word << k) & 0xFFFFFFFF) | (word >> (32 - k))
+    return sums
+
+
+def record(kind, data, *, begins=0, ends=0, length=None):
+    """Make a LIME record."""
+    size = len(data) if length is None else length
+    head = struct.pack(">LHHQ", 0x456789AB, 1, begins << 15 | ends << 14, size)
+    return head + kind.ljust(128, b"\0") + data + b"\0" * (-len(data) % 8)
+
+
+def ildg_format(extents, group, precision):
+    x, y, z, t = extents
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<ildgFormat xmlns="http://www.lqcd.org/ildg"
+            xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+            xsi:schemaLocation="http://www.lqcd.org/ildg filefmt.xsd">
+  <version> 1.0 </version>
+  <field> {group}gauge </field>
+  <precision> {64 if precision == "double" else 32} </precision>
+  <lx> {x} </lx> <ly> {y} </ly> <lz> {z} </lz> <lt> {t} </lt>
+</ildgFormat>
+""".encode()
+
+
+def ildg_bytes(links, precision, checksum=True, format_xml=None, more=b""):
+    """An ILDG file with no more than the records that it must have, each its own message."""
+    data = site_bytes(links, ">" + PARTS[precision])
+    group, extents = f"su{links.shape[-1]}", links.shape[3::-1]
+    if format_xml is None:
+        format_xml = ildg_format(extents, group, precision)
+    file = record(b"ildg-format", format_xml, begins=1)
+    file += record(b"ildg-binary-data", b"".join(data), ends=1)
+    file += record(b"ildg-data-lfn", b"lfn://test/1\0", begins=1, ends=1)
+    if checksum:
+        a, b = rotated([zlib.crc32(site) for site in data])
+        xml = f"<scidacChecksum><version>1.0</version><suma>{a:x}</suma><sumb>{b:x}</sumb>"
+        file += record(b"scidac-checksum", xml.encode() + b"</scidacChecksum>\0", begins=1, ends=1)
+    return file + more
+
+
+def nersc_bytes(links, real="IEEE64BIG", rows=None, **changes):
+    """A NERSC file; `changes` replaces header fields, those set to None are left out."""
+    n = links.shape[-1]
+    order = "<" if "LITTLE" in real else ">"
+    data = b"".join(site_bytes(links, order + ("d" if "64" in real else "f"), rows))
+    total = sum(struct.unpack(f"{order}{len(data) // 4}I", data)) & 0xFFFFFFFF
+    plaquette, link_trace = averages(links)
+    x, y, z, t = links.shape[3::-1]
+    full = rows is None or rows == n
+    fields = {
+        "HDR_VERSION": "1.0",
+        "DATATYPE": f"4D_SU{n}_GAUGE" + (f"_{n}x{n}" if full else ""),
+        "STORAGE_FORMAT": "1.0",
+        **{f"DIMENSION_{i}": e for i, e in enumerate((x, y, z, t), 1)},
+        "CHECKSUM": f"{total:x}",
+        "LINK_TRACE": f"{link_trace:.10f}",
+        "PLAQUETTE": f"{plaquette:.10f}",
+        **{f"BOUNDARY_{i}": "PERIODIC" for i in (1, 2, 3, 4)},
+        "ENSEMBLE_ID": "test",
+        "SEQUENCE_NUMBER": 7,
+        "FLOATING_POINT": real,
+    } | changes
+    lines = [f"{key} = {value}\n" for key, value in fields.items() if value is not None]
+    return ("BEGIN_HEADER\n" + "".join(lines) + "END_HEADER\n").encode() + data
+
+
+def milc_bytes(links, order="<", extents=None, site_order=0):
+    """A MILC version 5 file in either byte order."""
+    data = b"".join(site_bytes(links, order + "f"))
+    sums = rotated(struct.unpack(f"{order}{len(data) // 4}I", data))
+    extents = links.shape[3::-1] if extents is None else extents
+    stamp = b"Thu Jan  2 03:04:05 2003"
+    head = struct.pack(f"{order}i4i64siII", 20103, *extents, stamp, site_order, *sums)
+    return head + data
+
+
+def openqcd_bytes(links, plaquette=None):
+    """An openQCD file."""
+    t, z, y, x = links.shape[:4]
+    if plaquette is None:
+        plaquette = 3 * averages(links)[0]
+    file = [struct.pack("<4id", t, x, y, z, plaquette)]
+    for it, ix, iy, iz in product(range(t), range(x), range(y), range(z)):
+        if (it + ix + iy + iz) % 2:
+            for mu in (3, 0, 1, 2):
+                file.append(matrix_bytes(links[it, iz, iy, ix, mu], "<d"))
+                back = [it, iz, iy, ix]
+                back[3 - mu] -= 1
+                file.append(matrix_bytes(links[(*back, mu)], "<d"))
+    return b"".join(file)
+
+
+SAMPLES = {
+    "ildg": ildg_bytes,
+    "nersc": lambda links, precision: nersc_bytes(
+        links, "IEEE64BIG" if precision == "double" else "IEEE32LITTLE"
+    ),
+    "milc": lambda links, precision: milc_bytes(links),
+    "openqcd": lambda links, precision: openqcd_bytes(links),
+}
+HELD = (
+    *(
+        (format, group, kind)
+        for format in ("ildg", "nersc")
+        for group in GROUPS
+        for kind in PRECISIONS
+    ),
+    ("milc", "su3", "single"),
+    ("openqcd", "su3", "double"),
+)
+"""Which formats hold which groups in which precisions."""
+
+
+def sample(format, group, precision, extents=EXTENTS):
+    """Links, and the bytes of a good file of them."""
+    links = random_links(group, precision, extents)
+    return links, SAMPLES[format](links, precision)

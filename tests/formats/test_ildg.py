@@ -1,0 +1,196 @@
+"""ILDG and LIME in detail."""
+
+import struct
+import zlib
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from format_samples import averages, ildg_bytes, ildg_format, random_links, record, rotated
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.formats import open_configuration, write_configuration
+from gauge_mc.lattice import Lattice
+
+EXTENTS = (2, 4, 2, 6)
+FORMAT = ildg_format(EXTENTS, "su3", "double")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "file.lime"
+
+
+def refused(path, data, words):
+    path.write_bytes(data)
+    with pytest.raises(GaugeError) as error:
+        list(open_configuration(path).slices())
+    text = str(error.value)
+    assert words in text
+    assert str(path) in text
+    assert text.endswith(".")
+
+
+def records(data):
+    """Walk a LIME file: flags (begins, ends), type and data of each record."""
+    found = []
+    while data:
+        magic, version, flags, length = struct.unpack_from(">LHHQ", data)
+        assert (magic, version) == (0x456789AB, 1)
+        name = data[16:144].rstrip(b"\0").decode()
+        end = 144 + length + -length % 8
+        assert data[144 + length : end] == bytes(-length % 8)
+        found.append((bool(flags & 0x8000), bool(flags & 0x4000), name, data[144 : 144 + length]))
+        data = data[end:]
+    return found
+
+
+@pytest.mark.parametrize(("group", "letter"), [("su2", "F"), ("su3", "D")])
+def test_records_as_written(path, group, letter):
+    precision = "single" if letter == "F" else "double"
+    n = int(group[2])
+    links = random_links(group, precision, EXTENTS)
+    fields = {"beta": "2.5", "creation_date": "today", "ildg-data-lfn": "lfn://x/y"}
+    write_configuration(path, links, Lattice(*EXTENTS), group, precision, "ildg", fields)
+    found = records(path.read_bytes())
+    assert [item[:3] for item in found] == [
+        (True, False, "scidac-private-file-xml"),
+        (False, True, "scidac-file-xml"),
+        (True, False, "scidac-private-record-xml"),
+        (False, False, "scidac-record-xml"),
+        (False, False, "ildg-format"),
+        (False, False, "ildg-data-lfn"),
+        (False, False, "ildg-binary-data"),
+        (False, True, "scidac-checksum"),
+    ]
+    texts = {name: data.decode() for _, _, name, data in found if "binary" not in name}
+    data = found[6][3]
+    real = ">f4" if precision == "single" else ">f8"
+    want = np.ascontiguousarray(links).view(float).astype(real)
+    assert data == want.tobytes()
+    size = len(data) // (2 * 4 * 2 * 6)
+    a, b = rotated([zlib.crc32(data[i : i + size]) for i in range(0, len(data), size)])
+    assert f"<suma>{a:x}</suma><sumb>{b:x}</sumb>" in texts["scidac-checksum"]
+    assert f"<field>{group}gauge</field>" in texts["ildg-format"]
+    assert 'xmlns="http://www.lqcd.org/ildg"' in texts["ildg-format"]
+    assert "<lx>2</lx><ly>4</ly><lz>2</lz><lt>6</lt>" in texts["ildg-format"]
+    assert texts["ildg-data-lfn"] == "lfn://x/y"
+    assert (
+        f"<datatype>USQCD_{letter}{n}_ColorMatrix</datatype>" in texts["scidac-private-record-xml"]
+    )
+    assert (
+        f"<colors>{n}</colors><typesize>{size // 4}</typesize><datacount>4</datacount>"
+        in texts["scidac-private-record-xml"]
+    )
+    plaquette, trace = averages(links)
+    info = texts["scidac-record-xml"]
+    assert float(info.split("<plaq>")[1].split("<")[0]) == pytest.approx(plaquette, abs=1e-14)
+    assert float(info.split("<linktr>")[1].split("<")[0]) == pytest.approx(trace, abs=1e-14)
+    header = open_configuration(path).header
+    assert header.provenance == fields
+    assert header.checksum == f"{a:08x} {b:08x}"
+
+
+def test_name_of_the_file_is_its_logical_name(path):
+    links = random_links("su2", extents=EXTENTS)
+    write_configuration(path, links, Lattice(*EXTENTS), "su2", "double")
+    assert open_configuration(path).header.provenance == {"ildg-data-lfn": "file.lime"}
+
+
+def test_records_of_other_programs(path):
+    links = random_links("su3", extents=EXTENTS)
+    info = b"<usqcdInfo><version>1.0</version><plaq>0.25</plaq><linktr>oops</linktr><info>run 7"
+    more = record(b"xlf-info", b"plaquette = 0.25\n beta = 6.0\0", begins=1, ends=1)
+    more += record(b"scidac-record-xml", info + b"</info></usqcdInfo>\0")
+    more += record(b"some-other-xml", b"<!DOCTYPE")
+    path.write_bytes(ildg_bytes(links, "double", more=more))
+    configuration = open_configuration(path)
+    np.testing.assert_array_equal(np.stack(list(configuration.slices())), links)
+    header = configuration.header
+    assert header.provenance["xlf-info"] == "plaquette = 0.25\n beta = 6.0"
+    assert header.provenance["info"] == "run 7"
+    assert (header.plaquette, header.link_trace) == (0.25, None)
+
+
+def test_checksum_may_be_missing(path):
+    links = random_links("su3", extents=EXTENTS)
+    path.write_bytes(ildg_bytes(links, "double", checksum=False))
+    configuration = open_configuration(path)
+    assert configuration.header.checksum == ""
+    np.testing.assert_array_equal(np.stack(list(configuration.slices())), links)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b"su3gauge", b"su4gauge", "su2gauge or su3gauge"),
+        (b"su3gauge", b"su2gauge", "bytes of links"),
+        (b"> 64 <", b"> 32 <", "bytes of links"),
+        (b"> 64 <", b"> 16 <", "32 or 64"),
+        (b"<lx> 2 <", b"<lx> 3 <", "The extent in x is 3"),
+        (b"<lx> 2 <", b"<lx> 0 <", "The extent in x is 0"),
+        (b"<lx> 2 <", b"<lx> 999999998 <", "2^32"),
+        (b"<ly> 4 <", b"<ly> 1000000000000000000000000 <", "four extents"),
+        (b"<lt> 6 <", b"<lt> -6 <", "four extents"),
+        (b"<lt> 6 <", b"<lt>< <", "broken"),
+        (b"<lt> 6 </lt>", b"", "four extents"),
+        (b"ildgFormat", b"gridFormat", "not a ildgFormat"),
+        (b"</ildgFormat>", b"", "broken"),
+        (b"?>", b'?><!DOCTYPE a [<!ENTITY b "ccc">]>', "declares"),
+        (b'encoding="UTF-8"', b'encoding="UTF-16"', None),
+        (b'encoding="UTF-8"', b'encoding="nonsense"', None),
+    ],
+)
+def test_format_record_that_lies(path, old, new, words):
+    assert old in FORMAT
+    links = random_links("su3", extents=EXTENTS)
+    data = ildg_bytes(links, "double", format_xml=FORMAT.replace(old, new))
+    if words is None:
+        # The encoding that the text claims does not matter, as it is decoded before.
+        path.write_bytes(data)
+        np.testing.assert_array_equal(np.stack(list(open_configuration(path).slices())), links)
+    else:
+        refused(path, data, words)
+
+
+def test_bombs_in_xml(path):
+    links = random_links("su2", extents=(2, 2, 2, 2))
+    names = "abcdefghijkl"
+    entities = '<!ENTITY a "aaaaaaaaaa">' + "".join(
+        f'<!ENTITY {name} "{f"&{before};" * 10}">' for before, name in pairwise(names)
+    )
+    bomb = f"<!doctype x [{entities}]><ildgFormat><lx>&l;</lx></ildgFormat>".encode()
+    refused(path, ildg_bytes(links, "double", format_xml=bomb), "declares entities")
+    deep = b"<ildgFormat>" + b"<a>" * 15_000
+    refused(path, ildg_bytes(links, "double", format_xml=deep), "broken")
+    long = b"<ildgFormat>" + b"<a/>" * 100_000 + b"</ildgFormat>"
+    refused(path, ildg_bytes(links, "double", format_xml=long), "bytes of XML")
+    wide = "<?xml version='1.0' encoding='UTF-16'?><!DOCTYPE x><ildgFormat/>".encode("utf-16")
+    refused(path, ildg_bytes(links, "double", format_xml=wide), "broken")
+    bomb = bomb.replace(b"ildgFormat", b"usqcdInfo")
+    more = record(b"scidac-record-xml", bomb)
+    refused(path, ildg_bytes(links, "double", more=more), "declares entities")
+
+
+def test_containers_that_lie(path):
+    links = random_links("su2", extents=(2, 2, 2, 2))
+    good = ildg_bytes(links, "double")
+    refused(path, good + b"\0", "truncated")
+    refused(path, good + bytes(200), "no LIME record")
+    refused(path, good[:-1], "beyond")
+    refused(path, good + record(b"end", b"", length=2**64 - 1), "beyond")
+    refused(path, good + record(b"end", b"", length=2**63), "beyond")
+    refused(path, good + record(b"end", b"") * 1000, "more than 1000")
+    refused(path, good + record(b"\xff\x01", b""), "no readable type")
+    refused(path, good + good, "2 ildg-format records")
+    refused(path, good.replace(b"ildg-binary-data", b"ildg-binary-datx"), "0 ildg-binary-data")
+    refused(path, good[:144], "beyond")
+    refused(path, good[:100], "truncated")
+    refused(path, record(b"scidac-file-xml", b"<a/>"), "0 ildg-format")
+    refused(path, good.replace(b"<suma>", b"<sumc>"), "broken")
+    bad = record(b"scidac-checksum", b"<scidacChecksum><suma>12</suma></scidacChecksum>")
+    refused(path, ildg_bytes(links, "double", checksum=False, more=bad), "two hexadecimal")
+    refused(path, good + bad, "2 scidac-checksum")
+    bad = bad.replace(b"<suma>12</suma>", b"<suma>12</suma><sumb>0</sumb>")
+    bad = record(b"scidac-checksum", bad[144:].rstrip(b"\0"))
+    refused(path, ildg_bytes(links, "double", checksum=False, more=bad), "SciDAC checksum")
