@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc import checkpoint
+from gauge_mc import __version__, checkpoint
 from gauge_mc.devices import Device
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.field import Field
@@ -26,7 +26,7 @@ from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.parameters import STARTS, Measurement, Parameters
 from gauge_mc.random import Random
-from gauge_mc.run import Hold, Run, version
+from gauge_mc.run import Hold, Run
 from gauge_mc.updates import heatbath, overrelax
 
 Stop = Callable[[float], str | None]
@@ -224,7 +224,7 @@ def provenance(parameters: Parameters) -> dict[str, str]:
     """
     p = parameters
     start = p.start if p.start in STARTS else Path(p.start).name
-    values = p.values() | {"start": start, "version": f"gauge-mc {version()}"}
+    values = p.values() | {"start": start, "version": f"gauge-mc {__version__}"}
     left_out = ("configs", "thermalize", "separation", "measure", "format")
     return {name: str(value) for name, value in values.items() if name not in left_out}
 
@@ -232,7 +232,7 @@ def provenance(parameters: Parameters) -> dict[str, str]:
 def table_header(name: str, parameters: Parameters) -> dict[str, str]:
     """Return the header of an observable's table."""
     what = {"observable": name, "normalisation": OBSERVABLES[name].normalisation}
-    return what | {"units": "lattice units"} | provenance(parameters)
+    return what | {"units": "dimensionless"} | provenance(parameters)
 
 
 def generate(

@@ -21,11 +21,11 @@ import platform
 import struct
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
+from gauge_mc import __version__
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.parameters import RECORDED, SUFFIXES, Parameters
 
@@ -60,7 +60,7 @@ class Session:
     @classmethod
     def now(cls, sweep: int, device: str) -> Session:
         """Describe a session of this process that begins at `sweep` on `device`."""
-        return cls(_now(), sweep, version(), platform.python_version(), platform.node(), device)
+        return cls(_now(), sweep, __version__, platform.python_version(), platform.node(), device)
 
 
 @dataclass(frozen=True)
@@ -269,13 +269,6 @@ def newest_run(root: Path = RUNS) -> Run:
     if not runs:
         raise UsageError(f"There are no runs in {root}; name one.")
     return max(runs, key=lambda run: _last_use(run.path))
-
-
-def version() -> str:
-    """Return the version of gauge-mc that is installed."""
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.version("gauge-mc")
-    return "unknown"
 
 
 def _last_use(path: Path) -> float:

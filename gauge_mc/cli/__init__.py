@@ -8,6 +8,7 @@ annotated for Typer. Modules are imported when their command is called, not befo
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from gauge_mc import __version__
 from gauge_mc.errors import GaugeError
 
 COMMANDS = {
@@ -65,9 +67,7 @@ def gauge_mc(
 ) -> None:
     """Monte Carlo ensembles of SU(2) and SU(3) lattice gauge theory, on CPUs and GPUs."""
     if version:
-        from gauge_mc.run import version as installed
-
-        print(f"gauge-mc {installed()}")
+        print(f"gauge-mc {__version__}")
     elif ctx.invoked_subcommand is None:
         print(ctx.get_help())
 
@@ -75,8 +75,10 @@ def gauge_mc(
 def load_command(name: str) -> Any:
     """Import a command's module and make the command that Typer calls."""
     module = importlib.import_module(f"gauge_mc.cli.{name}")
-    single = typer.Typer(add_completion=False)
-    single.command(name)(getattr(module, name))
+    function = getattr(module, name)
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(name, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(function)
     return typer.main.get_command(single)
 
 

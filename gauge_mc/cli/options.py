@@ -91,4 +91,7 @@ CheckpointEvery = Annotated[
         "MINUTES",
     ),
 ]
-Quiet = Annotated[bool | None, _option(EXECUTION, "No progress and no summary.", metavar="")]
+Quiet = Annotated[
+    bool | None,
+    typer.Option("--quiet", help="No progress and no summary.", rich_help_panel=EXECUTION),
+]

@@ -1,0 +1,151 @@
+"""Run directories: the lock, run.toml, checkpoints."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from gauge_mc import checkpoint
+from gauge_mc.checkpoint import Moment
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.parameters import Parameters
+from gauge_mc.run import Run, Session, newest_run
+
+MOMENT = Moment(7, 35, "su3", "4x6x8x10", "single", "lcg")
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from gauge_mc.run import Run
+with Run(Path(sys.argv[1])).held():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Another process that holds the run."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, tmp_path / "run"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
+    run = Run(tmp_path / "run")
+    holder, at_work = run.holder()
+    assert at_work
+    assert holder.process == other.pid
+    with pytest.raises(GaugeError, match=f"in use by process {other.pid}"), run.held():
+        pass
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    assert not run.holder()[1]
+    with run.held() as hold:
+        hold.say(dataclasses.replace(hold.holder, sweep=12, rate=0.5))
+    assert dataclasses.astuple(run.holder()[0])[1:] == (os.getpid(), hold.holder.since, 12, 0.5)
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
+    run = Run(tmp_path / "run")
+    with run.held():
+        pass
+    leftover = run.path / "configs" / ".0000100.lime.123.tmp"
+    leftover.write_bytes(b"half")
+    with run.held():
+        assert not leftover.exists()
+
+
+def test_run_toml_round_trip(tmp_path):
+    run = Run(tmp_path)
+    parameters = Parameters.from_values({"group": "su3", "lattice": "4x6x8x10", "seed": 9})
+    sessions = [Session.now(0, "a device"), Session.now(40, 'another "device"')]
+    run.write(parameters, sessions)
+    assert run.read() == (parameters, sessions)
+
+
+@pytest.mark.parametrize("text", ["beta = -1", "beta = ", "[[session]]\nfoo = 1", "\xff"])
+def test_damaged_run_toml(tmp_path, text):
+    (tmp_path / "run.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(GaugeError, match=r"run\.toml is damaged"):
+        Run(tmp_path).read()
+
+
+def test_what_is_not_a_run(tmp_path):
+    with pytest.raises(UsageError, match="no run"):
+        Run(tmp_path).read()
+    file = tmp_path / "file"
+    file.write_text("something")
+    with pytest.raises(UsageError, match="is a file"), Run(file).held():
+        pass
+    with pytest.raises(UsageError, match="not a run and is not empty"), Run(tmp_path).held():
+        pass
+
+
+def test_newest_run(tmp_path):
+    with pytest.raises(UsageError, match="no runs"):
+        newest_run(tmp_path)
+    for name, age in (("a", 100), ("b", 10), ("c", 1000)):
+        run = Run(tmp_path / name)
+        run.path.mkdir()
+        run.write(Parameters(), [])
+        os.utime(run.toml, (time.time() - age,) * 2)
+    assert newest_run(tmp_path) == Run(tmp_path / "b")
+
+
+def arrays():
+    rng = np.random.default_rng(3)
+    links = [rng.normal(size=(8, 6, 4, 4, 12)).astype(np.float32) for _ in range(3)]
+    return [*links, rng.integers(0, 2**32, (8, 6, 4, 1), np.uint32), np.zeros(0)]
+
+
+def test_checkpoint_round_trip_is_exact(tmp_path):
+    path = tmp_path / "latest"
+    checkpoint.save(path, MOMENT, arrays())
+    moment, found = checkpoint.load(path)
+    assert moment == checkpoint.read_moment(path) == MOMENT
+    for mine, theirs in zip(arrays(), found, strict=True):
+        assert mine.dtype == theirs.dtype
+        assert mine.shape == theirs.shape
+        assert mine.tobytes() == theirs.tobytes()
+
+
+def test_any_damage_to_a_checkpoint_is_found(tmp_path):
+    path = tmp_path / "latest"
+    checkpoint.save(path, MOMENT, arrays())
+    whole = path.read_bytes()
+    rng = np.random.default_rng(4)
+    for place in [0, 64, 65, 70, len(whole) - 1, *rng.integers(0, len(whole), 50)]:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        with pytest.raises(GaugeError, match="damaged"):
+            checkpoint.load(path)
+    for cut in [0, 10, 65, 100, len(whole) - 1]:
+        path.write_bytes(whole[:cut])
+        with pytest.raises(GaugeError, match="damaged"):
+            checkpoint.load(path)
+
+
+def test_a_failed_checkpoint_leaves_the_one_before(tmp_path):
+    path = tmp_path / "latest"
+    checkpoint.save(path, MOMENT, arrays())
+
+    def broken():
+        yield arrays()[0]
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(GaugeError, match="No space left"):
+        checkpoint.save(path, dataclasses.replace(MOMENT, sweep=8), broken())
+    assert checkpoint.load(path)[0] == MOMENT
+    assert os.listdir(tmp_path) == ["latest"]
