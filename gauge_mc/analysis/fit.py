@@ -37,13 +37,12 @@ class LinearFit:
 
 
 def fit_linear(
-    design: Array, data: Array, error: Array, correlation: Array, samples: float
+    design: Array, data: Array, error: Array, correlation: Array, correlated: bool
 ) -> LinearFit:
     """Fit ``data = design @ parameters``.
 
-    The estimated correlation matrix is inverted only if there are enough samples for that
-    (`can_invert`). Otherwise the points are weighted by their errors alone: with a badly known
-    inverse the fit would follow the noise, and its errors come out too small. The errors of the
+    Either the points are weighted by their inverse covariance matrix, or, where that is badly
+    known (`can_invert`) and the fit would follow its noise, by their errors alone. Errors of the
     parameters are right in both cases if they are taken from the series of the parameters.
 
     Parameters
@@ -53,15 +52,14 @@ def fit_linear(
         Errors must be positive.
     correlation : ndarray of float64, shape (points, points)
         Correlation matrix of the data.
-    samples : float
-        Number of independent samples that it comes from.
+    correlated : bool
+        Whether to use its inverse.
 
     Returns
     -------
     LinearFit
     """
     points, parameters = design.shape
-    correlated = can_invert(points, samples)
     whiten = (_inverse_root(correlation) if correlated else np.eye(points)) / error
     projection = np.linalg.pinv(whiten @ design) @ whiten
     residual = whiten @ (data - design @ (projection @ data))
@@ -73,10 +71,10 @@ def fit_linear(
 
 
 def can_invert(points: int, samples: float) -> bool:
-    """Return whether samples >= max(D^2, 10 (D + 1)) for D points.
+    """Return whether so many independent samples tell the inverse covariance of so many points.
 
-    As many independent samples are needed for a reliable chi2 of an estimated D x D covariance
-    matrix (C. Michael and A. McKerrell, hep-lat/9412087).
+    For a reliable chi2 of D points it takes max(D^2, 10 (D + 1)) of them (C. Michael and A.
+    McKerrell, hep-lat/9412087).
     """
     return samples >= max(points**2, 10 * (points + 1))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.fit import LinearFit, fit_linear
+from gauge_mc.analysis.fit import LinearFit, can_invert, fit_linear
 from gauge_mc.analysis.loops import Loops, effective_potential, log_loops
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.errors import GaugeError, UsageError
@@ -74,6 +74,11 @@ class Plateaus:
     points: tuple[Point, ...]
     sweeps: NDArray[np.int64]
     series: Array
+
+    @property
+    def independent(self) -> float:
+        """How many independent configurations these are, by the longest tau_int of any V(R)."""
+        return len(self.series) / (2 * max(one.potential.tau_int for one in self.points))
 
 
 def find_plateaus(
@@ -196,11 +201,12 @@ class _Effective:
         """Fit a constant from t = first on."""
         later = slice(first - 1, None)
         value, error, tau = np.array(
-            [(one.value, one.error, one.tau_int) for one in self.estimates[later]]
+            [(one.value, one.error, one.tau_int) for one in self.estimates]
         ).T
-        samples = len(self.series) / (2 * tau.max())
-        design = np.ones((value.size, 1))
-        return fit_linear(design, value, error, self.correlation[later, later], samples)
+        correlated = can_invert(value.size, len(self.series) / (2 * tau.max()))
+        design = np.ones((value[later].size, 1))
+        correlation = self.correlation[later, later]
+        return fit_linear(design, value[later], error[later], correlation, correlated)
 
     def plateau(self, first: int) -> Array:
         """Return the series of the constant fitted from t = first on."""

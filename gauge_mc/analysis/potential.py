@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.extra import load
-from gauge_mc.analysis.fit import LinearFit, fit_linear
+from gauge_mc.analysis.fit import LinearFit, can_invert, fit_linear
 from gauge_mc.analysis.loops import Loops
 from gauge_mc.analysis.plateau import Plateaus, Point, find_plateaus
 from gauge_mc.analysis.timeseries import STRETCH, Estimate
@@ -35,6 +35,9 @@ LEAST_DISTANCES = 4
 WINDOW = "from R of at least 2 and at least r0/3 to the largest R with a plateau"
 """The window of a fit unless it is given: beyond artefacts of the lattice and short distances
 at which the coupling runs, and by no criterion that follows the noise."""
+
+FEW_SAMPLES = 50
+"""Independent samples below which errors of errors matter."""
 
 ENSEMBLE = "ensemble"
 """Name of the Markov chain within pyerrors."""
@@ -66,8 +69,8 @@ class Fit:
         Degrees of freedom.
     correlated : bool
         Whether the points are weighted by their inverse covariance matrix. Where there are too
-        few independent samples to know that, they are weighted by their errors alone; the errors
-        of the parameters hold all correlations all the same.
+        few independent samples to know that of all V(R), they are weighted by their errors
+        alone; the errors of the parameters hold all correlations all the same.
     """
 
     b_free: bool
@@ -113,7 +116,7 @@ class Scan:
     to_r: tuple[Fit, ...]
 
     def shift(self, name: str) -> float:
-        """Return the largest change of a quantity if one end of the window moves by one distance.
+        """Return the largest change of a quantity if one end of the window moves by R = 1.
 
         Parameters
         ----------
@@ -124,13 +127,12 @@ class Scan:
         -------
         float
             A measure of the systematic error, in the units of the quantity; NaN if there is no
-            other window.
+            other window within one lattice unit.
         """
-        first = [one.r_min for one in self.from_r].index(self.fit.r_min)
-        last = [one.r_max for one in self.to_r].index(self.fit.r_max)
         near = [
-            *self.from_r[max(first - 1, 0) : first + 2],
-            *self.to_r[max(last - 1, 0) : last + 2],
+            one
+            for one in (*self.from_r, *self.to_r)
+            if abs(one.r_min - self.fit.r_min) + abs(one.r_max - self.fit.r_max) < 1 + 1e-9
         ]
         shifts = [abs(getattr(one, name).value - getattr(self.fit, name).value) for one in near]
         return max((one for one in shifts if one > 0), default=math.nan)
@@ -146,6 +148,8 @@ class StaticPotential:
         Iterations of smearing of the loops used.
     configurations : int
         How many were used.
+    independent : float
+        How many independent ones they amount to.
     plateau, window : str
         How the plateaus in t and the window in R were chosen.
     points : tuple of Point
@@ -158,12 +162,33 @@ class StaticPotential:
 
     smearing: int
     configurations: int
+    independent: float
     plateau: str
     window: str
     points: tuple[Point, ...]
     free: Scan
     string: Scan
     ensemble: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def cautions(self) -> list[str]:
+        """What is to be kept in mind with these results, one sentence each."""
+        fit = self.free.fit
+        found = []
+        if self.independent < FEW_SAMPLES:
+            found.append(
+                f"The configurations amount to only {self.independent:.0f} independent ones: "
+                "errors may be half as large again."
+            )
+        if not fit.correlated:
+            found.append(
+                f"The fits weight each V(R) by its error alone, as {len(self.points)} of them need "
+                "more configurations for an inverse covariance matrix; the errors of the results "
+                "hold all correlations."
+            )
+        if fit.chi2 > 2 * fit.chi2_expected:
+            found.append("The fit is poor: try a larger r_min, or plateaus from a larger t_min.")
+        return found
 
 
 def static_potential(
@@ -208,6 +233,7 @@ def static_potential(
     return StaticPotential(
         loops[0].smearing,
         int(plateaus.sweeps.size),
+        plateaus.independent,
         plateaus.rule,
         window,
         plateaus.points,
@@ -301,11 +327,13 @@ def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> 
     points = [one for one, use in zip(plateaus.points, used, strict=True) if use]
     r = np.array([one.distance for one in points])
     series = plateaus.series[:, used]
+    # One choice for all windows, lest it make a difference among them.
+    correlated = can_invert(len(plateaus.points), plateaus.independent)
     if b_free:
-        fit = _fit(_design(r), series, points)
+        fit = _fit(_design(r), series, points, correlated)
         parameters = series @ fit.projection.T
     else:
-        fit = _fit(_design(r)[:, ::2], series - LUSCHER / r, points)
+        fit = _fit(_design(r)[:, ::2], series - LUSCHER / r, points, correlated)
         parameters = np.insert((series - LUSCHER / r) @ fit.projection.T, 1, LUSCHER, axis=1)
     A, B, sigma, spacing, r0, r1 = _quantities(parameters, b_free, plateaus.sweeps)
     return Fit(
@@ -332,11 +360,10 @@ def _design(r: Array) -> Array:
     return np.stack([np.ones_like(r), 1 / r, r], axis=1)
 
 
-def _fit(design: Array, series: Array, points: Sequence[Point]) -> LinearFit:
+def _fit(design: Array, series: Array, points: Sequence[Point], correlated: bool) -> LinearFit:
     error = np.array([one.potential.error for one in points])
-    samples = len(series) / (2 * max(one.potential.tau_int for one in points))
     correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
-    return fit_linear(design, series.mean(axis=0), error, correlation, samples)
+    return fit_linear(design, series.mean(axis=0), error, correlation, correlated)
 
 
 def _quantities(parameters: Array, b_free: bool, sweeps: NDArray[np.int64]) -> list[Estimate]:
