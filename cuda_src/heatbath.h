@@ -11,7 +11,7 @@ constexpr scalar CREUTZ_BELOW = scalar(1.68);
 
 // Each proposal of delta = 1 - a0 takes three numbers, and its acceptance a fourth.
 INLINE real kennedy_pendleton(real alpha, const real (&u)[4], mask& accepted) {
-    const real cosine2 = scalar(0.5) - scalar(0.5) * sin_pi(u[2] - scalar(0.5));  // sin(pi u/2)^2
+    const real cosine2 = scalar(0.5) - scalar(0.5) * sin_pi(u[2] - scalar(0.5));  // cos(pi u/2)^2
     const real delta = -(natural_log(u[0]) + natural_log(u[1]) * cosine2) / alpha;
     accepted = square(u[3]) <= scalar(1) - scalar(0.5) * delta;
     return delta;

@@ -29,7 +29,7 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
         const long long here = GROUP::Field::place(g, site);
         a.links.write(g, site.parity, mu, here, c);
         const GROUP::Link u1 = GROUP::load(a.links, g, site.parity, mu, here, 0);
-        GROUP::store(a.links, g, site.parity, mu, here, GROUP::normalised(u1));
+        GROUP::store(a.links, g, site.parity, mu, here, GROUP::normalised(GROUP::normalised(u1)));
     }
 }
 

@@ -1,0 +1,185 @@
+"""How fast the kernels are, and how that compares with what the memory allows."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gauge_mc.devices import Device
+from gauge_mc.devices.base import Registers
+from gauge_mc.field import Field
+from gauge_mc.lattice import Lattice
+from gauge_mc.layout import GeometryStruct, WorkStruct
+from gauge_mc.observables.plaquette import plaquette
+from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.random import Random
+from gauge_mc.updates import heatbath, overrelax
+
+BETA = {"su2": 2.5, "su3": 6.0}
+LINKS_MOVED = {"heatbath": 9.0, "overrelaxation": 9.0, "plaquette": 1.0, "polyakov": 0.25}
+"""Links read and written for each link of the lattice, where none is read twice by one launch: to
+update one direction of one parity means to read all links of both parities and write an eighth."""
+
+
+class _CopyArguments(ctypes.Structure):
+    _fields_ = [
+        ("geometry", GeometryStruct),
+        ("work", WorkStruct),
+        ("source", ctypes.c_void_p),
+        ("target", ctypes.c_void_p),
+    ]
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """What one kernel took.
+
+    Attributes
+    ----------
+    name : str
+        ``heatbath``, ``overrelaxation``, ``plaquette`` or ``polyakov``.
+    ns_per_link : float
+        Median time in ns for each link of the lattice.
+    spread : float
+        Largest less smallest time, as a part of the median.
+    links_per_s : float
+        The inverse, per second.
+    bytes_per_link : float
+        Least bytes moved for each link, if nothing is read twice by one launch.
+    roofline : float
+        The time that these bytes need at the copy's bandwidth, as a part of the time taken.
+    registers, spilled : int or None
+        Registers a thread and bytes spilled, of a CUDA kernel.
+    """
+
+    name: str
+    ns_per_link: float
+    spread: float
+    links_per_s: float
+    bytes_per_link: float
+    roofline: float
+    registers: int | None
+    spilled: int | None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Times of all kernels on one device.
+
+    Attributes
+    ----------
+    device, group, lattice, precision, random : str
+        What was timed.
+    lanes : int
+        Sites in a register.
+    copy_gb_per_s : float
+        Bandwidth of a copy far larger than the caches, bytes read and bytes written counted.
+    kernels : list of KernelTime
+        The times.
+    """
+
+    device: str
+    group: str
+    lattice: str
+    precision: str
+    random: str
+    lanes: int
+    copy_gb_per_s: float
+    kernels: list[KernelTime]
+
+
+def benchmark(
+    device: Device,
+    group: str,
+    lattice: Lattice,
+    precision: str = "single",
+    random: str = "philox",
+    seconds: float = 1.0,
+) -> Benchmark:
+    """Time all kernels on a thermal field.
+
+    Parameters
+    ----------
+    device : Device
+        Where.
+    group, lattice, precision, random
+        Of the field and the generator.
+    seconds : float
+        About how long to time each kernel.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        As `Field.hot` and `Random.for_field` do.
+    """
+    field = Field.hot(lattice, group, precision, device)
+    generator = Random.for_field(field, random)
+    bandwidth = copy_bandwidth(device, group, precision)
+    heatbath(field, BETA[group], generator, sweeps=10)
+    overrelax(field, sweeps=5)
+    calls: dict[str, Callable[[int], object]] = {
+        "heatbath": lambda sweeps: heatbath(field, BETA[group], generator, sweeps),
+        "overrelaxation": lambda sweeps: overrelax(field, sweeps),
+        "plaquette": lambda times: [plaquette(field) for _ in range(times)],
+        "polyakov": lambda times: [polyakov_loop(field) for _ in range(times)],
+    }
+    link_bytes = field.components * field.layout.real.itemsize
+    kernels = []
+    for name, call in calls.items():
+        median, spread = _time(device, call, seconds)
+        moved = LINKS_MOVED[name] * link_bytes
+        registers: Registers | None = field.kernel(name, random).registers
+        kernels.append(
+            KernelTime(
+                name,
+                ns_per_link=median / lattice.links * 1e9,
+                spread=spread / median,
+                links_per_s=lattice.links / median,
+                bytes_per_link=moved,
+                roofline=moved * lattice.links / bandwidth / median,
+                registers=registers.count if registers else None,
+                spilled=registers.spilled if registers else None,
+            )
+        )
+    return Benchmark(
+        device.name,
+        group,
+        str(lattice),
+        precision,
+        random,
+        field.layout.lanes,
+        bandwidth / 1e9,
+        kernels,
+    )
+
+
+def copy_bandwidth(device: Device, group: str, precision: str) -> float:
+    """Bytes per second, read and written, of a copy of a field larger than any cache."""
+    lattice = Lattice(32, 32, 32, 16 if device.backend == "cpu" else 128)
+    source, target = (Field.cold(lattice, group, precision, device) for _ in range(2))
+    arguments = _CopyArguments(
+        source.geometry, source.work(), source.buffer.address, target.buffer.address
+    )
+    kernel = source.kernel("copy")
+    median, _ = _time(device, lambda times: kernel([arguments] * times), seconds=0.3)
+    return 2 * source.buffer.nbytes / median
+
+
+def _time(device: Device, call: Callable[[int], object], seconds: float) -> tuple[float, float]:
+    """Median and range of seconds for one of many: calls are grouped to last some time."""
+
+    def timed(times: int) -> float:
+        device.synchronize()
+        start = time.perf_counter()
+        call(times)
+        device.synchronize()
+        return (time.perf_counter() - start) / times
+
+    timed(1)
+    once = min(timed(1) for _ in range(3))
+    times = max(1, round(seconds / 10 / once))
+    results = [timed(times) for _ in range(max(3, min(10, int(seconds / (times * once)))))]
+    return statistics.median(results), max(results) - min(results)

@@ -1,0 +1,60 @@
+"""Devices that every kernel is tested on."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gauge_mc.devices import Device
+from gauge_mc.devices.cpu import CpuDevice
+from gauge_mc.devices.cuda import CudaDevice
+from gauge_mc.errors import GaugeError
+
+LANES = (1, 2, 4, 8, 16)
+DEVICES = [f"cpu-{lanes}" for lanes in LANES] + [pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+def open_by_name(name: str) -> Device:
+    """A CPU with at most so many lanes, or the GPU; skips the test where there is none."""
+    if name.startswith("cpu"):
+        return CpuDevice(threads=2, lanes=int(name[4:]))
+    try:
+        return CudaDevice()
+    except GaugeError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> Device:
+    """Every device, the CPU with every number of lanes."""
+    return open_by_name(request.param)
+
+
+@pytest.fixture(params=["cpu-16", pytest.param("cuda", marks=pytest.mark.gpu)])
+def best_device(request: pytest.FixtureRequest) -> Device:
+    """The CPU with all its lanes, and the GPU."""
+    return open_by_name(request.param)
+
+
+@pytest.fixture(params=["su2", "su3"])
+def group(request: pytest.FixtureRequest) -> str:
+    """Both groups."""
+    return request.param
+
+
+@pytest.fixture(params=["single", "double"])
+def precision(request: pytest.FixtureRequest) -> str:
+    """Both precisions."""
+    return request.param
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Numbers for random fields, the same in every run."""
+    return np.random.default_rng(20100824)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return Path(__file__).resolve().parent.parent
