@@ -19,16 +19,14 @@ def status(
 ) -> None:
     """Show how far a run is, whether a process is at work on it, and its averages so far."""
     from rich.console import Console
-    from rich.table import Table
 
     from gauge_mc.progress import averages_table
 
     shown = Run(run) if run else newest_run()
-    grid = Table.grid(padding=(0, 2))
-    for name, fact in facts(shown).items():
-        grid.add_row(name, fact)
     console = Console(highlight=False, markup=False)
-    console.print(grid, "", averages_table(shown, shown.read()[0]), sep="\n")
+    for name, fact in facts(shown).items():
+        console.print(f"{name:<16}{fact}", soft_wrap=True)
+    console.print("", averages_table(shown, shown.read()[0]), sep="\n")
 
 
 def facts(run: Run) -> dict[str, str]:
