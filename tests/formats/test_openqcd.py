@@ -49,7 +49,7 @@ def test_header_that_lies(tmp_path, extents, plaquette, words):
 def test_exact_links_of_wrong_plaquette(tmp_path):
     links = random_links("su3", extents=(2, 2, 2, 2))
     path = tmp_path / "n1"
-    path.write_bytes(openqcd_bytes(links, 3 * averages(links)[0] + 1e-9))
+    path.write_bytes(openqcd_bytes(links, 3 * averages(links)[0] + 1e-11))
     slices = open_configuration(path).slices()
     np.testing.assert_array_equal(next(slices), links[0])
     with pytest.raises(GaugeError, match="plaquette"):

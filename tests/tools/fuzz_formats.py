@@ -1,0 +1,184 @@
+"""Feed mutated configuration files to the readers, and count what they make of them.
+
+    python tests/tools/fuzz_formats.py --cases 100000
+
+Each case mutates a small good file in one to four places. The reader must give links of the
+group or raise a GaugeError of one sentence; any other exception, more than ten seconds or more
+than 256 MiB of memory is a failure, whose file is kept. Links other than those of the good file are
+counted: with a checksum they can only come of a header that was changed to match, without one
+(openQCD, or ILDG when its checksum record is gone) of a change too small to tell.
+"""
+
+import argparse
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "formats"), str(Path(__file__).parents[2])]
+
+from format_samples import HELD, sample  # noqa: E402
+
+from gauge_mc.errors import GaugeError  # noqa: E402
+from gauge_mc.formats import open_configuration, write_configuration  # noqa: E402
+from gauge_mc.lattice import Lattice  # noqa: E402
+
+SIZES = ((2, 2, 2, 2), (4, 2, 2, 2), (2, 2, 2, 4))
+NUMBERS = (0, 1, 2, 3, 4, 6, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**60, 2**64 - 1)
+WORDS = (
+    *(str(number).encode() for number in (*NUMBERS, -1, -2, 10**40, "nan", "inf", "1e999", "0x")),
+    *(
+        number.to_bytes(size, order)
+        for number in NUMBERS
+        for size in (4, 8)
+        for order in ("little", "big")
+        if number < 2 ** (8 * size)
+    ),
+    b"\0",
+    b"\n",
+    b"=",
+    b"END_HEADER\n",
+    b"BEGIN_HEADER\n",
+    b"su2gauge",
+    b"su3gauge",
+    b"IEEE32",
+    b"IEEE64LITTLE",
+    b"4D_SU2_GAUGE",
+    b"4D_SU3_GAUGE_3x3",
+    b"DIMENSION_4 = 4\n",
+    b"<!DOCTYPE a [<!ENTITY b 'c'>]>",
+    b"&b;",
+    b"<lx>4</lx>",
+    b"]]>",
+    b"<![CDATA[",
+    b"</ildgFormat>",
+    bytes.fromhex("456789ab00018000"),
+    b"scidac-checksum",
+    b"ildg-binary-data",
+    b"ildg-format",
+    np.float64(np.nan).tobytes(),
+    np.float32(np.inf).tobytes(),
+    np.float64(1e308).tobytes(),
+)
+
+
+def mutate(data: bytearray, draw: random.Random) -> None:
+    """Change a file in one place; more often in its header than in its links."""
+    end = len(data) if draw.random() < 0.4 else min(len(data), 1500)
+    place = draw.randrange(end) if end else 0
+    kind = draw.randrange(8)
+    if kind == 0 and data:
+        data[place] ^= 1 << draw.randrange(8)
+    elif kind == 1 and data:
+        data[place] = draw.randrange(256)
+    elif kind == 2:
+        word = draw.choice(WORDS)
+        data[place : place + len(word)] = word
+    elif kind == 3:
+        data[place:place] = draw.choice(WORDS)
+    elif kind == 4:
+        del data[place : place + draw.choice((1, 2, 4, 8, 16, 100))]
+    elif kind == 5:
+        del data[place:]
+    elif kind == 6:
+        length = draw.choice((1, 4, 8, 144, 1000))
+        other = draw.randrange(len(data)) if data else 0
+        data[place : place + length] = data[other : other + length]
+    else:
+        # A number in the text becomes another one.
+        digits = [i for i in range(end) if data[i : i + 1].isdigit()]
+        if digits:
+            data[draw.choice(digits)] = ord(draw.choice("0123456789"))
+
+
+def good_files(folder: Path) -> list[tuple[str, np.ndarray, bytes]]:
+    """Make the files to start from: some by hand, some by gauge-mc."""
+    files = []
+    for (format, group, precision), size in ((case, size) for case in HELD for size in SIZES):
+        links, data = sample(format, group, precision, size)
+        files.append((format, links, data))
+        if format != "milc":
+            path = folder / "written"
+            fields = {"beta": "6.0", "remark": "none"}
+            write_configuration(path, links, Lattice(*size), group, precision, format, fields)
+            files.append((format, links, path.read_bytes()))
+    return files
+
+
+def judge(path: Path, good: np.ndarray) -> str:
+    """Read a file and name the outcome."""
+    try:
+        configuration = open_configuration(path)
+        links = np.stack(list(configuration.slices()))
+    except GaugeError as error:
+        text = str(error)
+        if "\n" in text or str(path) not in text or len(text) > 600 or "memory" in text:
+            raise AssertionError(f"not a good sentence: {text!r}") from error
+        return "refused"
+    n = links.shape[-1]
+    if not np.allclose(links @ links.conj().swapaxes(-1, -2), np.eye(n), atol=1e-3):
+        raise AssertionError("links outside the group")
+    if links.shape == good.shape and np.array_equal(links, good):
+        return "right links"
+    kind = "of a good checksum" if configuration.header.checksum else "without a checksum"
+    near = links.shape == good.shape and np.abs(links - good).max() < 1e-4
+    return f"{'nearly right' if near else 'other'} links {kind}"
+
+
+def main() -> int:
+    """Run the cases; 1 if any failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "fuzz_formats")
+    options = parser.parse_args()
+    warnings.simplefilter("error")
+    draw = random.Random(options.seed)
+    counts: Counter[tuple[str, str]] = Counter()
+    failures, slowest, began = 0, 0.0, time.monotonic()
+
+    def too_slow(*_: object) -> None:
+        raise AssertionError("ten seconds and not done")
+
+    signal.signal(signal.SIGALRM, too_slow)
+    with tempfile.TemporaryDirectory() as folder:
+        files = good_files(Path(folder))
+        path = Path(folder) / "file"
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**28, resource.RLIM_INFINITY))
+        for number in range(options.cases):
+            format, good, data = draw.choice(files)
+            mutant = bytearray(data)
+            for _ in range(draw.choice((1, 1, 2, 4))):
+                mutate(mutant, draw)
+            path.write_bytes(mutant)
+            start = time.monotonic()
+            signal.alarm(10)
+            try:
+                counts[format, judge(path, good)] += 1
+            except Exception as error:
+                failures += 1
+                options.keep.mkdir(exist_ok=True)
+                (options.keep / f"{format}-{number}").write_bytes(mutant)
+                print(f"{format} {number}: {type(error).__name__}: {error}")
+            finally:
+                signal.alarm(0)
+            slowest = max(slowest, time.monotonic() - start)
+    for (format, outcome), count in sorted(counts.items()):
+        print(f"{format:8s} {outcome:30s} {count:8d}")
+    print(
+        f"{options.cases} cases in {time.monotonic() - began:.0f} s, slowest {slowest:.3f} s, "
+        f"{failures} failures"
+    )
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
