@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gauge_mc.devices import Device
-from gauge_mc.devices.base import Registers
+from gauge_mc.devices.base import Registers, repeated
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
 from gauge_mc.layout import GeometryStruct, WorkStruct
@@ -164,7 +164,7 @@ def copy_bandwidth(device: Device, group: str, precision: str) -> float:
         source.geometry, source.work(), source.buffer.address, target.buffer.address
     )
     kernel = source.kernel("copy")
-    median, _ = _time(device, lambda times: kernel([arguments] * times), seconds=0.3)
+    median, _ = _time(device, lambda times: kernel(repeated([arguments], times)), seconds=0.3)
     return 2 * source.buffer.nbytes / median
 
 

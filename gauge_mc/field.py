@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices import Buffer, Device, Kernel, open_device
+from gauge_mc.devices.base import repeated
 from gauge_mc.devices.source import Variant
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.lattice import Lattice
@@ -123,7 +124,7 @@ class Field:
         stream = StreamStruct(seed=tuple(words), step=(2**32 - 1, 2**32 - 1))
         work = field.work(parity=BOTH_PARITIES)
         arguments = _HotArguments(field.geometry, work, field.buffer.address, stream)
-        field.kernel("hot")([arguments])
+        field.kernel("hot")(repeated([arguments], 1))
         return field
 
     @classmethod

@@ -258,7 +258,7 @@ class Layout:
 
     @cached_property
     def _turns(self) -> NDArray[Any]:
-        """[27][lanes]: the lane that holds the neighbour across edges, one digit -1..1 a direction."""
+        """[27][lanes]: the lane of a neighbour across edges; base 3, a digit -1..1 a direction."""
         lx, ly, lz = self.split
         table = np.empty((27, self.lanes), f"i{self.real.itemsize}")
         for number, (dz, dy, dx) in enumerate(product((-1, 0, 1), repeat=3)):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
+import numpy as np
+
+from gauge_mc.devices.base import repeated
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.layout import GeometryStruct, StreamStruct, WorkStruct
@@ -47,7 +49,7 @@ def heatbath(field: Field, beta: float, random: Random, sweeps: int = 1) -> None
     random : Random
         Advances by one step a sweep.
     sweeps : int
-        How often every link is updated.
+        How often every link is updated, at least once.
 
     Raises
     ------
@@ -56,20 +58,27 @@ def heatbath(field: Field, beta: float, random: Random, sweeps: int = 1) -> None
     """
     if not beta > 0 or beta == float("inf"):
         raise UsageError(f"beta is {beta}; it must be positive.")
-    geometry, steps = field.geometry, []
-    for _ in range(sweeps):
-        random.step += 1
-        steps += [
-            _HeatbathArguments(
-                geometry,
-                field.work(parity, mu),
-                field.buffer.address,
-                random.struct(),
-                beta / int(field.group[2]),
-            )
-            for mu, parity in CHECKERBOARD
-        ]
-    _run(field, "heatbath", steps, random.kind)
+    once = [
+        _HeatbathArguments(
+            field.geometry,
+            field.work(parity, mu),
+            field.buffer.address,
+            random.struct(),
+            beta / int(field.group[2]),
+        )
+        for mu, parity in CHECKERBOARD
+    ]
+    steps = repeated(once, sweeps)
+    counters = np.ndarray(
+        (sweeps, len(once)),
+        np.uint64,
+        memoryview(steps).cast("B"),
+        offset=_HeatbathArguments.stream.offset + StreamStruct.step.offset,
+        strides=(len(once) * ctypes.sizeof(once[0]), ctypes.sizeof(once[0])),
+    )
+    counters[:] = random.step + 1 + np.arange(sweeps, dtype=np.uint64)[:, np.newaxis]
+    field.kernel("heatbath", random.kind)(steps)
+    random.step += sweeps
 
 
 def overrelax(field: Field, sweeps: int = 1) -> None:
@@ -80,16 +89,10 @@ def overrelax(field: Field, sweeps: int = 1) -> None:
     field : Field
         Updated in place.
     sweeps : int
-        How often every link is updated.
+        How often every link is updated, at least once.
     """
-    geometry = field.geometry
     once = [
-        _OverrelaxationArguments(geometry, field.work(parity, mu), field.buffer.address)
+        _OverrelaxationArguments(field.geometry, field.work(parity, mu), field.buffer.address)
         for mu, parity in CHECKERBOARD
     ]
-    _run(field, "overrelaxation", once * sweeps)
-
-
-def _run(field: Field, name: str, steps: list[Any], random: str = "philox") -> None:
-    if steps:
-        field.kernel(name, random)(steps)
+    field.kernel("overrelaxation")(repeated(once, sweeps))

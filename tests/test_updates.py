@@ -131,12 +131,14 @@ def test_heatbath(lattice, beta, group, precision, device):
     random.step = STEP - 1
     heatbath(field, beta, random)
     assert random.step == STEP
-    difference = np.abs(field.to_numpy() - heated(lattice, group, beta, precision)).max(axis=(-1, -2))
+    difference = np.abs(field.to_numpy() - heated(lattice, group, beta, precision)).max(
+        axis=(-1, -2)
+    )
     if precision == "double":
         assert difference.max() < 1e-11
         assert np.sqrt(np.mean(difference**2)) < 1e-13
     else:
-        # Rounding may turn a narrow acceptance, which changes that link and its neighbours after it.
+        # Rounding may turn a narrow acceptance: another link, and other neighbours after it.
         assert np.median(difference) < 2e-6
         assert np.mean(difference > 1e-4) < 0.01
 

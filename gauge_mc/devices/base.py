@@ -38,8 +38,21 @@ class Kernel(Protocol):
 
     registers: Registers | None
 
-    def __call__(self, steps: Sequence[ctypes.Structure]) -> None:
-        """Run the steps in order; each begins when the one before it has ended."""
+    def __call__(self, steps: ctypes.Array[Any]) -> None:
+        """Run steps in order, each begun when the one before it has ended.
+
+        Parameters
+        ----------
+        steps : ctypes array
+            The kernel's arguments for every step; all work on as many slices and parities.
+        """
+
+
+def repeated(steps: Sequence[ctypes.Structure], times: int) -> ctypes.Array[Any]:
+    """The steps, so many times over, as a kernel takes them."""
+    kind = type(steps[0])
+    once = (kind * len(steps))(*steps)
+    return (kind * (len(steps) * times)).from_buffer_copy(bytes(once) * times)
 
 
 class Device(Protocol):
@@ -60,6 +73,9 @@ class Device(Protocol):
 
     def allocate(self, nbytes: int) -> Buffer:
         """Zeroed memory; GaugeError where there is not enough."""
+
+    def scratch(self, nbytes: int) -> Buffer:
+        """Memory that holds anything, until the next call."""
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""

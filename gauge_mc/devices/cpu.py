@@ -10,7 +10,6 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,10 +122,9 @@ class CpuKernel:
         self._function.restype = None
         self._threads = threads
 
-    def __call__(self, steps: Sequence[ctypes.Structure]) -> None:
-        """Run the steps in order."""
-        array = (type(steps[0]) * len(steps))(*steps)
-        self._function(array, len(steps), self._threads)
+    def __call__(self, steps: ctypes.Array[Any]) -> None:
+        """Run steps in order."""
+        self._function(steps, len(steps), self._threads)
 
 
 class CpuDevice:
@@ -152,6 +150,7 @@ class CpuDevice:
         self.compiler = find_compiler()
         self._lanes = lanes
         self._kernels: dict[tuple[str, Variant], CpuKernel] = {}
+        self._scratch: CpuBuffer | None = None
         self.name = f"{processor()[0]}, {self.threads} thread{'s' * (self.threads > 1)}"
 
     def lanes(self, precision: str) -> int:
@@ -187,6 +186,12 @@ class CpuDevice:
             f"The lattice needs {nbytes / 2**30:.3g} GiB of memory at once and "
             f"{free / 2**30:.3g} GiB are left: take a smaller lattice or single precision."
         )
+
+    def scratch(self, nbytes: int) -> CpuBuffer:
+        """Memory that holds anything, until the next call."""
+        if self._scratch is None or self._scratch.nbytes < nbytes:
+            self._scratch = self.allocate(nbytes)
+        return self._scratch
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""

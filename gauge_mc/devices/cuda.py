@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,17 +73,20 @@ class CudaKernel:
         self._prepared = 0
         self.registers = registers
 
-    def __call__(self, steps: Sequence[ctypes.Structure]) -> None:
-        """Launch the steps in order."""
-        size = ctypes.sizeof(steps[0])
+    def __call__(self, steps: ctypes.Array[Any]) -> None:
+        """Launch steps in order."""
+        first, size = steps[0], ctypes.sizeof(steps[0])
         if size != self._prepared:
             self._function.prepare([f"{size}s"])
             self._prepared = size
-        for step in steps:
-            work = step.work
-            blocks = -(-step.geometry.slots // THREADS)
-            grid = (blocks, work.t_end - work.t_begin, 1 if work.parity < 2 else 2)
-            self._function.prepared_call(grid, (THREADS, 1, 1), bytes(step))
+        work = first.work
+        blocks = -(-first.geometry.slots // THREADS)
+        grid = (blocks, work.t_end - work.t_begin, 1 if work.parity < 2 else 2)
+        arguments = memoryview(steps).cast("B")
+        for start in range(0, len(arguments), size):
+            self._function.prepared_call(
+                grid, (THREADS, 1, 1), bytes(arguments[start : start + size])
+            )
 
 
 class CudaDevice:
@@ -119,11 +122,13 @@ class CudaDevice:
         device = self._driver.Device(ordinal)
         self._context = device.retain_primary_context()
         self._context.push()
+        atexit.register(self._context.pop)
         major, minor = device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.name = f"{device.name()} (GPU {ordinal})"
         self._kernels: dict[tuple[str, Variant], CudaKernel] = {}
         self._modules: list[Any] = []
+        self._scratch: CudaBuffer | None = None
 
     def lanes(self, precision: str) -> int:
         """One site a thread."""
@@ -159,6 +164,12 @@ class CudaDevice:
             ) from error
         self._driver.memset_d8(allocation, 0, max(nbytes, 16))
         return CudaBuffer(allocation, nbytes)
+
+    def scratch(self, nbytes: int) -> CudaBuffer:
+        """Memory that holds anything, until the next call."""
+        if self._scratch is None or self._scratch.nbytes < nbytes:
+            self._scratch = self.allocate(nbytes)
+        return self._scratch
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""

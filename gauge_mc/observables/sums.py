@@ -7,6 +7,7 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.devices.base import repeated
 from gauge_mc.field import Field
 from gauge_mc.layout import BOTH_PARITIES, GeometryStruct, WorkStruct
 
@@ -43,10 +44,12 @@ def lattice_sums(
     """
     slices = field.layout.slices if slices is None else slices
     pieces = 2 * -(-field.layout.slots // field.device.piece)
-    partial = field.device.allocate(8 * slices * pieces * values)
+    nbytes = 8 * slices * pieces * values
+    partial = field.device.scratch(nbytes)
     work = WorkStruct(0, slices, BOTH_PARITIES, 0)
     arguments = _SumArguments(field.geometry, work, field.buffer.address, partial.address)
-    field.kernel(kernel)([arguments])
-    sums = field.device.read(partial, 0, partial.nbytes).view(np.float64)
+    field.kernel(kernel)(repeated([arguments], 1))
+    sums = field.device.read(partial, 0, nbytes).view(np.float64)
     by_slice = sums.reshape(slices, pieces, values).transpose(2, 0, 1).copy().sum(axis=2)
-    return by_slice.sum(axis=1)
+    total: NDArray[np.float64] = by_slice.sum(axis=1)
+    return total
