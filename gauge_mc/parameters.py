@@ -31,6 +31,10 @@ FORMATS = tuple(SUFFIXES)
 MAX_SEED = 2**63 - 1
 """Seeds are whole numbers that fit TOML's 64-bit integers."""
 
+MAX_CARD = 2**20
+"""Bytes of a run card, at most: a run.toml with thousands of sessions is smaller."""
+MAX_THREADS = 1024
+
 RECORDED = ("session",)
 """What a run.toml holds besides its parameters; skipped when it serves as a card."""
 
@@ -276,8 +280,8 @@ class Execution:
     checkpoint_every: float = 10.0
 
     def __post_init__(self) -> None:
-        if self.threads is not None:
-            _at_least("threads", self.threads, 1)
+        if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
+            raise UsageError(f"threads must lie between 1 and {MAX_THREADS}, not {self.threads}.")
         if not self.checkpoint_every >= 0:
             raise UsageError(
                 f"checkpoint_every must be 0 minutes or more, not {self.checkpoint_every:g}."
@@ -305,8 +309,11 @@ def read_card(path: str | Path) -> dict[str, object]:
         If the card cannot be read, is not TOML, or has a key that is not known.
     """
     try:
-        text = Path(path).read_bytes().decode()
-        values = tomllib.loads(text)
+        with Path(path).open("rb") as file:
+            text = file.read(MAX_CARD + 1)
+        if len(text) > MAX_CARD:
+            raise UsageError(f"The run card {path} is larger than {MAX_CARD} bytes.")
+        values = tomllib.loads(text.decode())
     except OSError as error:
         raise UsageError(f"Cannot read the run card {path}: {error.strerror}.") from error
     except ValueError as error:

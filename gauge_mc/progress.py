@@ -71,7 +71,7 @@ class View:
 
     def pace(self) -> str:
         """Return rate and time to go in words."""
-        return f"{link_rate(self.rate)}  ETA {duration(self.remaining)}"
+        return f"{link_rate(self.rate)}  ETA {duration(self.remaining):>7}"
 
     def physics(self) -> str:
         """Return plaquette and Polyakov loop in words."""
@@ -118,16 +118,19 @@ class Clock:
 
 
 def opening(run: Run, parameters: Parameters, session: Session) -> str:
-    """Return the line that says what begins."""
+    """Return the lines that say what begins."""
     p, state = parameters, "begins"
     if session.sweep == p.sweeps:
         state = f"is complete, {p.sweeps} sweeps"
     elif session.sweep:
         state = f"continues after sweep {session.sweep} of {p.sweeps}"
-    return (
-        f"{run.path} {state}: {p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, "
-        f"{p.rng}, on {session.device}"
-    )
+    return f"{run.path} {state}\n{described(p)}, on {session.device}"
+
+
+def described(parameters: Parameters) -> str:
+    """Return in words which chain it is."""
+    p = parameters
+    return f"{p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, {p.rng}"
 
 
 @contextmanager
@@ -235,7 +238,7 @@ def averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
     return result
 
 
-def averages_table(run: Run, parameters: Parameters) -> Table:
+def averages_table(run: Run, parameters: Parameters) -> RenderableType:
     """Return the averages with their errors as a table; tau_int is in sweeps.
 
     Raises
@@ -244,15 +247,18 @@ def averages_table(run: Run, parameters: Parameters) -> Table:
         If a table is damaged.
     """
     every = {item.observable: item.every for item in parameters.measure}
+    found = averages(run, parameters)
+    if not found:
+        return Text("nothing measured yet")
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("average")
     for heading in ("value", "tau_int [sweeps]", "measurements"):
         table.add_column(heading, justify="right")
-    for name, found in averages(run, parameters).items():
+    for name, number in found.items():
         scale = every[QUANTITIES[name][0]]
-        tau = with_error(scale * found.tau_int, scale * found.tau_int_error)
-        table.add_row(name, found.format(), tau, str(found.samples))
-    return table
+        tau = with_error(scale * number.tau_int, scale * number.tau_int_error)
+        table.add_row(name, number.format(), tau, str(number.samples))
+    return Group(table, "")
 
 
 def summary(run: Run, clock: Clock, chain: Chain, sweeps: int) -> RenderableType:
@@ -270,21 +276,24 @@ def summary(run: Run, clock: Clock, chain: Chain, sweeps: int) -> RenderableType
         Composite sweeps that the session did.
     """
     p = chain.parameters
-    rate = clock.sweeps_per_second(chain.sweep) * p.links_per_sweep
     facts = Table.grid(padding=(0, 2))
     facts.add_row("time", f"{duration(time.monotonic() - clock.began)} for {sweeps} sweeps")
-    facts.add_row("rate", link_rate(rate))
+    rate = clock.sweeps_per_second(chain.sweep) * p.links_per_sweep
+    if rate:
+        facts.add_row("rate", f"{link_rate(rate)}, measuring and writing included")
     facts.add_row("files", f"{run.path} ({len(run.configs())} configurations)")
     try:
-        return Group(averages_table(run, p), "", facts)
+        return Group(averages_table(run, p), facts)
     except GaugeError as error:
         return Group(Text(str(error), style="red"), facts)
 
 
 def duration(seconds: float) -> str:
-    """Write seconds as ``H:MM:SS``; unknown ones as dashes."""
+    """Write seconds as ``H:MM:SS``, less than a minute in tenths; unknown ones as dashes."""
     if not math.isfinite(seconds):
         return "-:--:--"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
     return str(datetime.timedelta(seconds=round(seconds)))
 
 

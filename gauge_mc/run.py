@@ -21,7 +21,7 @@ import platform
 import struct
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -208,6 +208,8 @@ class Run:
     def held(self) -> Iterator[Hold]:
         """Make the directory if need be and hold it; see `Hold`.
 
+        If no work has begun in it by the end, what was made is removed again.
+
         Raises
         ------
         UsageError
@@ -215,6 +217,7 @@ class Run:
         GaugeError
             If another process holds it.
         """
+        there = self.path.exists()
         self._make()
         hold = Hold(self.path / "lock")
         try:
@@ -222,6 +225,8 @@ class Run:
                 leftover.unlink()
             yield hold
         finally:
+            if not self.begun():
+                self._unmake(there)
             hold.close()
 
     def holder(self) -> tuple[Holder, bool]:
@@ -250,6 +255,14 @@ class Run:
                 )
         for folder in (self.path / "configs", self.checkpoint.parent):
             folder.mkdir(parents=True, exist_ok=True)
+
+    def _unmake(self, keep: bool) -> None:
+        for file in (self.toml, self.path / "lock"):
+            file.unlink(missing_ok=True)
+        folders = [self.path / "configs", self.checkpoint.parent, *([] if keep else [self.path])]
+        for folder in folders:
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def newest_run(root: Path = RUNS) -> Run:

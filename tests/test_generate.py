@@ -226,7 +226,7 @@ def test_time_limit(folder):
         ({"beta": "abc"}, "beta"),
         ({"group": "su4"}, "'su4' is not known"),
         ({"rng": "dice"}, "'dice' is not known"),
-        ({"rng": "lcg", "seed": 0, "output": "lcg"}, "seed"),
+        ({"rng": "lcg", "seed": 0}, "seed"),
         ({"measure": "plaquete"}, "'plaquete' is not known"),
         ({"backend": "abacus"}, "abacus"),
         ({"threads": 0}, "threads"),
@@ -243,7 +243,7 @@ def test_time_limit(folder):
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(inputs, values, sentence):
     assert re.search(sentence, gauge_mc(*command(**values), expect=2, cwd=inputs))
-    assert not (inputs / "runs").exists()
+    assert not list(inputs.glob("runs/*"))
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,9 @@ def test_execution_reads_the_same_card(tmp_path):
     assert Execution.from_values(values) == Execution("x", "auto", 2, True, 84600.0, 10.0)
 
 
-@pytest.mark.parametrize("values", [{"threads": 0}, {"checkpoint_every": -1}, {"quiet": 1}])
+@pytest.mark.parametrize(
+    "values", [{"threads": 0}, {"threads": 10**6}, {"checkpoint_every": -1}, {"quiet": 1}]
+)
 def test_wrong_execution_is_refused(values):
     with pytest.raises(UsageError, match=next(iter(values))):
         Execution.from_values(values)
@@ -160,3 +162,5 @@ def test_unreadable_cards_are_refused(tmp_path):
         read_card(tmp_path / "none.toml")
     with pytest.raises(UsageError, match="directory"):
         read_card(tmp_path)
+    with pytest.raises(UsageError, match="larger than"):
+        read_card("/dev/zero")

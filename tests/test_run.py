@@ -28,6 +28,13 @@ with Run(Path(sys.argv[1])).held():
 """
 
 
+def begin(run):
+    """Make a run that has begun."""
+    with run.held():
+        run.write(Parameters(), [])
+        run.checkpoint.write_bytes(b"")
+
+
 @pytest.fixture
 def other(tmp_path):
     """Another process that holds the run."""
@@ -51,6 +58,7 @@ def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
     other.send_signal(signal.SIGKILL)
     other.wait()
     assert not run.holder()[1]
+    begin(run)
     with run.held() as hold:
         hold.say(dataclasses.replace(hold.holder, sweep=12, rate=0.5))
     assert dataclasses.astuple(run.holder()[0])[1:] == (os.getpid(), hold.holder.since, 12, 0.5)
@@ -58,12 +66,22 @@ def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
 
 def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
     run = Run(tmp_path / "run")
-    with run.held():
-        pass
+    begin(run)
     leftover = run.path / "configs" / ".0000100.lime.123.tmp"
     leftover.write_bytes(b"half")
     with run.held():
         assert not leftover.exists()
+
+
+def test_what_has_not_begun_leaves_nothing(tmp_path):
+    (tmp_path / "mine").mkdir()
+    for name in ("new", "mine"):
+        run = Run(tmp_path / name)
+        with run.held():
+            run.write(Parameters(), [])
+            assert run.exists()
+    assert os.listdir(tmp_path) == ["mine"]
+    assert os.listdir(tmp_path / "mine") == []
 
 
 def test_run_toml_round_trip(tmp_path):

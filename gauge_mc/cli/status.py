@@ -40,7 +40,7 @@ def facts(run: Run) -> dict[str, str]:
         If its files are damaged.
     """
     from gauge_mc.checkpoint import read_moment
-    from gauge_mc.progress import duration, link_rate
+    from gauge_mc.progress import described, duration, link_rate
 
     p = run.read()[0]
     holder, at_work = run.holder()
@@ -55,7 +55,7 @@ def facts(run: Run) -> dict[str, str]:
     phase = "" if sweep > p.thermalize else f", of which {p.thermalize} to thermalise"
     result = {
         "run": str(run.path),
-        "chain": f"{p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, {p.rng}",
+        "chain": described(p),
         "state": state,
         "sweeps": f"{sweep} of {p.sweeps}{phase}",
         "configurations": f"{len(run.configs())} of {p.configs}",
