@@ -35,7 +35,7 @@ MAX_CARD = 2**20
 """Bytes of a run card, at most: a run.toml with thousands of sessions is smaller."""
 MAX_THREADS = 1024
 
-RECORDED = ("session",)
+RECORD = "session"
 """What a run.toml holds besides its parameters; skipped when it serves as a card."""
 
 
@@ -320,7 +320,7 @@ def read_card(path: str | Path) -> dict[str, object]:
         reason = " ".join(str(error).split()).rstrip(".")
         raise UsageError(f"The run card {path} is not valid TOML: {reason}.") from error
     known = _names(Parameters) + _names(Execution)
-    card = {key.replace("-", "_"): value for key, value in values.items() if key not in RECORDED}
+    card = {key.replace("-", "_"): value for key, value in values.items() if key != RECORD}
     for key in card:
         if key not in known:
             raise UsageError(f"Unknown key '{key}' in {path}{_nearest(key, known)}")

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from gauge_mc import __version__
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.parameters import RECORDED, SUFFIXES, Parameters
+from gauge_mc.parameters import RECORD, SUFFIXES, Parameters
 
 RUNS = Path("runs")
 """Where runs go by default."""
@@ -101,14 +101,18 @@ class Hold:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = _holder(path)
+            # A holder that leaves nothing behind may have removed the file since it was opened.
+            if not os.path.samestat(os.fstat(self._fd), os.stat(path)):
+                raise FileNotFoundError
+        except (BlockingIOError, PermissionError, FileNotFoundError) as error:
             os.close(self._fd)
-            if isinstance(error, BlockingIOError | PermissionError):
-                raise GaugeError(
-                    f"The run {path.parent} is in use by process {holder.process} on "
-                    f"{holder.host} since {holder.since}; wait for it, or choose another --output."
-                ) from error
+            holder = _holder(path)
+            raise GaugeError(
+                f"The run {path.parent} is in use by process {holder.process} on "
+                f"{holder.host} since {holder.since}; wait for it, or choose another --output."
+            ) from error
+        except OSError as error:
+            os.close(self._fd)
             raise GaugeError(
                 f"The file system of {path.parent} has no file locks ({error.strerror}); "
                 "choose an --output on one that has."
@@ -188,7 +192,7 @@ class Run:
             raise UsageError(f"There is no run in {self.path}: it has no run.toml.")
         try:
             values = tomllib.loads(self.toml.read_text())
-            sessions = [Session(**session) for session in values.get("session", [])]
+            sessions = [Session(**session) for session in values.get(RECORD, [])]
             return Parameters.from_values(values), sessions
         except (OSError, ValueError, TypeError, GaugeError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
@@ -200,7 +204,7 @@ class Run:
 
         from gauge_mc.formats.files import replacing
 
-        records = tomli_w.dumps({RECORDED[0]: [dataclasses.asdict(item) for item in sessions]})
+        records = tomli_w.dumps({RECORD: [dataclasses.asdict(item) for item in sessions]})
         with replacing(self.toml) as file:
             file.write(f"{parameters.to_toml()}\n{records}".encode())
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from gauge_mc.chain import OBSERVABLES, Chain, check_start, generate
-from gauge_mc.devices import open_device
 from gauge_mc.devices.source import GENERATORS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.field import Field
@@ -29,11 +28,6 @@ TINY = {
     "separation": 4,
     "measure": "plaquette,polyakov:3",
 }
-
-
-@pytest.fixture(scope="module")
-def cpu():
-    return open_device("cpu", 1)
 
 
 def carry_out(run, parameters, device, checkpoint_every=1e9, stop=lambda seconds: None):
@@ -62,13 +56,13 @@ def test_lists_of_names_agree_with_what_there_is():
     assert tuple(GENERATORS) == KNOWN_GENERATORS
 
 
-def test_a_run_records_what_a_hand_made_chain_gives(tmp_path, cpu):
+def test_a_run_records_what_a_hand_made_chain_gives(tmp_path, best_device):
     p = Parameters.from_values({**TINY, "precision": "double", "heatbath": 2, "overrelax": 1})
     run = Run(tmp_path / "run")
-    chain, reason = carry_out(run, p, cpu)
+    chain, reason = carry_out(run, p, best_device)
     assert (chain.sweep, reason) == (15, None)
 
-    field = Field.cold(p.lattice, "su3", "double", cpu)
+    field = Field.cold(p.lattice, "su3", "double", best_device)
     random = Random.for_field(field, "philox", 1)
     cells, loops, links = [], [], {}
     for sweep in range(1, 16):
@@ -97,71 +91,76 @@ def test_a_run_records_what_a_hand_made_chain_gives(tmp_path, cpu):
 @pytest.mark.parametrize("precision", ["single", "double"])
 @pytest.mark.parametrize("rng", KNOWN_GENERATORS)
 @pytest.mark.parametrize("group", ["su2", "su3"])
-def test_a_run_stopped_anywhere_ends_like_one_that_was_not(tmp_path, cpu, group, rng, precision):
+def test_a_run_stopped_anywhere_ends_like_one_that_was_not(
+    tmp_path, best_device, group, rng, precision
+):
     values = {**TINY, "group": group, "rng": rng, "precision": precision, "start": "hot"}
     p = Parameters.from_values(values)
     whole, broken = Run(tmp_path / "whole"), Run(tmp_path / "broken")
-    carry_out(whole, p, cpu)
+    carry_out(whole, p, best_device)
     reason, sessions = "enough", 0
     while reason:
-        reason = carry_out(broken, p, cpu, stop=stop_after(2))[1]
+        reason = carry_out(broken, p, best_device, stop=stop_after(2))[1]
         sessions += 1
     assert sessions == 8
     assert len(written(whole)) == 5
     assert written(broken) == written(whole)
 
 
-def test_work_beyond_the_checkpoint_is_done_again(tmp_path, cpu):
+def test_work_beyond_the_checkpoint_is_done_again(tmp_path, best_device):
     """The checkpoint is put back to an earlier one, as if the process had been killed."""
     p = Parameters.from_values(TINY)
     run, whole = Run(tmp_path / "run"), Run(tmp_path / "whole")
-    carry_out(whole, p, cpu)
+    carry_out(whole, p, best_device)
     saved = {}
     for sweep in range(0, 15, 5):
         saved[sweep] = run.checkpoint.read_bytes() if sweep else b""
-        carry_out(run, p, cpu, stop=stop_after(5))
+        carry_out(run, p, best_device, stop=stop_after(5))
     for sweep in (10, 5):
         run.checkpoint.write_bytes(saved[sweep])
         run.table("plaquette").write_bytes(run.table("plaquette").read_bytes() + b"16,0.1")
-        chain, _ = carry_out(run, p, cpu, stop=stop_after(0))
+        chain, _ = carry_out(run, p, best_device, stop=stop_after(0))
         assert chain.sweep == sweep
         assert all(number <= sweep for number in run.configs())
         assert max(read_table(run.table("plaquette")).columns["sweep"]) == sweep
-        carry_out(run, p, cpu)
+        carry_out(run, p, best_device)
         assert written(run) == written(whole)
 
 
-def test_more_configurations_later(tmp_path, cpu):
+def test_more_configurations_later(tmp_path, best_device):
     p = Parameters.from_values(TINY)
     run, whole = Run(tmp_path / "run"), Run(tmp_path / "whole")
-    carry_out(whole, p, cpu)
+    carry_out(whole, p, best_device)
     for configs in (0, 1, 3):
-        carry_out(run, dataclasses.replace(p, configs=configs), cpu)
+        carry_out(run, dataclasses.replace(p, configs=configs), best_device)
     assert written(run) == written(whole)
 
 
-def test_starts(tmp_path, cpu):
+def test_starts(tmp_path, best_device):
     p = Parameters.from_values({**TINY, "precision": "double"})
-    cold = Chain.begin(p, cpu)
+    cold = Chain.begin(p, best_device)
     assert plaquette(cold.field).mean == 1.0
-    hot = [Chain.begin(dataclasses.replace(p, start="hot", seed=seed), cpu) for seed in (1, 1, 2)]
+    hot = [
+        Chain.begin(dataclasses.replace(p, start="hot", seed=seed), best_device)
+        for seed in (1, 1, 2)
+    ]
     links = [chain.field.to_numpy() for chain in hot]
     assert abs(plaquette(hot[0].field).mean) < 0.1
     assert np.array_equal(links[0], links[1])
     assert not np.allclose(links[0], links[2])
     path = tmp_path / "start.lime"
     hot[0].write(path)
-    file = Chain.begin(dataclasses.replace(p, start=str(path)), cpu)
+    file = Chain.begin(dataclasses.replace(p, start=str(path)), best_device)
     np.testing.assert_allclose(file.field.to_numpy(), links[0], rtol=0, atol=1e-15)
     assert file.random.step == 0
 
 
-def test_start_files_that_do_not_fit(tmp_path, cpu):
+def test_start_files_that_do_not_fit(tmp_path, best_device):
     path = tmp_path / "start.lime"
     p = Parameters.from_values({**TINY, "start": str(path)})
     with pytest.raises(UsageError, match="no start file"):
         check_start(p)
-    Chain.begin(dataclasses.replace(p, start="hot"), cpu).write(path)
+    Chain.begin(dataclasses.replace(p, start="hot"), best_device).write(path)
     check_start(p)
     with pytest.raises(UsageError, match=r"su3 on 4x2x4x6.*su2 on 4x2x4x6"):
         check_start(dataclasses.replace(p, group="su2"))
@@ -171,43 +170,43 @@ def test_start_files_that_do_not_fit(tmp_path, cpu):
     damaged[len(damaged) // 2] ^= 4
     path.write_bytes(damaged)
     with pytest.raises(GaugeError, match="damaged"):
-        Chain.begin(p, cpu)
+        Chain.begin(p, best_device)
 
 
-def test_a_checkpoint_of_another_chain_is_refused(tmp_path, cpu):
+def test_a_checkpoint_of_another_chain_is_refused(tmp_path, best_device):
     p = Parameters.from_values(TINY)
-    Chain.begin(p, cpu).save(tmp_path / "latest")
+    Chain.begin(p, best_device).save(tmp_path / "latest")
     with pytest.raises(GaugeError, match="other parameters"):
-        Chain.resume(dataclasses.replace(p, precision="double"), cpu, tmp_path / "latest")
+        Chain.resume(dataclasses.replace(p, precision="double"), best_device, tmp_path / "latest")
 
 
-def test_lost_files_are_named_and_nothing_is_overwritten(tmp_path, cpu):
+def test_lost_files_are_named_and_nothing_is_overwritten(tmp_path, best_device):
     p = Parameters.from_values(TINY)
     run = Run(tmp_path / "run")
-    carry_out(run, p, cpu, stop=stop_after(10))
+    carry_out(run, p, best_device, stop=stop_after(10))
     table, saved = run.table("plaquette"), run.checkpoint.read_bytes()
     rows = table.read_bytes()
     table.write_bytes(rows.replace(b"\n5,", b"\n05"))
     before = written(run)
     with pytest.raises(GaugeError, match=r"plaquette\.csv.*instead of 7"):
-        carry_out(run, p, cpu)
+        carry_out(run, p, best_device)
     assert written(run) == before
     table.write_bytes(rows)
     run.checkpoint.unlink()
     before = written(run)
     with pytest.raises(GaugeError, match="lost its checkpoint"):
-        carry_out(run, p, cpu)
+        carry_out(run, p, best_device)
     assert written(run) == before
     run.checkpoint.write_bytes(saved)
-    assert carry_out(run, p, cpu)[1] is None
+    assert carry_out(run, p, best_device)[1] is None
 
 
-def test_checkpoints_come_in_time(tmp_path, cpu, monkeypatch):
+def test_checkpoints_come_in_time(tmp_path, best_device, monkeypatch):
     p = Parameters.from_values(TINY)
     saved = []
     monkeypatch.setattr(Chain, "save", lambda chain, path: saved.append(chain.sweep))
-    carry_out(Run(tmp_path / "always"), p, cpu, checkpoint_every=0)
+    carry_out(Run(tmp_path / "always"), p, best_device, checkpoint_every=0)
     assert saved == list(range(16))
     saved.clear()
-    carry_out(Run(tmp_path / "never"), p, cpu)
+    carry_out(Run(tmp_path / "never"), p, best_device)
     assert saved == [0, 15]
