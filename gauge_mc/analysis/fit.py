@@ -36,30 +36,33 @@ class LinearFit:
     correlated: bool
 
 
-def fit_linear(
-    design: Array, data: Array, error: Array, correlation: Array, correlated: bool
-) -> LinearFit:
-    """Fit ``data = design @ parameters``.
+def fit_linear(design: Array, series: Array, tau_int: float, correlated: bool) -> LinearFit:
+    """Fit ``mean of series = design @ parameters``.
 
-    Either the points are weighted by their inverse covariance matrix, or, where that is badly
-    known (`can_invert`) and the fit would follow its noise, by their errors alone. Errors of the
-    parameters are right in both cases if they are taken from the series of the parameters.
+    Points are weighted by their inverse covariance matrix, or by their errors alone where that
+    is badly known (`can_invert`) and the fit would follow its noise. For the same reason the
+    weights have one tau_int for all points: one of its own for each would favour those whose
+    errors happen to come out small. Errors of the parameters are right in any case if they are
+    taken from their series.
 
     Parameters
     ----------
     design : ndarray of float64, shape (points, parameters)
-    data, error : ndarray of float64, shape (points,)
-        Errors must be positive.
-    correlation : ndarray of float64, shape (points, points)
-        Correlation matrix of the data.
+    series : ndarray of float64, shape (samples, points)
+        The data, each of which must fluctuate.
+    tau_int : float
+        Integrated autocorrelation time common to the data, in samples.
     correlated : bool
-        Whether to use its inverse.
+        Whether to use the inverse covariance matrix.
 
     Returns
     -------
     LinearFit
     """
     points, parameters = design.shape
+    data = series.mean(axis=0)
+    error = series.std(axis=0, ddof=1) * np.sqrt(2 * tau_int / len(series))
+    correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
     whiten = (_inverse_root(correlation) if correlated else np.eye(points)) / error
     projection = np.linalg.pinv(whiten @ design) @ whiten
     residual = whiten @ (data - design @ (projection @ data))
@@ -70,13 +73,13 @@ def fit_linear(
     )
 
 
-def can_invert(points: int, samples: float) -> bool:
+def can_invert(points: int, independent: float) -> bool:
     """Return whether so many independent samples tell the inverse covariance of so many points.
 
     For a reliable chi2 of D points it takes max(D^2, 10 (D + 1)) of them (C. Michael and A.
     McKerrell, hep-lat/9412087).
     """
-    return samples >= max(points**2, 10 * (points + 1))
+    return independent >= max(points**2, 10 * (points + 1))
 
 
 def _inverse_root(correlation: Array) -> Array:

@@ -76,9 +76,14 @@ class Plateaus:
     series: Array
 
     @property
+    def tau_int(self) -> float:
+        """Integrated autocorrelation time of V(R) in configurations, averaged over R."""
+        return float(np.mean([one.potential.tau_int for one in self.points]))
+
+    @property
     def independent(self) -> float:
-        """How many independent configurations these are, by the longest tau_int of any V(R)."""
-        return len(self.series) / (2 * max(one.potential.tau_int for one in self.points))
+        """How many independent configurations these amount to."""
+        return len(self.series) / (2 * self.tau_int)
 
 
 def find_plateaus(
@@ -135,10 +140,11 @@ def _check(loops: Sequence[Loops], t_min: int | None, t_max: int | None) -> None
             f"there are {configurations.size}."
         )
     longest = max(int(one.t[-1]) for one in loops)
-    first, last = t_min or 1, t_max if t_max is not None else longest - 1
     if longest < 2:
         raise GaugeError("The potential needs Wilson loops of at least two extents t.")
-    if not (t_min is None or t_min >= 1) or not first <= last <= longest - 1:
+    first = 1 if t_min is None else t_min
+    last = longest - 1 if t_max is None else t_max
+    if not 1 <= first <= last <= longest - 1:
         raise UsageError(
             f"No plateau can go from t = {first} to {last}: with loops up to t = {longest}, "
             f"V(R, t) is known for t from 1 to {longest - 1}."
@@ -154,12 +160,13 @@ def _along(loops: Loops, t_min: int | None, t_max: int | None) -> list[tuple[Poi
         last = _last(log[:, i], t_max)
         if last < (t_min or 1):
             continue
-        effective = _Effective.of(potential[:, i, :last])
+        known = potential[:, i, :last]
+        tau_int = float(np.mean([estimate(one).tau_int for one in known.T]))
         if t_min is None:
-            start = max(start, effective.onset())
+            start = max(start, _onset(known, tau_int))
         first = t_min or min(start + 1, last)
-        fit = effective.fit(first)
-        series = effective.plateau(first)
+        fit = _constant(known, tau_int, first)
+        series = known[:, first - 1 :] @ fit.projection[0]
         point = Point(
             loops.path,
             int(loops.r[i]),
@@ -184,39 +191,19 @@ def _last(log: Array, t_max: int | None) -> int:
     return max(0, min(last - 1, t_max or last))
 
 
-@dataclass(frozen=True)
-class _Effective:
-    """V(R, t) at one R for t = 1, 2, ..., ready to be fitted by constants."""
+def _constant(known: Array, tau_int: float, first: int) -> LinearFit:
+    """Fit a constant to V(t) from t = first on; `known` has shape (configurations, t)."""
+    correlated = can_invert(known.shape[1], len(known) / (2 * tau_int))
+    later = known[:, first - 1 :]
+    return fit_linear(np.ones((later.shape[1], 1)), later, tau_int, correlated)
 
-    series: Array
-    estimates: list[Estimate]
-    correlation: Array
 
-    @classmethod
-    def of(cls, series: Array) -> _Effective:
-        correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
-        return cls(series, [estimate(one) for one in series.T], correlation)
-
-    def fit(self, first: int) -> LinearFit:
-        """Fit a constant from t = first on."""
-        later = slice(first - 1, None)
-        value, error, tau = np.array(
-            [(one.value, one.error, one.tau_int) for one in self.estimates]
-        ).T
-        correlated = can_invert(value.size, len(self.series) / (2 * tau.max()))
-        design = np.ones((value[later].size, 1))
-        correlation = self.correlation[later, later]
-        return fit_linear(design, value[later], error[later], correlation, correlated)
-
-    def plateau(self, first: int) -> Array:
-        """Return the series of the constant fitted from t = first on."""
-        return np.asarray(self.series[:, first - 1 :] @ self.fit(first).projection[0])
-
-    def onset(self) -> int:
-        """Return the first t at which V(t) is level with the plateau of all later t."""
-        last = len(self.estimates)
-        for t in range(1, last):
-            excess = estimate(self.series[:, t - 1] - self.plateau(t + 1))
-            if excess.value <= excess.error:
-                return t
-        return last
+def _onset(known: Array, tau_int: float) -> int:
+    """Return the first t at which V(t) is level with the plateau of all later t."""
+    last = len(known.T)
+    for t in range(1, last):
+        plateau = known[:, t:] @ _constant(known, tau_int, t + 1).projection[0]
+        excess = estimate(known[:, t - 1] - plateau)
+        if excess.value <= excess.error:
+            return t
+    return last

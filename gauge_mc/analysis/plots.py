@@ -97,13 +97,15 @@ def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> N
         If there is no run, Matplotlib is missing, or the file cannot be written.
     """
     _require(runs)
-    legend_rows = math.ceil(len(runs) / 2) if len(runs) > 1 else 0
-    with _figure(path, (WIDTH, 5.4 + 0.5 * legend_rows)) as figure:
+    several = len(runs) > 1
+    with _figure(path, (WIDTH, 5.4 + several * 0.25 * (len(runs) + 1))) as figure:
         upper, lower = figure.subplots(2, sharex=True, height_ratios=(3, 1))
         lower.axhspan(-1, 1, color="0.9", zorder=-2)
         lower.axhline(0, color="0.4", linewidth=0.8, zorder=-1)
         residuals = [
-            _draw_potential(upper, lower, _look(i), label, result)
+            _draw_potential(
+                upper, lower, _look(i), _legend(label, result.free.fit, several), result
+            )
             for i, (label, result) in enumerate(runs)
         ]
         limit = max(3.0, 1.3 * max(residuals))
@@ -113,7 +115,7 @@ def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> N
         upper.set_ylabel(r"$a\,V(R)$")
         lower.set_ylabel("residual/error")
         figure.align_ylabels()
-        if legend_rows:
+        if several:
             figure.legend(loc="outside upper center", ncols=2, columnspacing=1.0)
         else:
             upper.legend(loc="lower right")
@@ -301,7 +303,7 @@ def _draw_potential(
         y, band = fit.potential(x)
         upper.plot(x, y, dashes, color=look["color"])
         upper.fill_between(x, y - band, y + band, color=look["color"], alpha=0.25, linewidth=0)
-    upper.errorbar([], [], [], **look, label=f"{_plain(label)}\n{_parameters(fit)}")
+    upper.errorbar([], [], [], **look, label=label)
     return float(np.abs(residual[fitted]).max())
 
 
@@ -313,14 +315,21 @@ def _add_physical_axis(axes: Axes, spacing: float) -> None:
         axes.secondary_xaxis("top", functions=functions).set_xlabel("$R$ (fm)")
 
 
-def _parameters(fit: Fit) -> str:
-    """Return the results of a fit as text for a legend."""
-    goal = f"{fit.dof}" if fit.correlated else f"{fit.chi2_expected:.1f}"
-    ratio = r"\chi^2/\mathrm{dof}" if fit.correlated else r"\chi^2/\langle\chi^2\rangle"
-    return (
-        f"$\\sigma a^2={fit.sigma}$,  $B={_minus(fit.B)}$,  $aA={_minus(fit.A)}$\n"
-        f"$r_0/a={fit.r0}$,  $a={fit.spacing}$ fm,  ${ratio}={fit.chi2:.1f}/{goal}$"
-    )
+def _legend(label: str, fit: Fit, brief: bool) -> str:
+    """Return a run and the results of its fit as text for a legend."""
+    lines = [
+        [rf"$\sigma a^2={fit.sigma}$", f"$B={_minus(fit.B)}$", f"$aA={_minus(fit.A)}$"],
+        [f"$r_0/a={fit.r0}$", _quality(fit), f"$a={fit.spacing}$ fm"],
+    ]
+    known = [[item for item in line[: 3 - brief] if "nan" not in item] for line in lines]
+    return "\n".join([_plain(label), *(",  ".join(line) for line in known)])
+
+
+def _quality(fit: Fit) -> str:
+    """Return chi2 over what it is to be compared with."""
+    if fit.correlated:
+        return rf"$\chi^2/\mathrm{{dof}}={fit.chi2:.1f}/{fit.dof}$"
+    return rf"$\chi^2/\langle\chi^2\rangle={fit.chi2:.1f}/{fit.chi2_expected:.1f}$"
 
 
 def _draw_plateau(axes: Axes, point: Point, colour: Any) -> None:
@@ -384,8 +393,10 @@ def _summary(history: History) -> str:
     steps = np.diff(history.sweeps)
     even = steps.size > 0 and (steps == steps[0]).all()
     step, unit = (int(steps[0]), "sweeps") if even else (1, "measurements")
-    tau_int = with_error(result.tau_int * step, result.tau_int_error * step)
     name = f"{_plain(history.label)}: " if history.label else ""
+    if not math.isfinite(result.error):
+        return f"{name}${_minus(result)}$"
+    tau_int = with_error(result.tau_int * step, result.tau_int_error * step)
     return f"{name}mean ${_minus(result)}$,  $\\tau_\\mathrm{{int}}={tau_int}$ {unit}"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.extra import load
-from gauge_mc.analysis.fit import LinearFit, can_invert, fit_linear
+from gauge_mc.analysis.fit import can_invert, fit_linear
 from gauge_mc.analysis.loops import Loops
 from gauge_mc.analysis.plateau import Plateaus, Point, find_plateaus
 from gauge_mc.analysis.timeseries import STRETCH, Estimate
@@ -323,18 +323,18 @@ def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> 
     GaugeError
         If pyerrors is missing.
     """
-    used = _between(np.array([one.distance for one in plateaus.points]), r_min, r_max)
-    points = [one for one, use in zip(plateaus.points, used, strict=True) if use]
-    r = np.array([one.distance for one in points])
-    series = plateaus.series[:, used]
+    distances = np.array([one.distance for one in plateaus.points])
+    used = _between(distances, r_min, r_max)
+    r, series = distances[used], plateaus.series[:, used]
     # One choice for all windows, lest it make a difference among them.
-    correlated = can_invert(len(plateaus.points), plateaus.independent)
+    correlated = can_invert(distances.size, plateaus.independent)
     if b_free:
-        fit = _fit(_design(r), series, points, correlated)
+        fit = fit_linear(_design(r), series, plateaus.tau_int, correlated)
         parameters = series @ fit.projection.T
     else:
-        fit = _fit(_design(r)[:, ::2], series - LUSCHER / r, points, correlated)
-        parameters = np.insert((series - LUSCHER / r) @ fit.projection.T, 1, LUSCHER, axis=1)
+        series = series - LUSCHER / r
+        fit = fit_linear(_design(r)[:, ::2], series, plateaus.tau_int, correlated)
+        parameters = np.insert(series @ fit.projection.T, 1, LUSCHER, axis=1)
     A, B, sigma, spacing, r0, r1 = _quantities(parameters, b_free, plateaus.sweeps)
     return Fit(
         b_free,
@@ -358,12 +358,6 @@ def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> 
 def _design(r: Array) -> Array:
     """Return 1, 1/r and r: the derivatives of V(r) by A, B and sigma, shape (points, 3)."""
     return np.stack([np.ones_like(r), 1 / r, r], axis=1)
-
-
-def _fit(design: Array, series: Array, points: Sequence[Point], correlated: bool) -> LinearFit:
-    error = np.array([one.potential.error for one in points])
-    correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
-    return fit_linear(design, series.mean(axis=0), error, correlation, correlated)
 
 
 def _quantities(parameters: Array, b_free: bool, sweeps: NDArray[np.int64]) -> list[Estimate]:

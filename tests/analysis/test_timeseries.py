@@ -2,16 +2,9 @@ import math
 
 import numpy as np
 import pytest
+from synthetic_loops import autoregressive
 
 from gauge_mc.analysis.timeseries import autocovariance, estimate, with_error
-
-
-def autoregressive(rng, samples, series, rho):
-    """AR(1) chains of unit variance, with tau_int = (1 + rho) / (1 - rho) / 2."""
-    x = rng.normal(size=(samples, series))
-    for i in range(1, samples):
-        x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * x[i]
-    return x
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.8, 0.9])

@@ -1,0 +1,40 @@
+"""Wilson loops made from a known potential, with the noise of a Markov chain."""
+
+import math
+
+import numpy as np
+
+from gauge_mc.analysis.loops import Loops
+
+A, B, SIGMA = 0.55, -0.25, 0.036
+"""The potential of all synthetic loops: near that of SU(2) at beta = 2.5."""
+
+
+def potential(r, a=A, b=B, sigma=SIGMA):
+    return a + b / r + sigma * r
+
+
+def autoregressive(rng, samples, series, rho):
+    """AR(1) chains of unit variance, with tau_int = (1 + rho) / (1 - rho) / 2."""
+    x = rng.normal(size=(samples, series))
+    for i in range(1, samples):
+        x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * x[i]
+    return x
+
+
+def synthetic_loops(
+    rng, samples, size=8, path="100", rho=0.4, noise=0.003, excited=0.0, sigma=SIGMA
+):
+    """W(r, t) = sum of two exponentials, times 1 + noise correlated over r, t and the chain.
+
+    The noise grows with r and t; `excited` is the share of a state 0.8 above the lowest one.
+    """
+    r, t = np.arange(1, size + 1), np.arange(1, size + 1)
+    distance = r * math.sqrt(sum(int(digit) ** 2 for digit in path))
+    v = potential(distance, sigma=sigma)[:, None]
+    mean = np.exp(-v * t) * (1 - excited + excited * np.exp(-0.8 * t))
+    near = np.exp(-np.abs(r[:, None] - r) / 4)
+    root = np.kron(np.linalg.cholesky(near), np.linalg.cholesky(near))
+    unit = (autoregressive(rng, samples, size**2, rho) @ root.T).reshape(-1, size, size)
+    spread = noise * np.sqrt(distance)[:, None] * np.exp(0.3 * v * t)
+    return Loops(path, 25, 10 * np.arange(1, samples + 1), r, t, mean * (1 + spread * unit))
