@@ -184,8 +184,9 @@ class Chain:
         )
 
     def _moment(self) -> checkpoint.Moment:
-        p, step = self.parameters, self.random.step
-        return checkpoint.Moment(self.sweep, step, p.group, str(p.lattice), p.precision, p.rng)
+        settled = self.parameters.values()
+        del settled["configs"]
+        return checkpoint.Moment(self.sweep, self.random.step, settled)
 
     def _arrays(self) -> Iterator[np.ndarray]:
         times = range(self.parameters.lattice.t)

@@ -34,16 +34,13 @@ class Moment:
         Composite sweeps done.
     step : int
         The random number generator's count of steps.
-    group, lattice, precision, rng : str
-        As in the run's parameters.
+    chain : dict
+        The run's parameters by name, as far as they may not change.
     """
 
     sweep: int
     step: int
-    group: str
-    lattice: str
-    precision: str
-    rng: str
+    chain: dict[str, str | int | float]
 
 
 def save(path: Path, moment: Moment, arrays: Iterable[np.ndarray]) -> None:

@@ -175,8 +175,7 @@ class Run:
 
     def begun(self) -> bool:
         """Tell whether there is work of a run here, so that its parameters are settled."""
-        work = self.checkpoint.exists() or self.configs() or any(self.path.glob("*.csv"))
-        return self.exists() and bool(work)
+        return self.exists() and self._has_work()
 
     def read(self) -> tuple[Parameters, list[Session]]:
         """Read run.toml.
@@ -247,15 +246,18 @@ class Run:
             kind = fcntl.F_UNLCK
         return _holder(path), kind != fcntl.F_UNLCK
 
+    def _has_work(self) -> bool:
+        return self.checkpoint.exists() or bool(self.configs()) or any(self.path.glob("*.csv"))
+
     def _make(self) -> None:
         known = {"lock", "run.toml", "configs", "checkpoint"}
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; choose another --output.")
         if self.path.is_dir() and not self.exists():
-            names = [item.name for item in self.path.iterdir()]
-            if any(name not in known and not name.startswith(".") for name in names):
+            names = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
+            if self._has_work() or names - known:
                 raise UsageError(
-                    f"{self.path} is not a run and is not empty; choose another --output."
+                    f"{self.path} is not empty and has no run.toml; choose another --output."
                 )
         for folder in (self.path / "configs", self.checkpoint.parent):
             folder.mkdir(parents=True, exist_ok=True)

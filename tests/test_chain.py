@@ -173,11 +173,13 @@ def test_start_files_that_do_not_fit(tmp_path, best_device):
         Chain.begin(p, best_device)
 
 
-def test_a_checkpoint_of_another_chain_is_refused(tmp_path, best_device):
+@pytest.mark.parametrize("change", [{"precision": "double"}, {"beta": 5.9}, {"separation": 5}])
+def test_a_checkpoint_of_another_chain_is_refused(tmp_path, best_device, change):
     p = Parameters.from_values(TINY)
     Chain.begin(p, best_device).save(tmp_path / "latest")
+    Chain.resume(dataclasses.replace(p, configs=9), best_device, tmp_path / "latest")
     with pytest.raises(GaugeError, match="other parameters"):
-        Chain.resume(dataclasses.replace(p, precision="double"), best_device, tmp_path / "latest")
+        Chain.resume(dataclasses.replace(p, **change), best_device, tmp_path / "latest")
 
 
 def test_lost_files_are_named_and_nothing_is_overwritten(tmp_path, best_device):

@@ -237,7 +237,7 @@ def test_time_limit(folder):
         ({"start": "su3.lime"}, "holds su3 on 4x2x4x4.*for su2"),
         ({"start": "su3.lime", "group": "su3", "lattice": "4x4x4x4"}, "holds su3 on 4x2x4x4"),
         ({"output": "odd.toml"}, "is a file"),
-        ({"output": "."}, "not a run and is not empty"),
+        ({"output": "."}, "not empty"),
         ({"bata": 2}, "No such option: --bata"),
     ],
 )

@@ -16,7 +16,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.parameters import Parameters
 from gauge_mc.run import Run, Session, newest_run
 
-MOMENT = Moment(7, 35, "su3", "4x6x8x10", "single", "lcg")
+MOMENT = Moment(7, 35, {"group": "su3", "beta": 5.7, "seed": 3})
 
 HOLD = """
 import sys, time
@@ -106,8 +106,14 @@ def test_what_is_not_a_run(tmp_path):
     file.write_text("something")
     with pytest.raises(UsageError, match="is a file"), Run(file).held():
         pass
-    with pytest.raises(UsageError, match="not a run and is not empty"), Run(tmp_path).held():
+    with pytest.raises(UsageError, match="not empty"), Run(tmp_path).held():
         pass
+    run = Run(tmp_path / "run")
+    begin(run)
+    run.toml.unlink()
+    with pytest.raises(UsageError, match=r"no run\.toml"), run.held():
+        pass
+    assert run.checkpoint.exists()
 
 
 def test_newest_run(tmp_path):
