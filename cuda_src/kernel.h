@@ -12,46 +12,57 @@
 
 #ifdef __CUDACC__
 
-#ifndef THREADS
-#define THREADS 128
-#endif
-#ifndef MIN_BLOCKS
-#define MIN_BLOCKS 1
-#endif
+// A thread block is a tile of the lattice: sites share most of their neighbours with others of the
+// tile, whose links the multiprocessor's cache then holds.
+struct Tile {
+    Divisor z;        // extent along z of a tile; those along x (halved) and y are the block's
+    Divisor tiles_z;  // tiles along z
+    int t;            // extent along t
+};
 
-template <class A> INLINE bool my_site(const A& a, Site& site) {
-    const int slot = blockIdx.x * THREADS + threadIdx.x;
-    if (slot >= a.geometry.slots) return false;
-    const int parity = a.work.parity < 2 ? a.work.parity : blockIdx.z;
-    site = locate(a.geometry, a.work.t_begin + blockIdx.y, parity, slot);
-    return true;
+template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
+    const Geometry& g = a.geometry;
+    const int half_x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    const int in_t = tile.z.quotient(threadIdx.z), in_z = threadIdx.z - in_t * (int)tile.z.divisor;
+    int rest = tile.tiles_z.quotient(blockIdx.z);
+    const int z = (blockIdx.z - rest * (int)tile.tiles_z.divisor) * (int)tile.z.divisor + in_z;
+    int parity = a.work.parity;
+    if (parity == 2) {
+        parity = rest & 1;
+        rest >>= 1;
+    }
+    const int t = a.work.t_begin + rest * tile.t + in_t;
+    const int x = 2 * half_x + ((parity + y + z + lattice_t(g, t)) & 1);
+    return {x, y, z, t, parity, (z * (int)g.y.divisor + y) * (int)g.half_x.divisor + half_x};
 }
 
 template <int K> INLINE void store_block_sums(const real (&values)[K], double* sums) {
-    __shared__ double tree[K][THREADS];
-    UNROLL for (int k = 0; k < K; k++) tree[k][threadIdx.x] = values[k];
-    for (int width = THREADS / 2; width > 0; width /= 2) {
+    __shared__ double tree[K][MAX_THREADS];
+    const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    const int threads = blockDim.x * blockDim.y * blockDim.z;
+    UNROLL for (int k = 0; k < K; k++) tree[k][me] = values[k];
+    for (int width = 512; width > 0; width /= 2) {
         __syncthreads();
-        if (threadIdx.x < width)
-            UNROLL for (int k = 0; k < K; k++) tree[k][threadIdx.x] += tree[k][threadIdx.x + width];
+        if (me < width && me + width < threads)
+            UNROLL for (int k = 0; k < K; k++) tree[k][me] += tree[k][me + width];
     }
-    const int piece = (blockIdx.y * gridDim.z + blockIdx.z) * gridDim.x + blockIdx.x;
-    if (threadIdx.x == 0)
+    const int piece = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    if (me == 0)
         UNROLL for (int k = 0; k < K; k++) sums[piece * K + k] = tree[k][0];
 }
 
-#define SITE_KERNEL(NAME, ARGUMENTS, BODY)                                                       \
-    extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const ARGUMENTS a) {  \
-        Site site;                                                                               \
-        if (my_site(a, site)) BODY(a, site);                                                     \
+#define SITE_KERNEL(NAME, ARGUMENTS, BODY)                                                     \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
+        NAME(const ARGUMENTS a, const Tile tile) {                                             \
+        BODY(a, my_site(a, tile));                                                             \
     }
 
-#define SUM_KERNEL(NAME, ARGUMENTS, K, BODY)                                                     \
-    extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const ARGUMENTS a) {  \
-        Site site;                                                                               \
-        real values[K] = {};                                                                     \
-        if (my_site(a, site)) BODY(a, site, values);                                             \
-        store_block_sums<K>(values, a.sums);                                                     \
+#define SUM_KERNEL(NAME, ARGUMENTS, K, BODY)                                                   \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
+        NAME(const ARGUMENTS a, const Tile tile) {                                             \
+        real values[K] = {};                                                                   \
+        BODY(a, my_site(a, tile), values);                                                     \
+        store_block_sums<K>(values, a.sums);                                                   \
     }
 
 #else

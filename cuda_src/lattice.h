@@ -36,9 +36,16 @@ struct Work {
     int t_begin, t_end, parity, mu;
 };
 
+// Pieces of a field are counted modulo the range of this type, so that steps back are possible.
+#if defined(__CUDACC__) && !LARGE
+typedef unsigned piece_index;  // address arithmetic in 64 bits costs a GPU twice as much
+#else
+typedef unsigned long long piece_index;
+#endif
+
 // How far away something is: in pieces of the field, and across which sub-lattice edges.
 struct Offset {
-    long long pieces;
+    piece_index pieces;
     int turn;
     INLINE Offset operator+(const Offset& other) const { return {pieces + other.pieces, turn + other.turn}; }
 };
@@ -83,11 +90,11 @@ template <int C> struct Links {
 #endif
     piece* data;
 
-    static INLINE long long direction(const Geometry& g, int parity, int mu) {
-        return (parity * 4 + mu) * PIECES * g.stride;
+    static INLINE piece_index direction(const Geometry& g, int parity, int mu) {
+        return (piece_index)((parity * 4 + mu) * PIECES) * (piece_index)g.stride;
     }
-    static INLINE long long place(const Geometry& g, const Site& s) {
-        return s.t * 8 * PIECES * g.stride + (long long)s.slot * PER_SLOT;
+    static INLINE piece_index place(const Geometry& g, const Site& s) {
+        return (piece_index)(s.t * 8 * PIECES) * (piece_index)g.stride + (piece_index)(s.slot * PER_SLOT);
     }
 
     // From a site to its neighbour one step along mu.
@@ -102,7 +109,7 @@ template <int C> struct Links {
         } else if (mu == 3) {
             const bool wrap = s.t == (forward ? g.slices - 1 : 0);
             const int slices = wrap ? (forward ? 1 - g.slices : g.slices - 1) : (forward ? 1 : -1);
-            return {slices * 8 * PIECES * g.stride, 0};
+            return {(piece_index)(slices * 8 * PIECES) * (piece_index)g.stride, 0};
         } else {
             const int stride = (int)g.half_x.divisor * (mu == 1 ? 1 : (int)g.y.divisor);
             const int at = mu == 1 ? s.y : s.z, last = (mu == 1 ? g.extent[1] : g.extent[2]) - 1;
@@ -115,21 +122,21 @@ template <int C> struct Links {
 #else
         if (edge) edge = forward ? g.turn[mu] : -g.turn[mu];
 #endif
-        return {(long long)slots * PER_SLOT, edge};
+        return {(piece_index)(slots * PER_SLOT), edge};
     }
 
-    INLINE void read(const Geometry& g, int parity, int mu, long long place, int turn, real (&c)[C]) const {
-        const piece* p = data + (direction(g, parity, mu) + place);
+    INLINE void read(const Geometry& g, int parity, int mu, piece_index place, int turn, real (&c)[C]) const {
+        const piece_index first = direction(g, parity, mu) + place;
 #ifdef __CUDACC__
         UNROLL for (int i = 0; i < PIECES; i++) {
-            const chunk four = p[i * g.stride];
+            const chunk four = data[first + i * (piece_index)g.stride];
             c[CHUNK * i] = four.x, c[CHUNK * i + 1] = four.y;
 #if REAL_BYTES == 4
             c[CHUNK * i + 2] = four.z, c[CHUNK * i + 3] = four.w;
 #endif
         }
 #else
-        UNROLL for (int i = 0; i < C; i++) c[i] = p[i];
+        UNROLL for (int i = 0; i < C; i++) c[i] = data[first + i];
         if (turn != 0) {
             const lane_integer* order = (const lane_integer*)g.turns + (13 + turn) * LANES;
             UNROLL for (int i = 0; i < C; i++) c[i] = permute(c[i], order);
@@ -137,18 +144,19 @@ template <int C> struct Links {
 #endif
     }
 
-    INLINE void write(const Geometry& g, int parity, int mu, long long place, const real (&c)[C]) const {
-        piece* p = data + (direction(g, parity, mu) + place);
+    INLINE void write(const Geometry& g, int parity, int mu, piece_index place, const real (&c)[C]) const {
+        const piece_index first = direction(g, parity, mu) + place;
 #ifdef __CUDACC__
         UNROLL for (int i = 0; i < PIECES; i++) {
 #if REAL_BYTES == 4
-            p[i * g.stride] = make_float4(c[4 * i], c[4 * i + 1], c[4 * i + 2], c[4 * i + 3]);
+            data[first + i * (piece_index)g.stride] =
+                make_float4(c[4 * i], c[4 * i + 1], c[4 * i + 2], c[4 * i + 3]);
 #else
-            p[i * g.stride] = make_double2(c[2 * i], c[2 * i + 1]);
+            data[first + i * (piece_index)g.stride] = make_double2(c[2 * i], c[2 * i + 1]);
 #endif
         }
 #else
-        UNROLL for (int i = 0; i < C; i++) p[i] = c[i];
+        UNROLL for (int i = 0; i < C; i++) data[first + i] = c[i];
 #endif
     }
 };

@@ -6,6 +6,7 @@
 //   GROUP       SU2 or SU3
 //   RANDOM      Philox, Lcg, ... (kernels that draw random numbers)
 //   LANES       sites in a CPU register (CPU only)
+//   LARGE       1 where a field has 2^32 pieces of 16 bytes or more (GPU only)
 #pragma once
 
 #if REAL_BYTES == 4

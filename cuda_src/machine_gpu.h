@@ -4,7 +4,6 @@
 #define INLINE __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")
-#define LANES 1
 
 typedef scalar real;
 typedef bool mask;

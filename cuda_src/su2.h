@@ -25,12 +25,12 @@ struct SU2 {
     typedef Quaternion Matrix;
     typedef Links<COMPONENTS> Field;
 
-    static INLINE Link load(const Field& f, const Geometry& g, int parity, int mu, long long place, int turn) {
+    static INLINE Link load(const Field& f, const Geometry& g, int parity, int mu, piece_index place, int turn) {
         Link u;
         f.read(g, parity, mu, place, turn, u.a);
         return u;
     }
-    static INLINE void store(const Field& f, const Geometry& g, int parity, int mu, long long place, const Link& u) {
+    static INLINE void store(const Field& f, const Geometry& g, int parity, int mu, piece_index place, const Link& u) {
         f.write(g, parity, mu, place, u.a);
     }
 

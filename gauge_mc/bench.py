@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from gauge_mc.devices import Device
 from gauge_mc.devices.base import Registers, repeated
+from gauge_mc.devices.structures import GeometryStruct, WorkStruct
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
-from gauge_mc.layout import GeometryStruct, WorkStruct
 from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.random import Random

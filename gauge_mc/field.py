@@ -13,18 +13,10 @@ from numpy.typing import NDArray
 from gauge_mc.devices import Buffer, Device, Kernel, open_device
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.source import Variant
+from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.lattice import Lattice
-from gauge_mc.layout import (
-    BOTH_PARITIES,
-    COMPONENTS,
-    REALS,
-    GeometryStruct,
-    Layout,
-    StreamStruct,
-    WorkStruct,
-    split_lanes,
-)
+from gauge_mc.layout import BOTH_PARITIES, COMPONENTS, REALS, Layout, split_lanes
 
 
 class _HotArguments(ctypes.Structure):
@@ -183,9 +175,10 @@ class Field:
 
     def kernel(self, name: str, random: str = "philox") -> Kernel:
         """A kernel for this field's group, precision and lanes."""
-        return self.device.kernel(
-            name, Variant(self.group, self.precision, random, self.layout.lanes)
-        )
+        layout = self.layout
+        large = bool(layout.group_bytes) and self.buffer.nbytes // layout.group_bytes >= 2**32
+        variant = Variant(self.group, self.precision, random, layout.lanes, large)
+        return self.device.kernel(name, variant)
 
     def stored(self, t: int) -> NDArray[Any]:
         """The links of time slice `t` as they are stored, to the bit.

@@ -1,11 +1,10 @@
-"""How a lattice lies in a device's memory: lanes, slots, components; and the kernels' arguments.
+"""How a lattice lies in a device's memory: lanes, slots, components.
 
-The structures here mirror those of ``cuda_src/lattice.h``, which explains the layout.
+``cuda_src/lattice.h`` explains the layout.
 """
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -14,58 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.devices.structures import DivisorStruct, GeometryStruct
 from gauge_mc.lattice import Lattice
 
 COMPONENTS = {"su2": 4, "su3": 12}
 """Stored reals of a link: (a0, a1, a2, a3), or the first two rows."""
 
 REALS = {"single": "float32", "double": "float64"}
-
-
-class DivisorStruct(ctypes.Structure):
-    """``Divisor``: a division by multiplication."""
-
-    _fields_ = [(name, ctypes.c_uint32) for name in ("divisor", "multiplier", "shift")]
-
-    @classmethod
-    def of(cls, divisor: int) -> DivisorStruct:
-        """For division by `divisor` of numbers below 2**31."""
-        shift = (divisor - 1).bit_length()
-        return cls(divisor, (((1 << shift) - divisor) << 32) // divisor + 1, shift)
-
-
-class GeometryStruct(ctypes.Structure):
-    """``Geometry``."""
-
-    _fields_ = [
-        ("extent", ctypes.c_int * 3),
-        ("full", ctypes.c_int * 4),
-        ("slices", ctypes.c_int),
-        ("first", ctypes.c_int),
-        ("turn", ctypes.c_int * 3),
-        ("half_x", DivisorStruct),
-        ("y", DivisorStruct),
-        ("slots", ctypes.c_int),
-        ("stride", ctypes.c_longlong),
-        ("turns", ctypes.c_void_p),
-        ("lane_site", ctypes.c_void_p),
-    ]
-
-
-class WorkStruct(ctypes.Structure):
-    """``Work``."""
-
-    _fields_ = [(name, ctypes.c_int) for name in ("t_begin", "t_end", "parity", "mu")]
-
-
-class StreamStruct(ctypes.Structure):
-    """``Stream``, of random numbers."""
-
-    _fields_ = [
-        ("seed", ctypes.c_uint32 * 2),
-        ("step", ctypes.c_uint32 * 2),
-        ("state", ctypes.c_void_p),
-    ]
 
 
 BOTH_PARITIES = 2

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.source import GENERATORS
+from gauge_mc.devices.structures import StreamStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
-from gauge_mc.layout import Layout, StreamStruct
+from gauge_mc.layout import Layout
 
 LCG_MODULUS = 2**31 - 1
 LCG_SITE_FACTOR = 16807

@@ -7,9 +7,9 @@ import ctypes
 import numpy as np
 
 from gauge_mc.devices.base import repeated
+from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
-from gauge_mc.layout import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.random import Random
 
 CHECKERBOARD = tuple((mu, parity) for mu in range(4) for parity in range(2))

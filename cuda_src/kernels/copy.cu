@@ -9,7 +9,7 @@ struct Arguments {
 };
 
 INLINE void copy_site(const Arguments& a, const Site& site) {
-    const long long here = GROUP::Field::place(a.geometry, site);
+    const piece_index here = GROUP::Field::place(a.geometry, site);
     UNROLL for (int mu = 0; mu < 4; mu++) {
         const GROUP::Link u = GROUP::load(a.source, a.geometry, site.parity, mu, here, 0);
         GROUP::store(a.target, a.geometry, site.parity, mu, here, u);

@@ -14,12 +14,8 @@ struct Arguments {
 };
 
 INLINE void heatbath_site(const Arguments& a, const Site& site) {
-    const Geometry& g = a.geometry;
-    const GROUP::Matrix s = staples<GROUP>(a.links, g, site, a.work.mu);
-    const long long here = GROUP::Field::place(g, site);
-    const GROUP::Link u = GROUP::load(a.links, g, site.parity, a.work.mu, here, 0);
-    Heatbath<RANDOM> heatbath(RANDOM(a.stream, g, site, a.work.mu), (scalar)a.beta_over_n);
-    GROUP::store(a.links, g, site.parity, a.work.mu, here, GROUP::update(u, s, heatbath));
+    Heatbath<RANDOM> heatbath(RANDOM(a.stream, a.geometry, site, a.work.mu), (scalar)a.beta_over_n);
+    update_link<GROUP>(a.work.mu, a.links, a.geometry, site, heatbath);
     heatbath.random.end();
 }
 

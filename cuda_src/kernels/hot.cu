@@ -26,7 +26,7 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
             c[i] = radius * (scalar(1) - scalar(2) * s * s);
             c[i + 1] = radius * scalar(2) * s * cosine;
         }
-        const long long here = GROUP::Field::place(g, site);
+        const piece_index here = GROUP::Field::place(g, site);
         a.links.write(g, site.parity, mu, here, c);
         const GROUP::Link u1 = GROUP::load(a.links, g, site.parity, mu, here, 0);
         GROUP::store(a.links, g, site.parity, mu, here, GROUP::normalised(GROUP::normalised(u1)));

@@ -20,12 +20,8 @@ struct Reflection {
 };
 
 INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
-    const Geometry& g = a.geometry;
-    const GROUP::Matrix s = staples<GROUP>(a.links, g, site, a.work.mu);
-    const long long here = GROUP::Field::place(g, site);
-    const GROUP::Link u = GROUP::load(a.links, g, site.parity, a.work.mu, here, 0);
     Reflection reflection;
-    GROUP::store(a.links, g, site.parity, a.work.mu, here, GROUP::update(u, s, reflection));
+    update_link<GROUP>(a.work.mu, a.links, a.geometry, site, reflection);
 }
 
 SITE_KERNEL(overrelaxation, Arguments, overrelaxation_site)

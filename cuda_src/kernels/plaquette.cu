@@ -14,7 +14,7 @@ INLINE void plaquette_site(const Arguments& a, const Site& site, real (&values)[
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
     const int even = site.parity, odd = 1 - even;
-    const long long here = Field::place(g, site);
+    const piece_index here = Field::place(g, site);
     auto link = [&](int parity, int mu, const Offset& o) {
         return GROUP::load(a.links, g, parity, mu, here + o.pieces, o.turn);
     };

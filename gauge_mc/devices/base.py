@@ -62,14 +62,15 @@ class Device(Protocol):
     name: str
     group_bytes: int
     """Bytes of components that lie together: 16 on a GPU; 0 where a link's all do (CPU)."""
-    piece: int
-    """Slots that a sum kernel adds up to one piece."""
 
     def lanes(self, precision: str) -> int:
         """The most sites that a register holds."""
 
     def kernel(self, name: str, variant: Variant) -> Kernel:
         """Compile (or find compiled) and load a kernel."""
+
+    def pieces(self, extents: tuple[int, int, int]) -> int:
+        """Pieces of which a sum kernel gives the sums, in a slice of (sub-)lattices so large."""
 
     def allocate(self, nbytes: int) -> Buffer:
         """Zeroed memory; GaugeError where there is not enough."""

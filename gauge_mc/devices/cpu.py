@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.util
+import math
 import mmap
 import os
 import platform
@@ -36,6 +37,9 @@ FLAGS = [
     "-x",
     "c++",
 ]
+
+SLOTS_PER_PIECE = 32
+"""``PIECE`` of ``cuda_src/kernel.h``."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,6 @@ class CpuDevice:
 
     backend = "cpu"
     group_bytes = 0
-    piece = 32
 
     def __init__(self, threads: int | None = None, lanes: int | None = None):
         available = len(os.sched_getaffinity(0))
@@ -167,6 +170,10 @@ class CpuDevice:
             path, _ = compiled(name, command, identity, ".so")
             self._kernels[key] = CpuKernel(path, name, self.threads)
         return self._kernels[key]
+
+    def pieces(self, extents: tuple[int, int, int]) -> int:
+        """Pieces of which a sum kernel gives the sums: so many slots, of either parity."""
+        return 2 * -(-math.prod(extents) // (2 * SLOTS_PER_PIECE))
 
     def allocate(self, nbytes: int) -> CpuBuffer:
         """Zeroed memory.

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
+import math
 import os
 import re
 import shutil
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +19,11 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Registers
 from gauge_mc.devices.source import Variant, compiled, version_of
+from gauge_mc.devices.structures import DivisorStruct
 from gauge_mc.errors import GaugeError
 
-THREADS = 128
+MAX_THREADS = 128
+"""Threads of a block at most: sites of a tile."""
 
 
 def find_nvcc() -> str | None:
@@ -38,9 +44,67 @@ def nvcc_command(nvcc: str, architecture: str, variant: Variant) -> list[str]:
         "-cubin",
         "-Xptxas",
         "-v",
-        f"-DTHREADS={THREADS}",
+        f"-DMAX_THREADS={MAX_THREADS}",
+        f"-DMIN_BLOCKS={minimum_blocks(variant)}",
         *variant.definitions,
     ]
+
+
+def minimum_blocks(variant: Variant) -> int:
+    """Blocks that are to fit a multiprocessor at once, which bounds the registers of a thread."""
+    return {("su2", "single"): 6, ("su2", "double"): 4, ("su3", "single"): 5, ("su3", "double"): 3}[
+        variant.group, variant.precision
+    ]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The sites of a thread block: extents along half x, y, z and t."""
+
+    half_x: int
+    y: int
+    z: int
+    t: int
+
+    @property
+    def threads(self) -> int:
+        """Sites of one parity."""
+        return self.half_x * self.y * self.z * self.t
+
+    @property
+    def cost(self) -> float:
+        """What a site costs, in arbitrary units: links from outside, and lanes that idle.
+
+        Threads that are neighbours in x read neighbouring 16 bytes: eight make a cache line.
+        """
+        outside = 1 + 0.5 / self.half_x + 1 / self.y + 1 / self.z + 1 / self.t
+        idle = -(-self.threads // 32) * 32 / self.threads
+        few = 1 + 32 / self.threads
+        return outside * idle * few * max(1.0, 8 / self.half_x)
+
+    def struct(self, extent_z: int) -> TileStruct:
+        """What kernels are told of it."""
+        return TileStruct(DivisorStruct.of(self.z), DivisorStruct.of(extent_z // self.z), self.t)
+
+
+class TileStruct(ctypes.Structure):
+    """``Tile`` of ``cuda_src/kernel.h``."""
+
+    _fields_ = [("z", DivisorStruct), ("tiles_z", DivisorStruct), ("t", ctypes.c_int)]
+
+
+@functools.cache
+def best_tile(extents: tuple[int, int, int], slices: int) -> Tile:
+    """The tile for a lattice so large and so many time slices, all of which it divides."""
+
+    def divisors(n: int) -> list[int]:
+        return [k for k in range(1, n + 1) if n % k == 0 and k <= MAX_THREADS]
+
+    x, y, z = extents
+    tiles = (Tile(*t) for t in product(*map(divisors, (x // 2, y, z, slices))))
+    return min(
+        (t for t in tiles if t.threads <= MAX_THREADS and t.z * t.t <= 64), key=lambda t: t.cost
+    )
 
 
 def registers_of(report: str) -> Registers | None:
@@ -76,17 +140,24 @@ class CudaKernel:
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Launch steps in order."""
         first, size = steps[0], ctypes.sizeof(steps[0])
+        extents, work = tuple(first.geometry.extent), first.work
+        slices = work.t_end - work.t_begin
+        # A sum belongs to one slice, so that slabs may begin anywhere.
+        tile = best_tile(extents, 1 if hasattr(first, "sums") else slices)
         if size != self._prepared:
-            self._function.prepare([f"{size}s"])
+            self._function.prepare([f"{size}s", f"{ctypes.sizeof(TileStruct)}s"])
             self._prepared = size
-        work = first.work
-        blocks = -(-first.geometry.slots // THREADS)
-        grid = (blocks, work.t_end - work.t_begin, 1 if work.parity < 2 else 2)
-        arguments = memoryview(steps).cast("B")
+        parities = 1 if work.parity < 2 else 2
+        grid = (
+            extents[0] // 2 // tile.half_x,
+            extents[1] // tile.y,
+            extents[2] // tile.z * parities * (slices // tile.t),
+        )
+        block = (tile.half_x, tile.y, tile.z * tile.t)
+        arguments, shape = memoryview(steps).cast("B"), bytes(tile.struct(extents[2]))
         for start in range(0, len(arguments), size):
-            self._function.prepared_call(
-                grid, (THREADS, 1, 1), bytes(arguments[start : start + size])
-            )
+            step = bytes(arguments[start : start + size])
+            self._function.prepared_call(grid, block, step, shape)
 
 
 class CudaDevice:
@@ -105,7 +176,6 @@ class CudaDevice:
 
     backend = "cuda"
     group_bytes = 16
-    piece = THREADS
 
     def __init__(self, ordinal: int = 0):
         self._driver = _load_driver()
@@ -144,6 +214,10 @@ class CudaDevice:
             self._modules.append(module)
             self._kernels[key] = CudaKernel(module.get_function(name), registers_of(report))
         return self._kernels[key]
+
+    def pieces(self, extents: tuple[int, int, int]) -> int:
+        """Pieces of which a sum kernel gives the sums: a thread block each, of either parity."""
+        return math.prod(extents) // best_tile(extents, 1).threads
 
     def allocate(self, nbytes: int) -> CudaBuffer:
         """Zeroed memory.

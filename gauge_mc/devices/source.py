@@ -33,12 +33,15 @@ class Variant:
         The generator; kernels that draw nothing are the same for all.
     lanes : int
         Sites in a register (CPU); 1 on a GPU.
+    large : bool
+        Whether a field has 2**32 pieces of 16 bytes or more (GPU).
     """
 
     group: str
     precision: str
     random: str = "philox"
     lanes: int = 1
+    large: bool = False
 
     @property
     def definitions(self) -> list[str]:
@@ -48,6 +51,7 @@ class Variant:
             f"-DREAL_BYTES={4 if self.precision == 'single' else 8}",
             f"-DRANDOM={GENERATORS[self.random]}",
             f"-DLANES={self.lanes}",
+            f"-DLARGE={int(self.large)}",
         ]
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import repeated
+from gauge_mc.devices.structures import GeometryStruct, WorkStruct
 from gauge_mc.field import Field
-from gauge_mc.layout import BOTH_PARITIES, GeometryStruct, WorkStruct
+from gauge_mc.layout import BOTH_PARITIES
 
 
 class _SumArguments(ctypes.Structure):
@@ -43,7 +44,7 @@ def lattice_sums(
         The sums, in an order of additions that depends on the lattice alone.
     """
     slices = field.layout.slices if slices is None else slices
-    pieces = 2 * -(-field.layout.slots // field.device.piece)
+    pieces = field.device.pieces(field.layout.extents)
     nbytes = 8 * slices * pieces * values
     partial = field.device.scratch(nbytes)
     work = WorkStruct(0, slices, BOTH_PARITIES, 0)
