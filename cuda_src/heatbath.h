@@ -35,6 +35,8 @@ template <class Random> struct Heatbath {
         random.uniforms(direction, everywhere(true));
     }
 
+    INLINE void end() { random.end(); }
+
     // 1 - a0.
     INLINE real sample(real alpha) {
         real delta = broadcast(0);

@@ -90,6 +90,7 @@ template <int C> struct Links {
 #endif
     piece* data;
 
+    // A link's first piece is at place(site) + direction(parity, mu).
     static INLINE piece_index direction(const Geometry& g, int parity, int mu) {
         return (piece_index)((parity * 4 + mu) * PIECES) * (piece_index)g.stride;
     }
@@ -125,8 +126,8 @@ template <int C> struct Links {
         return {(piece_index)(slots * PER_SLOT), edge};
     }
 
-    INLINE void read(const Geometry& g, int parity, int mu, piece_index place, int turn, real (&c)[C]) const {
-        const piece_index first = direction(g, parity, mu) + place;
+    // The link whose first piece is the one named; from across which edges, see Offset.
+    INLINE void read(const Geometry& g, piece_index first, int turn, real (&c)[C]) const {
 #ifdef __CUDACC__
         UNROLL for (int i = 0; i < PIECES; i++) {
             const chunk four = data[first + i * (piece_index)g.stride];
@@ -144,8 +145,7 @@ template <int C> struct Links {
 #endif
     }
 
-    INLINE void write(const Geometry& g, int parity, int mu, piece_index place, const real (&c)[C]) const {
-        const piece_index first = direction(g, parity, mu) + place;
+    INLINE void write(const Geometry& g, piece_index first, const real (&c)[C]) const {
 #ifdef __CUDACC__
         UNROLL for (int i = 0; i < PIECES; i++) {
 #if REAL_BYTES == 4

@@ -6,41 +6,71 @@
 
 #include "su3.h"
 
-template <class G, int MU>
-INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site) {
+// A loop of few instructions stays in a GPU's instruction cache; SU(2)'s are few without it.
+#if defined(__CUDACC__)
+#define STAPLE_LOOP _Pragma("unroll (G::N == 2 ? 3 : 1)")
+#else
+#define STAPLE_LOOP UNROLL
+#endif
+
+// Where the links around those of direction mu are: one set of offsets for each of the others.
+struct Around {
+    Offset ahead, up[3], down[3];
+    piece_index direction[3];
+
+    // For mu known to the compiler, which leaves little to compute.
+    template <class Field, int MU> INLINE void find(const Geometry& g, const Site& site) {
+        ahead = Field::step(g, site, MU, true);
+        UNROLL for (int k = 0; k < 3; k++) {
+            const int nu = (MU + k + 1) & 3;
+            up[k] = Field::step(g, site, nu, true);
+            down[k] = Field::step(g, site, nu, false);
+            direction[k] = Field::direction(g, 0, nu);
+        }
+    }
+
+    // The next direction comes first. Registers have no run-time index, so they are passed on.
+    INLINE void rotate() {
+        UNROLL for (int k = 0; k < 2; k++) {
+            up[k] = up[k + 1], down[k] = down[k + 1], direction[k] = direction[k + 1];
+        }
+    }
+};
+
+template <class Field> INLINE Around around(const Geometry& g, const Site& site, int mu) {
+    Around a;
+    if (mu == 0) a.find<Field, 0>(g, site);
+    else if (mu == 1) a.find<Field, 1>(g, site);
+    else if (mu == 2) a.find<Field, 2>(g, site);
+    else a.find<Field, 3>(g, site);
+    return a;
+}
+
+template <class G>
+INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site, int mu) {
     typedef typename G::Field Field;
-    const int even = site.parity, odd = 1 - even;
-    const piece_index here = Field::place(g, site);
-    const Offset ahead = Field::step(g, site, MU, true);
-    auto link = [&](int parity, int direction, const Offset& o) {
-        return G::load(links, g, parity, direction, here + o.pieces, o.turn);
-    };
+    Around a = around<Field>(g, site, mu);
+    const piece_index even = Field::place(g, site) + Field::direction(g, site.parity, 0);
+    const piece_index odd = Field::place(g, site) + Field::direction(g, 1 - site.parity, 0);
+    const piece_index odd_mu = odd + Field::direction(g, 0, mu);
+    auto link = [&](piece_index first, const Offset& o) { return G::load(links, g, first + o.pieces, o.turn); };
+
     typename G::Matrix sum = G::zero();
-    UNROLL for (int k = 1; k < 4; k++) {
-        const int nu = (MU + k) & 3;
-        const Offset up = Field::step(g, site, nu, true), down = Field::step(g, site, nu, false);
-        G::add_upper(sum, link(even, nu, {0, 0}), link(odd, MU, up), link(odd, nu, ahead));
-        G::add_lower(sum, link(odd, nu, down), link(odd, MU, down), link(even, nu, down + ahead));
+    STAPLE_LOOP for (int k = 0; k < 3; k++, a.rotate()) {
+        const piece_index even_nu = even + a.direction[0], odd_nu = odd + a.direction[0];
+        G::add_upper(sum, G::load(links, g, even_nu), link(odd_mu, a.up[0]), link(odd_nu, a.ahead));
+        G::add_lower(sum, link(odd_nu, a.down[0]), link(odd_mu, a.down[0]), link(even_nu, a.down[0] + a.ahead));
     }
     return sum;
 }
 
-// Updates the link of direction MU at a site by G::update with choose().
-template <class G, int MU, class Choose>
-INLINE void update_link(const typename G::Field& links, const Geometry& g, const Site& site, Choose& choose) {
-    const typename G::Matrix s = staples<G, MU>(links, g, site);
-    const piece_index here = G::Field::place(g, site);
-    const typename G::Link u = G::load(links, g, site.parity, MU, here, 0);
-    G::store(links, g, site.parity, MU, here, G::update(u, s, choose));
-}
-
-// The same for a direction known at run time: compiled for each, since addresses then cost less.
-template <class G, class Choose>
-INLINE void update_link(int mu, const typename G::Field& links, const Geometry& g, const Site& site, Choose& choose) {
-    switch (mu) {
-        case 0: return update_link<G, 0>(links, g, site, choose);
-        case 1: return update_link<G, 1>(links, g, site, choose);
-        case 2: return update_link<G, 2>(links, g, site, choose);
-        case 3: return update_link<G, 3>(links, g, site, choose);
-    }
+// Updates a link by G::update with make()'s choice, made when the staples no longer fill registers.
+template <class G, class Make>
+INLINE void update_link(const typename G::Field& links, const Geometry& g, const Site& site, int mu, Make make) {
+    const typename G::Matrix s = staples<G>(links, g, site, mu);
+    const piece_index here = G::Field::place(g, site) + G::Field::direction(g, site.parity, mu);
+    const typename G::Link u = G::load(links, g, here);
+    auto choose = make();
+    G::store(links, g, here, G::update(u, s, choose));
+    choose.end();
 }

@@ -25,13 +25,13 @@ struct SU2 {
     typedef Quaternion Matrix;
     typedef Links<COMPONENTS> Field;
 
-    static INLINE Link load(const Field& f, const Geometry& g, int parity, int mu, piece_index place, int turn) {
+    static INLINE Link load(const Field& f, const Geometry& g, piece_index first, int turn = 0) {
         Link u;
-        f.read(g, parity, mu, place, turn, u.a);
+        f.read(g, first, turn, u.a);
         return u;
     }
-    static INLINE void store(const Field& f, const Geometry& g, int parity, int mu, piece_index place, const Link& u) {
-        f.write(g, parity, mu, place, u.a);
+    static INLINE void store(const Field& f, const Geometry& g, piece_index first, const Link& u) {
+        f.write(g, first, u.a);
     }
 
     static INLINE Matrix zero() { return {{broadcast(0), broadcast(0), broadcast(0), broadcast(0)}}; }

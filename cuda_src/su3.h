@@ -39,20 +39,20 @@ struct SU3 {
         Row row[3];
     };
 
-    static INLINE Link load(const Field& f, const Geometry& g, int parity, int mu, piece_index place, int turn) {
+    static INLINE Link load(const Field& f, const Geometry& g, piece_index first, int turn = 0) {
         real c[COMPONENTS];
-        f.read(g, parity, mu, place, turn, c);
+        f.read(g, first, turn, c);
         Link u;
         UNROLL for (int i = 0; i < 6; i++) u.row[i / 3].c[i % 3] = {c[2 * i], c[2 * i + 1]};
         return u;
     }
-    static INLINE void store(const Field& f, const Geometry& g, int parity, int mu, piece_index place, const Link& u) {
+    static INLINE void store(const Field& f, const Geometry& g, piece_index first, const Link& u) {
         real c[COMPONENTS];
         UNROLL for (int i = 0; i < 6; i++) {
             c[2 * i] = u.row[i / 3].c[i % 3].re;
             c[2 * i + 1] = u.row[i / 3].c[i % 3].im;
         }
-        f.write(g, parity, mu, place, c);
+        f.write(g, first, c);
     }
 
     // The conjugate of one component of the cross product of two rows.

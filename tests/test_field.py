@@ -25,9 +25,7 @@ def test_round_trip(lattice, group, precision, device: Device, rng):
     for t in range(lattice.t):
         copy.restore(t, field.stored(t))
     nbytes = field.buffer.nbytes
-    assert np.array_equal(
-        device.read(copy.buffer, 0, nbytes), device.read(field.buffer, 0, nbytes)
-    )
+    assert np.array_equal(device.read(copy.buffer, 0, nbytes), device.read(field.buffer, 0, nbytes))
 
 
 @pytest.mark.parametrize(

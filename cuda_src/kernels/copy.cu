@@ -9,10 +9,11 @@ struct Arguments {
 };
 
 INLINE void copy_site(const Arguments& a, const Site& site) {
-    const piece_index here = GROUP::Field::place(a.geometry, site);
+    typedef GROUP::Field Field;
+    const Geometry& g = a.geometry;
     UNROLL for (int mu = 0; mu < 4; mu++) {
-        const GROUP::Link u = GROUP::load(a.source, a.geometry, site.parity, mu, here, 0);
-        GROUP::store(a.target, a.geometry, site.parity, mu, here, u);
+        const piece_index here = Field::place(g, site) + Field::direction(g, site.parity, mu);
+        GROUP::store(a.target, g, here, GROUP::load(a.source, g, here));
     }
 }
 

@@ -14,9 +14,9 @@ struct Arguments {
 };
 
 INLINE void heatbath_site(const Arguments& a, const Site& site) {
-    Heatbath<RANDOM> heatbath(RANDOM(a.stream, a.geometry, site, a.work.mu), (scalar)a.beta_over_n);
-    update_link<GROUP>(a.work.mu, a.links, a.geometry, site, heatbath);
-    heatbath.random.end();
+    update_link<GROUP>(a.links, a.geometry, site, a.work.mu, [&] {
+        return Heatbath<RANDOM>(RANDOM(a.stream, a.geometry, site, a.work.mu), (scalar)a.beta_over_n);
+    });
 }
 
 SITE_KERNEL(heatbath, Arguments, heatbath_site)

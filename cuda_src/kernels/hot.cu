@@ -26,10 +26,10 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
             c[i] = radius * (scalar(1) - scalar(2) * s * s);
             c[i + 1] = radius * scalar(2) * s * cosine;
         }
-        const piece_index here = GROUP::Field::place(g, site);
-        a.links.write(g, site.parity, mu, here, c);
-        const GROUP::Link u1 = GROUP::load(a.links, g, site.parity, mu, here, 0);
-        GROUP::store(a.links, g, site.parity, mu, here, GROUP::normalised(GROUP::normalised(u1)));
+        const piece_index here = GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu);
+        a.links.write(g, here, c);
+        // Twice, since rows that were nearly parallel are not orthogonal after once.
+        GROUP::store(a.links, g, here, GROUP::normalised(GROUP::normalised(GROUP::load(a.links, g, here))));
     }
 }
 

@@ -17,11 +17,11 @@ struct Reflection {
         const real s = (w.a[0] + w.a[0]) / w.norm2();
         return {{s * w.a[0] - scalar(1), -s * w.a[1], -s * w.a[2], -s * w.a[3]}};
     }
+    INLINE void end() const {}
 };
 
 INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
-    Reflection reflection;
-    update_link<GROUP>(a.work.mu, a.links, a.geometry, site, reflection);
+    update_link<GROUP>(a.links, a.geometry, site, a.work.mu, [] { return Reflection(); });
 }
 
 SITE_KERNEL(overrelaxation, Arguments, overrelaxation_site)

@@ -16,7 +16,7 @@ INLINE void plaquette_site(const Arguments& a, const Site& site, real (&values)[
     const int even = site.parity, odd = 1 - even;
     const piece_index here = Field::place(g, site);
     auto link = [&](int parity, int mu, const Offset& o) {
-        return GROUP::load(a.links, g, parity, mu, here + o.pieces, o.turn);
+        return GROUP::load(a.links, g, here + Field::direction(g, parity, mu) + o.pieces, o.turn);
     };
     real spatial = broadcast(0), temporal = broadcast(0);
     ROLLED

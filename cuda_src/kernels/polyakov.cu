@@ -16,7 +16,8 @@ INLINE void polyakov_site(const Arguments& a, const Site& site, real (&values)[2
     Site at = site;
     ROLLED
     for (; at.t < g.slices; at.t++) {
-        line = GROUP::multiply(line, GROUP::load(a.links, g, at.parity, 3, GROUP::Field::place(g, at), 0));
+        const piece_index here = GROUP::Field::place(g, at) + GROUP::Field::direction(g, at.parity, 3);
+        line = GROUP::multiply(line, GROUP::load(a.links, g, here));
         at.parity = 1 - at.parity;
     }
     values[0] = GROUP::trace_re(line);

@@ -37,7 +37,9 @@ def test_gauge_invariance(group, best_device, rng):
     lattice = Lattice(4, 6, 8, 10)
     links = random_field(lattice.extents, group, rng)
     transformed = gauge_transform(links, random_su(int(group[2]), links.shape[:4], rng))
-    before, after = (Field.load(lattice, group, u, "double", best_device) for u in (links, transformed))
+    before, after = (
+        Field.load(lattice, group, u, "double", best_device) for u in (links, transformed)
+    )
     assert plaquette(after).mean == pytest.approx(plaquette(before).mean, abs=1e-13)
     assert polyakov_loop(after) == pytest.approx(polyakov_loop(before), abs=1e-13)
 
