@@ -175,10 +175,13 @@ class Field:
 
     def kernel(self, name: str, random: str = "philox") -> Kernel:
         """A kernel for this field's group, precision and lanes."""
+        return self.device.kernel(name, self.variant(random))
+
+    def variant(self, random: str = "philox") -> Variant:
+        """What kernels for this field are compiled for."""
         layout = self.layout
         large = bool(layout.group_bytes) and self.buffer.nbytes // layout.group_bytes >= 2**32
-        variant = Variant(self.group, self.precision, random, layout.lanes, large)
-        return self.device.kernel(name, variant)
+        return Variant(self.group, self.precision, random, layout.lanes, large)
 
     def stored(self, t: int) -> NDArray[Any]:
         """The links of time slice `t` as they are stored, to the bit.

@@ -69,7 +69,7 @@ class Device(Protocol):
     def kernel(self, name: str, variant: Variant) -> Kernel:
         """Compile (or find compiled) and load a kernel."""
 
-    def pieces(self, extents: tuple[int, int, int]) -> int:
+    def pieces(self, extents: tuple[int, int, int], variant: Variant) -> int:
         """Pieces of which a sum kernel gives the sums, in a slice of (sub-)lattices so large."""
 
     def allocate(self, nbytes: int) -> Buffer:

@@ -171,7 +171,7 @@ class CpuDevice:
             self._kernels[key] = CpuKernel(path, name, self.threads)
         return self._kernels[key]
 
-    def pieces(self, extents: tuple[int, int, int]) -> int:
+    def pieces(self, extents: tuple[int, int, int], variant: Variant) -> int:
         """Pieces of which a sum kernel gives the sums: so many slots, of either parity."""
         return 2 * -(-math.prod(extents) // (2 * SLOTS_PER_PIECE))
 

@@ -44,7 +44,7 @@ def lattice_sums(
         The sums, in an order of additions that depends on the lattice alone.
     """
     slices = field.layout.slices if slices is None else slices
-    pieces = field.device.pieces(field.layout.extents)
+    pieces = field.device.pieces(field.layout.extents, field.variant())
     nbytes = 8 * slices * pieces * values
     partial = field.device.scratch(nbytes)
     work = WorkStruct(0, slices, BOTH_PARITIES, 0)
