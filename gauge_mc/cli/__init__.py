@@ -22,6 +22,8 @@ from gauge_mc.errors import GaugeError
 COMMANDS = {
     "generate": "Generate an ensemble of configurations, or continue to.",
     "status": "Show how far a run is.",
+    "bench": "Time the kernels here.",
+    "doctor": "Show what works here, and what mends the rest.",
 }
 
 INTERRUPTED = 130

@@ -1,4 +1,4 @@
-"""The CPU: kernels compiled at run time by the system's C++ compiler, with SIMD lanes and threads."""
+"""The CPU: kernels compiled at run time by a C++ compiler, with SIMD lanes and threads."""
 
 from __future__ import annotations
 
