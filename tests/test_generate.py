@@ -169,17 +169,22 @@ def test_killed_at_many_instants_the_run_is_the_same(folder, rng):
 LONG = {"lattice": "8x8x8x8", "group": "su3", "configs": 100000, "measure": "plaquette"}
 
 
+def wait_for(event):
+    """Wait until something has happened."""
+    deadline = time.monotonic() + 120
+    while not event():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def begin(**values):
     """Begin a long run and wait for it to have measured something."""
     process = subprocess.Popen(
         command(**(LONG | values)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     table = Run(Path(values["output"])).table("plaquette")
-    deadline = time.monotonic() + 120
-    while not (table.exists() and len(read_table(table).columns["sweep"]) > 2):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(lambda: table.exists() and len(read_table(table).columns["sweep"]) > 2)
+    assert process.poll() is None
     return process
 
 
@@ -194,6 +199,28 @@ def test_signals_write_a_checkpoint_and_say_how_to_go_on(folder, number):
     assert "stopped" in gauge_mc(*PROGRAM, "status", "a run")
     sweep = read_table("a run/plaquette.csv").columns["sweep"].tolist()
     assert re.search(rf"sweeps +{sweep[-1]} of", gauge_mc(*PROGRAM, "status", "a run"))
+
+
+@pytest.mark.parametrize(("presses", "code", "word"), [(1, 0, "Stopped by SIGINT"), (2, 130, "")])
+def test_ctrl_c_while_kernels_are_compiled(folder, monkeypatch, presses, code, word):
+    """The terminal sends it to the whole group, but the compiler is not to end with it."""
+    monkeypatch.setenv("GAUGE_MC_CACHE", str(folder / "cache"))
+    process = subprocess.Popen(
+        command(**LONG, output="run"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    for _ in range(presses):
+        wait_for(lambda: list(folder.glob("cache/tmp*/")))
+        time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+    shown, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (code, "gauge-mc: Interrupted.\n" if code else "")
+    assert word in shown
+    assert not list(folder.glob("cache/tmp*"))
+    assert "stopped" in gauge_mc(*PROGRAM, "status", "run")
 
 
 def test_a_run_at_work_is_seen_and_not_disturbed(folder):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -131,11 +133,22 @@ def compiled(kernel: str, command: Sequence[str], identity: str, suffix: str) ->
 
 def _run_compiler(kernel: str, command: Sequence[str], output: Path) -> str:
     source = source_folder() / "kernels" / f"{kernel}.cu"
-    done = subprocess.run(
-        [*command, str(source), "-o", str(output)], capture_output=True, text=True, check=False
-    )
-    printed = done.stdout + done.stderr
-    if done.returncode != 0 or not output.exists():
+    # In a session of its own, since a signal from the terminal is for this process to handle.
+    with subprocess.Popen(
+        [*command, str(source), "-o", str(output)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            printed = process.communicate()[0]
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode != 0 or not output.exists():
         first = next((line for line in printed.splitlines() if "error" in line), printed[:200])
         raise GaugeError(
             f"The compiler {command[0]} failed on the kernel '{kernel}': {first.strip()}. "
@@ -148,7 +161,11 @@ def version_of(compiler: str) -> str | None:
     """What ``compiler --version`` prints, or None if it does not run."""
     try:
         done = subprocess.run(
-            [*compiler.split(), "--version"], capture_output=True, text=True, check=False
+            [*compiler.split(), "--version"],
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,
         )
     except OSError:
         return None
