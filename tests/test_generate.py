@@ -217,7 +217,8 @@ def test_ctrl_c_while_kernels_are_compiled(folder, monkeypatch, presses, code, w
         time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
     shown, complaint = process.communicate(timeout=60)
-    assert (process.returncode, complaint) == (code, "gauge-mc: Interrupted.\n" if code else "")
+    assert process.returncode == code
+    assert "Traceback" not in complaint
     assert word in shown
     assert not list(folder.glob("cache/tmp*"))
     assert "stopped" in gauge_mc(*PROGRAM, "status", "run")
