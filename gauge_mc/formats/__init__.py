@@ -74,6 +74,7 @@ class Configuration:
                     if reason:
                         raise file.damaged(reason)
                     yield links
+                    del links  # which must not be held beside the next
             except MemoryError as error:
                 raise _too_large(self.path) from error
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
@@ -42,15 +40,17 @@ def complete_rows(rows: NDArray[np.complex128]) -> NDArray[np.complex128]:
     n = rows.shape[-1]
     full = np.empty((*rows.shape[:-2], n, n), np.complex128)
     full[..., : n - 1, :] = rows
-    last = _last_row([[rows[..., a, b] for b in range(n)] for a in range(n - 1)])
-    for b in range(n):
-        full[..., n - 1, b] = last[b]
+    for b, entry in enumerate(_last_row(np.moveaxis(rows, (-2, -1), (0, 1)))):
+        full[..., n - 1, b] = entry
     return full
 
 
 def components(links: Links) -> NDArray[np.complex128]:
-    """Bring the sites of a time slice innermost, ``[mu, a, b, z, y, x]``, for fast loops."""
-    return np.ascontiguousarray(np.moveaxis(links, (3, 4, 5), (0, 1, 2)))
+    """Bring the sites of a time slice innermost, ``[..., a, b, z, y, x]``, for fast loops.
+
+    Directions, where there are any, come first: ``[mu, a, b, z, y, x]``.
+    """
+    return np.ascontiguousarray(np.moveaxis(links, (0, 1, 2), (-3, -2, -1)))
 
 
 def misfit(links: Links, t: int) -> str | None:
@@ -67,10 +67,12 @@ def misfit(links: Links, t: int) -> str | None:
     str or None
         Which link is the first that is not, in words; None if all are.
     """
-    bad = ~(_deviation(links) <= TOLERANCE)
+    bad = np.stack(
+        [~(_deviation(links[..., mu, :, :]) <= TOLERANCE) for mu in range(links.shape[3])], axis=-1
+    )
     if not bad.any():
         return None
-    z, y, x, mu = np.unravel_index(int(np.argmax(np.moveaxis(bad, 0, 3))), links.shape[:4])
+    z, y, x, mu = np.unravel_index(int(np.argmax(bad)), bad.shape)
     n = links.shape[-1]
     return (
         f"the link in direction {'xyzt'[int(mu)]} at (x, y, z, t) = ({x}, {y}, {z}, {t}) "
@@ -78,32 +80,29 @@ def misfit(links: Links, t: int) -> str | None:
     )
 
 
-def _deviation(links: Links) -> NDArray[np.float64]:
-    """Tell how far links are from SU(N), ``[mu, z, y, x]``.
+def _deviation(links: NDArray[np.complex128]) -> NDArray[np.float64]:
+    """Tell how far links ``[z, y, x, a, b]`` are from SU(N), ``[z, y, x]``.
 
     Rows must be of length one, orthogonal, and the last one what the others make it, which also
     fixes the determinant.
     """
-    parts = components(links)
-    n = parts.shape[1]
+    rows = components(links)
+    n = len(rows)
     with np.errstate(all="ignore"):
-        last = _last_row([[parts[:, a, b] for b in range(n)] for a in range(n - 1)])
-        worst = np.abs(parts[:, n - 1, 0] - last[0])
-        for b in range(1, n):
-            np.maximum(worst, np.abs(parts[:, n - 1, b] - last[b]), out=worst)
+        worst = np.zeros(links.shape[:3])
+        for b, entry in enumerate(_last_row(rows[:-1])):
+            np.maximum(worst, np.abs(rows[n - 1, b] - entry), out=worst)
         for a in range(n - 1):
             for c in range(a + 1):
-                product = np.sum(parts[:, a] * parts[:, c].conj(), axis=1)
+                product = np.sum(rows[a] * rows[c].conj(), axis=0)
                 np.maximum(worst, np.abs(product - (a == c)), out=worst)
     return worst
 
 
-def _last_row(
-    rows: Sequence[Sequence[NDArray[np.complex128]]],
-) -> list[NDArray[np.complex128]]:
-    """Take the conjugate of the vector product of the other rows, lists of components."""
+def _last_row(rows: NDArray[np.complex128]) -> list[NDArray[np.complex128]]:
+    """Take the conjugate of the vector product of the other rows ``[a, b, ...]``."""
     if len(rows) == 1:
-        ((a, b),) = rows
+        a, b = rows[0]
         return [-b.conj(), a.conj()]
     u, v = rows
     return [(u[i] * v[j] - u[j] * v[i]).conj() for i, j in ((1, 2), (2, 0), (0, 1))]

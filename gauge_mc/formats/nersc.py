@@ -84,6 +84,7 @@ class NerscReader:
             data = file.read(self.offset + t * slice_bytes, slice_bytes)
             checksum = _checksum(checksum, data, self.dtype[0])
             links = decode(data, self.dtype, shape)
+            del data
             if self.rows < n:
                 links = complete_rows(links)
             stream.add(links)

@@ -43,16 +43,18 @@ class OpenQcdReader:
         """
         lattice = self.header.lattice
         stream = PlaquetteStream()
-        first = self._block(file, 0)
-        block = first
+        block = self._block(file, 0)
+        arriving = block[:, 1].copy()
         for t in range(lattice.t):
-            following = self._block(file, t + 1) if t + 1 < lattice.t else first
-            links = _links(lattice, t, block, following)
+            following = self._block(file, t + 1) if t + 1 < lattice.t else None
+            links = _links(lattice, t, block, arriving if following is None else following[:, 1])
             stream.add(links)
             if t == lattice.t - 1:
                 self._verify(file, stream)
             yield links
-            block = following
+            del links
+            if following is not None:
+                block = following
 
     def _block(self, file: InputFile, t: int) -> Links:
         """Read the eight links of each odd site of a time slice, ``[site, link, a, b]``."""
@@ -131,12 +133,15 @@ def _sites(lattice: Lattice, t: int, parity: int) -> tuple[NDArray[np.intp], ...
 
 
 def _links(lattice: Lattice, t: int, block: Links, following: Links) -> Links:
-    """Put the links of a time slice where they belong, from its block and the next one."""
+    """Put the links of a time slice where they belong, from its block.
+
+    Those in direction t that leave its even sites come from the next one, ``following[:, a, b]``.
+    """
     links = np.empty((lattice.z, lattice.y, lattice.x, 4, 3, 3), np.complex128)
     place = links.transpose(3, 2, 1, 0, 4, 5)
     odd = _sites(lattice, t, 1)
     place[3][odd] = block[:, 0]
-    place[3][_sites(lattice, t, 0)] = following[:, 1]
+    place[3][_sites(lattice, t, 0)] = following
     for mu in range(3):
         place[mu][odd] = block[:, 2 + 2 * mu]
         place[mu][_behind(lattice, odd, mu)] = block[:, 3 + 2 * mu]

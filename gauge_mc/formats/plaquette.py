@@ -98,6 +98,7 @@ def plaquette_of(slices: Iterable[Links]) -> Averages:
     stream = PlaquetteStream()
     for links in slices:
         stream.add(links)
+        del links  # which must not be held beside the next
     return stream.averages()
 
 
