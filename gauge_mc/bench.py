@@ -178,8 +178,9 @@ def _time(device: Device, call: Callable[[int], object], seconds: float) -> tupl
         device.synchronize()
         return (time.perf_counter() - start) / times
 
-    timed(1)
     once = min(timed(1) for _ in range(3))
     times = max(1, round(seconds / 10 / once))
+    for _ in range(3):  # clocks take a while to settle
+        timed(times)
     results = [timed(times) for _ in range(max(3, min(10, int(seconds / (times * once)))))]
     return statistics.median(results), max(results) - min(results)

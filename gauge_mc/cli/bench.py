@@ -94,9 +94,9 @@ def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
     from rich.table import Table
 
     table = Table()
-    columns = ["ns/link", "±", "Mlink/s", "bytes/link", "roofline"]
+    columns = ["ns/link", "±", "Mlink/s", "B/link", "roofline"]
     registers = any(kernel.registers is not None for kernel in result.kernels)
-    columns += ["registers", "spilled"] * registers + ["ratio"] * (before is not None)
+    columns += ["regs", "spill"] * registers + ["ratio"] * (before is not None)
     table.add_column("kernel", no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right")
@@ -105,7 +105,7 @@ def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
             kernel.name,
             f"{kernel.ns_per_link:.4g}",
             f"{kernel.spread / 2:.0%}",
-            f"{kernel.links_per_s / 1e6:.4g}",
+            f"{kernel.links_per_s / 1e6:.0f}",
             f"{kernel.bytes_per_link:g}",
             f"{kernel.roofline:.0%}",
         ]
