@@ -184,9 +184,7 @@ class Chain:
         )
 
     def _moment(self) -> checkpoint.Moment:
-        settled = self.parameters.values()
-        del settled["configs"]
-        return checkpoint.Moment(self.sweep, self.random.step, settled)
+        return checkpoint.Moment(self.sweep, self.random.step, self.parameters.settled())
 
     def _arrays(self) -> Iterator[np.ndarray]:
         times = range(self.parameters.lattice.t)

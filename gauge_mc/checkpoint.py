@@ -120,9 +120,12 @@ def _arrays(path: Path) -> Iterator[np.ndarray]:
 
 def _moment(path: Path, line: bytes) -> Moment:
     try:
-        return Moment(**json.loads(line))
+        moment = Moment(**json.loads(line))
+        if not (isinstance(moment.sweep, int) and isinstance(moment.step, int)):
+            raise ValueError
     except (ValueError, TypeError) as error:
         raise GaugeError(f"{path} is not a checkpoint of this version of gauge-mc.") from error
+    return moment
 
 
 @contextmanager

@@ -195,6 +195,10 @@ class Parameters:
             "measure": ",".join(map(str, self.measure)) or "none",
         }
 
+    def settled(self) -> dict[str, str | int | float]:
+        """Return the values that may not change while a run is under way: all but `configs`."""
+        return {name: value for name, value in self.values().items() if name != "configs"}
+
     def to_toml(self) -> str:
         """Return the parameters as the text of a run card."""
         import tomli_w
@@ -202,15 +206,15 @@ class Parameters:
         return tomli_w.dumps(self.values())
 
     def differences(self, other: Parameters) -> list[str]:
-        """Name what differs in `other`, each as ``beta = 2.5, not 2.6`` (self first).
+        """Name what differs in `other` of the `settled` values, each as ``beta = 2.5, not 2.6``.
 
-        `configs` is left out: it may be raised while a run is under way.
+        The value of `self` comes first.
         """
-        mine, theirs = self.values(), other.values()
+        mine, theirs = self.settled(), other.settled()
         return [
             f"{name} = {mine[name]}, not {theirs[name]}"
             for name in mine
-            if name != "configs" and mine[name] != theirs[name]
+            if mine[name] != theirs[name]
         ]
 
     @property

@@ -22,6 +22,10 @@ from gauge_mc.errors import GaugeError
 COMMANDS = {
     "generate": "Generate an ensemble of configurations, or continue to.",
     "status": "Show how far a run is.",
+    "info": "Show what a configuration file or a run holds.",
+    "verify": "Look for damage in runs and configuration files.",
+    "convert": "Write a configuration in another format.",
+    "export": "Write the tables of a run to one file for other tools.",
     "bench": "Time the kernels here.",
     "doctor": "Show what works here, and what mends the rest.",
 }

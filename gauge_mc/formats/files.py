@@ -62,9 +62,13 @@ class InputFile:
         self._file.close()
 
     def damaged(self, reason: str) -> GaugeError:
-        """Make the error that says that, and how, the file is damaged."""
+        """Make the error that says that, and how, the file is damaged.
+
+        What the reason may quote of the file is kept to one line, and to what can be printed.
+        """
+        quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
         return GaugeError(
-            f"{self.path} is damaged: {reason}; restore it from a copy or write it again."
+            f"{self.path} is damaged: {quoted}; restore it from a copy or write it again."
         )
 
     def expect_size(self, expected: int) -> None:
