@@ -271,14 +271,14 @@ def generate(
         If the run's files are damaged or cannot be written. The last checkpoint is whole.
     """
     with ExitStack() as files:
-        chain = _stand_ready(run, parameters, device)
+        chain, save_time = _stand_ready(run, parameters, device)
         tables = {
             item: files.enter_context(_open_table(run, chain, item)) for item in parameters.measure
         }
         for sweep, path in run.configs().items():
             if sweep > chain.sweep:
                 path.unlink()
-        session = _Session(run, chain, tables)
+        session = _Session(run, chain, tables, save_time)
         reason = None
         while chain.sweep < parameters.sweeps:
             reason = stop(session.seconds_to_stop)
@@ -294,16 +294,22 @@ def generate(
 
 
 class _Session:
-    """A chain at work on a run: what it writes, and how long that takes."""
+    """A chain at work on a run: what it writes, and how long that takes.
 
-    def __init__(self, run: Run, chain: Chain, tables: dict[Measurement, Table]) -> None:
+    `save_time` is a first guess of how many seconds a checkpoint takes.
+    """
+
+    def __init__(
+        self, run: Run, chain: Chain, tables: dict[Measurement, Table], save_time: float
+    ) -> None:
         self.run = run
         self.chain = chain
         self.tables = tables
         self._saved_sweep, self._saved_at = chain.sweep, time.monotonic()
         self._first_sweep, self._first_at = chain.sweep + 1, math.inf
         self._told_at = -math.inf
-        self._update_time = self._write_time = self._save_time = 0.0
+        self._update_time = self._write_time = 0.0
+        self._save_time = save_time
 
     @property
     def seconds_to_stop(self) -> float:
@@ -366,14 +372,15 @@ def _due(done: int, every: int) -> bool:
     return done > 0 and done % every == 0
 
 
-def _stand_ready(run: Run, parameters: Parameters, device: Device) -> Chain:
-    """Resume a run's chain, or begin it and write a first checkpoint.
+def _stand_ready(run: Run, parameters: Parameters, device: Device) -> tuple[Chain, float]:
+    """Resume a run's chain, or begin it and write a first checkpoint; tell how long that took.
 
     The first checkpoint comes before anything else is written. So whatever lies beyond a
     checkpoint is work that will be done again, and files without a checkpoint are a mistake.
     """
+    began = time.monotonic()
     if run.checkpoint.exists():
-        return Chain.resume(parameters, device, run.checkpoint)
+        return Chain.resume(parameters, device, run.checkpoint), time.monotonic() - began
     tables = [run.table(item.observable) for item in parameters.measure]
     if run.configs() or any(table.exists() for table in tables):
         raise GaugeError(
@@ -381,8 +388,9 @@ def _stand_ready(run: Run, parameters: Parameters, device: Device) -> Chain:
             "configuration, with --start and --output."
         )
     chain = Chain.begin(parameters, device)
+    began = time.monotonic()
     chain.save(run.checkpoint)
-    return chain
+    return chain, time.monotonic() - began
 
 
 def _open_table(run: Run, chain: Chain, item: Measurement) -> Table:
