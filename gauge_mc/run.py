@@ -117,14 +117,25 @@ class Hold:
                 f"The file system of {path.parent} has no file locks ({error.strerror}); "
                 "choose an --output on one that has."
             ) from error
+        self._path = path
         self.holder = Holder(platform.node(), os.getpid(), _now())
-        self.say(self.holder)
 
     def say(self, holder: Holder) -> None:
-        """Write who holds the run and how far it is, for others to read."""
+        """Write who holds the run and how far it is, for others to read.
+
+        Raises
+        ------
+        GaugeError
+            If it cannot be written, for instance because the disk is full.
+        """
         self.holder = holder
         text = json.dumps(dataclasses.asdict(holder)).ljust(511) + "\n"
-        os.pwrite(self._fd, text.encode(), 0)
+        try:
+            os.pwrite(self._fd, text.encode(), 0)
+        except OSError as error:
+            raise GaugeError(
+                f"{self._path} could not be written ({error.strerror}): free some space."
+            ) from error
 
     def close(self) -> None:
         """Let go of the run."""
@@ -224,6 +235,7 @@ class Run:
         self._make()
         hold = Hold(self.path / "lock")
         try:
+            hold.say(hold.holder)
             for leftover in [*self.path.glob(".*.tmp"), *self.path.glob("*/.*.tmp")]:
                 leftover.unlink()
             yield hold
