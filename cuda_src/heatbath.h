@@ -10,27 +10,27 @@
 constexpr scalar CREUTZ_BELOW = scalar(1.68);
 
 // Each proposal of delta = 1 - a0 takes three numbers, and its acceptance a fourth.
-INLINE real kennedy_pendleton(real alpha, const real (&u)[4], mask& accepted) {
+INLINE real kennedy_pendleton(real inverse_alpha, const real (&u)[4], mask& accepted) {
     const real cosine2 = scalar(0.5) - scalar(0.5) * sin_pi(u[2] - scalar(0.5));  // cos(pi u/2)^2
-    const real delta = -(natural_log(u[0]) + natural_log(u[1]) * cosine2) / alpha;
+    const real delta = -(natural_log(u[0]) + natural_log(u[1]) * cosine2) * inverse_alpha;
     accepted = square(u[3]) <= scalar(1) - scalar(0.5) * delta;
     return delta;
 }
 
 // delta from its exponential distribution on [0, 2]; the acceptance is sqrt(1 - a0^2).
-INLINE real creutz(real alpha, const real (&u)[4], mask& accepted) {
+INLINE real creutz(real alpha, real inverse_alpha, const real (&u)[4], mask& accepted) {
     const real span = lanewise(scalar(-2) * alpha, [](scalar x) { return -expm1(x); });
-    const real delta = lanewise(-span * u[0], [](scalar x) { return -log1p(x); }) / alpha;
+    const real delta = lanewise(-span * u[0], [](scalar x) { return -log1p(x); }) * inverse_alpha;
     accepted = square(u[3]) <= delta * (scalar(2) - delta);
     return delta;
 }
 
 template <class Random> struct Heatbath {
     Random random;
-    scalar beta_over_n;
+    scalar beta_over_n, n_over_beta;
     real direction[6];   // two numbers a subgroup
 
-    INLINE Heatbath(const Random& generator, scalar beta_over_n) : random(generator), beta_over_n(beta_over_n) {
+    INLINE Heatbath(const Random& generator, scalar beta_over_n) : random(generator), beta_over_n(beta_over_n), n_over_beta(scalar(1) / beta_over_n) {
         random.begin(3);
         random.uniforms(direction, everywhere(true));
     }
@@ -38,7 +38,7 @@ template <class Random> struct Heatbath {
     INLINE void end() { random.end(); }
 
     // 1 - a0.
-    INLINE real sample(real alpha) {
+    INLINE real sample(real alpha, real inverse_alpha) {
         real delta = broadcast(0);
         mask wanted = everywhere(true);
         const mask broad = alpha < broadcast(CREUTZ_BELOW);
@@ -47,10 +47,10 @@ template <class Random> struct Heatbath {
             real u[4];
             random.uniforms(u, wanted);
             mask accepted;
-            real proposal = kennedy_pendleton(alpha, u, accepted);
+            real proposal = kennedy_pendleton(inverse_alpha, u, accepted);
             if (some_lane(wanted & broad)) {
                 mask accepted_broad;
-                const real other = creutz(alpha, u, accepted_broad);
+                const real other = creutz(alpha, inverse_alpha, u, accepted_broad);
                 proposal = select(broad, other, proposal);
                 accepted = (accepted & !broad) | (accepted_broad & broad);
             }
@@ -66,7 +66,7 @@ template <class Random> struct Heatbath {
         w.a[0] = w.a[0] + scalar(REAL_BYTES == 4 ? 1e-18 : 1e-150);
         const real inverse = inverse_root(w.norm2());
         random.begin(subgroup);
-        const real delta = sample(beta_over_n * w.norm2() * inverse);
+        const real delta = sample(beta_over_n * w.norm2() * inverse, inverse * n_over_beta);
         const real length = root(larger(delta * (scalar(2) - delta), broadcast(0)));
         const real cosine = scalar(2) * direction[2 * subgroup] - scalar(1);
         const real sine = length * root(scalar(1) - square(cosine));

@@ -36,6 +36,12 @@ def best_device(request: pytest.FixtureRequest) -> Device:
     return open_by_name(request.param)
 
 
+@pytest.fixture
+def gpu() -> Device:
+    """The GPU; skips where there is none."""
+    return open_by_name("cuda")
+
+
 @pytest.fixture(params=["su2", "su3"])
 def group(request: pytest.FixtureRequest) -> str:
     """Both groups."""

@@ -221,13 +221,11 @@ def test_same_bits_for_any_threads_and_lanes(kind, group, precision):
 
 
 @pytest.mark.gpu
-def test_cpu_and_gpu_agree(group, rng):
-    from gauge_mc.devices.cuda import CudaDevice
-
+def test_cpu_and_gpu_agree(group, gpu, rng):
     lattice = Lattice(8, 8, 4, 6)
     links = random_field(lattice.extents, group, rng)
     results = []
-    for device in (CpuDevice(), CudaDevice()):
+    for device in (CpuDevice(), gpu):
         field = Field.load(lattice, group, links, "double", device)
         heatbath(field, 6.0, Random.for_field(field, seed=8))
         overrelax(field)

@@ -51,6 +51,10 @@ def nvcc_command(nvcc: str, architecture: str, variant: Variant) -> list[str]:
         "-cubin",
         "-Xptxas",
         "-v",
+        # Single precision: subnormal links are none, and 1 ulp more saves a tenth of the heatbath.
+        "-ftz=true",
+        "-prec-div=false",
+        "-prec-sqrt=false",
         f"-DMAX_THREADS={threads}",
         f"-DMIN_BLOCKS={blocks}",
         *variant.definitions,
