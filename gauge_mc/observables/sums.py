@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import repeated
+from gauge_mc.devices.source import Variant
 from gauge_mc.devices.structures import GeometryStruct, WorkStruct
 from gauge_mc.field import Field
 from gauge_mc.layout import BOTH_PARITIES
@@ -22,6 +25,82 @@ class _SumArguments(ctypes.Structure):
     ]
 
 
+class _PiecesArguments(ctypes.Structure):
+    _fields_ = [
+        ("geometry", GeometryStruct),
+        ("work", WorkStruct),
+        ("pieces", ctypes.c_void_p),
+        ("totals", ctypes.c_void_p),
+        ("rows", ctypes.c_int),
+        ("slices", ctypes.c_int),
+        ("count", ctypes.c_int),
+        ("values", ctypes.c_int),
+    ]
+
+
+class LatticeSums:
+    """Sums over a lattice of what kernels compute at every site, read when all are launched.
+
+    Parameters
+    ----------
+    field : Field
+        The links.
+    values : int
+        How many numbers a kernel computes a site.
+    rows : int
+        How many launches there will be. Their memory is the device's scratch memory.
+    slices : int, optional
+        Sum over the first so many time slices only.
+    """
+
+    def __init__(self, field: Field, values: int, rows: int, slices: int | None = None) -> None:
+        self.field = field
+        self.slices = field.layout.slices if slices is None else slices
+        self._values, self._rows, self._launched = values, rows, 0
+        self._pieces = field.device.pieces(field.layout.extents, field.variant())
+        self._row_bytes = 8 * self.slices * self._pieces * values
+        self._memory = field.device.scratch(rows * (self._row_bytes + 8 * self.slices * values))
+
+    @property
+    def work(self) -> WorkStruct:
+        """What the launches work through: both parities of the slices summed."""
+        return WorkStruct(0, self.slices, BOTH_PARITIES, 0)
+
+    def launch(self, kernel: str, steps: Sequence[Any]) -> None:
+        """Launch a sum kernel with these arguments, a row each; their `sums` are set here."""
+        for step in steps:
+            step.sums = self._memory.address + self._launched * self._row_bytes
+            self._launched += 1
+        self.field.kernel(kernel)(repeated(steps, 1))
+
+    def totals(self) -> NDArray[np.float64]:
+        """Wait for the launches.
+
+        Returns
+        -------
+        ndarray, shape (rows, values), float64
+            The sums, in an order of additions that depends on the lattice alone.
+        """
+        offset = self._rows * self._row_bytes
+        arguments = _PiecesArguments(
+            self.field.geometry,
+            WorkStruct(0, self.slices, 0, 0),
+            self._memory.address,
+            self._memory.address + offset,
+            self._rows,
+            self.slices,
+            self._pieces,
+            self._values,
+        )
+        # It has to do with no group, so one variant serves all.
+        add = self.field.device.kernel("add_pieces", Variant("su2", "double"))
+        add(repeated([arguments], 1))
+        shape = (self._rows, self.slices, self._values)
+        data = self.field.device.read(self._memory, offset, 8 * int(np.prod(shape)))
+        total: NDArray[np.float64] = data.view(np.float64).reshape(shape).sum(axis=1)
+        return total
+
+
 def lattice_sums(
     field: Field, kernel: str, values: int, slices: int | None = None
 ) -> NDArray[np.float64]:
@@ -32,7 +111,7 @@ def lattice_sums(
     field : Field
         The links.
     kernel : str
-        A sum kernel of ``cuda_src/kernels``.
+        A sum kernel of ``cuda_src/kernels`` that takes nothing but links.
     values : int
         How many numbers it computes a site.
     slices : int, optional
@@ -43,14 +122,8 @@ def lattice_sums(
     ndarray, shape (values,), float64
         The sums, in an order of additions that depends on the lattice alone.
     """
-    slices = field.layout.slices if slices is None else slices
-    pieces = field.device.pieces(field.layout.extents, field.variant())
-    nbytes = 8 * slices * pieces * values
-    partial = field.device.scratch(nbytes)
-    work = WorkStruct(0, slices, BOTH_PARITIES, 0)
-    arguments = _SumArguments(field.geometry, work, field.buffer.address, partial.address)
-    field.kernel(kernel)(repeated([arguments], 1))
-    sums = field.device.read(partial, 0, nbytes).view(np.float64)
-    by_slice = sums.reshape(slices, pieces, values).transpose(2, 0, 1).copy().sum(axis=2)
-    total: NDArray[np.float64] = by_slice.sum(axis=1)
+    sums = LatticeSums(field, values, 1, slices)
+    arguments = _SumArguments(field.geometry, sums.work, field.buffer.address)
+    sums.launch(kernel, [arguments])
+    total: NDArray[np.float64] = sums.totals()[0]
     return total
