@@ -202,8 +202,12 @@ class Run:
             raise UsageError(f"There is no run in {self.path}: it has no run.toml.")
         try:
             values = tomllib.loads(self.toml.read_text())
-            sessions = [Session(**session) for session in values.get(RECORD, [])]
-            return Parameters.from_values(values), sessions
+            sessions = [Session(**session) for session in values.pop(RECORD, [])]
+            parameters = Parameters.from_values(values)
+            unknown = values.keys() - parameters.values().keys()
+            if unknown:
+                raise ValueError(f"unknown key {min(unknown)}")
+            return parameters, sessions
         except (OSError, ValueError, TypeError, GaugeError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise GaugeError(f"{self.toml} is damaged: {reason}.") from error

@@ -1,0 +1,40 @@
+"""Commands called within the process of the tests."""
+
+import contextlib
+import io
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from gauge_mc.cli import main
+from gauge_mc.cli.generate import carry_out
+
+TINY = {"lattice": "4x2x4x6", "thermalize": 2, "configs": 3, "separation": 3, "backend": "cpu"}
+
+
+def call(*words):
+    """Call ``gauge-mc``; return what it printed, or its one sentence of complaint, and its code."""
+    out, complaint = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["gauge-mc", *map(str, words)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(complaint),
+        pytest.raises(SystemExit) as end,
+    ):
+        main()
+    if end.value.code == 0:
+        assert complaint.getvalue() == ""
+        return out.getvalue(), 0
+    sentence = complaint.getvalue()
+    assert sentence.startswith("gauge-mc: ")
+    assert sentence.endswith(".\n")
+    assert sentence.count("\n") == 1
+    return out.getvalue() + sentence, end.value.code
+
+
+def make_run(path: Path, **values):
+    """Carry out a tiny run."""
+    carry_out({**TINY, "threads": 1, "quiet": True, "output": str(path), **values})
+    return path
