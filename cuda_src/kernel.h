@@ -69,43 +69,49 @@ template <int K> INLINE void store_block_sums(const real (&values)[K], double* s
 
 constexpr int PIECE = 32;  // slots summed to one piece
 
-// Calls f(t, parity, i) for this thread's share of `items` a slice and parity.
-template <class F> INLINE void share(const Work& work, int items, int thread, int threads, F f) {
+INLINE long long items_of(const Work& work, int items) {
+    return (long long)(work.t_end - work.t_begin) * (work.parity < 2 ? 1 : 2) * items;
+}
+
+// Calls f(n, t, parity, i) for begin <= n < end, where n numbers the `items` of all slices.
+template <class F> INLINE void each_item(const Work& work, int items, long long begin, long long end, F f) {
     const int parities = work.parity < 2 ? 1 : 2;
-    const long long all = (long long)(work.t_end - work.t_begin) * parities * items;
-    const long long end = all * (thread + 1) / threads;
-    for (long long n = all * thread / threads; n < end; n++) {
-        const int block = (int)(n / items);
-        f(work.t_begin + block / parities, parities == 1 ? work.parity : block % 2, (int)(n % items), n);
+    int block = (int)(begin / items), i = (int)(begin % items);
+    for (long long n = begin; n < end; n++) {
+        f(n, work.t_begin + block / parities, parities == 1 ? work.parity : block % 2, i);
+        if (++i == items) i = 0, block++;
     }
 }
 
-#define SITE_KERNEL(NAME, ARGUMENTS, BODY)                                                       \
-    extern "C" void NAME(const ARGUMENTS* steps, int count, int threads) {                       \
-        run_threads(threads, count, [=](int step, int thread) {                                  \
-            const ARGUMENTS a = steps[step];                                                     \
-            share(a.work, a.geometry.slots, thread, threads,                                     \
-                  [&](int t, int parity, int slot, long long) {                                  \
-                      BODY(a, locate(a.geometry, t, parity, slot));                              \
-                  });                                                                            \
-        });                                                                                      \
+#define SITE_KERNEL(NAME, ARGUMENTS, BODY)                                                            \
+    extern "C" void NAME(const ARGUMENTS* steps, int count, int threads) {                            \
+        run_threads(                                                                                  \
+            threads, count, [=](int step) { return items_of(steps[step].work, steps[step].geometry.slots); }, \
+            [=](int step, long long begin, long long end) {                                           \
+                const ARGUMENTS a = steps[step];                                                      \
+                each_item(a.work, a.geometry.slots, begin, end, [&](long long, int t, int parity, int slot) { \
+                    BODY(a, locate(a.geometry, t, parity, slot));                                     \
+                });                                                                                   \
+            });                                                                                       \
     }
 
-#define SUM_KERNEL(NAME, ARGUMENTS, K, BODY)                                                     \
-    extern "C" void NAME(const ARGUMENTS* steps, int count, int threads) {                       \
-        run_threads(threads, count, [=](int step, int thread) {                                  \
-            const ARGUMENTS a = steps[step];                                                     \
-            const int pieces = (a.geometry.slots + PIECE - 1) / PIECE;                           \
-            share(a.work, pieces, thread, threads, [&](int t, int parity, int piece, long long n) { \
-                double sum[K] = {};                                                              \
-                for (int i = 0; i < PIECE && piece * PIECE + i < a.geometry.slots; i++) {        \
-                    real values[K] = {};                                                         \
-                    BODY(a, locate(a.geometry, t, parity, piece * PIECE + i), values);           \
-                    for (int k = 0; k < K; k++) sum[k] += lane_sum(values[k]);                   \
-                }                                                                                \
-                for (int k = 0; k < K; k++) a.sums[n * K + k] = sum[k];                          \
-            });                                                                                  \
-        });                                                                                      \
+#define SUM_KERNEL(NAME, ARGUMENTS, K, BODY)                                                          \
+    extern "C" void NAME(const ARGUMENTS* steps, int count, int threads) {                            \
+        const auto pieces = [](const ARGUMENTS& a) { return (a.geometry.slots + PIECE - 1) / PIECE; }; \
+        run_threads(                                                                                  \
+            threads, count, [=](int step) { return items_of(steps[step].work, pieces(steps[step])); }, \
+            [=](int step, long long begin, long long end) {                                           \
+                const ARGUMENTS a = steps[step];                                                      \
+                each_item(a.work, pieces(a), begin, end, [&](long long n, int t, int parity, int piece) { \
+                    double sum[K] = {};                                                               \
+                    for (int i = piece * PIECE; i < (piece + 1) * PIECE && i < a.geometry.slots; i++) { \
+                        real values[K] = {};                                                          \
+                        BODY(a, locate(a.geometry, t, parity, i), values);                            \
+                        for (int k = 0; k < K; k++) sum[k] += lane_sum(values[k]);                    \
+                    }                                                                                 \
+                    for (int k = 0; k < K; k++) a.sums[n * K + k] = sum[k];                           \
+                });                                                                                   \
+            });                                                                                       \
     }
 
 #endif

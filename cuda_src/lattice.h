@@ -138,6 +138,8 @@ template <int C> struct Links {
         }
 #else
         UNROLL for (int i = 0; i < C; i++) c[i] = data[first + i];
+        // The next slot wants the link beside this one: a field beyond the cache comes twice as fast.
+        UNROLL for (int i = 0; i < C; i++) __builtin_prefetch(&data[first + C + i]);
         if (turn != 0) {
             const lane_integer* order = (const lane_integer*)g.turns + (13 + turn) * LANES;
             UNROLL for (int i = 0; i < C; i++) c[i] = permute(c[i], order);

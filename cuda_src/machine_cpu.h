@@ -168,16 +168,29 @@ public:
     }
 };
 
-template <class Step> void run_threads(int threads, int steps, Step step) {
+// Calls work(step, begin, end) until all items of every step are done. A thread takes its own share of the items in
+// chunks, then what is left of the others', so that one that is held up holds up no other.
+template <class Count, class Work> void run_threads(int threads, int steps, Count count, Work work) {
+    struct alignas(64) Share {
+        std::atomic<long long> next;
+    };
+    std::vector<Share> shares((size_t)threads * steps);
     Barrier barrier(threads);
-    auto work = [&](int thread) {
-        for (int i = 0; i < steps; i++) {
-            step(i, thread);
+    auto run = [&](int me) {
+        for (int step = 0; step < steps; step++) {
+            const long long items = count(step), chunk = items / (16 * threads) + 1;
+            for (int k = 0; k < threads; k++) {
+                const int whose = (me + k) % threads;
+                const long long first = items * whose / threads, end = items * (whose + 1) / threads;
+                auto& next = shares[(size_t)step * threads + whose].next;
+                for (long long n; (n = first + next.fetch_add(chunk)) < end;)
+                    work(step, n, n + chunk < end ? n + chunk : end);
+            }
             barrier.wait();
         }
     };
     std::vector<std::thread> others;
-    for (int thread = 1; thread < threads; thread++) others.emplace_back(work, thread);
-    work(0);
+    for (int thread = 1; thread < threads; thread++) others.emplace_back(run, thread);
+    run(0);
     for (auto& other : others) other.join();
 }
