@@ -21,6 +21,9 @@ import numpy as np
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats.files import replacing
 
+LONGEST = 2**20
+"""Bytes of the line that holds the moment, at most."""
+
 DIGEST_LINE = 2 * hashlib.sha256().digest_size + 1
 
 
@@ -80,7 +83,7 @@ def read_moment(path: Path) -> Moment:
     """
     with _reading(path) as file:
         file.seek(DIGEST_LINE)
-        return _moment(path, file.readline())
+        return _moment(path, file.readline(LONGEST))
 
 
 def load(path: Path) -> tuple[Moment, Iterator[np.ndarray]]:

@@ -187,12 +187,13 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
     columns = {}
     for index, name in enumerate(layout.names):
         words = np.array([row[index] for row in cells], dtype=str)
-        odd = [line for line, word in enumerate(words, layout.first) if not _is_number(word)]
-        if name not in text and 0 < len(odd) < len(words):
-            raise GaugeError(
-                f"Line {odd[0]} of the table {path} is damaged: {name} is not a number there."
-            )
-        columns[name] = words if name in text or odd else _numbers(words)
+        columns[name] = words if name in text else _numbers(words)
+        if name not in text and columns[name] is words:
+            odd = [line for line, word in enumerate(words, layout.first) if not _is_number(word)]
+            if len(odd) < len(words):
+                raise GaugeError(
+                    f"Line {odd[0]} of the table {path} is damaged: {name} is not a number there."
+                )
     return TableData(layout.header, columns)
 
 
@@ -245,10 +246,11 @@ def _sweep(row: bytes) -> float:
 
 
 def _numbers(words: np.ndarray) -> np.ndarray:
-    try:
-        return words.astype(np.int64)
-    except (ValueError, OverflowError):
-        return words.astype(np.float64)
+    """Read whole numbers, or else floats; words that are not all numbers stay what they are."""
+    for kind in (np.int64, np.float64):
+        with contextlib.suppress(ValueError, OverflowError):
+            return words.astype(kind)
+    return words
 
 
 def _is_number(word: str) -> bool:
