@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import __version__
-from gauge_mc.analysis.loops import Loops, Series, paths, select_loops, smearings
+from gauge_mc.analysis.loops import paths, select_loops, smearings
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats.files import replacing
 from gauge_mc.formats.table import TableData, read_table
@@ -77,9 +76,8 @@ def write_hdf5(out: Path, parameters: Parameters, tables: dict[str, TableData]) 
             group = h5.create_group(name)
             group.attrs.update(table.header)
             for key, column in table.columns.items():
-                words = column.dtype.kind == "U"
-                data = column.astype(h5py.string_dtype()) if words else column
-                group.create_dataset(key, data=data)
+                data = np.char.encode(column, "utf-8") if column.dtype.kind == "U" else column
+                group.create_dataset(key, data=data, compression="gzip" if len(data) else None)
     return list(tables)
 
 
@@ -98,36 +96,16 @@ def write_pyerrors(out: Path, parameters: Parameters, tables: dict[str, TableDat
         If pyerrors is missing, there is no table of `LEAST` records, or the file cannot be
         written.
     """
-    pyerrors = _load("pyerrors", "analysis")
-    dump = _load("pyerrors.input.json", "analysis").dump_dict_to_json
+    _load("pyerrors", "analysis")
+    from pyerrors.input.json import dump_dict_to_json
+
     ensemble = dataclasses.replace(parameters, seed=Parameters.seed).name
     replica = f"{ensemble}|r{parameters.seed}"
-
-    def observable(samples: Series, sweeps: NDArray[np.int64]) -> Any:
-        return pyerrors.Obs([samples], [replica], idl=[sweeps.tolist()])
-
-    def correlator(samples: Series, sweeps: NDArray[np.int64]) -> Any:
-        return pyerrors.Corr([observable(row, sweeps) for row in samples.T], padding=[1, 0])
-
-    content: dict[str, dict[str, Any]] = {}
-    for name, table in tables.items():
-        sweeps = np.unique(table.columns["sweep"])
-        if len(sweeps) < LEAST:
-            continue
-        if name == "wilson_loops":
-            content[name] = {
-                f"smearing={loops.smearing},path={loops.path},r={r}": correlator(
-                    loops.values[:, i], loops.sweeps
-                )
-                for loops in _all_loops(table)
-                for i, r in enumerate(loops.r)
-            }
-        else:
-            content[name] = {
-                key: observable(column, sweeps)
-                for key, column in table.columns.items()
-                if key != "sweep"
-            }
+    made = {
+        name: (_correlators if name == "wilson_loops" else _series)(name, table, replica)
+        for name, table in tables.items()
+    }
+    content = {name: observables for name, observables in made.items() if observables}
     if not content:
         raise GaugeError(
             f"No table has the {LEAST} records that pyerrors needs; generate more, or export to "
@@ -140,15 +118,50 @@ def write_pyerrors(out: Path, parameters: Parameters, tables: dict[str, TableDat
     }
     with tempfile.TemporaryDirectory() as folder, replacing(out) as file:
         written = Path(folder) / "tables.json.gz"
-        dump(content, str(written), description, indent=0)
+        dump_dict_to_json(content, str(written), description, indent=0)
         file.write(written.read_bytes())
     return list(content)
 
 
-def _all_loops(table: TableData) -> Iterator[Loops]:
-    for level in smearings(table):
-        for path in paths(table):
-            yield select_loops(table, path, level)
+def _series(name: str, table: TableData, replica: str) -> dict[str, Any]:
+    """Make an observable of each column of a table; none of a short table."""
+    columns = dict(table.columns)
+    sweeps = columns.pop("sweep", np.array([""]))
+    numbers = all(column.dtype.kind in "if" for column in (sweeps, *columns.values()))
+    if not numbers or (np.diff(sweeps) <= 0).any():
+        raise GaugeError(
+            f"The table {name} is damaged: it does not hold numbers by ascending sweep; run "
+            "gauge-mc verify on its run."
+        )
+    if len(sweeps) < LEAST:
+        return {}
+    return {key: _observable(column, sweeps, replica) for key, column in columns.items()}
+
+
+def _correlators(name: str, table: TableData, replica: str) -> dict[str, Any]:
+    """Make a correlator in t of the Wilson loops of each width; none of few configurations."""
+    from pyerrors import Corr
+
+    everything = [
+        select_loops(table, path, level, f"{name}.csv")
+        for level in smearings(table)
+        for path in paths(table)
+    ]
+    return {
+        f"smearing={loops.smearing},path={loops.path},r={r}": Corr(
+            [_observable(samples, loops.sweeps, replica) for samples in loops.values[:, i].T],
+            padding=[1, 0],
+        )
+        for loops in everything
+        if len(loops.sweeps) >= LEAST
+        for i, r in enumerate(loops.r)
+    }
+
+
+def _observable(samples: NDArray[Any], sweeps: NDArray[Any], replica: str) -> Any:
+    from pyerrors import Obs
+
+    return Obs([samples.astype(np.float64)], [replica], idl=[sweeps.tolist()])
 
 
 def _load(library: str, extra: str) -> Any:
@@ -156,6 +169,6 @@ def _load(library: str, extra: str) -> Any:
         return importlib.import_module(library)
     except ImportError as error:
         raise GaugeError(
-            f"This needs the Python package {library.partition('.')[0]}, which cannot be imported "
-            f"({error}); install it by pip install 'gauge-mc[{extra}]'."
+            f"This needs the Python package {library}, which cannot be imported ({error}); "
+            f"install it by pip install 'gauge-mc[{extra}]'."
         ) from error

@@ -131,6 +131,8 @@ def test_short_tables(run, tmp_path):
         (["run", "none/out.json.gz"], "could not be written", 1),
         (["unmeasured", "out.h5"], "has no tables", 1),
         (["damaged", "out.h5"], "damaged", 1),
+        (["disordered", "out.json.gz"], "plaquette is damaged", 1),
+        (["foreign", "out.json.gz"], "plaquette is damaged", 1),
     ],
 )
 def test_what_cannot_be_exported(run, tmp_path, monkeypatch, words, sentence, code):
@@ -139,6 +141,9 @@ def test_what_cannot_be_exported(run, tmp_path, monkeypatch, words, sentence, co
     make_run(tmp_path / "unmeasured", measure="none")
     with (make_run(tmp_path / "damaged") / "plaquette.csv").open("a") as table:
         table.write("12,0.5\n")
+    with (make_run(tmp_path / "disordered") / "plaquette.csv").open("a") as table:
+        table.write("11,0.5,0.5,0.5\n")
+    (make_run(tmp_path / "foreign") / "plaquette.csv").write_text("a,b\n" + 6 * "c,d\n")
     before = sorted(os.listdir(tmp_path))
     shown, found = call("export", *words)
     assert (sentence in shown, found) == (True, code)
