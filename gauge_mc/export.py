@@ -142,11 +142,14 @@ def _correlators(name: str, table: TableData, replica: str) -> dict[str, Any]:
     """Make a correlator in t of the Wilson loops of each width; none of few configurations."""
     from pyerrors import Corr
 
-    everything = [
-        select_loops(table, path, level, f"{name}.csv")
-        for level in smearings(table)
-        for path in paths(table)
-    ]
+    try:
+        everything = [
+            select_loops(table, path, level, f"{name}.csv")
+            for level in smearings(table)
+            for path in paths(table)
+        ]
+    except (KeyError, ValueError) as error:
+        raise GaugeError(f"The table {name} is damaged: it is none of Wilson loops.") from error
     return {
         f"smearing={loops.smearing},path={loops.path},r={r}": Corr(
             [_observable(samples, loops.sweeps, replica) for samples in loops.values[:, i].T],

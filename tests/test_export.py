@@ -133,6 +133,7 @@ def test_short_tables(run, tmp_path):
         (["damaged", "out.h5"], "damaged", 1),
         (["disordered", "out.json.gz"], "plaquette is damaged", 1),
         (["foreign", "out.json.gz"], "plaquette is damaged", 1),
+        (["alien", "out.json.gz"], "wilson_loops is damaged", 1),
     ],
 )
 def test_what_cannot_be_exported(run, tmp_path, monkeypatch, words, sentence, code):
@@ -144,6 +145,7 @@ def test_what_cannot_be_exported(run, tmp_path, monkeypatch, words, sentence, co
     with (make_run(tmp_path / "disordered") / "plaquette.csv").open("a") as table:
         table.write("11,0.5,0.5,0.5\n")
     (make_run(tmp_path / "foreign") / "plaquette.csv").write_text("a,b\n" + 6 * "c,d\n")
+    (make_run(tmp_path / "alien") / "wilson_loops.csv").write_text("sweep,r\n" + 6 * "1,2\n")
     before = sorted(os.listdir(tmp_path))
     shown, found = call("export", *words)
     assert (sentence in shown, found) == (True, code)
