@@ -232,7 +232,9 @@ def averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
     for name, (observable, column) in QUANTITIES.items():
         path = run.table(observable)
         if any(item.observable == observable for item in parameters.measure) and path.exists():
-            series = read_table(path).columns[column]
+            series = read_table(path).columns.get(column)
+            if series is None or series.dtype.kind == "U":
+                raise GaugeError(f"The table {path} is damaged: it has no numbers for {column}.")
             if len(series):
                 result[name] = estimate(series)
     return result

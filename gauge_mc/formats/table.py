@@ -223,6 +223,10 @@ class _Layout:
                 f"{path} is not a table: the names of its columns are gone."
             ) from error
         header = {key.strip(): value.strip() for key, _, value in pairs}
+        if not all(name and name.isprintable() for name in [*header, *names]):
+            raise GaugeError(f"{path} is damaged: a name in its header is no text.")
+        if not all(value.isprintable() for value in header.values()):
+            raise GaugeError(f"{path} is damaged: its header is no text.")
         return cls(header, names, rows, len(comments) + 2)
 
 

@@ -110,6 +110,9 @@ def test_empty_table_has_its_columns(path):
         (b"# observable: plaquette\n", "not a table"),
         (b"\xff\xfe\n", "not a table"),
         (b"# a: b\nsweep,plaquette\n1,0.5\n2\n", "Line 4"),
+        (b"# a: \0b\nsweep,plaquette\n", "header is no text"),
+        (b"# : b\nsweep,plaquette\n", "name in its header"),
+        (b"# a: b\nsweep,\x07plaquette\n", "name in its header"),
         (b"# a: b\nsweep,plaquette\n1,0.5\n2,0.x\n3,0.5\n", "Line 4.*plaquette"),
     ],
 )
