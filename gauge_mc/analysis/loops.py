@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats.table import TableData
+from gauge_mc.formats.table import TableData, read_table
 
 Series = NDArray[np.float64]
 
@@ -77,6 +78,39 @@ def smearings(table: TableData) -> list[int]:
     return [int(level) for level in np.unique(_integers(table, "smearing"))]
 
 
+def read_loops(path: Path, smearing: int | None = None) -> tuple[list[Loops], dict[str, str]]:
+    """Read the loops along all paths, at one smearing level, from a table's file.
+
+    Parameters
+    ----------
+    path : Path
+        The table.
+    smearing : int, optional
+        The smearing level wanted; the highest by default.
+
+    Returns
+    -------
+    list of Loops
+        One a path; on axis comes first.
+    dict of str to str
+        What the table says of the ensemble: group, beta, lattice.
+
+    Raises
+    ------
+    GaugeError
+        If there is no such table, or as `select_loops`.
+    """
+    if not path.exists():
+        raise GaugeError(
+            f"There is no table {path}; make it by gauge-mc measure wilson-loops {path.parent}."
+        )
+    table, source = read_table(path), str(path)
+    _check_columns(table, source)
+    ensemble = ("group", "beta", "lattice")
+    known = {name: value for name, value in table.header.items() if name in ensemble}
+    return [select_loops(table, one, smearing, source) for one in paths(table)], known
+
+
 def select_loops(
     table: TableData,
     path: str = "100",
@@ -106,13 +140,7 @@ def select_loops(
         If the table lacks a column, the path or the level, or if its loops are not the same
         complete set of r and t, once for every configuration.
     """
-    for name, kinds in COLUMNS.items():
-        if name not in table.columns:
-            raise GaugeError(f"{source} has no column '{name}', so it is no table of Wilson loops.")
-        if len(table.columns[name]) and table.columns[name].dtype.kind not in kinds:
-            raise GaugeError(f"{source} is damaged: its column '{name}' holds what is no number.")
-    if not len(table.columns["loop"]):
-        raise GaugeError(f"{source} holds no loops yet; run gauge-mc measure wilson-loops first.")
+    _check_columns(table, source)
     if path not in paths(table):
         known = ", ".join(paths(table))
         raise GaugeError(f"{source} holds no loops along the path {path}, only along {known}.")
@@ -201,6 +229,17 @@ def creutz_ratios(loops: Loops) -> Grid:
     log = np.pad(log_loops(loops), ((0, 0), (1, 0), (1, 0)))
     chi = log[:, 1:, :-1] + log[:, :-1, 1:] - log[:, 1:, 1:] - log[:, :-1, :-1]
     return _grid(chi, loops.r, loops.t)
+
+
+def _check_columns(table: TableData, source: str) -> None:
+    """Refuse what is no table of Wilson loops, or an empty one."""
+    for name, kinds in COLUMNS.items():
+        if name not in table.columns:
+            raise GaugeError(f"{source} has no column '{name}', so it is no table of Wilson loops.")
+        if len(table.columns[name]) and table.columns[name].dtype.kind not in kinds:
+            raise GaugeError(f"{source} is damaged: its column '{name}' holds what is no number.")
+    if not len(table.columns["loop"]):
+        raise GaugeError(f"{source} holds no loops yet; run gauge-mc measure wilson-loops first.")
 
 
 def _grid(series: Series, r: NDArray[np.int64], t: NDArray[np.int64]) -> Grid:

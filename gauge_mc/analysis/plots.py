@@ -108,7 +108,7 @@ def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> N
             )
             for i, (label, result) in enumerate(runs)
         ]
-        limit = max(3.0, 1.3 * max(residuals))
+        limit = max(3.0, max(residuals) + 1.3)
         lower.set_ylim(-limit, limit)
         lower.set_xlim(0, 1.04 * max(one.distance for _, result in runs for one in result.points))
         lower.set_xlabel("$R/a$")
@@ -262,6 +262,41 @@ def plot_polyakov(runs: Sequence[History], path: Path) -> None:
         series.set_ylabel("$|L|$")
         series.set_ylim(bottom=0)
         figure.legend(loc="outside upper center")
+
+
+def plot_against_beta(
+    curves: Sequence[tuple[str, Sequence[tuple[float, Estimate]]]], name: str, path: Path
+) -> None:
+    """Plot averages against beta, a curve each for several lattices; lines guide the eye.
+
+    Parameters
+    ----------
+    curves : sequence of (str, sequence of (float, Estimate))
+        A label, and the averages by beta, ascending.
+    name : str
+        Label of the axis.
+    path : Path
+        File to write; its ending says the format.
+
+    Raises
+    ------
+    UsageError
+        If the ending is none of pdf, png and svg.
+    GaugeError
+        If there is nothing to plot, Matplotlib is missing, or the file cannot be written.
+    """
+    _require(curves)
+    with _figure(path, (WIDTH, 4.2)) as figure:
+        axes = figure.subplots()
+        for i, (label, points) in enumerate(curves):
+            beta = np.array([one for one, _ in points])
+            value = np.array([found.value for _, found in points])
+            error = np.nan_to_num([found.error for _, found in points])
+            axes.plot(beta, value, color=_look(i)["color"], alpha=0.4, linewidth=0.8)
+            axes.errorbar(beta, value, error, **_look(i), linestyle="none", label=_plain(label))
+        axes.set_xlabel(r"$\beta$")
+        axes.set_ylabel(name)
+        axes.legend(loc="best")
 
 
 @contextmanager

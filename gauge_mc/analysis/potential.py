@@ -32,7 +32,10 @@ hep-lat/0002028)."""
 
 LEAST_DISTANCES = 4
 """One more than A + B/R + sigma R has parameters."""
-WINDOW = "from R of at least 2 and at least r0/3 to the largest R with a plateau"
+WINDOW = (
+    "from R of at least 2 and at least r0/3 to the largest R with a plateau, but at least four "
+    "distances"
+)
 """The window of a fit unless it is given: beyond artefacts of the lattice and short distances
 at which the coupling runs, and by no criterion that follows the noise."""
 

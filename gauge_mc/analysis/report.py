@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
+from gauge_mc.analysis.loops import Grid
 from gauge_mc.analysis.plateau import Point
 from gauge_mc.analysis.potential import ROOT_SIGMA, Fit, Scan, StaticPotential
 from gauge_mc.analysis.timeseries import Estimate, with_error
@@ -113,6 +115,47 @@ def window_table(result: StaticPotential) -> Table:
         style = "bold" if (one.r_min, one.r_max) == (scan.fit.r_min, scan.fit.r_max) else None
         row = (_value(one, "B"), _value(one, "sigma"), _value(one, "r0"), _quality(one))
         table.add_row(f"{one.r_min:.4g} to {one.r_max:.4g}", *row, style=style)
+    return table
+
+
+def write_grid(grid: Grid, name: str, header: Mapping[str, str], path: Path) -> None:
+    """Write a function of r and t as a table of r, t, value and error, whole or not at all.
+
+    Elements that are not known are left out.
+
+    Raises
+    ------
+    GaugeError
+        If the file cannot be written.
+    """
+    lines = [f"# {key}: {value}" for key, value in header.items()] + [f"r,t,{name},error"]
+    lines += [
+        f"{r},{t},{float(grid.value[i, j])!r},{float(grid.error[i, j])!r}"
+        for i, r in enumerate(grid.r)
+        for j, t in enumerate(grid.t)
+        if math.isfinite(grid.error[i, j])
+    ]
+    with replacing(path) as file:
+        file.write(("\n".join(lines) + "\n").encode())
+
+
+def creutz_table(grid: Grid) -> Table:
+    """Return a table of the Creutz ratios chi(R, T) from the diagonal T = R on.
+
+    The diagonal tends to the string tension; for large T chi tends to V(R) - V(R - 1). Ratios
+    with errors beyond themselves are left out.
+    """
+    table = Table(title="Creutz ratios χ(R, T) in lattice units")
+    table.add_column("R")
+    later = range(4)
+    for k in later:
+        table.add_column(f"T = R + {k}" if k else "T = R", justify="right")
+    for i, r in enumerate(grid.r):
+        known = [k for k in later if i + k < grid.t.size]
+        pairs = [(float(grid.value[i, i + k]), float(grid.error[i, i + k])) for k in known]
+        cells = [with_error(*pair) if pair[1] < abs(pair[0]) else "" for pair in pairs]
+        if any(cells):
+            table.add_row(str(r), *cells)
     return table
 
 

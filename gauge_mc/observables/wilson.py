@@ -112,10 +112,7 @@ class WilsonLoops:
         self.r_max, self.t_max = r_max, t_max
         self.paths, self.levels = tuple(paths), tuple(sorted(set(levels)))
         self.smearing = smearing or Ape()
-        check_extents(like.lattice, r_max, t_max)
-        for path in self.paths:
-            if path not in PATHS:
-                raise UsageError(f"The path '{path}' is unknown; there are {', '.join(PATHS)}.")
+        check_extents(like.lattice, r_max, t_max, self.paths)
         if not self.levels or self.levels[0] < 0:
             raise UsageError("Smearing levels are numbers of iterations, from 0 on.")
         self._links, self._other = (
@@ -181,13 +178,13 @@ class WilsonLoops:
         return np.concatenate([rows[:, i, :count] for i, (_, count) in enumerate(chunks)], axis=1)
 
 
-def check_extents(lattice: Lattice, r_max: int, t_max: int) -> None:
+def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]) -> None:
     """Refuse loops that are longer than half the lattice: periodic images would come closer.
 
     Raises
     ------
     UsageError
-        If there are such.
+        If there are such, or a path is unknown or longer than `r_max`.
     """
     limits = {"r_max": (r_max, min(lattice.extents[:3])), "t_max": (t_max, lattice.t)}
     for name, (value, extent) in limits.items():
@@ -196,6 +193,16 @@ def check_extents(lattice: Lattice, r_max: int, t_max: int) -> None:
                 f"{name} is {value}; on {lattice} it can be from 1 to {extent // 2}, half the "
                 "lattice."
             )
+    for path in paths:
+        if path not in PATHS:
+            raise UsageError(f"The path '{path}' is unknown; there are {', '.join(PATHS)}.")
+        if not steps_along(path, r_max):
+            raise UsageError(f"r_max is {r_max}, less than one step along {path}.")
+
+
+def steps_along(path: str, r_max: int) -> int:
+    """Return how many steps along a path have no component above `r_max`."""
+    return r_max // max(map(int, path))
 
 
 def equivalent_steps(path: str) -> list[Step]:

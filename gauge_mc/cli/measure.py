@@ -1,0 +1,262 @@
+"""``gauge-mc measure``: observables on configurations that are on disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gauge_mc.cli import options as o
+from gauge_mc.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gauge_mc.lattice import Lattice
+    from gauge_mc.measure import Loops, Observable, Work
+
+LOOPS = "Wilson loops"
+TABLES = {
+    "wilson-loops": "wilson_loops.csv",
+    "plaquette": "plaquette_configs.csv",
+    "polyakov": "polyakov_configs.csv",
+}
+"""Observables and their tables: ``plaquette.csv`` and ``polyakov.csv`` are those of `generate`."""
+
+R_MAX = T_MAX = 12
+WEIGHT, ITERATIONS = 0.2, "25"
+SILENCE = 30.0
+"""Seconds between plain lines at the most; they also come at every tenth of the work."""
+
+
+def _loops(help: str, **how: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=LOOPS, show_default=False, **how)
+
+
+def measure(
+    observable: Annotated[
+        str, typer.Argument(metavar="|".join(TABLES), help="What to measure.", show_default=False)
+    ],
+    run: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="RUN|CONFIG...",
+            help="Run, or configuration files of any format; without any, the newest run in runs/.",
+        ),
+    ] = None,
+    r_max: Annotated[
+        int | None,
+        _loops(f"Largest distance [dim]\\[default: {R_MAX}, or half the lattice][/dim]"),
+    ] = None,
+    t_max: Annotated[
+        int | None, _loops(f"Largest time [dim]\\[default: {T_MAX}, or half the lattice][/dim]")
+    ] = None,
+    off_axis: Annotated[
+        bool | None, typer.Option("--off-axis", help="Also along (1,1,0), (2,1,0) and (1,1,1).")
+    ] = None,
+    smear: Annotated[
+        str | None,
+        _loops("Of the spatial links [dim]\\[default: ape][/dim]", metavar="ape|none"),
+    ] = None,
+    weight: Annotated[
+        float | None,
+        _loops(
+            f"w in U → P\\[(U + w Σ staples)/(1 + 6 w)] [dim]\\[default: {WEIGHT}][/dim]",
+            metavar="W",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None, _loops("Instead of w: U → P\\[(1 − α) U + α/n Σ of the n staples].")
+    ] = None,
+    iterations: Annotated[
+        str | None,
+        _loops(
+            "How many, or several levels to measure at, such as 0,10,25 "
+            f"[dim]\\[default: {ITERATIONS}][/dim]",
+            metavar="N[,N...]",
+        ),
+    ] = None,
+    dims: Annotated[
+        int | None, _loops("Staples in space, or all [dim]\\[default: 3][/dim]", metavar="3|4")
+    ] = None,
+    projection: Annotated[
+        str | None,
+        _loops(
+            "P of SU(3): largest trace, or unitary [dim]\\[default: maximal][/dim]",
+            metavar="maximal|polar",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="The table [dim]\\[default: in the run, or in this folder][/dim]", metavar="FILE"
+        ),
+    ] = None,
+    precision: o.Precision = None,
+    backend: o.Backend = None,
+    threads: o.Threads = None,
+    quiet: o.Quiet = None,
+) -> None:
+    """Measure on configurations: Wilson loops, plaquettes or Polyakov loops.
+
+    The same command again goes on where it stopped, and measures what is new. Other parameters
+    are refused by name; they go to another --output. Wilson loops go to wilson_loops.csv,
+    plaquettes and Polyakov loops to plaquette_configs.csv and polyakov_configs.csv, since
+    plaquette.csv and polyakov.csv belong to generate.
+    """
+    from rich.console import Console
+
+    from gauge_mc.devices import open_device
+    from gauge_mc.measure import Average, find_ensemble, measurement
+
+    given = {
+        "r-max": r_max,
+        "t-max": t_max,
+        "off-axis": off_axis,
+        "smear": smear,
+        "weight": weight,
+        "alpha": alpha,
+        "iterations": iterations,
+        "dims": dims,
+        "projection": projection,
+    }
+    values = {name: value for name, value in given.items() if value is not None}
+    if observable not in TABLES:
+        raise UsageError(f"'{observable}' cannot be measured; there are {', '.join(TABLES)}.")
+    if values and observable != "wilson-loops":
+        raise UsageError(f"--{next(iter(values))} is for wilson-loops, not for {observable}.")
+    _check(precision)
+    ensemble = find_ensemble(run or [])
+    wanted: Observable
+    wanted = (
+        loops_of(ensemble.lattice, values) if observable == "wilson-loops" else Average(observable)
+    )
+    path = output or ensemble.folder / TABLES[observable]
+    width = precision or ensemble.precision
+    console = Console(quiet=bool(quiet), highlight=False, markup=False)
+    device = open_device(backend or "auto", threads)
+    with measurement(ensemble, wanted, path, width) as work:
+        console.print(_opening(work, observable, device.name), soft_wrap=True)
+        for _ in _shown(work.carry_out(device, width), work, console):
+            pass
+    console.print(_summary(path, observable))
+
+
+def loops_of(lattice: Lattice, values: dict[str, Any]) -> Loops:
+    """Make the measurement of Wilson loops that options describe.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    values : dict of str to object
+        What was given, by the names of the options.
+
+    Raises
+    ------
+    UsageError
+        If a value is not allowed, or two of them exclude each other.
+    """
+    from gauge_mc.measure import Loops
+    from gauge_mc.observables.wilson import PATHS
+    from gauge_mc.smearing import Ape
+
+    smear = values.get("smear", "ape")
+    how = [
+        name for name in ("weight", "alpha", "iterations", "dims", "projection") if name in values
+    ]
+    if smear not in ("ape", "none"):
+        raise UsageError(f"The smearing '{smear}' is unknown; choose ape or none.")
+    if smear == "none" and how:
+        raise UsageError(f"--{how[0]} is for --smear ape.")
+    if "weight" in values and "alpha" in values:
+        raise UsageError("--weight and --alpha are two forms of the same; give one.")
+    kind = (values.get("dims", 3), values.get("projection", "maximal"))
+    if "alpha" in values:
+        ape = Ape.from_alpha(values["alpha"], *kind)
+    else:
+        ape = Ape(values.get("weight", WEIGHT), *kind)
+    return Loops(
+        lattice,
+        values.get("r-max", min(R_MAX, min(lattice.extents[:3]) // 2)),
+        values.get("t-max", min(T_MAX, lattice.t // 2)),
+        PATHS if values.get("off-axis") else PATHS[:1],
+        ape,
+        [0] if smear == "none" else _levels(values.get("iterations", ITERATIONS)),
+    )
+
+
+def _levels(text: str) -> list[int]:
+    """Read numbers of iterations, such as ``0,10,25``."""
+    words = text.split(",")
+    if not all(word.strip().isdecimal() for word in words):
+        raise UsageError(f"--iterations: '{text}' is not of the form N or N,N,..., such as 0,25.")
+    return sorted({int(word) for word in words})
+
+
+def _check(precision: str | None) -> None:
+    if precision not in (None, "single", "double"):
+        raise UsageError(f"The precision '{precision}' is unknown; choose single or double.")
+
+
+def _opening(work: Work, observable: str, device: str) -> str:
+    """Return the lines that say what begins."""
+    ensemble, total = work.ensemble, len(work.done) + len(work.todo)
+    header = work.observable.header
+    lines = [
+        f"{observable} on {total} configurations, {ensemble.group} on {ensemble.lattice}, "
+        f"{len(work.done)} of them done, on {device}",
+        *(f"smearing: {header[name]}" for name in ("smearing",) if name in header),
+    ]
+    return "\n".join(lines)
+
+
+def _shown(numbers: Iterator[int], work: Work, console: Console) -> Iterator[int]:
+    """Show progress: live on a terminal, in plain lines elsewhere."""
+    from rich.progress import track
+
+    if console.is_terminal or console.quiet:
+        yield from track(
+            numbers,
+            "measuring",
+            len(work.todo),
+            console=console,
+            transient=True,
+            disable=console.quiet,
+        )
+        return
+    yield from _lines(numbers, len(work.todo), console)
+
+
+def _lines(numbers: Iterator[int], total: int, console: Console) -> Iterator[int]:
+    from gauge_mc.progress import duration
+
+    began = shown = time.monotonic()
+    tenth = 0
+    for done, number in enumerate(numbers, 1):
+        now = time.monotonic()
+        if now - shown >= SILENCE or (10 * done // total > tenth and now - shown >= 1.0):
+            shown, tenth = now, 10 * done // total
+            rest = (now - began) / done * (total - done)
+            console.print(f"configuration {number}, {done} of {total}  ETA {duration(rest)}")
+        yield number
+
+
+def _summary(path: Path, observable: str) -> Any:
+    """Return where the table is, and averages."""
+    from rich.console import Group
+
+    from gauge_mc.analysis.timeseries import estimate
+    from gauge_mc.formats.table import read_table
+
+    table = read_table(path)
+    lines: Sequence[str] = []
+    if observable != "wilson-loops":
+        lines = [
+            f"{name:<10} {estimate(series)}"
+            for name, series in table.columns.items()
+            if name != "sweep"
+        ]
+    return Group(*lines, f"{path}")

@@ -1,0 +1,351 @@
+"""Measurements on configurations that are on disk: of a run, or files by themselves.
+
+A measurement appends to a table, all records of a configuration at once, and goes on where it
+stopped: configurations that are in the table are done, and one that a kill left incomplete is
+measured again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from gauge_mc import __version__
+from gauge_mc.chain import OBSERVABLES, provenance
+from gauge_mc.devices import Device
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.field import Field
+from gauge_mc.formats import open_configuration
+from gauge_mc.formats.table import Table, Value, read_table
+from gauge_mc.lattice import Lattice
+from gauge_mc.observables.wilson import WilsonLoops, check_extents, steps_along
+from gauge_mc.run import Hold, Run, newest_run
+from gauge_mc.smearing import Ape
+
+VERSION = f"gauge-mc {__version__}"
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Configurations of one kind.
+
+    Attributes
+    ----------
+    files : dict of int to Path
+        By number, which is the sweep in a run, ascending.
+    group, precision : str
+    lattice : Lattice
+    facts : dict of str to str
+        What identifies them, for the headers of tables.
+    folder : Path
+        Where tables go.
+    """
+
+    files: dict[int, Path]
+    group: str
+    lattice: Lattice
+    precision: str
+    facts: dict[str, str]
+    folder: Path
+
+    def load(self, number: int, precision: str, device: Device) -> Field:
+        """Read a configuration.
+
+        Raises
+        ------
+        GaugeError
+            If it cannot be read, is damaged, or is not of the ensemble's group and lattice.
+        """
+        configuration = open_configuration(self.files[number])
+        header = configuration.header
+        if (header.group, header.lattice) != (self.group, self.lattice):
+            raise GaugeError(
+                f"{configuration.path} holds {header.group} on {header.lattice}, but the others "
+                f"are {self.group} on {self.lattice}; take it away."
+            )
+        return Field.load(self.lattice, self.group, configuration.slices(), precision, device)
+
+
+def find_ensemble(targets: Sequence[Path]) -> Ensemble:
+    """Find the configurations to measure on.
+
+    Parameters
+    ----------
+    targets : sequence of Path
+        A run directory, or configuration files; or nothing, for the newest run in ``runs/``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such run, or the files' names do not tell their numbers.
+    GaugeError
+        If there are no configurations, or a file cannot be read or differs from the others.
+    """
+    if targets and not any(target.is_dir() for target in targets):
+        return _ensemble_of_files(targets)
+    if len(targets) > 1:
+        raise UsageError("Name one run, or configuration files; not several runs, or both.")
+    return _ensemble_of_run(Run(targets[0]) if targets else newest_run())
+
+
+def _ensemble_of_run(run: Run) -> Ensemble:
+    parameters = run.read()[0]
+    files = run.configs()
+    if not files:
+        raise GaugeError(
+            f"The run {run.path} has no configurations to measure on; generate some first."
+        )
+    p = parameters
+    facts = {name: fact for name, fact in provenance(p).items() if name != "version"}
+    return Ensemble(files, p.group, p.lattice, p.precision, facts, run.path)
+
+
+def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
+    headers = [open_configuration(path).header for path in paths]
+    first = headers[0]
+    for path, header in zip(paths, headers, strict=True):
+        if (header.group, header.lattice) != (first.group, first.lattice):
+            raise GaugeError(
+                f"{path} holds {header.group} on {header.lattice}, but {paths[0]} holds "
+                f"{first.group} on {first.lattice}; measure on them apart."
+            )
+    files: dict[int, Path] = {}
+    for path in paths:
+        number = _number_of(path)
+        if number in files:
+            raise UsageError(
+                f"By their names {files[number]} and {path} are both configuration {number}; "
+                "let the last number in a name be the configuration's."
+            )
+        files[number] = path
+    facts = {"group": first.group, "lattice": str(first.lattice)}
+    facts |= {key: first.provenance[key] for key in ("beta",) if key in first.provenance}
+    files = dict(sorted(files.items()))
+    return Ensemble(files, first.group, first.lattice, first.precision, facts, Path())
+
+
+def _number_of(path: Path) -> int:
+    """Return the last number in the name of a file, such as 4000 of ckpoint_lat.4000."""
+    numbers = re.findall(r"\d+", path.name)
+    return int(numbers[-1]) if numbers else 0
+
+
+class Observable(Protocol):
+    """Something to measure on configurations.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the values in a record, without the number of the configuration.
+    header : dict of str to str
+        What the table is to say of it: name, normalisation, parameters.
+    records : int
+        Records of one configuration.
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def header(self) -> Mapping[str, str]: ...  # noqa: D102
+
+    @property
+    def records(self) -> int: ...  # noqa: D102
+
+    def __call__(self, field: Field) -> list[tuple[Value, ...]]:
+        """Measure: the records of a field."""
+
+
+class Average:
+    """An observable of one record a configuration, as `generate` measures it.
+
+    Parameters
+    ----------
+    name : str
+        ``plaquette`` or ``polyakov``.
+    """
+
+    records = 1
+
+    def __init__(self, name: str) -> None:
+        self._observable = OBSERVABLES[name]
+        self.columns = self._observable.columns
+        self.header = {
+            "observable": name,
+            "normalisation": self._observable.normalisation,
+            "units": "dimensionless",
+        }
+
+    def __call__(self, field: Field) -> list[tuple[Value, ...]]:
+        """Measure: the record of a field."""
+        return [self._observable.measure(field)]
+
+
+class Loops:
+    """Wilson loops, a record each.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    r_max, t_max, paths, smearing, levels
+        As for `gauge_mc.observables.wilson.WilsonLoops`.
+
+    Raises
+    ------
+    UsageError
+        If an extent or a level is out of bounds.
+    """
+
+    columns = ("smearing", "path", "r", "t", "loop")
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        r_max: int,
+        t_max: int,
+        paths: Sequence[str],
+        smearing: Ape,
+        levels: Sequence[int],
+    ) -> None:
+        check_extents(lattice, r_max, t_max, paths)
+        self._settings = (r_max, t_max, paths, smearing, levels)
+        self._loops: WilsonLoops | None = None
+        self.records = len(levels) * t_max * sum(steps_along(path, r_max) for path in paths)
+        self.header = {
+            "observable": "wilson_loops",
+            "normalisation": "Re Tr / N averaged over sites and equivalent directions",
+            "units": "r in steps along path, such as (1,1,0); t in lattice units",
+            "smearing": str(smearing) if max(levels) else "none",
+            "iterations": ",".join(map(str, levels)),
+            "paths": ",".join(paths),
+            "r_max": str(r_max),
+            "t_max": str(t_max),
+        }
+
+    def __call__(self, field: Field) -> list[tuple[Value, ...]]:
+        """Measure: the records of a field."""
+        self._loops = self._loops or WilsonLoops(field, *self._settings)
+        return [
+            (level, path, r + 1, t + 1, float(loop))
+            for level, path, loops in self._loops(field)
+            for (r, t), loop in np.ndenumerate(loops)
+        ]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A measurement under way.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    observable : Observable
+    table : Table
+        Open.
+    done : tuple of int
+        Numbers of the configurations that were in the table.
+    todo : tuple of int
+        Numbers of those that are left.
+    """
+
+    ensemble: Ensemble
+    observable: Observable
+    table: Table
+    done: tuple[int, ...]
+    todo: tuple[int, ...]
+
+    def carry_out(self, device: Device, precision: str) -> Iterator[int]:
+        """Measure what is left, and yield the number of each configuration that is done.
+
+        Raises
+        ------
+        GaugeError
+            If a configuration cannot be read, or the table cannot be written. What was measured
+            before stays.
+        """
+        for number in self.todo:
+            records = self.observable(self.ensemble.load(number, precision, device))
+            self.table.append([(number, *record) for record in records])
+            self.table.sync()
+            yield number
+
+
+@contextmanager
+def measurement(
+    ensemble: Ensemble, observable: Observable, path: Path, precision: str
+) -> Iterator[Work]:
+    """Begin a measurement, or go on with it.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    observable : Observable
+    path : Path
+        The table, there or not.
+    precision : str
+        In which the links are measured.
+
+    Raises
+    ------
+    UsageError
+        If the table is of another measurement, or another ensemble.
+    GaugeError
+        If it is damaged, cannot be written, or another process is at work on it.
+    """
+    header = {**observable.header, **ensemble.facts, "measured in": f"{precision} precision"}
+    if not path.parent.is_dir():
+        raise UsageError(f"There is no folder {path.parent} for the table {path.name}.")
+    lock = path.with_name(f".{path.name}.lock")
+    hold = Hold(lock)
+    try:
+        if path.exists():
+            _compare(path, header)
+        with Table(path, {**header, "version": VERSION}, ("sweep", *observable.columns)) as table:
+            done = _whole(path, table, observable.records)
+            todo = tuple(number for number in ensemble.files if number not in done)
+            if done and todo and todo[0] < done[-1]:
+                raise UsageError(
+                    f"The table {path} is past configuration {todo[0]}, being up to {done[-1]}; "
+                    "name another --output, or remove it to measure all again."
+                )
+            yield Work(ensemble, observable, table, done, todo)
+    finally:
+        lock.unlink(missing_ok=True)
+        hold.close()
+
+
+def _compare(path: Path, header: Mapping[str, str]) -> None:
+    """Refuse to go on with a table that says something else of itself."""
+    found = read_table(path).header
+    found.pop("version", None)
+    names = dict.fromkeys([*header, *found])
+    differences = [
+        f"{name} = {found.get(name, 'none')}, not {header.get(name, 'none')}"
+        for name in names
+        if found.get(name) != header.get(name)
+    ]
+    if differences:
+        raise UsageError(
+            f"The table {path} has {'; '.join(differences)}; name another --output, or remove it."
+        )
+
+
+def _whole(path: Path, table: Table, records: int) -> tuple[int, ...]:
+    """Drop an incomplete last configuration from a table; return the numbers of the others."""
+    numbers = read_table(path).columns["sweep"]
+    found, counts = np.unique(numbers, return_counts=True)
+    short = found[counts != records]
+    whole = tuple(map(int, found[counts == records]))
+    if short.size > 1 or (short.size and short[0] != numbers[-1]):
+        raise GaugeError(
+            f"The table {path} has not the {records} records of configuration {short[0]} once "
+            "each; remove it to measure all again."
+        )
+    table.truncate(after=max(whole, default=-1), expected=len(whole) * records)
+    return whole
