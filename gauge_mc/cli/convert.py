@@ -16,9 +16,9 @@ from gauge_mc.parameters import FORMATS, PRECISIONS
 
 def convert(
     config: Annotated[
-        Path, typer.Argument(help="An ILDG, NERSC, MILC or openQCD file.", show_default=False)
+        Path, typer.Argument(metavar="CONFIG", help="An ILDG, NERSC, MILC or openQCD file.")
     ],
-    out: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
     to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="Format of OUT.")],
     precision: Annotated[
         str | None,

@@ -11,8 +11,8 @@ from gauge_mc.run import Run
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="Run directory.")],
-    out: Annotated[Path, typer.Argument(help="Ends in .h5 or .json.gz.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Ends in .h5 or .json.gz.")],
 ) -> None:
     """Write the tables of a run to one file for other tools: HDF5, or pyerrors' JSON.
 
