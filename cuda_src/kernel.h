@@ -1,6 +1,7 @@
 // From the body for one site to something a device can launch.
 //
 //   SITE_KERNEL(name, Arguments, body)        body(arguments, site)
+//   SWEEP_KERNEL(name, Arguments, body)       the same, and name_sweep: eight steps in one launch
 //   SUM_KERNEL(name, Arguments, K, body)      body(arguments, site, real (&values)[K])
 //
 // Arguments begin with `Geometry geometry; Work work;`. A sum kernel's have `double* sums` too, where
@@ -57,6 +58,37 @@ template <int K> INLINE void store_block_sums(const real (&values)[K], double* s
         BODY(a, my_site(a, tile));                                                             \
     }
 
+// Waits until all blocks have come here so often that `target` arrivals were counted, and sees what
+// they wrote. All blocks must be resident at once.
+INLINE void wait_for_grid(unsigned* arrived, unsigned target) {
+    __syncthreads();
+    if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
+        __threadfence();
+        atomicAdd(arrived, 1);
+        while ((int)(*(volatile unsigned*)arrived - target) < 0) {}
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+constexpr int SWEEP = 8;  // steps: four directions, two parities
+template <class A> struct Steps {
+    A step[SWEEP];
+};
+
+// A lattice so small that all its blocks are resident at once waits for launches more than for
+// anything else; here a sweep is one launch.
+#define SWEEP_KERNEL(NAME, ARGUMENTS, BODY)                                                    \
+    SITE_KERNEL(NAME, ARGUMENTS, BODY)                                                         \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS) NAME##_sweep(        \
+        const __grid_constant__ Steps<ARGUMENTS> steps, const Tile tile, unsigned* arrived, unsigned before) { \
+        const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;                             \
+        ROLLED for (int i = 0; i < SWEEP; i++) {                                               \
+            BODY(steps.step[i], my_site(steps.step[i], tile));                                 \
+            wait_for_grid(arrived, before + (i + 1) * blocks);                                 \
+        }                                                                                      \
+    }
+
 #define SUM_KERNEL(NAME, ARGUMENTS, K, BODY)                                                   \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const ARGUMENTS a, const Tile tile) {                                             \
@@ -94,6 +126,8 @@ template <class F> INLINE void each_item(const Work& work, int items, long long 
                 });                                                                                   \
             });                                                                                       \
     }
+
+#define SWEEP_KERNEL SITE_KERNEL
 
 #define SUM_KERNEL(NAME, ARGUMENTS, K, BODY)                                                          \
     extern "C" void NAME(const ARGUMENTS* steps, int count, int threads) {                            \

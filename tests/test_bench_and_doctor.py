@@ -90,8 +90,11 @@ def test_tiles_divide_the_lattice():
 
 
 def test_register_report():
-    report = "16 bytes spill stores, 20 bytes spill loads\nptxas info : Used 96 registers, used 0"
-    registers = registers_of(report)
+    report = """entry function 'step_sweep'
+    0 bytes spill stores, 0 bytes spill loads\nptxas info : Used 80 registers, used 0
+    entry function 'step'
+    16 bytes spill stores, 20 bytes spill loads\nptxas info : Used 96 registers, used 0"""
+    registers = registers_of(report, "step")
     assert registers is not None
     assert (registers.count, registers.spilled) == (96, 36)
-    assert registers_of("nothing of the kind") is None
+    assert registers_of(report, "other") is None

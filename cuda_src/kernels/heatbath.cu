@@ -19,4 +19,4 @@ INLINE void heatbath_site(const Arguments& a, const Site& site) {
     });
 }
 
-SITE_KERNEL(heatbath, Arguments, heatbath_site)
+SWEEP_KERNEL(heatbath, Arguments, heatbath_site)

@@ -24,4 +24,4 @@ INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
     update_link<GROUP>(a.links, a.geometry, site, a.work.mu, [] { return Reflection(); });
 }
 
-SITE_KERNEL(overrelaxation, Arguments, overrelaxation_site)
+SWEEP_KERNEL(overrelaxation, Arguments, overrelaxation_site)

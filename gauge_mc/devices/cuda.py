@@ -110,8 +110,9 @@ def best_tile(extents: tuple[int, int, int], slices: int, threads: int) -> Tile:
     return min(fitting, key=lambda t: t.cost)
 
 
-def registers_of(report: str) -> Registers | None:
-    """Registers and spilled bytes in what ptxas reports with ``-v``."""
+def registers_of(report: str, kernel: str) -> Registers | None:
+    """Registers and spilled bytes of a kernel in what ptxas reports with ``-v``."""
+    report = report.partition(f"entry function '{kernel}'")[2].partition("entry function")[0]
     used = re.search(r"Used (\d+) registers", report)
     spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
     if not used or not spilled:
@@ -132,11 +133,55 @@ class CudaBuffer:
         return int(self.allocation)
 
 
-class CudaKernel:
-    """A loaded kernel. Launches are asynchronous and keep their order."""
+SWEEP = 8
+"""Steps in one launch of a ``_sweep`` function, as in ``cuda_src/kernel.h``."""
 
-    def __init__(self, function: Any, threads: int, registers: Registers | None):
+
+@dataclass
+class Arrivals:
+    """A counter in a GPU's memory by which the blocks of a launch wait for each other.
+
+    Attributes
+    ----------
+    buffer : CudaBuffer
+        Where it is.
+    count : int
+        What it will be when all launches so far have ended.
+    blocks : int
+        Blocks that the GPU can hold at once.
+    """
+
+    buffer: CudaBuffer
+    count: int
+    blocks: int
+
+
+class CudaKernel:
+    """A loaded kernel. Launches are asynchronous and keep their order.
+
+    Parameters
+    ----------
+    function : pycuda Function
+        One step a launch.
+    sweep : pycuda Function or None
+        `SWEEP` steps a launch, for lattices whose blocks `arrivals` says can wait for each other.
+    threads : int
+        Of a block at most.
+    registers : Registers or None
+        Of `function`.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        sweep: Any,
+        arrivals: Arrivals,
+        threads: int,
+        registers: Registers | None,
+    ):
         self._function = function
+        self._sweep = sweep
+        self._arrivals = arrivals
         self._threads = threads
         self._prepared = 0
         self.registers = registers
@@ -150,8 +195,7 @@ class CudaKernel:
         depth = 1 if hasattr(first, "sums") else slices
         tile = best_tile(extents, depth, self._threads)
         if size != self._prepared:
-            self._function.prepare([f"{size}s", f"{ctypes.sizeof(TileStruct)}s"])
-            self._prepared = size
+            self._prepare(size)
         parities = 1 if work.parity < 2 else 2
         grid = (
             extents[0] // 2 // tile.half_x,
@@ -160,9 +204,25 @@ class CudaKernel:
         )
         block = (tile.half_x, tile.y, tile.z * tile.t)
         arguments, shape = memoryview(steps).cast("B"), bytes(tile.struct(extents[2]))
+        if self._sweep and len(steps) % SWEEP == 0 and math.prod(grid) <= self._arrivals.blocks:
+            for start in range(0, len(arguments), SWEEP * size):
+                sweep = bytes(arguments[start : start + SWEEP * size])
+                before = self._arrivals.count
+                self._sweep.prepared_call(
+                    grid, block, sweep, shape, self._arrivals.buffer.address, before
+                )
+                self._arrivals.count = (before + SWEEP * math.prod(grid)) % 2**32
+            return
         for start in range(0, len(arguments), size):
             step = bytes(arguments[start : start + size])
             self._function.prepared_call(grid, block, step, shape)
+
+    def _prepare(self, size: int) -> None:
+        tile = f"{ctypes.sizeof(TileStruct)}s"
+        self._function.prepare([f"{size}s", tile])
+        if self._sweep:
+            self._sweep.prepare([f"{SWEEP * size}s", tile, "P", "I"])
+        self._prepared = size
 
 
 class CudaDevice:
@@ -200,6 +260,7 @@ class CudaDevice:
         atexit.register(self._context.pop)
         major, minor = device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
+        self._multiprocessors = device.multiprocessor_count
         self.name = f"{device.name()} (GPU {ordinal})"
         self._kernels: dict[tuple[str, Variant], CudaKernel] = {}
         self._modules: list[Any] = []
@@ -217,9 +278,14 @@ class CudaDevice:
             path, report = compiled(name, command, version_of(self._nvcc) or "", ".cubin")
             module = self._driver.module_from_file(str(path))
             self._modules.append(module)
-            threads, _ = LAUNCH_BOUNDS[variant.group, variant.precision]
-            function = module.get_function(name)
-            self._kernels[key] = CudaKernel(function, threads, registers_of(report))
+            threads, blocks = LAUNCH_BOUNDS[variant.group, variant.precision]
+            arrivals = Arrivals(self.allocate(16), 0, blocks * self._multiprocessors)
+            function, sweep = module.get_function(name), None
+            if f"{name}_sweep" in report:
+                sweep = module.get_function(f"{name}_sweep")
+            self._kernels[key] = CudaKernel(
+                function, sweep, arrivals, threads, registers_of(report, name)
+            )
         return self._kernels[key]
 
     def pieces(self, extents: tuple[int, int, int], variant: Variant) -> int:

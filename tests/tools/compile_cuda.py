@@ -27,7 +27,8 @@ def report(job: tuple[str, Variant], nvcc: str, architecture: str, folder: Path)
     """One line on one variant."""
     kernel, variant = job
     command = nvcc_command(nvcc, architecture, variant)
-    registers = registers_of(_run_compiler(kernel, command, folder / f"{kernel}{hash(job)}.cubin"))
+    printed = _run_compiler(kernel, command, folder / f"{kernel}{hash(job)}.cubin")
+    registers = registers_of(printed, kernel)
     name = f"{kernel:16}{variant.group} {variant.precision:7}{variant.random:7}"
     size = "large" if variant.large else "     "
     return f"{name}{size} {registers.count:4} registers {registers.spilled:4} bytes spilled"
