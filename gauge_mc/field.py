@@ -167,7 +167,7 @@ class Field:
     @property
     def geometry(self) -> GeometryStruct:
         """The kernels' geometry."""
-        return self.layout.struct()
+        return self.layout.geometry
 
     def work(self, parity: int = BOTH_PARITIES, mu: int = 0) -> WorkStruct:
         """A launch on all time slices."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -83,7 +84,7 @@ class Layout:
     @property
     def lanes(self) -> int:
         """The number of lanes."""
-        return int(np.prod(self.split))
+        return math.prod(self.split)
 
     @property
     def extents(self) -> tuple[int, int, int]:
@@ -94,15 +95,16 @@ class Layout:
     @property
     def slots(self) -> int:
         """Slots in one parity of a slice."""
-        return int(np.prod(self.extents)) // 2
+        return math.prod(self.extents) // 2
 
     @property
     def stride(self) -> int:
         """Slots from one group of components to the next."""
         return self.slots
 
-    def struct(self) -> GeometryStruct:
-        """The kernels' geometry. Its tables live as long as this layout."""
+    @cached_property
+    def geometry(self) -> GeometryStruct:
+        """What kernels are told of it. The tables in it live as long as this layout."""
         x, y, _ = self.extents
         turn = [3**d if lanes > 1 else 0 for d, lanes in enumerate(self.split)]
         return GeometryStruct(

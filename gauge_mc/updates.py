@@ -58,13 +58,10 @@ def heatbath(field: Field, beta: float, random: Random, sweeps: int = 1) -> None
     """
     if not beta > 0 or beta == float("inf"):
         raise UsageError(f"beta is {beta}; it must be positive.")
+    stream, beta_over_n = random.struct(), beta / int(field.group[2])
     once = [
         _HeatbathArguments(
-            field.geometry,
-            field.work(parity, mu),
-            field.buffer.address,
-            random.struct(),
-            beta / int(field.group[2]),
+            field.geometry, field.work(parity, mu), field.buffer.address, stream, beta_over_n
         )
         for mu, parity in CHECKERBOARD
     ]
