@@ -14,9 +14,12 @@ from pathlib import Path
 import pytest
 
 import gauge_mc as package
+from gauge_mc.errors import UsageError
 from gauge_mc.formats.table import read_table
 from gauge_mc.parameters import GENERATORS
 from gauge_mc.run import Run
+from tests.calls import make_run
+from tests.formats.format_samples import GROUPS, HELD, PRECISIONS, sample
 
 PROGRAM = [sys.executable, "-m", "gauge_mc"]
 TINY = {"lattice": "4x2x4x4", "thermalize": 5, "configs": 3, "separation": 5}
@@ -302,6 +305,26 @@ def inputs(environment, tmp_path_factory):
 def test_a_bad_start_does_not_settle_the_parameters(inputs):
     gauge_mc(*command(output="new", group="su3", start="damaged.lime"), expect=1, cwd=inputs)
     gauge_mc(*command(output="new", group="su3", start="su3.lime", configs=1), cwd=inputs)
+
+
+@pytest.mark.parametrize(("group", "precision"), [(g, p) for g in GROUPS for p in PRECISIONS])
+def test_start_files_of_all_formats_begin_the_same_run_anywhere(folder, group, precision):
+    results = []
+    formats = [format for format, *kind in HELD if kind == [group, precision]]
+    for format in formats:
+        place = folder / format
+        place.mkdir()
+        (place / "start").write_bytes(sample(format, group, precision)[1])
+        values = {"lattice": "4x2x6x8", "group": group, "precision": precision}
+        start = {"start": str(place / "start")}
+        results.append(written(make_run(place / "run", **values, **start)))
+        for name, other in (("lattice", "4x4x4x8"), ("group", "su3" if group == "su2" else "su2")):
+            with pytest.raises(UsageError, match=f"holds {group} on 4x2x6x8, but the run is for"):
+                make_run(place / "no", **(values | {name: other}), **start)
+            assert not (place / "no").exists()
+    assert len(formats) >= 2
+    assert len(results[0]) == 5
+    assert all(result == results[0] for result in results)
 
 
 def test_different_parameters_are_named(folder):
