@@ -192,7 +192,7 @@ def test_damage_ends_in_exit_code_1(run):
     assert code == 1
     assert shown.count("good  ") == 5
     assert shown.count("BAD   ") == 2
-    assert f"2 of 7 files are damaged or missing: {run / FILES[4]}, {run / FILES[6]}." in shown
+    assert f"Damaged or missing: 2 of 7 files, {run / FILES[4]}, {run / FILES[6]}." in shown
 
 
 def test_single_files(good, run):
@@ -200,7 +200,7 @@ def test_single_files(good, run):
     assert call("verify", *(good / name for name in FILES[4:]))[1] == 0
     shown, code = call("verify", good / FILES[5], run / FILES[4])
     assert code == 1
-    assert f"1 of 2 files are damaged or missing: {run / FILES[4]}." in shown
+    assert f"Damaged or missing: 1 of 2 files, {run / FILES[4]}." in shown
 
 
 def test_nothing_to_verify(tmp_path):
