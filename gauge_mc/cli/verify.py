@@ -58,6 +58,7 @@ def verify(
     if bad:
         more = f" and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
         raise GaugeError(
-            f"Damaged or missing: {len(bad)} of {len(checks)} files, {', '.join(bad[:NAMED])}{more}."
+            f"Damaged or missing: {len(bad)} of {len(checks)} files, "
+            f"{', '.join(bad[:NAMED])}{more}."
         )
     console.print(f"All {len(checks)} files are good.")
