@@ -1,0 +1,308 @@
+"""``gauge-mc measure``, ``fit`` and ``plot`` as a user meets them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gauge_mc as package
+from gauge_mc.cli import app
+from gauge_mc.devices.cpu import CpuDevice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.field import Field
+from gauge_mc.formats import open_configuration
+from gauge_mc.formats.table import Table, read_table
+from gauge_mc.observables.wilson import WilsonLoops
+from gauge_mc.smearing import Ape
+from tests.analysis.synthetic_loops import SIGMA, synthetic_loops
+
+LOOPS = ("--iterations", "0,2", "--off-axis")
+FEW = ("--iterations", "1", "--r-max", "1", "--t-max", "2")
+
+
+def call(*words):
+    """Run a command in this process; its errors come through."""
+    on_cpu = ("--backend", "cpu", "--threads", "1") if words[0] in ("generate", "measure") else ()
+    app([str(word) for word in (*words, *on_cpu)], standalone_mode=False)
+
+
+def generate(path, configs=4, lattice="4x4x4x6", group="su2"):
+    call(
+        "generate", "--output", path, "--lattice", lattice, "--group", group, "--configs", configs,
+        "--thermalize", 4, "--separation", 2, "--quiet",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run of four configurations, and another on another lattice."""
+    folder = tmp_path_factory.mktemp("made")
+    generate(folder / "runs" / "one")
+    generate(folder / "runs" / "other", configs=1, lattice="4x4x6x4")
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    """A copy of the runs, in which the test works."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder):
+    return folder / "runs" / "one"
+
+
+def test_a_table_of_loops(run, capsys):
+    call("measure", "wilson-loops", run, *LOOPS)
+    table = read_table(run / "wilson_loops.csv")
+    assert table.header["smearing"].startswith("APE")
+    assert "w = 0.2 (alpha = 0.444444)" in table.header["smearing"]
+    assert (table.header["r_max"], table.header["t_max"]) == ("2", "3")  # half the lattice
+    assert (table.header["beta"], table.header["group"]) == ("2.5", "su2")
+    columns = {name: column.tolist() for name, column in table.columns.items()}
+    rows = list(zip(*columns.values(), strict=True))
+    assert len(rows) == 4 * 2 * 3 * (2 + 2 + 1 + 2)
+    device = CpuDevice(1)
+    source = open_configuration(run / "configs" / "0000008.lime")
+    header = source.header
+    field = Field.load(header.lattice, "su2", source.slices(), "single", device)
+    paths = ("100", "110", "210", "111")
+    loops = WilsonLoops(field, 2, 3, paths, Ape(0.2), (0, 2))
+    expected = [
+        (8, level, path, r + 1, t + 1, loop)
+        for level, path, values in loops(field)
+        for (r, t), loop in np.ndenumerate(values)
+    ]
+    assert [row for row in rows if row[0] == 8] == expected
+    assert "4 configurations" in capsys.readouterr().out
+
+
+def test_measuring_goes_on_where_it_stopped(run, capsys):
+    call("measure", "wilson-loops", run, *LOOPS, "--quiet")
+    path = run / "wilson_loops.csv"
+    whole = path.read_bytes()
+    call("measure", "wilson-loops", run, *LOOPS)
+    assert "4 of them done" in capsys.readouterr().out
+    assert path.read_bytes() == whole
+    begin = whole.index(b"\n8,")
+    for cut in (begin, begin + 1, begin + 30, begin + 400, len(whole) - 3, len(whole) // 2):
+        path.write_bytes(whole[:cut])
+        call("measure", "wilson-loops", run, *LOOPS, "--quiet")
+        assert path.read_bytes() == whole
+    generate(run, configs=5)
+    call("measure", "wilson-loops", run, *LOOPS, "--quiet")
+    assert path.read_bytes().startswith(whole)
+    assert set(read_table(path).columns["sweep"]) == {6, 8, 10, 12, 14}
+    assert [item.name for item in run.glob(".*")] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--r-max", "2"), "has r_max = 1, not 2; name another --output"),
+        (("--weight", "0.3"), "has smearing = APE"),
+        (("--iterations", "2"), "has iterations = 1, not 2"),
+        (("--off-axis", "--r-max", "2"), "paths = 100, not 100,110,210,111"),
+        (("--precision", "double"), "measured in = single precision, not double precision"),
+    ],
+)
+def test_other_parameters_are_refused_by_name(run, words, sentence):
+    call("measure", "wilson-loops", run, *FEW, "--quiet")
+    before = (run / "wilson_loops.csv").read_bytes()
+    with pytest.raises(UsageError, match=sentence):
+        call("measure", "wilson-loops", run, *FEW, *words)
+    assert (run / "wilson_loops.csv").read_bytes() == before
+    call("measure", "wilson-loops", run, *FEW, *words, "--output", "other.csv", "--quiet")
+    assert Path("other.csv").exists()
+
+
+def test_averages_are_those_that_generate_measures(run, capsys):
+    for observable in ("plaquette", "polyakov"):
+        call("measure", observable, run)
+        again = read_table(run / f"{observable}_configs.csv").columns
+        first = read_table(run / f"{observable}.csv").columns
+        rows = np.isin(first["sweep"], again["sweep"])
+        assert {name: column[rows].tolist() for name, column in first.items()} == {
+            name: column.tolist() for name, column in again.items()
+        }
+    assert "temporal" in capsys.readouterr().out
+    generate(run, configs=5)  # the tables of the run are its own
+
+
+def test_files_of_any_format(run, folder):
+    call("measure", "wilson-loops", run, *FEW, "--quiet")
+    files = []
+    for number in (6, 8):
+        files.append(folder / f"ckpoint_lat.{number}")
+        call("convert", run / "configs" / f"{number:07d}.lime", files[-1], "--to", "nersc")
+    files.append(run / "configs" / "0000010.lime")
+    call("measure", "wilson-loops", *reversed(files), *FEW, "--quiet")
+    found = read_table(folder / "wilson_loops.csv").columns
+    expected = read_table(run / "wilson_loops.csv").columns
+    assert found["sweep"].tolist() == [6, 6, 8, 8, 10, 10]
+    assert np.abs(found["loop"] - expected["loop"][:6]).max() < 1e-7
+    call("measure", "wilson-loops", files[1], *FEW, "--output", "late.csv", "--quiet")
+    with pytest.raises(UsageError, match="is past configuration 6"):
+        call("measure", "wilson-loops", files[0], files[1], *FEW, "--output", "late.csv")
+
+
+def damage(path):
+    data = bytearray(path.read_bytes())
+    data[-3000] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_damaged_configuration_stops_the_work_and_keeps_what_was_done(run):
+    damage(run / "configs" / "0000010.lime")
+    with pytest.raises(GaugeError, match=r"0000010.lime is damaged"):
+        call("measure", "wilson-loops", run, *FEW, "--quiet")
+    assert set(read_table(run / "wilson_loops.csv").columns["sweep"]) == {6, 8}
+
+
+def test_a_configuration_of_another_lattice(run, folder):
+    foreign = folder / "runs" / "other" / "configs" / "0000006.lime"
+    with pytest.raises(GaugeError, match=r"holds su2 on 4x4x6x4, but .* holds su2 on 4x4x4x6"):
+        call("measure", "plaquette", run / "configs" / "0000008.lime", foreign)
+    shutil.copy(foreign, run / "configs" / "0000009.lime")
+    with pytest.raises(GaugeError, match=r"0000009.lime holds su2 on 4x4x6x4, but the others are"):
+        call("measure", "plaquette", run)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("wilson-loops", "no"), "no cannot be read"),
+        (("wilson-loops", "runs"), "There is no run in runs"),
+        (("wilson-loops", "runs/one", "runs/other"), "Name one run"),
+        (("wilson-loops", "runs/one", "--r-max", "3"), "from 1 to 2, half the lattice"),
+        (("wilson-loops", "runs/one", "--t-max", "4"), "from 1 to 3, half the lattice"),
+        (("wilson-loops", "runs/one", "--smear", "hyp"), "'hyp' is unknown; choose ape or none"),
+        (("wilson-loops", "runs/one", "--iterations", "a"), "not of the form N"),
+        (("wilson-loops", "runs/one", "--weight", "-1"), "must not be negative"),
+        (("wilson-loops", "runs/one", "--weight", "1", "--alpha", "0.5"), "give one"),
+        (("wilson-loops", "runs/one", "--smear", "none", "--dims", "4"), "--dims is for --smear"),
+        (("wilson-loops", "runs/one", "--precision", "half"), "precision 'half' is unknown"),
+        (("wilson-loops", "runs/one", "--output", "no/x.csv"), "no folder no"),
+        (("wilson-loops", "runs/one", "--output", "runs/one/plaquette.csv"), "has observable"),
+        (("plaquette", "runs/one", "--t-max", "4"), "--t-max is for wilson-loops"),
+        (("energy",), "'energy' cannot be measured; there are wilson-loops"),
+    ],
+)
+def test_what_cannot_be_measured(folder, words, sentence):
+    with pytest.raises(GaugeError, match=sentence):
+        call("measure", *words)
+
+
+def test_a_run_without_configurations(run):
+    for path in run.glob("configs/*"):
+        path.unlink()
+    with pytest.raises(GaugeError, match="no configurations to measure on"):
+        call("measure", "wilson-loops", run)
+
+
+def test_names_must_tell_numbers(run, folder):
+    shutil.copy(run / "configs" / "0000006.lime", "b6")
+    with pytest.raises(UsageError, match="both configuration 6"):
+        call("measure", "plaquette", run / "configs" / "0000006.lime", "b6")
+
+
+def test_one_process_at_a_time(run):
+    """As whole processes, since locks are theirs."""
+    environment = {"PYTHONPATH": str(Path(package.__file__).parent.parent), "PATH": "/usr/bin:/bin"}
+    program = (
+        "import sys; from pathlib import Path; from gauge_mc.run import Hold; "
+        "hold = Hold(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+    )
+    lock = run / ".wilson_loops.csv.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, lock],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    ) as other:
+        other.stdout.readline()
+        with pytest.raises(GaugeError, match="in use by process"):
+            call("measure", "wilson-loops", run, *FEW)
+        other.stdin.close()
+    call("measure", "wilson-loops", run, *FEW, "--quiet")
+
+
+def write_synthetic(folder, samples, seed=3):
+    """A run with the loops of a known potential, and no more than that."""
+    loops = synthetic_loops(np.random.default_rng(seed), samples)
+    header = {"group": "su2", "beta": "2.5", "lattice": "24x24x24x32"}
+    folder.mkdir()
+    columns = ("sweep", "smearing", "path", "r", "t", "loop")
+    with Table(folder / "wilson_loops.csv", header, columns) as table:
+        for sweep, values in zip(loops.sweeps, loops.values, strict=True):
+            table.append(
+                (int(sweep), 25, "100", r + 1, t + 1, float(loop))
+                for (r, t), loop in np.ndenumerate(values)
+            )
+    return folder
+
+
+def test_from_loops_to_a_plot(tmp_path, capsys):
+    runs = [write_synthetic(tmp_path / name, 200, seed) for seed, name in enumerate("ab")]
+    call("fit", "potential", *runs, "--r-min", "1")
+    shown = capsys.readouterr().out
+    assert "Plateaus in t" in shown
+    result = json.loads((runs[0] / "potential.json").read_text())
+    sigma = result["free"]["fit"]["sigma"]
+    assert abs(sigma["value"] - SIGMA) < 4 * sigma["error"] < SIGMA
+    assert result["ensemble"] == {"group": "su2", "beta": "2.5", "lattice": "24x24x24x32"}
+    call("plot", "potential", runs[0])
+    call("plot", "potential", *runs, "--output", tmp_path / "both.png")
+    call("plot", "wilson-loops", runs[0], "--output", tmp_path / "loops.svg")
+    call("fit", "creutz", runs[0])
+    assert (runs[0] / "potential.pdf").read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "both.png").stat().st_size > 10000
+    assert (tmp_path / "loops.svg").stat().st_size > 10000
+    lines = (runs[0] / "creutz.csv").read_text().splitlines()
+    ratios = {tuple(line.split(",")[:2]): line.split(",")[2:] for line in lines if line[0] != "#"}
+    value, error = map(float, ratios["4", "4"])
+    # chi(R, T) of a pure exponential is V(R) - V(R-1).
+    assert abs(value - (SIGMA - 0.25 / 4 + 0.25 / 3)) < 4 * error
+
+
+def test_histories_and_averages_against_beta(run, folder, capsys):
+    for words in (["history"], ["polyakov"], ["plaquette-beta"], ["polyakov-beta"]):
+        call("plot", *words, run, "--output", folder / f"{words[0]}.png")
+        assert (folder / f"{words[0]}.png").stat().st_size > 10000
+    call("plot", "history", run)
+    assert (run / "history.pdf").exists()
+    assert "SU(2), 4x4x4x6" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("fit", "potential", "runs/one"), "make it by gauge-mc measure wilson-loops runs/one"),
+        (("fit", "potential", "few"), "at least 10 configurations; there are 6"),
+        (("fit", "potential", "good", "--level", "7"), "the levels in it are 25"),
+        (("fit", "potential", "good", "--t-min", "9"), "No plateau can go from t = 9"),
+        (("fit", "potential", "good", "--r-min", "6"), "holds 3 of the distances"),
+        (("fit", "potential", "runs/one/plaquette.csv"), "no table of Wilson loops"),
+        (("fit", "creutz", "good", "--r-min", "2"), "--r-min is for potential"),
+        (("fit", "mass"), "'mass' cannot be fitted; there are potential, creutz"),
+        (("plot", "potential", "good"), "make it by gauge-mc fit potential"),
+        (("plot", "history", "good"), "no table of the plaquette in good"),
+        (("plot", "wilson-loops", "good", "--path", "110"), "no loops along 110, only along 100"),
+        (("plot", "wilson-loops", "good", "few"), "one run at a time"),
+        (("plot", "polyakov", "runs/one", "--output", "x.gif"), "has to end in .pdf, .png or .svg"),
+        (("plot", "energy", "good"), "'energy' cannot be plotted"),
+        (("plot", "history", "no"), "There is no run no"),
+    ],
+)
+def test_what_cannot_be_fitted_or_plotted(folder, words, sentence):
+    write_synthetic(folder / "good", 20)
+    write_synthetic(folder / "few", 6)
+    with pytest.raises(GaugeError, match=sentence):
+        call(*words)
