@@ -15,7 +15,9 @@ from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
 from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.observables.wilson import WilsonLoops
 from gauge_mc.random import Random
+from gauge_mc.smearing import Ape
 from gauge_mc.updates import heatbath, overrelax
 
 BETA = {"su2": 2.5, "su3": 6.0}
@@ -153,6 +155,62 @@ def benchmark(
         field.layout.lanes,
         bandwidth / 1e9,
         kernels,
+    )
+
+
+@dataclass(frozen=True)
+class LoopsTime:
+    """What Wilson loops cost on one device, in units of heatbath sweeps of the same field.
+
+    Attributes
+    ----------
+    device, group, lattice, precision : str
+        What was timed.
+    r_max, t_max : int
+        Largest loops, on axis: 12, or half the lattice.
+    heatbath_s : float
+        Seconds for one heatbath sweep.
+    loops : float
+        All W(R, T) of one smearing level, gauge fixing included.
+    iteration : float
+        One iteration of APE smearing.
+    """
+
+    device: str
+    group: str
+    lattice: str
+    precision: str
+    r_max: int
+    t_max: int
+    heatbath_s: float
+    loops: float
+    iteration: float
+
+
+def loops_time(
+    device: Device, group: str, lattice: Lattice, precision: str = "single", seconds: float = 1.0
+) -> LoopsTime:
+    """Time Wilson loops and smearing on a thermal field. Arguments and errors as `benchmark`."""
+    field = Field.hot(lattice, group, precision, device)
+    generator = Random.for_field(field)
+    heatbath(field, BETA[group], generator, sweeps=10)
+    sweep, _ = _time(device, lambda n: heatbath(field, BETA[group], generator, n), seconds)
+    r_max, t_max = min(12, *(n // 2 for n in lattice.extents[:3])), min(12, lattice.t // 2)
+    loops = WilsonLoops(field, r_max, t_max)
+    measured, _ = _time(device, lambda n: [list(loops(field)) for _ in range(n)], seconds)
+    del loops
+    other, ape = Field.empty(lattice, group, precision, device), Ape()
+    smeared, _ = _time(device, lambda n: [ape(field, other) for _ in range(n)], seconds)
+    return LoopsTime(
+        device.name,
+        group,
+        str(lattice),
+        precision,
+        r_max,
+        t_max,
+        sweep,
+        measured / sweep,
+        smeared / sweep,
     )
 
 
