@@ -196,11 +196,15 @@ def loops_time(
     heatbath(field, BETA[group], generator, sweeps=10)
     sweep, _ = _time(device, lambda n: heatbath(field, BETA[group], generator, n), seconds)
     r_max, t_max = min(12, *(n // 2 for n in lattice.extents[:3])), min(12, lattice.t // 2)
-    loops = WilsonLoops(field, r_max, t_max)
+    loops, ape = WilsonLoops(field, r_max, t_max), Ape()
     measured, _ = _time(device, lambda n: [list(loops(field)) for _ in range(n)], seconds)
-    del loops
-    other, ape = Field.empty(lattice, group, precision, device), Ape()
-    smeared, _ = _time(device, lambda n: [ape(field, other) for _ in range(n)], seconds)
+    other = Field.empty(lattice, group, precision, device)
+
+    def smear(iterations: int) -> None:
+        for _ in range(iterations):
+            ape(field, other)
+
+    smeared, _ = _time(device, smear, seconds)
     return LoopsTime(
         device.name,
         group,
