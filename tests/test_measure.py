@@ -265,9 +265,8 @@ def test_from_loops_to_a_plot(tmp_path, capsys):
     assert (runs[0] / "potential.pdf").read_bytes().startswith(b"%PDF")
     assert (tmp_path / "both.png").stat().st_size > 10000
     assert (tmp_path / "loops.svg").stat().st_size > 10000
-    lines = (runs[0] / "creutz.csv").read_text().splitlines()
-    ratios = {tuple(line.split(",")[:2]): line.split(",")[2:] for line in lines if line[0] != "#"}
-    value, error = map(float, ratios["4", "4"])
+    ratios = json.loads((runs[0] / "creutz.json").read_text())
+    value, error = ratios["chi"][3][3], ratios["error"][3][3]
     # chi(R, T) of a pure exponential is V(R) - V(R-1).
     assert abs(value - (SIGMA - 0.25 / 4 + 0.25 / 3)) < 4 * error
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
-from gauge_mc.analysis.loops import Grid
+from gauge_mc.analysis.loops import Grid, Loops
 from gauge_mc.analysis.plateau import Point
 from gauge_mc.analysis.potential import ROOT_SIGMA, Fit, Scan, StaticPotential
 from gauge_mc.analysis.timeseries import Estimate, with_error
@@ -118,25 +118,38 @@ def window_table(result: StaticPotential) -> Table:
     return table
 
 
-def write_grid(grid: Grid, name: str, header: Mapping[str, str], path: Path) -> None:
-    """Write a function of r and t as a table of r, t, value and error, whole or not at all.
+def write_creutz(grid: Grid, loops: Loops, ensemble: Mapping[str, str], path: Path) -> None:
+    """Write Creutz ratios as JSON, whole or not at all; what is not known becomes null.
 
-    Elements that are not known are left out.
+    Parameters
+    ----------
+    grid : Grid
+        The ratios.
+    loops : Loops
+        From which they are.
+    ensemble : mapping of str to str
+        What the ensemble is: group, beta, lattice.
+    path : Path
+        The file.
 
     Raises
     ------
     GaugeError
         If the file cannot be written.
     """
-    lines = [f"# {key}: {value}" for key, value in header.items()] + [f"r,t,{name},error"]
-    lines += [
-        f"{r},{t},{float(grid.value[i, j])!r},{float(grid.error[i, j])!r}"
-        for i, r in enumerate(grid.r)
-        for j, t in enumerate(grid.t)
-        if math.isfinite(grid.error[i, j])
-    ]
+    content = {
+        "observable": "Creutz ratios chi = -ln W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))",
+        "units": "lattice units",
+        "smearing": loops.smearing,
+        "configurations": int(loops.sweeps.size),
+        "ensemble": dict(ensemble),
+        "r": grid.r.tolist(),
+        "t": grid.t.tolist(),
+        "chi": _without_nan(grid.value.tolist()),
+        "error": _without_nan(grid.error.tolist()),
+    }
     with replacing(path) as file:
-        file.write(("\n".join(lines) + "\n").encode())
+        file.write(json.dumps(content, indent=1).encode() + b"\n")
 
 
 def creutz_table(grid: Grid) -> Table:

@@ -50,7 +50,7 @@ def fit(
 ) -> None:
     """Fit V(R) = A + B/R + σR to plateaus of ln W(R,T)/W(R,T+1), or determine Creutz ratios.
 
-    Along all paths that were measured. The results of a run go to potential.json and creutz.csv
+    Along all paths that were measured. The results of a run go to potential.json and creutz.json
     beside its Wilson loops. All choices that were made for want of an option are stated.
     """
     from rich.console import Console
@@ -68,7 +68,7 @@ def fit(
         console.print(*work(path, level, windows), f"{path.parent / RESULTS[what]}\n", sep="\n")
 
 
-RESULTS = {"potential": "potential.json", "creutz": "creutz.csv"}
+RESULTS = {"potential": "potential.json", "creutz": "creutz.json"}
 """Where the results go."""
 
 
@@ -87,16 +87,9 @@ def _fit_potential(path: Path, level: int | None, windows: dict[str, Any]) -> li
 def _list_creutz_ratios(path: Path, level: int | None, windows: dict[str, Any]) -> list[Any]:
     """Determine and write the Creutz ratios on axis, and return the table that shows them."""
     from gauge_mc.analysis.loops import creutz_ratios, read_loops
-    from gauge_mc.analysis.report import creutz_table, write_grid
+    from gauge_mc.analysis.report import creutz_table, write_creutz
 
     loops, ensemble = read_loops(path, level)
     grid = creutz_ratios(loops[0])
-    header = {
-        "observable": "Creutz ratios -ln W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))",
-        "units": "lattice units",
-        "smearing iterations": str(loops[0].smearing),
-        "configurations": str(loops[0].sweeps.size),
-        **ensemble,
-    }
-    write_grid(grid, "chi", header, path.parent / RESULTS["creutz"])
+    write_creutz(grid, loops[0], ensemble, path.parent / RESULTS["creutz"])
     return [creutz_table(grid)]

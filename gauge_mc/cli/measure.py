@@ -11,6 +11,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.errors import UsageError
+from gauge_mc.parameters import PRECISIONS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +56,12 @@ def measure(
         int | None, _loops(f"Largest time [dim]\\[default: {T_MAX}, or half the lattice][/dim]")
     ] = None,
     off_axis: Annotated[
-        bool | None, typer.Option("--off-axis", help="Also along (1,1,0), (2,1,0) and (1,1,1).")
+        bool | None,
+        typer.Option(
+            "--off-axis",
+            help="Also along (1,1,0), (2,1,0) and (1,1,1).",
+            rich_help_panel=LOOPS,
+        ),
     ] = None,
     smear: Annotated[
         str | None,
@@ -95,7 +101,14 @@ def measure(
             help="The table [dim]\\[default: in the run, or in this folder][/dim]", metavar="FILE"
         ),
     ] = None,
-    precision: o.Precision = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(PRECISIONS),
+            help="Of the links in memory [dim]\\[default: as in the files][/dim]",
+            show_default=False,
+        ),
+    ] = None,
     backend: o.Backend = None,
     threads: o.Threads = None,
     quiet: o.Quiet = None,
@@ -197,7 +210,7 @@ def _levels(text: str) -> list[int]:
 
 
 def _check(precision: str | None) -> None:
-    if precision not in (None, "single", "double"):
+    if precision not in (None, *PRECISIONS):
         raise UsageError(f"The precision '{precision}' is unknown; choose single or double.")
 
 

@@ -25,8 +25,8 @@ def plot(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="potential|wilson-loops|history|polyakov|plaquette-beta|polyakov-beta",
-            help="What to draw.",
+            metavar="WHAT",
+            help="potential, wilson-loops, history, polyakov, plaquette-beta or polyakov-beta.",
             show_default=False,
         ),
     ],
