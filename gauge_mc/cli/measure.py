@@ -219,7 +219,7 @@ def _opening(work: Work, observable: str, device: str) -> str:
     ensemble, total = work.ensemble, len(work.done) + len(work.todo)
     header = work.observable.header
     lines = [
-        f"{observable} on {total} configurations, {ensemble.group} on {ensemble.lattice}, "
+        f"{observable} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on {ensemble.lattice}, "
         f"{len(work.done)} of them done, on {device}",
         *(f"smearing: {header[name]}" for name in ("smearing",) if name in header),
     ]
