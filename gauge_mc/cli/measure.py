@@ -216,13 +216,13 @@ def _check(precision: str | None) -> None:
 
 def _opening(work: Work, observable: str, device: str) -> str:
     """Return the lines that say what begins."""
-    ensemble, total = work.ensemble, len(work.done) + len(work.todo)
-    header = work.observable.header
+    ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.todo)
     lines = [
-        f"{observable} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on {ensemble.lattice}, "
-        f"{len(work.done)} of them done, on {device}",
-        *(f"smearing: {header[name]}" for name in ("smearing",) if name in header),
+        f"{observable} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
+        f"{ensemble.lattice}, {len(work.done)} of them done, on {device}"
     ]
+    if "smearing" in header:
+        lines.append(f"smearing: {header['smearing']}; iterations: {header['iterations']}")
     return "\n".join(lines)
 
 
