@@ -4,6 +4,7 @@
 #include "maths.h"
 #include "random/lcg.h"
 #include "random/philox.h"
+#include "random/ranlux.h"
 #include "su2.h"
 
 // Below this alpha Creutz's proposal is accepted more often than Kennedy and Pendleton's.
@@ -25,14 +26,17 @@ INLINE real creutz(real alpha, real inverse_alpha, const real (&u)[4], mask& acc
     return delta;
 }
 
-template <class Random> struct Heatbath {
-    Random random;
+// Draws for the links of one direction, each with so many SU(2) subgroups.
+template <template <int> class Generator, int SUBGROUPS> struct Heatbath {
+    // Numbers for the directions, for a proposal a subgroup and for one more.
+    Generator<2 * SUBGROUPS + 4 * SUBGROUPS + 4> random;
     scalar beta_over_n, n_over_beta;
-    real direction[6];   // two numbers a subgroup
+    real direction[2 * SUBGROUPS];
 
-    INLINE Heatbath(const Random& generator, scalar beta_over_n) : random(generator), beta_over_n(beta_over_n), n_over_beta(scalar(1) / beta_over_n) {
+    INLINE Heatbath(const Stream& stream, const Geometry& g, const Site& s, int mu, scalar beta_over_n)
+        : random(stream, g, s, mu), beta_over_n(beta_over_n), n_over_beta(scalar(1) / beta_over_n) {
         random.begin(3);
-        random.uniforms(direction, everywhere(true));
+        random.uniforms(direction);
     }
 
     INLINE void end() { random.end(); }
@@ -42,10 +46,9 @@ template <class Random> struct Heatbath {
         real delta = broadcast(0);
         mask wanted = everywhere(true);
         const mask broad = alpha < broadcast(CREUTZ_BELOW);
-        // The bound ends the loop for alpha that is not a number; chance reaches it never.
-        for (int attempt = 0; attempt < 1000 && some_lane(wanted); attempt++) {
-            real u[4];
-            random.uniforms(u, wanted);
+        real u[4];
+        random.uniforms(u);
+        for (int attempt = 0; attempt < 1000; attempt++) {
             mask accepted;
             real proposal = kennedy_pendleton(inverse_alpha, u, accepted);
             if (some_lane(wanted & broad)) {
@@ -56,6 +59,9 @@ template <class Random> struct Heatbath {
             }
             delta = select(wanted & accepted, proposal, delta);
             wanted = wanted & !accepted;
+            // The bound ends the loop for alpha that is not a number; chance reaches it never.
+            if (!some_lane(wanted)) break;
+            random.uniforms(u, wanted);
         }
         return delta;
     }

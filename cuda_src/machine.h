@@ -4,9 +4,10 @@
 // Set by the compiler's command line:
 //   REAL_BYTES  4 or 8: single or double precision
 //   GROUP       SU2 or SU3
-//   RANDOM      Philox, Lcg, ... (kernels that draw random numbers)
+//   RANDOM      Philox, Lcg, Ranlux (kernels that draw random numbers)
+//   LUXURY_PERIOD  p of RANLUX
 //   LANES       sites in a CPU register (CPU only)
-//   LARGE       1 where a field has 2^32 pieces of 16 bytes or more (GPU only)
+//   LARGE       1 where a field has 2^31 pieces of 16 bytes or more (GPU only)
 #pragma once
 
 #if REAL_BYTES == 4

@@ -12,7 +12,8 @@
 #endif
 
 #define INLINE inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
+#define RARE __attribute__((noinline))  // kept out of the way of what is not rare
+#define UNROLL _Pragma("GCC unroll 128")
 #define ROLLED _Pragma("GCC unroll 1")
 
 #define REGISTER_BYTES (LANES * REAL_BYTES)
@@ -35,6 +36,7 @@ typedef scalar real __attribute__((vector_size(REGISTER_BYTES)));
 typedef lane_integer mask __attribute__((vector_size(REGISTER_BYTES)));
 typedef mask real_bits;
 typedef uint32_t word __attribute__((vector_size(LANES * 4)));
+typedef int32_t signed_word __attribute__((vector_size(LANES * 4)));
 typedef uint64_t wide __attribute__((vector_size(WIDE_BYTES)));
 
 INLINE real broadcast(scalar x) { return real{} + x; }

@@ -2,12 +2,14 @@
 #pragma once
 
 #define INLINE __device__ __forceinline__
+#define RARE INLINE  // a call would spill registers
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")
 
 typedef scalar real;
 typedef bool mask;
 typedef unsigned int word;            // 32 random bits
+typedef int signed_word;
 typedef unsigned long long wide;      // a word in the low half of 64 bits
 #define HALVES 1                      // wides that hold one word of every lane
 

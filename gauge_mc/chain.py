@@ -122,7 +122,7 @@ class Chain:
             check_start(p)
             slices = open_configuration(p.start).slices()
             field = Field.load(p.lattice, p.group, slices, p.precision, device)
-        return cls(p, field, Random.for_field(field, p.rng, p.seed))
+        return cls(p, field, Random.for_field(field, p.rng, p.seed, p.luxury))
 
     @classmethod
     def resume(cls, parameters: Parameters, device: Device, path: Path) -> Chain:
@@ -136,7 +136,8 @@ class Chain:
         p = parameters
         moment, arrays = checkpoint.load(path)
         field = Field.empty(p.lattice, p.group, p.precision, device)
-        chain = cls(p, field, Random.for_field(field, p.rng, p.seed), moment.sweep)
+        random = Random.for_field(field, p.rng, p.seed, p.luxury)
+        chain = cls(p, field, random, moment.sweep)
         chain.random.step = moment.step
         if moment != chain._moment():
             raise GaugeError(f"The checkpoint {path} belongs to a run with other parameters.")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices import Buffer, Device, Kernel, open_device
 from gauge_mc.devices.base import repeated
-from gauge_mc.devices.source import Variant
+from gauge_mc.devices.source import DEFAULT_LUXURY, Variant
 from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.lattice import Lattice
@@ -173,15 +173,16 @@ class Field:
         """A launch on all time slices."""
         return WorkStruct(0, self.layout.slices, parity, mu)
 
-    def kernel(self, name: str, random: str = "philox") -> Kernel:
+    def kernel(self, name: str, random: str = "philox", luxury: int = DEFAULT_LUXURY) -> Kernel:
         """A kernel for this field's group, precision and lanes."""
-        return self.device.kernel(name, self.variant(random))
+        return self.device.kernel(name, self.variant(random, luxury))
 
-    def variant(self, random: str = "philox") -> Variant:
+    def variant(self, random: str = "philox", luxury: int = DEFAULT_LUXURY) -> Variant:
         """What kernels for this field are compiled for."""
         layout = self.layout
-        large = bool(layout.group_bytes) and self.buffer.nbytes // layout.group_bytes >= 2**32
-        return Variant(self.group, self.precision, random, layout.lanes, large)
+        # From half of what 32 bits count, so that states of generators are counted by them too.
+        large = bool(layout.group_bytes) and self.buffer.nbytes // layout.group_bytes >= 2**31
+        return Variant(self.group, self.precision, random, luxury, layout.lanes, large)
 
     def stored(self, t: int) -> NDArray[Any]:
         """The links of time slice `t` as they are stored, to the bit.

@@ -170,15 +170,35 @@ class Layout:
         return links.reshape(z, y, x, 4, components)
 
     def stored_words(self, words: NDArray[np.uint32], t: int) -> NDArray[np.uint32]:
-        """Words of the sites of slice `t`, shape (Z, Y, X), in the order of the device's memory."""
-        return np.ascontiguousarray(words.reshape(-1)[self._site_order(t)]).reshape(-1)
+        """Words of the sites of slice `t`, shape (Z, Y, X, words), as the device's memory has them.
+
+        Like the components of a link: in groups of `group_bytes`, or of one word.
+        """
+        count = words.shape[-1]
+        by_site = words.reshape(-1, count)[self._site_order(t)]
+        if self.group_bytes:
+            grouped = by_site.reshape(2, self.slots, -1, self._word_group(count))
+            ordered = grouped.transpose(0, 2, 1, 3)
+        else:
+            ordered = by_site.transpose(0, 1, 3, 2)
+        return np.ascontiguousarray(ordered, np.uint32).reshape(-1)
 
     def words_of(self, stored: NDArray[np.uint32], t: int) -> NDArray[np.uint32]:
         """The inverse of `stored_words`."""
-        words = np.empty(self._volume, np.uint32)
-        words[self._site_order(t)] = stored.reshape(2, self.slots, self.lanes)
+        count = stored.size // self._volume
+        if self.group_bytes:
+            grouped = stored.reshape(2, -1, self.slots, self._word_group(count))
+            by_site = grouped.transpose(0, 2, 1, 3).reshape(2, self.slots, 1, count)
+        else:
+            by_site = stored.reshape(2, self.slots, count, self.lanes).transpose(0, 1, 3, 2)
+        words = np.empty((self._volume, count), np.uint32)
+        words[self._site_order(t)] = by_site
         x, y, z, _ = self.lattice.extents
-        return words.reshape(z, y, x)
+        return words.reshape(z, y, x, count)
+
+    def _word_group(self, words: int) -> int:
+        group = self.group_bytes // 4
+        return group if words % group == 0 else 1
 
     @property
     def _volume(self) -> int:

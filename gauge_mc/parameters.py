@@ -23,7 +23,8 @@ DEFAULT_LATTICE = Lattice(16, 16, 16, 16)
 DEFAULT_BETA = {"su2": 2.5, "su3": 6.0}
 GROUPS = tuple(DEFAULT_BETA)
 PRECISIONS = ("single", "double")
-GENERATORS = ("philox", "lcg")
+GENERATORS = ("philox", "lcg", "ranlux")
+MAX_LUXURY = 4
 STARTS = ("cold", "hot")
 OBSERVABLES = ("plaquette", "polyakov")
 SUFFIXES = {"ildg": ".lime", "nersc": ".nersc", "openqcd": ".openqcd"}
@@ -110,6 +111,8 @@ class Parameters:
         Of the random numbers, from 0 to 2^63 - 1.
     rng : str
         The generator, one of `GENERATORS`.
+    luxury : int
+        The luxury level of ``ranlux``, 0 to 4.
     heatbath, overrelax : int
         Sweeps of each kind in one composite sweep.
     thermalize : int
@@ -136,6 +139,7 @@ class Parameters:
     start: str = field(default="cold", metadata={"kind": "start"})
     seed: int = 1
     rng: str = "philox"
+    luxury: int = 3
     heatbath: int = 1
     overrelax: int = 4
     thermalize: int = 200
@@ -149,6 +153,10 @@ class Parameters:
         _choose("precision", self.precision, PRECISIONS)
         _choose("rng", self.rng, GENERATORS)
         _choose("format", self.format, FORMATS)
+        if not 0 <= self.luxury <= MAX_LUXURY:
+            raise UsageError(f"luxury must lie between 0 and {MAX_LUXURY}, not {self.luxury}.")
+        if self.rng != "ranlux" and self.luxury != type(self).luxury:
+            raise UsageError(f"luxury is a choice of the generator ranlux, not of {self.rng}.")
         if not (math.isfinite(self.beta) and self.beta > 0):
             raise UsageError(f"beta must be a positive number, not {self.beta:g}.")
         if not 0 <= self.seed <= MAX_SEED:
@@ -242,6 +250,7 @@ class Parameters:
             "start": start,
             "seed": f"seed{self.seed}",
             "rng": self.rng,
+            "luxury": f"luxury{self.luxury}",
             "heatbath": f"hb{self.heatbath}",
             "overrelax": f"or{self.overrelax}",
         }

@@ -130,7 +130,8 @@ def opening(run: Run, parameters: Parameters, session: Session) -> str:
 def described(parameters: Parameters) -> str:
     """Return in words which chain it is."""
     p = parameters
-    return f"{p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, {p.rng}"
+    generator = f"{p.rng} at luxury {p.luxury}" if p.rng == "ranlux" else p.rng
+    return f"{p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, {generator}"
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def heatbath(field: Field, beta: float, random: Random, sweeps: int = 1) -> None
         strides=(len(once) * ctypes.sizeof(once[0]), ctypes.sizeof(once[0])),
     )
     counters[:] = random.step + 1 + np.arange(sweeps, dtype=np.uint64)[:, np.newaxis]
-    field.kernel("heatbath", random.kind)(steps)
+    field.kernel("heatbath", random.kind, random.luxury)(steps)
     random.step += sweeps
 
 

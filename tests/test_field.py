@@ -45,12 +45,12 @@ def test_lanes_have_even_sublattices(text, most, split):
 
 def test_every_site_has_one_place():
     layout = Layout(Lattice(8, 8, 4, 6), "single", (2, 4, 2), 0, 0, 6)
-    numbers = np.arange(8 * 8 * 4, dtype=np.uint32).reshape(4, 8, 8)
+    numbers = np.arange(8 * 8 * 4, dtype=np.uint32).reshape(4, 8, 8, 1)
     for t in range(2):
         stored = layout.stored_words(numbers, t)
         assert np.array_equal(np.sort(stored), numbers.ravel())
         assert np.array_equal(layout.words_of(stored, t), numbers)
-        z, y, x = np.unravel_index(stored.reshape(2, -1), numbers.shape)
+        z, y, x = np.unravel_index(stored.reshape(2, -1), numbers.shape[:3])
         assert np.array_equal((x + y + z + t) % 2, np.repeat([[0], [1]], 128, axis=1))
 
 

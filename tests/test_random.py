@@ -1,57 +1,254 @@
 """Per-site generators on the device equal their definitions."""
 
+import re
+from dataclasses import replace
+from functools import cache
+from itertools import count, islice
+
 import numpy as np
 import pytest
 
+from gauge_mc import parameters
 from gauge_mc.devices.cpu import CpuDevice
+from gauge_mc.devices.source import DEFAULT_LUXURY, GENERATORS, LUXURY_PERIODS
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
-from gauge_mc.random import Random
+from gauge_mc.random import JAMES_SEEDS, KINDS, SEED_STRIDE, Random, ranlux_state
 from gauge_mc.updates import heatbath
+from tests.reference import randoms
 from tests.reference.randoms import lcg_next, lcg_start
 
 LATTICE = Lattice(4, 6, 8, 10)
+SMALL = Lattice(4, 4, 4, 4)
+
+
+def states(random):
+    return np.stack([random.stored(t) for t in range(random.field.lattice.t)])
+
+
+def test_lists_of_generators_agree():
+    assert tuple(KINDS) == tuple(GENERATORS) == parameters.GENERATORS
+    assert len(LUXURY_PERIODS) == parameters.MAX_LUXURY + 1
+    assert parameters.Parameters().luxury == DEFAULT_LUXURY
 
 
 def test_lcg_starts_as_published():
     field = Field.cold(LATTICE, "su2", device=CpuDevice(1))
-    random = Random.for_field(field, "lcg", seed=1)
-    states = np.concatenate([random.stored(t).ravel() for t in range(LATTICE.t)])
-    assert states.tolist() == lcg_start(LATTICE.sites)
+    assert states(Random.for_field(field, "lcg", seed=1)).ravel().tolist() == lcg_start(
+        LATTICE.sites
+    )
 
 
 def test_lcg_follows_its_recurrence(best_device):
-    """At this alpha nearly all first proposals are accepted: 4 numbers and 6 for the direction."""
+    """At this alpha nearly all first proposals are accepted: 4 numbers and 2 for the direction."""
     field = Field.cold(LATTICE, "su2", "double", best_device)
     random = Random.for_field(field, "lcg", seed=1)
-    before = np.stack([random.stored(t) for t in range(LATTICE.t)]).ravel()
+    before = states(random).ravel()
     heatbath(field, 1e6, random)
-    after = np.stack([random.stored(t) for t in range(LATTICE.t)]).ravel()
+    after = states(random).ravel()
     for start, end in zip(before.tolist(), after.tolist(), strict=True):
         state, steps = start, 0
         while state != end and steps < 200:
             state, steps = lcg_next(state), steps + 1
         assert steps % 2 == 0
-        assert steps >= 40
+        assert steps >= 24
 
 
-def test_states_survive_a_round_trip(best_device):
+@cache
+def reference(james, p, length):
+    return np.array(list(islice(randoms.ranlux(james, p), length)))
+
+
+def uniforms(numbers, precision):
+    """(n + 1/2) / 2^24, rounded but never to 1; two numbers, the upper first, in double."""
+    if precision == "single":
+        return np.minimum(np.float32((numbers + 0.5) * 2.0**-24), np.float32(1 - 2**-24))
+    return (numbers[..., 0::2] * 2**24 + numbers[..., 1::2] + 0.5) * 2.0**-48
+
+
+def drawn(random, rounds):
+    """What all sites draw for the links in all directions, so many times: [t, z, y, x, number]."""
+    return np.concatenate([random.numbers(mu) for _ in range(rounds) for mu in range(4)], axis=-1)
+
+
+# A link of SU(2) has half a batch in single precision; one of SU(3) two in double precision.
+SHARES = pytest.mark.parametrize(("group", "precision"), [("su2", "single"), ("su3", "double")])
+
+
+def check_streams(device, group, precision, level):
+    field = Field.cold(LATTICE, group, precision, device)
+    seed = 12345
+    found = drawn(Random.for_field(field, "ranlux", seed, level), rounds=3)
+    found = found.reshape(LATTICE.sites, -1)
+    for site in (0, 1, 5, 777, LATTICE.sites - 1):
+        james = (SEED_STRIDE * seed + site) % JAMES_SEEDS + 1
+        length = found.shape[1] * (1 if precision == "single" else 2)
+        expected = uniforms(reference(james, LUXURY_PERIODS[level], length), precision)
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found[site], expected)
+
+
+@SHARES
+def test_ranlux_streams(group, precision, device):
+    check_streams(device, group, precision, DEFAULT_LUXURY)
+
+
+@SHARES
+@pytest.mark.parametrize("level", range(len(LUXURY_PERIODS)))
+def test_ranlux_luxury_levels(level, group, precision, best_device):
+    check_streams(best_device, group, precision, level)
+
+
+def seeded(random, words, borrow):
+    """Give every site the same state, seeded in some other way: words of 24 bits, oldest first."""
+    sites = random.field.lattice.sites // random.field.lattice.t
+    state = ranlux_state(np.tile(np.array(words, np.uint64), (sites, 1)), np.full(sites, borrow))
+    for t in range(random.field.lattice.t):
+        random.restore(t, state.reshape(random.stored(t).shape))
+
+
+def integers(random):
+    """The 24-bit numbers that site 0 draws for the links in x, again and again, in double."""
+    while True:
+        pair = (random.numbers(0)[0, 0, 0, 0] * 2.0**48 - 0.5).astype(np.uint64)
+        yield from np.stack([pair >> np.uint64(24), pair & np.uint64(2**24 - 1)], axis=-1).ravel()
+
+
+def test_ranlux_is_that_of_the_standard_library(best_device):
+    """[rand.predef]: the first word from the seed is the oldest, and 23 numbers of 223 are used."""
+    field = Field.cold(SMALL, "su3", "double", best_device)
+    words = randoms.lehmer(19780503, 24)
+    base, decimated = (Random.for_field(field, "ranlux", luxury=level) for level in (0, 3))
+    for random in (base, decimated):
+        seeded(random, words, words[-1] == 0)
+    assert next(islice(integers(base), 9999, None)) == 7937952
+    used = (number for n, number in zip(count(), integers(decimated)) if n % 24 < 23)
+    assert next(islice(used, 9999, None)) == 9901578
+
+
+def test_ranlux_is_that_of_james(best_device):
+    """The first numbers of level 3 (James, Comput. Phys. Commun. 79 (1994) 111, table 1)."""
+    random = Random.for_field(Field.cold(SMALL, "su3", "double", best_device), "ranlux")
+    seeded(random, randoms.lehmer(314159265, 24)[::-1], False)
+    first = np.array(list(islice(integers(random), 5))) / 2**24
+    assert first == pytest.approx([0.53981817, 0.76155043, 0.06029940, 0.79600263, 0.30631220])
+
+
+def test_states_of_ranlux_stay_on_its_stream(best_device):
+    """At strong coupling many lanes have proposals refused and take batches of their own."""
+    field = Field.hot(LATTICE, "su3", "single", best_device)
+    random = Random.for_field(field, "ranlux", seed=9)
+    heatbath(field, 0.5, random, sweeps=2)
+    ends = states(random).reshape(LATTICE.sites, -1)
+    batches = []
+    for site in range(0, LATTICE.sites, 101):
+        numbers = reference((SEED_STRIDE * 9 + site) % JAMES_SEEDS + 1, 223, 24 * 60)
+        expected = ranlux_state(numbers.reshape(-1, 24).astype(np.uint64), np.zeros(60, bool))
+        equal = (expected[:, :18] == ends[site, :18]).all(axis=1)
+        assert equal.sum() == 1
+        batches.append(equal.argmax() + 1)
+    assert min(batches) >= 8
+    assert len(set(batches)) > 2
+
+
+def test_numbers_skipped_without_borrows_fit_their_words(root):
+    """The largest |x| for any start, also when the numbers of 24 steps with borrows follow."""
+    source = (root / "cuda_src" / "random" / "ranlux.h").read_text()
+    steps = int(re.search(r"MOST_PLAIN = (\d+)", source)[1])
+    least, most = [0.0] * 24, [2.0**24 - 1] * 24
+    for _ in range(5):
+        least[0], most[0] = least[0] - 256, most[0] + 256
+        for n in range(steps):
+            least.append(least[n + 14] - most[n])
+            most.append(most[n + 14] - least[n])
+        least, most = least[-24:], most[-24:]
+        # The first steps with borrows are the largest: later ones subtract from numbers below b.
+        largest = (
+            max(max(most[(n + 14) % 24], 2**24) - least[n] + 256 for n in range(24)),
+            max(most[n] - min(least[(n + 14) % 24], 0) + 256 for n in range(24)),
+        )
+        assert max(largest) < 2**31
+        high = [(low // 2**24, up // 2**24) for low, up in zip(least, most, strict=True)]
+        least = [high[n - 1][0] for n in range(24)]
+        most = [2**24 - 1 + high[n - 1][1] for n in range(24)]
+        least[0], most[0] = high[13][0] - high[23][1], 2**24 - 1 + high[13][1] - high[23][0]
+
+
+def test_ranlux_never_draws_0_or_1(precision, best_device):
+    """From x_{n-10} = b - 1 and x_{n-24} = 0 come the largest numbers, from equal ones zeros."""
+    field = Field.cold(SMALL, "su3", precision, best_device)
+    random = Random.for_field(field, "ranlux", luxury=0)
+    top = 2**24 - 1
+    for oldest, edge in ((0, 1), (top, 0)):
+        seeded(random, [oldest] * 14 + [top] * 10, False)
+        first = random.numbers(0)[..., :4]
+        assert np.all((first > 0) & (first < 1))
+        assert np.all(np.abs(first - edge) <= 2.0**-24)
+
+
+def test_lcg_never_draws_0_or_1(precision, best_device):
+    field = Field.cold(SMALL, "su3", precision, best_device)
+    random = Random.for_field(field, "lcg")
+    for n, edge in ((0, 0), (randoms.LCG_MODULUS - 1, 1)):
+        before = (n - lcg_next(0)) * pow(1664525, -1, randoms.LCG_MODULUS) % randoms.LCG_MODULUS
+        assert lcg_next(before) == n
+        for t in range(SMALL.t):
+            random.restore(t, np.full((4, 4, 4, 1), before, np.uint32))
+        first = random.numbers(0)[..., 0]
+        assert np.all((first > 0) & (first < 1))
+        assert np.all(np.abs(first - edge) < 2.0**-23)
+
+
+def test_seeds_of_ranlux_are_all_different():
+    field = Field.cold(LATTICE, "su2", device=CpuDevice(1))
+    first = np.concatenate(
+        [states(Random.for_field(field, "ranlux", seed)).reshape(-1, 20) for seed in range(5)]
+    )
+    assert len(np.unique(first, axis=0)) == 5 * LATTICE.sites
+    # Those of n consecutive seeds are all different if n lattices have fewer than 8e8 sites.
+    starts = np.arange(2000, dtype=np.int64) * SEED_STRIDE % JAMES_SEEDS
+    for n in (2, 10, 100, 1000, 2000):
+        sorted_starts = np.sort(starts[:n])
+        gaps = np.diff(np.append(sorted_starts, sorted_starts[0] + JAMES_SEEDS))
+        assert n * gaps.min() > 8e8
+
+
+@pytest.mark.parametrize("kind", ["lcg", "ranlux"])
+def test_states_survive_a_round_trip(kind, best_device):
     field = Field.cold(LATTICE, "su2", device=best_device)
-    random = Random.for_field(field, "lcg", seed=77)
+    random = Random.for_field(field, kind, seed=77)
     heatbath(field, 2.0, random)
-    states = [random.stored(t) for t in range(LATTICE.t)]
-    other = Random.for_field(field, "lcg", seed=1)
-    for t, state in enumerate(states):
+    before = states(random)
+    other = Random.for_field(field, kind, seed=1)
+    for t, state in enumerate(before):
         other.restore(t, state)
-    assert all(np.array_equal(other.stored(t), state) for t, state in enumerate(states))
+    assert np.array_equal(states(other), before)
+    assert np.array_equal(other.numbers(0), random.numbers(0))
     assert Random.for_field(field, "philox").stored(0) is None
 
 
 @pytest.mark.parametrize(
-    ("kind", "seed"), [("philox", -1), ("philox", 2**64), ("lcg", 0), ("lcg", 2**31 - 1), ("mt", 1)]
+    ("kind", "seed", "luxury"),
+    [
+        ("philox", -1, 3),
+        ("philox", 2**64, 3),
+        ("lcg", 0, 3),
+        ("lcg", 2**31 - 1, 3),
+        ("ranlux", -1, 3),
+        ("ranlux", JAMES_SEEDS, 3),
+        ("ranlux", 1, 5),
+        ("ranlux", 1, -1),
+        ("mt", 1, 3),
+    ],
 )
-def test_wrong_seeds_and_generators_are_refused(kind, seed):
-    field = Field.cold(Lattice(4, 4, 4, 4), "su2", device=CpuDevice(1))
+def test_wrong_seeds_levels_and_generators_are_refused(kind, seed, luxury):
+    field = Field.cold(SMALL, "su2", device=CpuDevice(1))
     with pytest.raises(UsageError):
-        Random.for_field(field, kind, seed)
+        Random.for_field(field, kind, seed, luxury)
+
+
+def test_more_sites_than_streams_are_refused(monkeypatch):
+    monkeypatch.setitem(KINDS, "ranlux", replace(KINDS["ranlux"], streams=255))
+    with pytest.raises(UsageError, match="more sites than ranlux has streams, 255"):
+        Random.for_field(Field.cold(SMALL, "su2", device=CpuDevice(1)), "ranlux")

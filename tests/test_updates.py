@@ -144,7 +144,7 @@ def test_heatbath(lattice, beta, group, precision, device):
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.5, 1.6, 1.7, 5.0, 100.0])
-@pytest.mark.parametrize("kind", ["philox", "lcg"])
+@pytest.mark.parametrize("kind", ["philox", "lcg", "ranlux"])
 def test_heatbath_distribution(alpha, kind, precision, best_device):
     """On a cold field the staples of the first direction and parity add up to 6 everywhere."""
     lattice = Lattice(32, 32, 32, 8)
@@ -200,7 +200,7 @@ def test_links_stay_in_the_group(group, precision, best_device):
     assert unitarity_violation(field.to_numpy()) < (1e-6 if precision == "single" else 1e-14)
 
 
-@pytest.mark.parametrize("kind", ["philox", "lcg"])
+@pytest.mark.parametrize("kind", ["philox", "lcg", "ranlux"])
 def test_same_bits_for_any_threads_and_lanes(kind, group, precision):
     lattice = Lattice(8, 8, 8, 6)
 

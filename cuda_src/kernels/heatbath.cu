@@ -15,7 +15,8 @@ struct Arguments {
 
 INLINE void heatbath_site(const Arguments& a, const Site& site) {
     update_link<GROUP>(a.links, a.geometry, site, a.work.mu, [&] {
-        return Heatbath<RANDOM>(RANDOM(a.stream, a.geometry, site, a.work.mu), (scalar)a.beta_over_n);
+        constexpr int SUBGROUPS = GROUP::N * (GROUP::N - 1) / 2;
+        return Heatbath<RANDOM, SUBGROUPS>(a.stream, a.geometry, site, a.work.mu, (scalar)a.beta_over_n);
     });
 }
 

@@ -17,7 +17,7 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
     const Geometry& g = a.geometry;
     ROLLED
     for (int mu = 0; mu < 4; mu++) {
-        Philox random(a.stream, g, site, mu);
+        Philox<C> random(a.stream, g, site, mu);
         real u[C], c[C];
         random.uniforms(u, everywhere(true));
         UNROLL for (int i = 0; i < C; i += 2) {

@@ -4,17 +4,16 @@
 
 #include "stream.h"
 
-struct Lcg {
+template <int> struct Lcg {
     static constexpr int STATE_WORDS = 1;
 
-    word* place;
-    word x;
+    States<STATE_WORDS> states;
+    word x[STATE_WORDS];
 
-    INLINE Lcg(const Stream& stream, const Geometry& g, const Site& s, int)
-        : place((word*)stream.state + ((long long)(s.t * 2 + s.parity) * g.slots + s.slot)), x(*place) {}
+    INLINE Lcg(const Stream& stream, const Geometry& g, const Site& s, int) : states(stream, g, s) { states.read(x); }
 
     INLINE void begin(int) {}
-    INLINE void end() { *place = x; }
+    INLINE void end() { states.write(x); }
 
     // 2^31 = 1 mod m, so the bits above the 31st are added to those below.
     static INLINE word next(word x) {
@@ -28,12 +27,13 @@ struct Lcg {
         return gather(half);
     }
 
+    template <int N> INLINE void uniforms(real (&u)[N]) { uniforms(u, everywhere(true)); }
     template <int N> INLINE void uniforms(real (&u)[N], mask wanted) {
-        word y = x;
+        word y = x[0];
         UNROLL for (int i = 0; i < N; i++) {
             y = next(y);
             u[i] = uniform_from_31_bits(y);
         }
-        x = select_word(wanted, y, x);
+        x[0] = select_word(wanted, y, x[0]);
     }
 };

@@ -17,7 +17,7 @@ INLINE void philox4x32(wide (&c)[4], unsigned key0, unsigned key1) {
     }
 }
 
-struct Philox {
+template <int> struct Philox {
     static constexpr int STATE_WORDS = 0;
 
     Stream stream;
@@ -41,6 +41,7 @@ struct Philox {
         draw += 16;
     }
 
+    template <int N> INLINE void uniforms(real (&u)[N]) { uniforms(u, everywhere(true)); }
     template <int N> INLINE void uniforms(real (&u)[N], mask) {
         constexpr int PER_BLOCK = 16 / REAL_BYTES;
         UNROLL for (int first = 0; first < N; first += PER_BLOCK) {

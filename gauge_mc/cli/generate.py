@@ -30,6 +30,7 @@ def generate(
     start: o.Start = None,
     seed: o.Seed = None,
     rng: o.Generator = None,
+    luxury: o.Luxury = None,
     heatbath: o.Heatbath = None,
     overrelax: o.Overrelax = None,
     thermalize: o.Thermalize = None,
@@ -133,6 +134,8 @@ def _work(run: Run, values: Mapping[str, object], execution: Execution, stop: St
         sweep = read_moment(run.checkpoint).sweep if run.checkpoint.exists() else 0
         session = Session.now(sweep, device.name)
         console.print(opening(run, parameters, session), soft_wrap=True)
+        if parameters.rng == "lcg":
+            console.print("lcg fails tests of randomness: for trials, not for results to publish")
         if run.begun() and sweep == parameters.sweeps:
             console.print(averages_table(run, parameters))
             return None

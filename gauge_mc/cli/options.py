@@ -42,6 +42,10 @@ Seed = Annotated[int | None, _option(PHYSICS, "Of the random numbers.", _usual["
 Generator = Annotated[
     str | None, _choice(PHYSICS, "Random number generator.", _usual["rng"], known.GENERATORS)
 ]
+Luxury = Annotated[
+    int | None,
+    _option(PHYSICS, f"Level of ranlux, 0 to {known.MAX_LUXURY}.", _usual["luxury"]),
+]
 Heatbath = Annotated[
     int | None, _option(PHYSICS, "Heatbath sweeps in an update.", _usual["heatbath"])
 ]

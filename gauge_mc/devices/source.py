@@ -17,8 +17,13 @@ from platformdirs import user_cache_path
 
 from gauge_mc.errors import GaugeError
 
-GENERATORS = {"philox": "Philox", "lcg": "Lcg"}
+GENERATORS = {"philox": "Philox", "lcg": "Lcg", "ranlux": "Ranlux"}
 """Names of the random number generators, and of their classes in ``cuda_src/random``."""
+
+LUXURY_PERIODS = (24, 48, 97, 223, 389)
+"""The p of RANLUX at its luxury levels 0 to 4."""
+
+DEFAULT_LUXURY = 3
 
 
 @dataclass(frozen=True)
@@ -33,15 +38,18 @@ class Variant:
         ``single`` or ``double``.
     random : str
         The generator; kernels that draw nothing are the same for all.
+    luxury : int
+        The luxury level of ``ranlux``, 0 to 4.
     lanes : int
         Sites in a register (CPU); 1 on a GPU.
     large : bool
-        Whether a field has 2**32 pieces of 16 bytes or more (GPU).
+        Whether a field has 2**31 pieces of 16 bytes or more (GPU).
     """
 
     group: str
     precision: str
     random: str = "philox"
+    luxury: int = DEFAULT_LUXURY
     lanes: int = 1
     large: bool = False
 
@@ -52,6 +60,7 @@ class Variant:
             f"-DGROUP={self.group.upper()}",
             f"-DREAL_BYTES={4 if self.precision == 'single' else 8}",
             f"-DRANDOM={GENERATORS[self.random]}",
+            f"-DLUXURY_PERIOD={LUXURY_PERIODS[self.luxury]}",
             f"-DLANES={self.lanes}",
             f"-DLARGE={int(self.large)}",
         ]

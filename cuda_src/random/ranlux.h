@@ -1,0 +1,199 @@
+// RANLUX (Luescher, Comput. Phys. Commun. 79 (1994) 100, hep-lat/9309020): the subtract-with-borrow
+// generator of Marsaglia and Zaman (Ann. Appl. Prob. 1 (1991) 462),
+//
+//   x_n = x_{n-10} - x_{n-24} - c_{n-1} mod b,  b = 2^24,  c_n = 1 where that was negative, else 0,
+//
+// of which a batch of 24 numbers in every p is used and p - 24 are skipped.
+//
+// Every link takes a share of its site's stream: the next batch or, where it needs no more than
+// USUAL numbers, the next half (links along x and z begin a batch, those along y and t have what is
+// left of it) or the next two. What a link leaves of its share is not used. Where a lane's proposal
+// is refused it draws the last numbers of its share; where it has done so before, it goes on by a
+// batch and draws those that are at the same place there.
+#pragma once
+
+#include "stream.h"
+
+constexpr int BATCH = 24;
+
+// The last 24 numbers, the oldest first, and minus the last borrow c.
+//
+// They stand for sum_k x_{n-24+k} b^k - sum_{k<10} x_{n-10+k} b^k + c modulo m = b^24 - b^10 + 1,
+// which a step divides by b (Tezuka, L'Ecuyer and Couture, ACM Trans. Model. Comput. Simul. 3 (1993)
+// 315), whatever the borrow is as long as x_n - b c_n is right. So numbers that are skipped need no
+// borrows but one subtraction each, until words are full. 24 steps with borrows then bring all x
+// back to 0 <= x < b; the last borrow may be more than one, for which the oldest x makes up. The
+// numbers of the next 24 steps are those of the definition again, and so is the borrow after them.
+struct SubtractWithBorrow {
+    signed_word x[BATCH], carry;
+
+    INLINE void next_batch() {
+        UNROLL for (int n = 0; n < BATCH; n++) {
+            const signed_word d = x[(n + 14) % BATCH] - x[n] + carry;
+            carry = d >> 24;
+            x[n] = d & 0xffffff;
+        }
+    }
+
+    template <int STEPS> INLINE void skip() {
+        constexpr int PLAIN = STEPS - BATCH, PARTS = (PLAIN + MOST_PLAIN - 1) / MOST_PLAIN;
+        if constexpr (PLAIN > 0) {
+            x[0] -= carry;
+            carry = signed_word{};
+            skip_parts<PLAIN, PARTS>();
+        }
+        if constexpr (STEPS > 0) next_batch();
+    }
+
+private:
+    // Without borrows |x| grows by 2^(1/16) a step, to 2^31 after 107.
+    static constexpr int MOST_PLAIN = 107;
+
+    template <int STEPS, int PARTS> INLINE void skip_parts() {
+        constexpr int NOW = STEPS / PARTS;
+        UNROLL for (int n = 0; n < NOW; n++) x[n % BATCH] = x[(n + 14) % BATCH] - x[n % BATCH];
+        rotate(NOW);
+        if constexpr (PARTS > 1) {
+            shorten();
+            skip_parts<STEPS - NOW, PARTS - 1>();
+        }
+    }
+
+    // The oldest number, which after so many steps is elsewhere, back to the first place.
+    INLINE void rotate(int steps) {
+        signed_word old[BATCH];
+        UNROLL for (int i = 0; i < BATCH; i++) old[i] = x[i];
+        UNROLL for (int i = 0; i < BATCH; i++) x[i] = old[(steps + i) % BATCH];
+    }
+
+    // Numbers of hardly more than 24 bits that stand for the same: what is above goes to the next.
+    INLINE void shorten() {
+        signed_word high[BATCH];
+        UNROLL for (int i = 0; i < BATCH; i++) high[i] = x[i] >> 24;
+        x[0] = (x[0] & 0xffffff) + high[13] - high[BATCH - 1];
+        UNROLL for (int i = 1; i < BATCH; i++) x[i] = (x[i] & 0xffffff) + high[i - 1];
+    }
+};
+
+// A site's state: the last 24 numbers in 18 words, minus the last borrow, and 1 where numbers are to
+// be skipped before the next batch, as they are before every batch but the first.
+struct RanluxState {
+    static constexpr int WORDS = 20, BORROW = 18, SKIP = 19;
+    word w[WORDS];
+
+    INLINE SubtractWithBorrow unpacked() const {
+        SubtractWithBorrow s;
+        UNROLL for (int i = 0; i < 6; i++) {
+            const word a = w[3 * i], b = w[3 * i + 1], c = w[3 * i + 2];
+            s.x[4 * i] = (signed_word)(a & 0xffffff);
+            s.x[4 * i + 1] = (signed_word)((a >> 24 | b << 8) & 0xffffff);
+            s.x[4 * i + 2] = (signed_word)((b >> 16 | c << 16) & 0xffffff);
+            s.x[4 * i + 3] = (signed_word)(c >> 8);
+        }
+        s.carry = (signed_word)w[BORROW];
+        return s;
+    }
+
+    INLINE void pack(const SubtractWithBorrow& s) {
+        UNROLL for (int i = 0; i < 6; i++) {
+            const word a = (word)s.x[4 * i], b = (word)s.x[4 * i + 1];
+            const word c = (word)s.x[4 * i + 2], d = (word)s.x[4 * i + 3];
+            w[3 * i] = a | b << 24;
+            w[3 * i + 1] = b >> 8 | c << 16;
+            w[3 * i + 2] = c >> 16 | d << 8;
+        }
+        w[BORROW] = (word)s.carry;
+    }
+
+    // Goes on by a batch and returns it.
+    INLINE SubtractWithBorrow advance() {
+        SubtractWithBorrow s = unpacked();
+        // The lanes of a register begin together.
+        if (some_lane(w[SKIP])) s.template skip<LUXURY_PERIOD - BATCH>();
+        s.next_batch();
+        pack(s);
+        w[SKIP] = word{} + 1u;
+        return s;
+    }
+};
+
+template <int USUAL> struct Ranlux {
+    static constexpr int EACH = REAL_BYTES / 4;  // numbers of 24 bits in a uniform
+    static constexpr bool HALVED = USUAL * EACH <= BATCH / 2;
+    static constexpr int PART = HALVED ? BATCH / 2 : BATCH;  // of a batch
+    static constexpr int PARTS = (USUAL * EACH + PART - 1) / PART, SHARE = PARTS * PART;
+    static constexpr int SPARE = 4 * EACH, PLANNED = SHARE - SPARE;
+
+    States<RanluxState::WORDS> states;
+    bool second;             // half of a batch
+    word planned[PLANNED];   // the share's first numbers, of which those drawn are dropped
+    word spare[SPARE];       // its last
+    mask spent;              // lanes that have drawn these
+
+    INLINE Ranlux(const Stream& stream, const Geometry& g, const Site& s, int mu)
+        : states(stream, g, s), second(HALVED && mu % 2 == 1), spent(everywhere(false)) {
+        RanluxState state;
+        states.read(state.w);
+        word share[SHARE];
+        if (second) {
+            take(state.unpacked(), share, 0);
+        } else {
+            UNROLL for (int i = 0; i < PARTS; i++) take(state.advance(), share, i * PART);
+            states.write(state.w);
+        }
+        UNROLL for (int i = 0; i < PLANNED; i++) planned[i] = share[i];
+        UNROLL for (int i = 0; i < SPARE; i++) spare[i] = share[PLANNED + i];
+    }
+
+    INLINE void begin(int) {}
+    INLINE void end() {}
+
+    template <int N> INLINE void uniforms(real (&u)[N]) {
+        to_reals(planned, u);
+        UNROLL for (int i = 0; i + N * EACH < PLANNED; i++) planned[i] = planned[i + N * EACH];
+    }
+
+    template <int N> INLINE void uniforms(real (&u)[N], mask wanted) {
+        const mask lacking = wanted & spent;
+        if (some_lane(lacking)) renew(lacking);
+        spent = spent | wanted;
+        to_reals(spare, u);
+    }
+
+private:
+    template <int N, int M> static INLINE void to_reals(const word (&numbers)[M], real (&u)[N]) {
+        static_assert(N * EACH <= M);
+        UNROLL for (int i = 0; i < N; i++) {
+#if REAL_BYTES == 4
+            u[i] = uniform_from_24_bits(numbers[i]);
+#else
+            u[i] = uniform_from_48_bits(numbers[2 * i], numbers[2 * i + 1]);
+#endif
+        }
+    }
+
+    // This link's part of a batch.
+    INLINE void take(const SubtractWithBorrow& batch, word (&share)[SHARE], int place) const {
+        UNROLL for (int i = 0; i < PART; i++)
+            share[place + i] = (word)(second ? batch.x[BATCH - PART + i] : batch.x[i]);
+    }
+
+    INLINE void renew(mask lanes) {
+        advance(states, lanes);
+        RanluxState state;
+        states.read(state.w);
+        word share[SHARE];
+        take(state.unpacked(), share, SHARE - PART);
+        UNROLL for (int i = 0; i < SPARE; i++) spare[i] = select_word(lanes, share[PLANNED + i], spare[i]);
+    }
+
+    static RARE void advance(States<RanluxState::WORDS> states, mask lanes) {
+        RanluxState old, state;
+        states.read(old.w);
+        state = old;
+        state.advance();
+        UNROLL for (int i = 0; i < RanluxState::WORDS; i++)
+            state.w[i] = select_word(lanes, state.w[i], old.w[i]);
+        states.write(state.w);
+    }
+};
