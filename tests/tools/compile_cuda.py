@@ -1,6 +1,6 @@
 """Compile every CUDA kernel variant and show registers and spills; needs nvcc, but no GPU.
 
-    python tests/tools/compile_cuda.py [--architecture sm_90]
+python tests/tools/compile_cuda.py [--architecture sm_90]
 """
 
 import argparse
