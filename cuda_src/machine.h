@@ -7,7 +7,7 @@
 //   RANDOM      Philox, Lcg, Ranlux (kernels that draw random numbers)
 //   LUXURY_PERIOD  p of RANLUX
 //   LANES       sites in a CPU register (CPU only)
-//   LARGE       1 where a field has 2^31 pieces of 16 bytes or more (GPU only)
+//   LARGE       1 where a field has 2^32 pieces of 16 bytes or more (GPU only)
 #pragma once
 
 #if REAL_BYTES == 4

@@ -7,16 +7,18 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from gauge_mc.devices import Device
 from gauge_mc.devices.base import Registers, repeated
+from gauge_mc.devices.source import DEFAULT_LUXURY
 from gauge_mc.devices.structures import GeometryStruct, WorkStruct
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
 from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.observables.wilson import WilsonLoops
-from gauge_mc.random import Random
+from gauge_mc.random import KINDS, Random
 from gauge_mc.smearing import Ape
 from gauge_mc.updates import heatbath, overrelax
 
@@ -42,7 +44,8 @@ class KernelTime:
     Attributes
     ----------
     name : str
-        ``heatbath``, ``overrelaxation``, ``plaquette`` or ``polyakov``.
+        ``heatbath``, ``overrelaxation``, ``plaquette`` or ``polyakov``; ``heatbath, lcg`` and
+        the like with another generator.
     ns_per_link : float
         Median time in ns for each link of the lattice.
     spread : float
@@ -50,7 +53,7 @@ class KernelTime:
     links_per_s : float
         The inverse, per second.
     bytes_per_link : float
-        Least bytes moved for each link, if nothing is read twice by one launch.
+        Least bytes of links moved for each link, if nothing is read twice by one launch.
     roofline : float
         The time that these bytes need at the copy's bandwidth, as a part of the time taken.
     registers, spilled : int or None
@@ -100,6 +103,7 @@ def benchmark(
     precision: str = "single",
     random: str = "philox",
     seconds: float = 1.0,
+    luxury: int = DEFAULT_LUXURY,
 ) -> Benchmark:
     """Time all kernels on a thermal field.
 
@@ -111,6 +115,8 @@ def benchmark(
         Of the field and the generator.
     seconds : float
         About how long to time each kernel.
+    luxury : int
+        The level of ``ranlux``.
 
     Raises
     ------
@@ -118,7 +124,7 @@ def benchmark(
         As `Field.hot` and `Random.for_field` do.
     """
     field = Field.hot(lattice, group, precision, device)
-    generator = Random.for_field(field, random)
+    generator = Random.for_field(field, random, luxury=luxury)
     bandwidth = copy_bandwidth(device, group, precision)
     heatbath(field, BETA[group], generator, sweeps=10)
     overrelax(field, sweeps=5)
@@ -128,12 +134,19 @@ def benchmark(
         "plaquette": lambda times: [plaquette(field) for _ in range(times)],
         "polyakov": lambda times: [polyakov_loop(field) for _ in range(times)],
     }
+    drawn_by = dict.fromkeys(calls, random)
+    for kind in KINDS:
+        if kind != random:
+            name, other = f"heatbath, {kind}", Random.for_field(field, kind, luxury=luxury)
+            calls[name] = partial(heatbath, field, BETA[group], other)
+            drawn_by[name] = kind
     link_bytes = field.components * field.layout.real.itemsize
     kernels = []
     for name, call in calls.items():
         median, spread = _time(device, call, seconds)
-        moved = LINKS_MOVED[name] * link_bytes
-        registers: Registers | None = field.kernel(name, random).registers
+        kernel = name.partition(",")[0]
+        moved = LINKS_MOVED[kernel] * link_bytes
+        registers: Registers | None = field.kernel(kernel, drawn_by[name], luxury).registers
         kernels.append(
             KernelTime(
                 name,

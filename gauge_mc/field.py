@@ -18,6 +18,9 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.lattice import Lattice
 from gauge_mc.layout import BOTH_PARITIES, COMPONENTS, REALS, Layout, split_lanes
 
+MOST_STATE_BYTES = 80
+"""Of a random number generator, a site."""
+
 
 class _HotArguments(ctypes.Structure):
     _fields_ = [
@@ -180,8 +183,8 @@ class Field:
     def variant(self, random: str = "philox", luxury: int = DEFAULT_LUXURY) -> Variant:
         """What kernels for this field are compiled for."""
         layout = self.layout
-        # From half of what 32 bits count, so that states of generators are counted by them too.
-        large = bool(layout.group_bytes) and self.buffer.nbytes // layout.group_bytes >= 2**31
+        largest = max(self.buffer.nbytes, MOST_STATE_BYTES * self.lattice.sites)
+        large = bool(layout.group_bytes) and largest // layout.group_bytes >= 2**32
         return Variant(self.group, self.precision, random, luxury, layout.lanes, large)
 
     def stored(self, t: int) -> NDArray[Any]:

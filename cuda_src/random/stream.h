@@ -55,7 +55,11 @@ template <int W> struct States {
     INLINE States(const Stream& stream, const Geometry& g, const Site& s)
         : first((word*)stream.state + ((long long)(s.t * 2 + s.parity) * g.slots + s.slot) * W) {}
 
-    INLINE void read(word (&w)[W]) const { UNROLL for (int i = 0; i < W; i++) w[i] = first[i]; }
+    INLINE void read(word (&w)[W]) const {
+        UNROLL for (int i = 0; i < W; i++) w[i] = first[i];
+        // Those of the next slot.
+        UNROLL for (int i = 0; i < W; i++) __builtin_prefetch(&first[W + i]);
+    }
     INLINE void write(const word (&w)[W]) const { UNROLL for (int i = 0; i < W; i++) first[i] = w[i]; }
 #endif
 };

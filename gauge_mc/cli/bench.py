@@ -25,6 +25,7 @@ def bench(
     lattice: o.Extents = None,
     precision: o.Precision = None,
     rng: o.Generator = None,
+    luxury: o.Luxury = None,
     backend: o.Backend = None,
     threads: o.Threads = None,
     seconds: Annotated[
@@ -49,6 +50,7 @@ def bench(
     from gauge_mc.bench import benchmark
     from gauge_mc.devices import open_device
     from gauge_mc.lattice import Lattice
+    from gauge_mc.parameters import Parameters
 
     before = _saved(compare) if compare else None
     device = open_device(backend or "auto", threads)
@@ -59,6 +61,7 @@ def bench(
         precision or "single",
         rng or "philox",
         seconds,
+        Parameters().luxury if luxury is None else luxury,
     )
     text = json.dumps(asdict(result), indent=2)
     if save:

@@ -43,7 +43,7 @@ class Variant:
     lanes : int
         Sites in a register (CPU); 1 on a GPU.
     large : bool
-        Whether a field has 2**31 pieces of 16 bytes or more (GPU).
+        Whether a field has 2**32 pieces of 16 bytes or more (GPU).
     """
 
     group: str
