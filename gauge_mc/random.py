@@ -139,12 +139,13 @@ class Random:
         """
         field, layout = self.field, self.layout
         words = 12 * (int(field.group[2]) - 1) * layout.real.itemsize // 4
-        numbers = field.device.allocate(4 * words * field.lattice.sites)
+        size = 4 * words * field.lattice.sites
+        numbers = field.device.scratch(size)
         arguments = _NumbersArguments(
             field.geometry, field.work(mu=mu), self.struct(), StreamStruct(state=numbers.address)
         )
         field.kernel("numbers", self.kind, self.luxury)(repeated([arguments], 1))
-        found = field.device.read(numbers, 0, numbers.nbytes).view(np.uint32)
+        found = field.device.read(numbers, 0, size).view(np.uint32)
         slices = found.reshape(layout.slices, -1)
         by_site = np.stack([layout.words_of(slices[t], t) for t in range(layout.slices)])
         return by_site.view(layout.real)
