@@ -2,9 +2,9 @@
 
     python tests/tools/random_quality.py --generators lcg ranlux:3 --tests 0 1 2
 
-One number of every site of the lattice after the other, as a sweep draws them, then the sites' next
-numbers, and so on; the leading 16 bits of each, two to a word of 32. A test takes what it wants, up to
-some GB. Dieharder calls p-values below 0.005 or above 0.995 WEAK (one in a hundred tests of good
+One number of every site of the lattice after the other, as a sweep draws them, then the sites'
+next numbers, and so on; the leading 16 bits of each, two to a word of 32. A test takes what it
+wants, up to some GB. Dieharder calls p-values below 0.005 or above 0.995 WEAK (one in a hundred tests of good
 numbers), below 0.0000005 or above 0.9999995 FAILED. A test that is weak is done again with other
 numbers, up to three times, and the last result counts.
 """
@@ -22,14 +22,33 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from gauge_mc.devices import Device, open_device  # noqa: E402
-from gauge_mc.devices.source import LUXURY_PERIODS  # noqa: E402
-from gauge_mc.field import Field  # noqa: E402
-from gauge_mc.lattice import Lattice  # noqa: E402
-from gauge_mc.random import Random  # noqa: E402
+from gauge_mc.devices import Device, open_device
+from gauge_mc.devices.source import LUXURY_PERIODS
+from gauge_mc.field import Field
+from gauge_mc.lattice import Lattice
+from gauge_mc.random import Random
 
 GENERATORS = ("philox", "lcg", *(f"ranlux:{level}" for level in range(len(LUXURY_PERIODS))))
-TESTS = "0 1 2 3 4 8 9 10 11 12 13 15 16 17 100 101 102 200:3".split()
+TESTS = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "4",
+    "8",
+    "9",
+    "10",
+    "11",
+    "12",
+    "13",
+    "15",
+    "16",
+    "17",
+    "100",
+    "101",
+    "102",
+    "200:3",
+]
 """Diehard's and STS's, without those that dieharder itself calls suspect."""
 
 ATTEMPTS = 3
