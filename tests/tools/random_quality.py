@@ -4,9 +4,9 @@
 
 One number of every site of the lattice after the other, as a sweep draws them, then the sites'
 next numbers, and so on; the leading 16 bits of each, two to a word of 32. A test takes what it
-wants, up to some GB. Dieharder calls p-values below 0.005 or above 0.995 WEAK (one in a hundred tests of good
-numbers), below 0.0000005 or above 0.9999995 FAILED. A test that is weak is done again with other
-numbers, up to three times, and the last result counts.
+wants, up to some GB. Dieharder calls p-values below 0.005 or above 0.995 WEAK (one in a hundred
+tests of good numbers), below 0.0000005 or above 0.9999995 FAILED. A test that is weak is done again
+with other numbers, up to three times, and the last result counts.
 """
 
 import argparse
