@@ -244,7 +244,7 @@ class CudaDevice:
 
     def __init__(self, ordinal: int = 0):
         self._driver = _load_driver()
-        count = self._driver.Device.count()
+        count = gpu_count()
         if ordinal >= count:
             raise GaugeError(f"GPU {ordinal} is not here: CUDA sees {count}, numbered from 0.")
         nvcc = find_nvcc()
@@ -336,6 +336,17 @@ class CudaDevice:
     def synchronize(self) -> None:
         """Wait until all work has ended."""
         self._context.synchronize()
+
+
+def gpu_count() -> int:
+    """How many GPUs CUDA sees.
+
+    Raises
+    ------
+    GaugeError
+        If PyCUDA is missing, or finds none that works.
+    """
+    return int(_load_driver().Device.count())
 
 
 def _load_driver() -> Any:

@@ -1,0 +1,119 @@
+"""Which devices to use: what ``--devices``, ``--backend`` and ``--threads`` mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gauge_mc.devices.base import Device
+from gauge_mc.devices.cpu import CpuDevice
+from gauge_mc.errors import GaugeError, UsageError
+
+BACKENDS = ("auto", "cuda", "cpu")
+
+
+@dataclass(frozen=True)
+class DeviceChoice:
+    """A device that is to be opened, by the thread that is to use it.
+
+    Attributes
+    ----------
+    backend : str
+        ``cuda`` or ``cpu``.
+    ordinal : int
+        The number of a GPU, as CUDA counts; 0 for a CPU.
+    threads : int, optional
+        Of a CPU; by default all that this process may use.
+    """
+
+    backend: str
+    ordinal: int = 0
+    threads: int | None = None
+
+    def open(self) -> Device:
+        """Open it.
+
+        Raises
+        ------
+        UsageError
+            If the number of threads is not possible.
+        GaugeError
+            If the device cannot be used: no such GPU, no PyCUDA, no compiler.
+        """
+        if self.backend == "cpu":
+            return CpuDevice(self.threads)
+        from gauge_mc.devices.cuda import CudaDevice
+
+        return CudaDevice(self.ordinal)
+
+
+def choose_devices(
+    devices: str | None = None, backend: str = "auto", threads: int | None = None
+) -> tuple[DeviceChoice, ...]:
+    """Choose devices.
+
+    Parameters
+    ----------
+    devices : str, optional
+        A number: so many GPUs, the first ones. Numbers with commas (``0,2`` or ``2,``): these
+        GPUs. ``all``: all GPUs. ``cpu`` or ``cpu:N``: the CPU, once or N times. By default one
+        device, a GPU if the backend is not ``cpu`` and one works here, else the CPU.
+    backend : str
+        One of `BACKENDS`.
+    threads : int, optional
+        Of a CPU.
+
+    Raises
+    ------
+    UsageError
+        If there is no such backend, or `devices` is not of one of these forms or not of the
+        backend.
+    GaugeError
+        If GPUs are wanted and none works here, or not so many.
+    """
+    if backend not in BACKENDS:
+        raise UsageError(f"The backend '{backend}' is unknown; there are {', '.join(BACKENDS)}.")
+    if devices is None:
+        return (_one(backend, threads),)
+    name, colon, count = devices.partition(":")
+    if name == "cpu" and backend != "cuda":
+        if colon and not (count.isdecimal() and int(count) >= 1):
+            raise UsageError(f"--devices {devices}: cpu:N takes a number from 1 on, such as cpu:2.")
+        return (DeviceChoice("cpu", threads=threads),) * int(count or 1)
+    words = devices.removesuffix(",").split(",")
+    if backend == "cpu" or not (devices == "all" or all(word.isdecimal() for word in words)):
+        raise UsageError(
+            f"--devices {devices} is not possible with --backend {backend}: it takes a number of "
+            "GPUs, their numbers with commas such as 0,2, all, or cpu:N."
+        )
+    return tuple(DeviceChoice("cuda", ordinal) for ordinal in _ordinals(devices, words))
+
+
+def _one(backend: str, threads: int | None) -> DeviceChoice:
+    if backend == "auto":
+        from gauge_mc.devices.cuda import find_nvcc, gpu_count
+
+        try:
+            backend = "cuda" if gpu_count() and find_nvcc() else "cpu"
+        except GaugeError:
+            backend = "cpu"
+    return DeviceChoice(backend, threads=threads)
+
+
+def _ordinals(devices: str, words: list[str]) -> list[int]:
+    """Return the GPUs that are meant, and check that they are here."""
+    from gauge_mc.devices.cuda import gpu_count
+
+    here = gpu_count()
+    if devices == "all":
+        wanted = list(range(here))
+    elif "," in devices:
+        wanted = [int(word) for word in words]
+    else:
+        wanted = list(range(int(devices)))
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise UsageError(f"--devices {devices} names no GPU, or one twice.")
+    if max(wanted) >= here:
+        raise GaugeError(
+            f"--devices {devices} needs GPU {max(wanted)}, but CUDA sees {here}, numbered from 0."
+        )
+    return wanted
