@@ -77,7 +77,7 @@ def with_error(value: float, error: float) -> str:
     return f"{value:.{-place}f}({rounded})"
 
 
-def estimate(series: ArrayLike) -> Estimate:
+def estimate(*chains: ArrayLike) -> Estimate:
     """Mean and error of a stationary time series by the Gamma method.
 
     The autocorrelation function is summed up to the window W at which the systematic error of
@@ -87,8 +87,9 @@ def estimate(series: ArrayLike) -> Estimate:
 
     Parameters
     ----------
-    series : array_like of float, shape (samples,)
-        Equally spaced measurements, in the order of the Markov chain.
+    *chains : array_like of float, shape (samples,)
+        Equally spaced measurements, in the order of the Markov chain; or several independent
+        chains of the same kind (replica), which need not be of one length.
 
     Returns
     -------
@@ -98,7 +99,8 @@ def estimate(series: ArrayLike) -> Estimate:
         known (error NaN); a series that is empty or holds a NaN or an infinity gives NaN
         throughout. Errors of series shorter than some 50 tau_int are not to be trusted.
     """
-    x = np.asarray(series, dtype=np.float64).ravel()
+    parts = [np.asarray(chain, dtype=np.float64).ravel() for chain in chains]
+    x = np.concatenate(parts)
     nan = math.nan
     if x.size == 0 or not np.isfinite(x).all():
         return Estimate(nan, nan, nan, nan, x.size)
@@ -107,29 +109,32 @@ def estimate(series: ArrayLike) -> Estimate:
         return Estimate(mean, nan, nan, nan, 1)
     if np.ptp(x) == 0:
         return Estimate(float(x[0]), 0.0, 0.5, 0.0, x.size)
-    gamma = autocovariance(x)
+    gamma = autocovariance(*parts)
     window = _window(gamma, x.size)
     variance, tau = _unbiased(gamma, window, x.size)
     tau_error = 2 * tau * math.sqrt(max(window + 0.5 - tau, 0.0) / x.size)
     return Estimate(mean, math.sqrt(2 * tau * variance / x.size), tau, tau_error, x.size)
 
 
-def autocovariance(series: ArrayLike) -> NDArray[np.float64]:
-    """Autocovariance of a series about its mean (hep-lat/0306017, eq. 31).
+def autocovariance(*chains: ArrayLike) -> NDArray[np.float64]:
+    """Autocovariance of chains about their common mean (hep-lat/0306017, eq. 31).
 
     Parameters
     ----------
-    series : array_like of float, shape (samples,)
+    *chains : array_like of float, shape (samples,)
 
     Returns
     -------
-    ndarray of float64, shape (samples // 2 + 1,)
-        At lags 0, 1, 2, ...
+    ndarray of float64, shape (longest // 2 + 1,)
+        At lags 0, 1, 2, ... up to half the longest chain.
     """
-    x = np.asarray(series, dtype=np.float64)
-    padded = np.fft.rfft(x - x.mean(), 2 * x.size)
-    lags = np.arange(x.size // 2 + 1)
-    return np.fft.irfft(np.abs(padded) ** 2)[: lags.size] / (x.size - lags)
+    parts = [np.asarray(chain, dtype=np.float64) for chain in chains]
+    mean = np.concatenate(parts).mean()
+    longest = max(part.size for part in parts)
+    lags = np.arange(longest // 2 + 1)
+    padded = (np.fft.rfft(part - mean, 2 * longest) for part in parts)
+    products = sum(np.fft.irfft(np.abs(part) ** 2)[: lags.size] for part in padded)
+    return np.asarray(products / sum(np.maximum(part.size - lags, 0) for part in parts))
 
 
 def _window(gamma: NDArray[np.float64], samples: int) -> int:
@@ -140,7 +145,7 @@ def _window(gamma: NDArray[np.float64], samples: int) -> int:
     slow = tau_int > 0.5
     tau[slow] = STRETCH / np.log((2 * tau_int[slow] + 1) / (2 * tau_int[slow] - 1))
     negative = np.exp(-lags / tau) < tau / np.sqrt(lags * samples)
-    return int(lags[np.argmax(negative)]) if negative.any() else int(lags[-1])
+    return int(lags[np.argmax(negative)]) if negative.any() else gamma.size - 1
 
 
 def _unbiased(gamma: NDArray[np.float64], window: int, samples: int) -> tuple[float, float]:

@@ -38,6 +38,39 @@ def test_autocovariance_equals_the_plain_sum():
     np.testing.assert_allclose(autocovariance(x), plain, atol=1e-13)
 
 
+def test_several_chains_equal_pyerrors():
+    pyerrors = pytest.importorskip("pyerrors")
+    chains = list(autoregressive(np.random.default_rng(4), 400, 3, 0.7).T)
+    chains = [chain - chain.mean() + 0.5 for chain in chains]  # else it takes several means
+    obs = pyerrors.Obs(chains, ["chain|1", "chain|2", "chain|3"])
+    obs.gamma_method(S=1.5)
+    ours = estimate(*chains)
+    assert (ours.value, ours.error) == pytest.approx((obs.value, obs.dvalue), rel=1e-10)
+    assert ours.samples == 1200
+
+
+def test_autocovariance_of_chains_of_several_lengths():
+    dice = np.random.default_rng(6)
+    chains = [dice.normal(size=samples) for samples in (40, 7, 1)]
+    mean = sum(chain.sum() for chain in chains) / 48
+    for lag, found in enumerate(autocovariance(*chains)):
+        pairs = [
+            (chain[i] - mean) * (chain[i + lag] - mean)
+            for chain in chains
+            for i in range(chain.size - lag)
+        ]
+        assert found == pytest.approx(np.mean(pairs), abs=1e-13)
+    assert lag == 20
+
+
+def test_chains_that_disagree_have_a_larger_error():
+    dice = np.random.default_rng(7)
+    together = [dice.normal(size=500) for _ in range(2)]
+    apart = [together[0], together[1] + 1.0]
+    assert estimate(*apart).error > 3 * estimate(*together).error
+    assert estimate([1.0], [2.0]).error > 0
+
+
 def test_anticorrelation_does_not_shrink_the_error():
     x = np.tile([1.0, -1.0], 50)
     assert estimate(x).error >= x.std() / math.sqrt(x.size)
