@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+Curves = Sequence[tuple[str, Sequence[tuple[float, Estimate]]]]
 
 ENDINGS = ("pdf", "png", "svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -264,10 +265,8 @@ def plot_polyakov(runs: Sequence[History], path: Path) -> None:
         figure.legend(loc="outside upper center")
 
 
-def plot_against_beta(
-    curves: Sequence[tuple[str, Sequence[tuple[float, Estimate]]]], name: str, path: Path
-) -> None:
-    """Plot averages against beta, a curve each for several lattices; lines guide the eye.
+def plot_against_beta(curves: Curves, name: str, path: Path) -> None:
+    """Plot averages of one quantity against beta, a curve each for several lattices.
 
     Parameters
     ----------
@@ -285,18 +284,37 @@ def plot_against_beta(
     GaugeError
         If there is nothing to plot, Matplotlib is missing, or the file cannot be written.
     """
-    _require(curves)
-    with _figure(path, (WIDTH, 4.2)) as figure:
-        axes = figure.subplots()
-        for i, (label, points) in enumerate(curves):
-            beta = np.array([one for one, _ in points])
-            value = np.array([found.value for _, found in points])
-            error = np.nan_to_num([found.error for _, found in points])
-            axes.plot(beta, value, color=_look(i)["color"], alpha=0.4, linewidth=0.8)
-            axes.errorbar(beta, value, error, **_look(i), linestyle="none", label=_plain(label))
-        axes.set_xlabel(r"$\beta$")
-        axes.set_ylabel(name)
-        axes.legend(loc="best")
+    plot_scan([(name, curves)], path)
+
+
+def plot_scan(panels: Sequence[tuple[str, Curves]], path: Path) -> None:
+    """Plot averages of several quantities against beta, one below the other.
+
+    Parameters
+    ----------
+    panels : sequence of (str, curves)
+        For each quantity the label of its axis, and its curves as for `plot_against_beta`.
+    path : Path
+        File to write; its ending says the format.
+
+    Raises
+    ------
+    UsageError
+        If the ending is none of pdf, png and svg.
+    GaugeError
+        If there is nothing to plot, Matplotlib is missing, or the file cannot be written.
+    """
+    _require(panels)
+    for _, curves in panels:
+        _require(curves)
+    with _figure(path, (WIDTH, 1.6 + 2.6 * len(panels))) as figure:
+        rows = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
+        for axes, (name, curves) in zip(rows, panels, strict=True):
+            _draw_curves(axes, curves)
+            axes.set_ylabel(name)
+        rows[-1].set_xlabel(r"$\beta$")
+        rows[0].legend(loc="best")
+        figure.align_ylabels()
 
 
 @contextmanager
@@ -312,6 +330,16 @@ def _figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
         yield figure
         with replacing(path) as file:
             figure.savefig(file, format=ending, metadata=date)
+
+
+def _draw_curves(axes: Axes, curves: Curves) -> None:
+    """Draw averages with errors against beta; lines guide the eye."""
+    for i, (label, points) in enumerate(curves):
+        beta = np.array([one for one, _ in points])
+        value = np.array([found.value for _, found in points])
+        error = np.nan_to_num([found.error for _, found in points])
+        axes.plot(beta, value, color=_look(i)["color"], alpha=0.4, linewidth=0.8)
+        axes.errorbar(beta, value, error, **_look(i), linestyle="none", label=_plain(label))
 
 
 def _look(i: int) -> dict[str, Any]:

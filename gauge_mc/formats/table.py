@@ -67,7 +67,7 @@ class Table:
     def __init__(self, path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
         self.path = path
         if not path.exists():
-            _create(path, header, columns)
+            write_table(path, header, columns)
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
         try:
             self._drop_torn_row()
@@ -161,6 +161,34 @@ class Table:
         os.ftruncate(self._fd, data.rfind(b"\n") + 1)
 
 
+def write_table(
+    path: Path,
+    header: Mapping[str, str],
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Value]] = (),
+) -> None:
+    """Write a table at once, so that the file is either whole or not there.
+
+    Parameters
+    ----------
+    path : Path
+        The CSV file; one that is there is replaced.
+    header, columns
+        As for `Table`.
+    rows : iterable of sequences
+        As for `Table.append`.
+
+    Raises
+    ------
+    GaugeError
+        If it cannot be written.
+    """
+    lines = [f"# {key}: {value}" for key, value in header.items()]
+    records = (",".join(map(_format, row)) for row in rows)
+    with replacing(path) as file:
+        file.write("\n".join([*lines, ",".join(columns), *records, ""]).encode())
+
+
 def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData:
     """Read a table; one that another process is writing is read up to its last whole row.
 
@@ -228,13 +256,6 @@ class _Layout:
         if not all(value.isprintable() for value in header.values()):
             raise GaugeError(f"{path} is damaged: its header is no text.")
         return cls(header, names, rows, len(comments) + 2)
-
-
-def _create(path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
-    """Write header and names, so that the file is either whole or not there."""
-    lines = [f"# {key}: {value}\n" for key, value in header.items()]
-    with replacing(path) as file:
-        file.write(("".join(lines) + ",".join(columns) + "\n").encode())
 
 
 def _format(value: Value) -> str:
