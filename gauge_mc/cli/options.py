@@ -82,7 +82,15 @@ Format = Annotated[
 Backend = Annotated[
     str | None, _choice(EXECUTION, "What to compute on.", "auto", ("auto", "cuda", "cpu"))
 ]
-Threads = Annotated[int | None, _option(EXECUTION, "On the CPU.", "all cores")]
+Devices = Annotated[
+    str | None,
+    _option(
+        EXECUTION,
+        "GPUs: so many, or their numbers; cpu:N for N parts of the CPU, which share its threads.",
+        metavar="N|I,J|all|cpu:N",
+    ),
+]
+Threads = Annotated[int | None, _option(EXECUTION, "On the CPU, in all.", "all cores")]
 TimeLimit = Annotated[
     str | None, _option(EXECUTION, "Stop in time with a checkpoint.", metavar="HH:MM:SS")
 ]

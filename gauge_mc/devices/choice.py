@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from gauge_mc.devices.base import Device
@@ -55,12 +56,13 @@ def choose_devices(
     ----------
     devices : str, optional
         A number: so many GPUs, the first ones. Numbers with commas (``0,2`` or ``2,``): these
-        GPUs. ``all``: all GPUs. ``cpu`` or ``cpu:N``: the CPU, once or N times. By default one
-        device, a GPU if the backend is not ``cpu`` and one works here, else the CPU.
+        GPUs. ``all``: all GPUs. ``cpu``: the CPU. ``cpu:N``: N parts of it, with equal shares of
+        the threads, one at least. By default one device, a GPU if the backend is not ``cpu`` and
+        one works here, else the CPU.
     backend : str
         One of `BACKENDS`.
     threads : int, optional
-        Of a CPU.
+        Of the CPU, in all; by default as many as this process may run on.
 
     Raises
     ------
@@ -78,7 +80,7 @@ def choose_devices(
     if name == "cpu" and backend != "cuda":
         if colon and not (count.isdecimal() and int(count) >= 1):
             raise UsageError(f"--devices {devices}: cpu:N takes a number from 1 on, such as cpu:2.")
-        return (DeviceChoice("cpu", threads=threads),) * int(count or 1)
+        return _parts_of_cpu(int(count or 1), threads)
     words = devices.removesuffix(",").split(",")
     if backend == "cpu" or not (devices == "all" or all(word.isdecimal() for word in words)):
         raise UsageError(
@@ -97,6 +99,16 @@ def _one(backend: str, threads: int | None) -> DeviceChoice:
         except GaugeError:
             backend = "cpu"
     return DeviceChoice(backend, threads=threads)
+
+
+def _parts_of_cpu(count: int, threads: int | None) -> tuple[DeviceChoice, ...]:
+    if count == 1:
+        return (DeviceChoice("cpu", threads=threads),)
+    total = len(os.sched_getaffinity(0)) if threads is None else threads
+    if total < 1:
+        raise UsageError(f"The number of threads is {total}; it must be at least 1.")
+    shares = (total // count + (part < total % count) for part in range(count))
+    return tuple(DeviceChoice("cpu", threads=max(1, share)) for share in shares)
 
 
 def _ordinals(devices: str, words: list[str]) -> list[int]:

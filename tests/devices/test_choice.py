@@ -1,0 +1,93 @@
+"""What ``--devices``, ``--backend`` and ``--threads`` choose."""
+
+import os
+
+import pytest
+
+from gauge_mc.devices import DeviceChoice, choose_devices, cuda
+from gauge_mc.errors import GaugeError, UsageError
+
+
+def no_gpu():
+    raise GaugeError("CUDA finds no GPU that works here.")
+
+
+@pytest.fixture
+def four_gpus(monkeypatch):
+    monkeypatch.setattr(cuda, "gpu_count", lambda: 4)
+    monkeypatch.setattr(cuda, "find_nvcc", lambda: "/usr/local/cuda/bin/nvcc")
+
+
+@pytest.mark.parametrize(
+    ("devices", "ordinals"),
+    [("1", [0]), ("3", [0, 1, 2]), ("all", [0, 1, 2, 3]), ("3,0", [3, 0]), ("2,", [2])],
+)
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_gpus(four_gpus, devices, ordinals, backend):
+    expected = tuple(DeviceChoice("cuda", ordinal) for ordinal in ordinals)
+    assert choose_devices(devices, backend) == expected
+
+
+@pytest.mark.parametrize("backend", ["auto", "cpu"])
+@pytest.mark.parametrize(
+    ("devices", "threads", "shares"),
+    [
+        ("cpu", None, [None]),
+        ("cpu:1", 3, [3]),
+        ("cpu:2", 4, [2, 2]),
+        ("cpu:3", 8, [3, 3, 2]),
+        ("cpu:3", 2, [1, 1, 1]),
+    ],
+)
+def test_parts_of_the_cpu_share_its_threads(devices, threads, shares, backend):
+    expected = tuple(DeviceChoice("cpu", threads=share) for share in shares)
+    assert choose_devices(devices, backend, threads) == expected
+
+
+def test_parts_of_the_cpu_share_all_cores():
+    cores = len(os.sched_getaffinity(0))
+    shares = [choice.threads for choice in choose_devices(f"cpu:{cores}")]
+    assert shares == ([None] if cores == 1 else [1] * cores)
+    assert "1 thread" in choose_devices("cpu:2", threads=2)[1].open().name
+
+
+def test_one_device_by_default(four_gpus, monkeypatch):
+    assert choose_devices(backend="cuda") == choose_devices() == (DeviceChoice("cuda"),)
+    assert choose_devices(backend="cpu", threads=2) == (DeviceChoice("cpu", threads=2),)
+    monkeypatch.setattr(cuda, "find_nvcc", lambda: None)
+    assert choose_devices() == (DeviceChoice("cpu"),)
+    monkeypatch.setattr(cuda, "gpu_count", no_gpu)
+    assert choose_devices(threads=1) == (DeviceChoice("cpu", threads=1),)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("cpu:0",), "cpu:N takes a number from 1 on"),
+        (("cpu:",), "cpu:N takes a number from 1 on"),
+        (("cpu:two", "cpu"), "cpu:N takes a number from 1 on"),
+        (("cpu:2", "auto", 0), "The number of threads is 0"),
+        (("cpu:2", "cuda"), "not possible with --backend cuda"),
+        (("2", "cpu"), "not possible with --backend cpu"),
+        (("gpu",), "--devices gpu is not possible"),
+        (("-1",), "--devices -1 is not possible"),
+        (("",), "is not possible"),
+        ((",",), "is not possible"),
+        (("0,,1",), "--devices 0,,1 is not possible"),
+        (("0",), "names no GPU, or one twice"),
+        (("1,1",), "names no GPU, or one twice"),
+        ((None, "vulkan"), "The backend 'vulkan' is unknown"),
+    ],
+)
+def test_what_cannot_be_chosen(four_gpus, arguments, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        choose_devices(*arguments)
+
+
+def test_gpus_that_are_not_here(four_gpus, monkeypatch):
+    for devices, missing in (("5", 4), ("1,7", 7)):
+        with pytest.raises(GaugeError, match=f"needs GPU {missing}, but CUDA sees 4"):
+            choose_devices(devices)
+    monkeypatch.setattr(cuda, "gpu_count", no_gpu)
+    with pytest.raises(GaugeError, match="no GPU that works"):
+        choose_devices("all")
