@@ -5,7 +5,7 @@
 //   SUM_KERNEL(name, Arguments, K, body)      body(arguments, site, real (&values)[K])
 //
 // Arguments begin with `Geometry geometry; Work work;`. A sum kernel's have `double* sums` too, where
-// the sums over fixed pieces of a slice go: [t - t_begin][piece][K]. Which site is in which piece
+// the sums over fixed pieces of a slice go: [slice][piece][K]. Which site is in which piece
 // does not depend on threads or slabs, so neither does any sum.
 #pragma once
 
@@ -32,7 +32,7 @@ template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
         parity = rest & 1;
         rest >>= 1;
     }
-    const int t = a.work.t_begin + rest * tile.t + in_t;
+    const int t = a.work.t_begin + (rest * tile.t + in_t) * a.work.t_step;
     const int x = 2 * half_x + ((parity + y + z + lattice_t(g, t)) & 1);
     return {x, y, z, t, parity, (z * (int)g.y.divisor + y) * (int)g.half_x.divisor + half_x};
 }
@@ -102,7 +102,7 @@ template <class A> struct Steps {
 constexpr int PIECE = 32;  // slots summed to one piece
 
 INLINE long long items_of(const Work& work, int items) {
-    return (long long)(work.t_end - work.t_begin) * (work.parity < 2 ? 1 : 2) * items;
+    return (long long)work.slices * (work.parity < 2 ? 1 : 2) * items;
 }
 
 // Calls f(n, t, parity, i) for begin <= n < end, where n numbers the `items` of all slices.
@@ -110,7 +110,7 @@ template <class F> INLINE void each_item(const Work& work, int items, long long 
     const int parities = work.parity < 2 ? 1 : 2;
     int block = (int)(begin / items), i = (int)(begin % items);
     for (long long n = begin; n < end; n++) {
-        f(n, work.t_begin + block / parities, parities == 1 ? work.parity : block % 2, i);
+        f(n, work.t_begin + block / parities * work.t_step, parities == 1 ? work.parity : block % 2, i);
         if (++i == items) i = 0, block++;
     }
 }

@@ -5,6 +5,9 @@
 // sites of one parity in the order z, y, x, x fastest. A link's components follow each other in
 // registers (CPU), or lie apart by `stride` in pieces of 16 bytes (GPU), so that neighbouring
 // threads read neighbouring bytes.
+//
+// A slab of a lattice has copies of its neighbours' slices behind its own: first those that follow
+// it, then the one before it, to which a step back from the first slice leads as if around the lattice.
 #pragma once
 
 #include "machine.h"
@@ -21,7 +24,7 @@ struct Divisor {
 struct Geometry {
     int extent[3];             // of a lane's sub-lattice
     int full[4];               // of the lattice
-    int slices;                // time slices stored
+    int slices;                // time slices stored, copies too
     int first;                 // the lattice's t of the first slice stored, 0 <= first < full[3]
     int turn[3];               // 3^d where the lattice is dealt to lanes along d, else 0
     Divisor half_x, y;         // extent[0] / 2, extent[1]
@@ -31,9 +34,10 @@ struct Geometry {
     const unsigned* lane_site; // [LANES]: number of a sub-lattice's first site
 };
 
-// What one launch works through: slices t_begin <= t < t_end of one parity, or of both (parity = 2).
+// What one launch works through: so many `slices`, t_begin, t_begin + t_step and so on, of one parity,
+// or of both (parity = 2).
 struct Work {
-    int t_begin, t_end, parity, mu;
+    int t_begin, t_step, slices, parity, mu;
 };
 
 // Pieces of a field are counted modulo the range of this type, so that steps back are possible.

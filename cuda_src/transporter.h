@@ -95,6 +95,23 @@ INLINE GROUP::Link load_link(const GROUP::Field& links, const Geometry& g, const
     return GROUP::load(links, g, GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu));
 }
 
+// One line along t for every site of a slice, [parity][slot] with the parity that the line has on even
+// slices, so that a line has its place whichever slice it has come to.
+struct TimeLines : GROUP::Field {
+    static INLINE int parity(const Geometry& g, const Site& s) { return (s.parity + lattice_t(g, s.t)) & 1; }
+    static INLINE piece_index place(const Geometry& g, int parity, int slot) {
+        return (piece_index)(parity * PIECES) * (piece_index)g.stride + (piece_index)(slot * PER_SLOT);
+    }
+};
+
+// A line so far, which is 1 where none has begun.
+INLINE GROUP::Link load_time_line(const TimeLines& lines, const Geometry& g, piece_index first, int turn) {
+    return lines.data ? GROUP::load(lines, g, first, turn) : link_of(GROUP::one());
+}
+INLINE GROUP::Link longer(const GROUP::Link& line, const GROUP::Link& u) {
+    return GROUP::normalised(link_of(GROUP::multiply(GROUP::matrix(line), u)));
+}
+
 // A site some steps off in its slice, and how many sub-lattice edges lie between.
 struct Away {
     Site site;

@@ -146,7 +146,9 @@ def benchmark(
         median, spread = _time(device, call, seconds)
         kernel = name.partition(",")[0]
         moved = LINKS_MOVED[kernel] * link_bytes
-        registers: Registers | None = field.kernel(kernel, drawn_by[name], luxury).registers
+        registers: Registers | None = (
+            field.slabs[0].kernel(kernel, drawn_by[name], luxury).registers
+        )
         kernels.append(
             KernelTime(
                 name,
@@ -237,7 +239,7 @@ def copy_bandwidth(device: Device, group: str, precision: str) -> float:
     The faster of a kernel's copy, which has the CPU's threads, and the driver's.
     """
     lattice = Lattice(32, 32, 32, 16 if device.backend == "cpu" else 128)
-    source, target = (Field.cold(lattice, group, precision, device) for _ in range(2))
+    source, target = (Field.cold(lattice, group, precision, device).slabs[0] for _ in range(2))
     arguments = _CopyArguments(
         source.geometry, source.work(), source.buffer.address, target.buffer.address
     )

@@ -141,11 +141,8 @@ class Chain:
         chain.random.step = moment.step
         if moment != chain._moment():
             raise GaugeError(f"The checkpoint {path} belongs to a run with other parameters.")
-        for t in range(p.lattice.t):
-            field.restore(t, next(arrays))
-        if chain.random.stored(0) is not None:
-            for t in range(p.lattice.t):
-                chain.random.restore(t, next(arrays))
+        field.restore(arrays)
+        chain.random.restore(arrays)
         return chain
 
     def update(self) -> None:
@@ -188,10 +185,8 @@ class Chain:
         return checkpoint.Moment(self.sweep, self.random.step, self.parameters.settled())
 
     def _arrays(self) -> Iterator[np.ndarray]:
-        times = range(self.parameters.lattice.t)
-        yield from (self.field.stored(t) for t in times)
-        states = (self.random.stored(t) for t in times)
-        yield from (state for state in states if state is not None)
+        yield from self.field.stored()
+        yield from self.random.stored()
 
 
 def check_start(parameters: Parameters) -> None:

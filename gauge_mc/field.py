@@ -1,25 +1,25 @@
-"""Link fields resident on a device; to and from NumPy."""
+"""Link fields resident on devices; to and from NumPy."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices import Buffer, Device, Kernel, open_device
+from gauge_mc.devices import Device
 from gauge_mc.devices.base import repeated
-from gauge_mc.devices.source import DEFAULT_LUXURY, Variant
 from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.exchange import Exchange, Window, transfers_of
 from gauge_mc.lattice import Lattice
-from gauge_mc.layout import BOTH_PARITIES, COMPONENTS, REALS, Layout, split_lanes
-
-MOST_STATE_BYTES = 80
-"""Of a random number generator, a site."""
+from gauge_mc.layout import COMPONENTS, REALS, Layout, split_lanes
+from gauge_mc.ring import Ring
+from gauge_mc.slab import Slab
 
 
 class _HotArguments(ctypes.Structure):
@@ -33,9 +33,10 @@ class _HotArguments(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Field:
-    """The links U_mu(x) of a lattice, in the memory of a device.
+    """The links U_mu(x) of a lattice, in the memory of one or more devices.
 
-    Make one with `cold`, `hot` or `load`; updates and observables take it as their argument.
+    Make one with `cold`, `hot` or `load`; updates and observables take it as their argument. Where
+    several processes share a lattice, all make all calls.
 
     Attributes
     ----------
@@ -45,20 +46,20 @@ class Field:
         ``su2`` or ``su3``.
     precision : str
         ``single`` or ``double``.
-    device : Device
+    ring : Ring
         Where the links are.
-    layout : Layout
-        How they lie there.
-    buffer : Buffer
-        The memory.
+    slabs : tuple of Slab
+        The time slices on each of this process's devices.
+    layouts : tuple of Layout
+        How the slices lie in every slab of the ring.
     """
 
     lattice: Lattice
     group: str
     precision: str
-    device: Device
-    layout: Layout
-    buffer: Buffer
+    ring: Ring
+    slabs: tuple[Slab, ...]
+    layouts: tuple[Layout, ...]
 
     @classmethod
     def empty(
@@ -66,25 +67,47 @@ class Field:
         lattice: Lattice,
         group: str,
         precision: str = "single",
-        device: Device | None = None,
+        device: Device | Ring | None = None,
+        above: int = 1,
     ) -> Field:
         """A field of zeros, to be filled; not a configuration.
+
+        Parameters
+        ----------
+        lattice : Lattice
+        group : str
+            ``su2`` or ``su3``.
+        precision : str
+            ``single`` or ``double``.
+        device : Device or Ring, optional
+            Where; by default what `open_device` finds.
+        above : int
+            Of how many slices that follow slabs have copies, where there are several slabs.
 
         Raises
         ------
         UsageError
-            If there is no such group or precision.
+            If there is no such group or precision, or there are too few time slices.
         GaugeError
             If the device cannot be opened or has too little memory.
         """
         for name, value, known in (("group", group, COMPONENTS), ("precision", precision, REALS)):
             if value not in known:
                 raise UsageError(f"The {name} '{value}' is unknown; there are {', '.join(known)}.")
-        device = device or open_device()
-        split = split_lanes(lattice, device.lanes(precision))
-        layout = Layout(lattice, precision, split, device.group_bytes, 0, lattice.t)
-        buffer = device.allocate(layout.slice_bytes(COMPONENTS[group]) * lattice.t)
-        return cls(lattice, group, precision, device, layout, buffer)
+        ring = Ring.of(device)
+        first = ring.devices[0]
+        split = split_lanes(lattice, first.lanes(precision))
+        times = ring.slabs(lattice)
+        beside = (above, 1) if len(times) > 1 else (0, 0)
+        layouts = tuple(
+            Layout(lattice, precision, split, first.group_bytes, one.start, len(one), *beside)
+            for one in times
+        )
+        slabs = tuple(
+            Slab(group, device, layout, device.allocate(layout.field_bytes(COMPONENTS[group])))
+            for device, layout in zip(ring.devices, layouts[ring.first_slab :], strict=False)
+        )
+        return cls(lattice, group, precision, ring, slabs, layouts)
 
     @classmethod
     def cold(
@@ -92,15 +115,17 @@ class Field:
         lattice: Lattice,
         group: str,
         precision: str = "single",
-        device: Device | None = None,
+        device: Device | Ring | None = None,
     ) -> Field:
         """All links one. Arguments and errors as for `empty`."""
         field = cls.empty(lattice, group, precision, device)
-        x, y, z, t = lattice.extents
+        x, y, z, _ = lattice.extents
         one = np.zeros((z, y, x, 4, field.components), REALS[precision])
         one[..., [0] if group == "su2" else [0, 8]] = 1
-        for slice_t in range(t):
-            field.restore(slice_t, one)
+        for slab in field.slabs:
+            for t in slab.layout.times:
+                slab.restore(t, one)
+        field.exchange()
         return field
 
     @classmethod
@@ -109,7 +134,7 @@ class Field:
         lattice: Lattice,
         group: str,
         precision: str = "single",
-        device: Device | None = None,
+        device: Device | Ring | None = None,
         seed: int = 1,
     ) -> Field:
         """All links Haar-random, a function of `seed`. Arguments and errors as for `empty`."""
@@ -117,9 +142,10 @@ class Field:
         words = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
         # The all-ones step is one that no sweep of a chain reaches.
         stream = StreamStruct(seed=tuple(words), step=(2**32 - 1, 2**32 - 1))
-        work = field.work(parity=BOTH_PARITIES)
-        arguments = _HotArguments(field.geometry, work, field.buffer.address, stream)
-        field.kernel("hot")(repeated([arguments], 1))
+        for slab in field.slabs:
+            arguments = _HotArguments(slab.geometry, slab.work(), slab.buffer.address, stream)
+            slab.kernel("hot")(repeated([arguments], 1))
+        field.exchange()
         return field
 
     @classmethod
@@ -129,7 +155,7 @@ class Field:
         group: str,
         slices: Iterable[NDArray[np.complexfloating[Any, Any]]],
         precision: str = "single",
-        device: Device | None = None,
+        device: Device | Ring | None = None,
     ) -> Field:
         """A field from matrices.
 
@@ -139,7 +165,8 @@ class Field:
             As for `empty`.
         slices : iterable of ndarray, shape (Z, Y, X, 4, N, N)
             The matrices ``U[z, y, x, mu, a, b]`` of every time slice, t = 0 first. They are
-            taken to be in the group; what the stored components do not hold is dropped.
+            taken to be in the group; what the stored components do not hold is dropped. Of several
+            processes only the root uses it.
 
         Raises
         ------
@@ -147,19 +174,10 @@ class Field:
             As for `empty`; GaugeError also if a slice is missing, left over or of another shape.
         """
         field = cls.empty(lattice, group, precision, device)
-        x, y, z, extent_t = lattice.extents
-        n = int(group[2])
-        t = 0
-        for matrices in slices:
-            if t == extent_t or matrices.shape != (z, y, x, 4, n, n):
-                raise GaugeError(
-                    f"The links are not those of {group.upper()} on {lattice}: slice {t} has the "
-                    f"shape {matrices.shape}."
-                )
-            field.restore(t, components_of(matrices))
-            t += 1
-        if t < extent_t:
-            raise GaugeError(f"The links end after {t} of {extent_t} time slices.")
+        checked = _checked(slices, lattice, group)
+        field.restore(checked)
+        if field.ring.root:
+            list(checked)  # files are checked at their end
         return field
 
     @property
@@ -168,42 +186,62 @@ class Field:
         return COMPONENTS[self.group]
 
     @property
-    def geometry(self) -> GeometryStruct:
-        """The kernels' geometry."""
-        return self.layout.geometry
+    def device(self) -> Device:
+        """The first device of this process."""
+        return self.ring.devices[0]
 
-    def work(self, parity: int = BOTH_PARITIES, mu: int = 0) -> WorkStruct:
-        """A launch on all time slices."""
-        return WorkStruct(0, self.layout.slices, parity, mu)
+    @property
+    def layout(self) -> Layout:
+        """How the first slices lie in memory."""
+        return self.slabs[0].layout
 
-    def kernel(self, name: str, random: str = "philox", luxury: int = DEFAULT_LUXURY) -> Kernel:
-        """A kernel for this field's group, precision and lanes."""
-        return self.device.kernel(name, self.variant(random, luxury))
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the links, without copies."""
+        return self.layouts[0].slice_bytes(self.components) * self.lattice.t
 
-    def variant(self, random: str = "philox", luxury: int = DEFAULT_LUXURY) -> Variant:
-        """What kernels for this field are compiled for."""
-        layout = self.layout
-        largest = max(self.buffer.nbytes, MOST_STATE_BYTES * self.lattice.sites)
-        large = bool(layout.group_bytes) and largest // layout.group_bytes >= 2**32
-        return Variant(self.group, self.precision, random, luxury, layout.lanes, large)
+    def update(
+        self, kernel: str, arguments: Callable[[Slab, WorkStruct], ctypes.Structure]
+    ) -> None:
+        """Launch a kernel on all slabs, on all their sites."""
+        for slab in self.slabs:
+            slab.kernel(kernel)(repeated([arguments(slab, slab.work())], 1))
 
-    def stored(self, t: int) -> NDArray[Any]:
-        """The links of time slice `t` as they are stored, to the bit.
+    @cached_property
+    def halo(self) -> Exchange:
+        """What renews the copies of slices next to slabs."""
+        return Exchange(self.ring, self.slabs, transfers_of(self.layouts, nearest=True))
 
-        Returns
-        -------
+    def window(self, mu: int, parity: int) -> Window:
+        """Where in a slice the links of one direction and parity are."""
+        nbytes = self.slabs[0].slice_bytes // 8
+        return Window((4 * parity + mu) * nbytes, nbytes)
+
+    def exchange(self, nearest: bool = True) -> None:
+        """Renew the copies that slabs have of slices, those next to them or all."""
+        halo = self.halo
+        if not nearest:
+            halo = Exchange(self.ring, self.slabs, transfers_of(self.layouts, nearest=False))
+        halo.start(Window(0, self.slabs[0].slice_bytes))
+        halo.finish()
+
+    def stored(self) -> Iterator[NDArray[Any]]:
+        """The links as they are stored, to the bit.
+
+        Yields
+        ------
         ndarray, shape (Z, Y, X, 4, components), float32 or float64
-            The components: (a0, a1, a2, a3) for SU(2); real and imaginary parts of the first
-            two rows for SU(3).
+            For t = 0, 1, … as `Slab.stored` gives them; nothing but in the root.
         """
-        nbytes = self.layout.slice_bytes(self.components)
-        data = self.device.read(self.buffer, t * nbytes, nbytes).view(self.layout.real)
-        return self.layout.links_of(data, t, self.components)
+        return self.ring.gathered(self.lattice, lambda t: self._slab(t).stored(t))
 
-    def restore(self, t: int, links: NDArray[Any]) -> None:
+    def restore(self, slices: Iterator[NDArray[Any]]) -> None:
         """Put back what `stored` gave."""
-        data = self.layout.stored_slice(links, t)
-        self.device.write(self.buffer, t * data.nbytes, data)
+        self.ring.spread(self.lattice, slices, lambda t, links: self._slab(t).restore(t, links))
+        self.exchange()
+
+    def _slab(self, t: int) -> Slab:
+        return next(slab for slab in self.slabs if t in slab.layout.times)
 
     def slices(self) -> Iterator[NDArray[np.complex128]]:
         """The links as matrices, one time slice at a time.
@@ -211,14 +249,31 @@ class Field:
         Yields
         ------
         ndarray, shape (Z, Y, X, 4, N, N), complex128
-            ``U[z, y, x, mu, a, b]`` for t = 0, 1, ….
+            ``U[z, y, x, mu, a, b]`` for t = 0, 1, …; nothing but in the root.
         """
-        for t in range(self.lattice.t):
-            yield matrices_of(self.stored(t))
+        return map(matrices_of, self.stored())
 
     def to_numpy(self) -> NDArray[np.complex128]:
         """All links as matrices, ``U[t, z, y, x, mu, a, b]``, complex128."""
         return np.stack(list(self.slices()))
+
+
+def _checked(
+    slices: Iterable[NDArray[np.complexfloating[Any, Any]]], lattice: Lattice, group: str
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the stored components of so many slices of matrices as a lattice has."""
+    x, y, z, extent_t = lattice.extents
+    n = int(group[2])
+    t = -1
+    for t, matrices in enumerate(slices):
+        if t == extent_t or matrices.shape != (z, y, x, 4, n, n):
+            raise GaugeError(
+                f"The links are not those of {group.upper()} on {lattice}: slice {t} has the "
+                f"shape {matrices.shape}."
+            )
+        yield components_of(matrices)
+    if t + 1 < extent_t:
+        raise GaugeError(f"The links end after {t + 1} of {extent_t} time slices.")
 
 
 def matrices_of(links: NDArray[Any]) -> NDArray[np.complex128]:

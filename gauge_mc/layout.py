@@ -71,7 +71,9 @@ class Layout:
     group_bytes : int
         Bytes of a link's components that lie together; 0 for all of them.
     first, slices : int
-        The first time slice stored and how many there are.
+        The first time slice and how many there are.
+    above, below : int
+        Copies of so many slices that follow and that precede, behind them in memory.
     """
 
     lattice: Lattice
@@ -80,6 +82,25 @@ class Layout:
     group_bytes: int
     first: int
     slices: int
+    above: int = 0
+    below: int = 0
+
+    @property
+    def stored(self) -> int:
+        """Slices in memory, copies too."""
+        return self.slices + self.above + self.below
+
+    @property
+    def times(self) -> range:
+        """The lattice's time slices that are stored here, without copies."""
+        return range(self.first, self.first + self.slices)
+
+    @property
+    def copies(self) -> dict[int, int]:
+        """Copies of others' slices: from the place in memory to the lattice's time slice."""
+        behind = {self.slices + n: self.first + self.slices + n for n in range(self.above)}
+        before = {self.stored - n: self.first - n for n in range(1, self.below + 1)}
+        return {place: t % self.lattice.t for place, t in (behind | before).items()}
 
     @property
     def lanes(self) -> int:
@@ -110,8 +131,8 @@ class Layout:
         return GeometryStruct(
             extent=self.extents,
             full=self.lattice.extents,
-            slices=self.slices,
-            first=self.first % self.lattice.t,
+            slices=self.stored,
+            first=self.first,
             turn=tuple(turn),
             half_x=DivisorStruct.of(x // 2),
             y=DivisorStruct.of(y),
@@ -129,6 +150,10 @@ class Layout:
     def slice_bytes(self, components: int) -> int:
         """Bytes of a slice of a field with so many components a link."""
         return 8 * components * self.stride * self.lanes * self.real.itemsize
+
+    def field_bytes(self, components: int) -> int:
+        """Bytes of all slices stored."""
+        return self.stored * self.slice_bytes(components)
 
     def stored_slice(self, links: NDArray[Any], t: int) -> NDArray[Any]:
         """Put the links of time slice `t` in the order of the device's memory.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from gauge_mc.devices.source import DEFAULT_LUXURY, LUXURY_PERIODS
 from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
-from gauge_mc.layout import Layout
+from gauge_mc.slab import Slab
 
 LCG_MODULUS = 2**31 - 1
 LCG_SITE_FACTOR = 16807
@@ -50,6 +50,10 @@ class Random:
         One of `KINDS`.
     seed : int
         One of the kind's seeds.
+    field : Field
+        Whose sites it is for.
+    states : tuple of Buffer
+        Of the sites of every slab; empty if the generator has none.
     step : int
         Sweeps done; settable, and part of a checkpoint.
     luxury : int
@@ -58,9 +62,8 @@ class Random:
 
     kind: str
     seed: int
-    layout: Layout
     field: Field
-    state: Buffer | None
+    states: tuple[Buffer, ...]
     step: int = 0
     luxury: int = DEFAULT_LUXURY
 
@@ -68,7 +71,7 @@ class Random:
     def for_field(
         cls, field: Field, kind: str = "philox", seed: int = 1, luxury: int = DEFAULT_LUXURY
     ) -> Random:
-        """Seed a generator for the sites of a field, on its device.
+        """Seed a generator for the sites of a field, on its devices.
 
         Raises
         ------
@@ -76,7 +79,7 @@ class Random:
             If there is no such generator, or it does not have the seed, the luxury level or as
             many streams as there are sites.
         GaugeError
-            If the device has too little memory for the states.
+            If a device has too little memory for the states.
         """
         if kind not in KINDS:
             raise UsageError(f"The generator '{kind}' is unknown; there are {', '.join(KINDS)}.")
@@ -94,38 +97,61 @@ class Random:
                 "choose another generator."
             )
         if start is None:
-            return cls(kind, seed, field.layout, field, None, luxury=luxury)
+            return cls(kind, seed, field, (), luxury=luxury)
         words = start(seed, np.zeros(1, np.uint64)).size
-        state = field.device.allocate(4 * words * lattice.sites)
-        random = cls(kind, seed, field.layout, field, state, luxury=luxury)
         x, y, z, _ = lattice.extents
+        states = tuple(
+            slab.device.allocate(4 * words * x * y * z * slab.layout.slices) for slab in field.slabs
+        )
+        random = cls(kind, seed, field, states, luxury=luxury)
         sites = np.arange(x * y * z, dtype=np.uint64)
-        for t in range(lattice.t):
-            states = start(seed, sites + np.uint64(t * sites.size))
-            random.restore(t, states.reshape(z, y, x, words))
+        for slab in field.slabs:
+            for t in slab.layout.times:
+                fresh = start(seed, sites + np.uint64(t * sites.size))
+                random._put(t, fresh.reshape(z, y, x, words))
         return random
 
-    def struct(self) -> StreamStruct:
-        """The kernels' stream for the present sweep."""
+    def struct(self, slab: Slab) -> StreamStruct:
+        """The kernels' stream on one of the field's slabs for the present sweep."""
+        address = self.states[self.field.slabs.index(slab)].address if self.states else None
         return StreamStruct(
             seed=(self.seed & 0xFFFFFFFF, self.seed >> 32),
             step=(self.step & 0xFFFFFFFF, self.step >> 32),
-            state=self.state.address if self.state else None,
+            state=address,
         )
 
-    def stored(self, t: int) -> NDArray[np.uint32] | None:
-        """The states of time slice `t`, shape (Z, Y, X, words); None if there are none."""
-        if self.state is None:
-            return None
-        nbytes = self.state.nbytes // self.layout.slices
-        data = self.field.device.read(self.state, t * nbytes, nbytes).view(np.uint32)
-        return self.layout.words_of(data, t)
+    def stored(self) -> Iterator[NDArray[np.uint32]]:
+        """The states.
 
-    def restore(self, t: int, states: NDArray[np.uint32]) -> None:
+        Yields
+        ------
+        ndarray, shape (Z, Y, X, words), uint32
+            For t = 0, 1, …; nothing if there are none, and nothing but in the root.
+        """
+        if KINDS[self.kind].start is None:
+            return iter(())
+        return self.field.ring.gathered(self.field.lattice, self._get)
+
+    def restore(self, slices: Iterator[NDArray[np.uint32]]) -> None:
         """Put back what `stored` gave."""
-        assert self.state is not None
-        data = self.layout.stored_words(states, t)
-        self.field.device.write(self.state, t * data.nbytes, data)
+        if KINDS[self.kind].start is not None:
+            self.field.ring.spread(self.field.lattice, slices, self._put)
+
+    def _get(self, t: int) -> NDArray[np.uint32]:
+        slab, state, nbytes = self._slice(t)
+        data = slab.device.read(state, (t - slab.layout.first) * nbytes, nbytes)
+        return slab.layout.words_of(data.view(np.uint32), t)
+
+    def _put(self, t: int, states: NDArray[np.uint32]) -> None:
+        slab, state, nbytes = self._slice(t)
+        data = slab.layout.stored_words(states, t)
+        slab.device.write(state, (t - slab.layout.first) * nbytes, data)
+
+    def _slice(self, t: int) -> tuple[Slab, Buffer, int]:
+        """Where the states of a time slice are, and their bytes."""
+        pairs = zip(self.field.slabs, self.states, strict=True)
+        slab, state = next(pair for pair in pairs if t in pair[0].layout.times)
+        return slab, state, state.nbytes // slab.layout.slices
 
     def numbers(self, mu: int) -> NDArray[np.floating[Any]]:
         """What a link along `mu` would draw in the present sweep, if it took so many numbers.
@@ -135,20 +161,23 @@ class Random:
         Returns
         -------
         ndarray, shape (T, Z, Y, X, n), float32 or float64 as the field
-            n = 12 for SU(2), 24 for SU(3).
+            n = 12 for SU(2), 24 for SU(3); of this process's time slices.
         """
-        field, layout = self.field, self.layout
-        words = 12 * (int(field.group[2]) - 1) * layout.real.itemsize // 4
-        size = 4 * words * field.lattice.sites
-        numbers = field.device.scratch(size)
+        return np.concatenate([self._numbers(slab, mu) for slab in self.field.slabs])
+
+    def _numbers(self, slab: Slab, mu: int) -> NDArray[np.floating[Any]]:
+        layout, lattice = slab.layout, self.field.lattice
+        words = 12 * (int(slab.group[2]) - 1) * layout.real.itemsize // 4
+        size = 4 * words * layout.slices * lattice.sites // lattice.t
+        numbers = slab.device.scratch("numbers", size)
         arguments = _NumbersArguments(
-            field.geometry, field.work(mu=mu), self.struct(), StreamStruct(state=numbers.address)
+            slab.geometry, slab.work(mu=mu), self.struct(slab), StreamStruct(state=numbers.address)
         )
-        field.kernel("numbers", self.kind, self.luxury)(repeated([arguments], 1))
-        found = field.device.read(numbers, 0, size).view(np.uint32)
+        slab.kernel("numbers", self.kind, self.luxury)(repeated([arguments], 1))
+        found = slab.device.read(numbers, 0, size).view(np.uint32)
         slices = found.reshape(layout.slices, -1)
-        by_site = np.stack([layout.words_of(slices[t], t) for t in range(layout.slices)])
-        return by_site.view(layout.real)
+        by_site = [layout.words_of(one, t) for t, one in zip(layout.times, slices, strict=True)]
+        return np.stack(by_site).view(layout.real)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,10 @@ PROJECTIONS = ("maximal", "polar")
 its determinant's phase. For SU(2) they are the same."""
 
 
+SPACE = 3
+"""Its dimensions."""
+
+
 class _ApeArguments(ctypes.Structure):
     _fields_ = [
         ("geometry", GeometryStruct),
@@ -56,7 +60,7 @@ class Ape:
     def __post_init__(self) -> None:
         if not 0 <= self.weight < float("inf"):
             raise UsageError(f"The weight of smearing is {self.weight:g}; it must not be negative.")
-        if self.dims not in (3, 4):
+        if self.dims not in (SPACE, SPACE + 1):
             raise UsageError(f"Smearing has staples in 3 or 4 dimensions, not {self.dims}.")
         if self.projection not in PROJECTIONS:
             raise UsageError(
@@ -90,17 +94,23 @@ class Ape:
         )
 
     def __call__(self, source: Field, target: Field) -> None:
-        """Smear the links of one field into another of the same kind."""
-        arguments = _ApeArguments(
-            source.geometry,
-            source.work(),
-            source.buffer.address,
-            target.buffer.address,
-            self.weight,
-            self.dims,
-            self.projection == "polar",
-        )
-        source.kernel("ape")(repeated([arguments], 1))
+        """Smear the links of one field into another of the same kind.
+
+        Slabs' copies of slices are left behind in the target, unless staples in time need them.
+        """
+        for slab, other in zip(source.slabs, target.slabs, strict=True):
+            arguments = _ApeArguments(
+                slab.geometry,
+                slab.work(),
+                slab.buffer.address,
+                other.buffer.address,
+                self.weight,
+                self.dims,
+                self.projection == "polar",
+            )
+            slab.kernel("ape")(repeated([arguments], 1))
+        if self.dims > SPACE:
+            target.exchange()
 
 
 def _staples(dims: int) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from gauge_mc.devices import Kernel
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.random import Random
+from gauge_mc.slab import Slab
 
 CHECKERBOARD = tuple((mu, parity) for mu in range(4) for parity in range(2))
 """The order of a sweep. No link of one direction and parity is in a staple of another."""
@@ -58,23 +62,18 @@ def heatbath(field: Field, beta: float, random: Random, sweeps: int = 1) -> None
     """
     if not beta > 0 or beta == float("inf"):
         raise UsageError(f"beta is {beta}; it must be positive.")
-    stream, beta_over_n = random.struct(), beta / int(field.group[2])
-    once = [
-        _HeatbathArguments(
-            field.geometry, field.work(parity, mu), field.buffer.address, stream, beta_over_n
-        )
-        for mu, parity in CHECKERBOARD
-    ]
-    steps = repeated(once, sweeps)
-    counters = np.ndarray(
-        (sweeps, len(once)),
-        np.uint64,
-        memoryview(steps).cast("B"),
-        offset=_HeatbathArguments.stream.offset + StreamStruct.step.offset,
-        strides=(len(once) * ctypes.sizeof(once[0]), ctypes.sizeof(once[0])),
+    beta_over_n = beta / int(field.group[2])
+
+    def steps(slab: Slab, works: list[WorkStruct]) -> ctypes.Array[Any]:
+        links, stream = slab.buffer.address, random.struct(slab)
+        once = [
+            _HeatbathArguments(slab.geometry, work, links, stream, beta_over_n) for work in works
+        ]
+        return _counted(repeated(once, sweeps), len(works), random.step + 1)
+
+    _sweep(
+        field, [slab.kernel("heatbath", random.kind, random.luxury) for slab in field.slabs], steps
     )
-    counters[:] = random.step + 1 + np.arange(sweeps, dtype=np.uint64)[:, np.newaxis]
-    field.kernel("heatbath", random.kind, random.luxury)(steps)
     random.step += sweeps
 
 
@@ -88,8 +87,64 @@ def overrelax(field: Field, sweeps: int = 1) -> None:
     sweeps : int
         How often every link is updated, at least once.
     """
-    once = [
-        _OverrelaxationArguments(field.geometry, field.work(parity, mu), field.buffer.address)
-        for mu, parity in CHECKERBOARD
+
+    def steps(slab: Slab, works: list[WorkStruct]) -> ctypes.Array[Any]:
+        links = slab.buffer.address
+        once = [_OverrelaxationArguments(slab.geometry, work, links) for work in works]
+        return repeated(once, sweeps)
+
+    _sweep(field, [slab.kernel("overrelaxation") for slab in field.slabs], steps)
+
+
+Steps = Callable[[Slab, list[WorkStruct]], "ctypes.Array[Any]"]
+"""From a slab and what is to be worked through in a sweep to the arguments for all sweeps."""
+
+
+def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
+    """Carry out sweeps on all slabs.
+
+    Of several slabs the edges come first, so that they are on their way while the rest is updated.
+    No slab's links of one direction and parity are read in that update, and a neighbour has to
+    have come as far before it begins the next: so nothing is overwritten too early.
+    """
+    if len(field.layouts) == 1:
+        slab = field.slabs[0]
+        kernels[0](steps(slab, [slab.work(parity, mu) for mu, parity in CHECKERBOARD]))
+        return
+    edges = [steps(s, [s.edges(parity, mu) for mu, parity in CHECKERBOARD]) for s in field.slabs]
+    insides = [
+        steps(s, [s.interior(parity, mu) for mu, parity in CHECKERBOARD])
+        if s.layout.slices > 2
+        else None
+        for s in field.slabs
     ]
-    field.kernel("overrelaxation")(repeated(once, sweeps))
+    for step in range(len(edges[0])):
+        for kernel, edge in zip(kernels, edges, strict=True):
+            kernel(_one(edge, step))
+        field.halo.start(field.window(*CHECKERBOARD[step % len(CHECKERBOARD)]))
+        for kernel, inside in zip(kernels, insides, strict=True):
+            if inside is not None:
+                kernel(_one(inside, step))
+        field.halo.finish()
+
+
+def _one(steps: ctypes.Array[Any], number: int) -> ctypes.Array[Any]:
+    """One of the steps, as a kernel takes it, sharing their memory."""
+    kind = steps._type_
+    one: ctypes.Array[Any] = (kind * 1).from_buffer(steps, number * ctypes.sizeof(kind))
+    return one
+
+
+def _counted(steps: ctypes.Array[Any], each: int, first: int) -> ctypes.Array[Any]:
+    """Give the random numbers' streams of sweeps, so many steps each, their counters."""
+    size = ctypes.sizeof(steps._type_)
+    sweeps = len(steps) // each
+    counters = np.ndarray(
+        (sweeps, each),
+        np.uint64,
+        memoryview(steps).cast("B"),
+        offset=_HeatbathArguments.stream.offset + StreamStruct.step.offset,
+        strides=(each * size, size),
+    )
+    counters[:] = first + np.arange(sweeps, dtype=np.uint64)[:, np.newaxis]
+    return steps

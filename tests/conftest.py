@@ -9,9 +9,21 @@ from gauge_mc.devices import Device
 from gauge_mc.devices.cpu import CpuDevice
 from gauge_mc.devices.cuda import CudaDevice
 from gauge_mc.errors import GaugeError
+from tests import emulator
 
 LANES = (1, 2, 4, 8, 16)
 DEVICES = [f"cpu-{lanes}" for lanes in LANES] + [pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Tests marked `gpu` run without one."""
+    parser.addoption("--emulate-gpu", action="store_true", help="run GPU code on the CPU")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test looks for a GPU."""
+    if config.getoption("--emulate-gpu"):
+        emulator.enable()
 
 
 def open_by_name(name: str) -> Device:

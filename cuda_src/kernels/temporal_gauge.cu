@@ -1,6 +1,6 @@
 // Transforms links to temporal gauge, into another field: U_mu(x) becomes V(x) U_mu(x) V(x+mu)^dagger
 // with V(x, t) = U_t(x, 0) ... U_t(x, t-1). U_t is 1 then but on the last slice, where it is the
-// Polyakov line. One call a line, counted at the first slice stored.
+// Polyakov line. One call a line, which begins with the line through the slabs before.
 #include "../kernel.h"
 #include "../transporter.h"
 
@@ -8,28 +8,30 @@ struct Arguments {
     Geometry geometry;
     Work work;
     GROUP::Field source, target;
+    TimeLines before;
+    int slices;  // that the line runs through
 };
 
 INLINE void temporal_gauge_site(const Arguments& a, const Site& site) {
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
-    auto longer = [](const GROUP::Link& v, const GROUP::Link& u) {
-        return GROUP::normalised(link_of(GROUP::multiply(GROUP::matrix(v), u)));
-    };
+    const int start = TimeLines::parity(g, site), end = g.full[3] - 1 - g.first;
     ROLLED
     for (int mu = 0; mu < 3; mu++) {
         const Offset ahead = Field::step(g, site, mu, true);
-        GROUP::Link near = link_of(GROUP::one()), far = near;
+        const piece_index there = TimeLines::place(g, 1 - start, site.slot) + ahead.pieces;
+        GROUP::Link near = load_time_line(a.before, g, TimeLines::place(g, start, site.slot), 0);
+        GROUP::Link far = load_time_line(a.before, g, there, ahead.turn);
         Site at = site;
         ROLLED
-        for (; at.t < g.slices; at.t++) {
+        for (; at.t < a.slices; at.t++) {
             const piece_index here = Field::place(g, at), place = here + Field::direction(g, at.parity, mu);
             const piece_index time = Field::direction(g, at.parity, 3), time_ahead = Field::direction(g, 1 - at.parity, 3);
             const GROUP::Link u = transformed(near, GROUP::load(a.source, g, place), far);
             GROUP::store(a.target, g, place, GROUP::normalised(u));
             near = longer(near, GROUP::load(a.source, g, here + time));
             far = longer(far, GROUP::load(a.source, g, here + time_ahead + ahead.pieces, ahead.turn));
-            if (mu == 0) GROUP::store(a.target, g, here + time, at.t == g.slices - 1 ? near : link_of(GROUP::one()));
+            if (mu == 0) GROUP::store(a.target, g, here + time, at.t == end ? near : link_of(GROUP::one()));
             at.parity = 1 - at.parity;
         }
     }

@@ -20,7 +20,7 @@ struct Arguments {
 INLINE GROUP::Matrix across(const Arguments& a, const Site& site, const GROUP::Matrix& line) {
     const Geometry& g = a.geometry;
     Site last = site;
-    last.t = g.slices - 1;
+    last.t = g.full[3] - 1 - g.first;
     last.parity = (site.parity + last.t - site.t) & 1;
     const Away far = away(g, last, a.end);
     const GROUP::Link near_end = load_link(a.links, g, last, 3);
@@ -34,18 +34,16 @@ INLINE void wilson_loops_site(const Arguments& a, const Site& site, real (&value
     Site at = site;
     at.t += a.first - 1;
     at.parity = (site.parity + a.first - 1) & 1;
-    if (at.t >= g.slices) {
-        line = across(a, site, line);
-        at.t -= g.slices;
-    }
+    // Where the lattice begins again: a slab has copies of the slices that follow.
+    const int again = g.full[3] - g.first;
+    if (at.t >= again) line = across(a, site, line);
+    if (at.t >= g.slices) at.t -= g.slices;
     ROLLED
     for (int k = 0; k < a.count; k++) {
         at.t++;
         at.parity = 1 - at.parity;
-        if (at.t == g.slices) {
-            line = across(a, site, line);
-            at.t = 0;
-        }
+        if (at.t == again) line = across(a, site, line);
+        if (at.t == g.slices) at.t = 0;
         const real value = overlap(line, load_line(a.lines, g, at, Lines::LINE));
 #ifdef __CUDACC__
         UNROLL for (int i = 0; i < VALUES; i++) values[i] = i == k ? value : values[i];  // registers have no index

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,11 +15,17 @@ from gauge_mc.formats.table import TableData, read_table
 from gauge_mc.lattice import Lattice
 from gauge_mc.run import newest_run
 
+if TYPE_CHECKING:
+    from gauge_mc.analysis.potential import StaticPotential
+
 SOURCES = {
     "plaquette": ("plaquette.csv", "plaquette_configs.csv"),
     "polyakov": ("polyakov.csv", "polyakov_configs.csv"),
 }
 """Tables of an observable in a run, the first that is there."""
+
+POTENTIAL, LOOPS = "potential.json", "wilson_loops.csv"
+"""The result of ``fit potential`` in a run, and the table that it is from."""
 
 
 def plot(
@@ -82,30 +89,50 @@ def plot(
 
 def _potential(runs: Sequence[Path], file: Path) -> None:
     from gauge_mc.analysis.plots import plot_potential
-    from gauge_mc.analysis.report import read_json
 
-    plot_potential([(_label(run), read_json(run / "potential.json")) for run in runs], file)
+    plot_potential([(_label(run), _fitted(run)) for run in runs], file)
 
 
 def _wilson_loops(runs: Sequence[Path], file: Path, level: int | None, path: str) -> None:
     from gauge_mc.analysis.loops import read_loops
     from gauge_mc.analysis.plots import plot_effective_potential
-    from gauge_mc.analysis.report import read_json
 
     if len(runs) > 1:
         raise UsageError("The effective potential is drawn of one run at a time.")
-    loops, _ = read_loops(runs[0] / "wilson_loops.csv", level)
+    loops, _ = read_loops(runs[0] / LOOPS, level)
     chosen = [one for one in loops if one.path == path]
     if not chosen:
         raise UsageError(
             f"{runs[0]} has no loops along {path}, only along "
             f"{', '.join(one.path for one in loops)}."
         )
-    result = runs[0] / "potential.json"
-    potential = read_json(result) if result.exists() else None
+    potential = _fitted(runs[0]) if (runs[0] / POTENTIAL).exists() else None
     if potential and potential.smearing != chosen[0].smearing:
         potential = None
     plot_effective_potential(chosen[0], file, potential)
+
+
+def _fitted(run: Path) -> StaticPotential:
+    """Read the potential of a run; a caution goes to stderr if its table has changed since."""
+    from gauge_mc.analysis.report import read_json
+
+    result, table = read_json(run / POTENTIAL), run / LOOPS
+    found = _configurations(table) if table.exists() else result.configurations
+    if found != result.configurations:
+        print(
+            f"gauge-mc: {run / POTENTIAL} is from {result.configurations} configurations, but "
+            f"{table} holds {found}; gauge-mc fit potential {run} brings it up to date.",
+            file=sys.stderr,
+        )
+    return result
+
+
+def _configurations(table: Path) -> int:
+    """Count the configurations in a table, by its first column alone since it may be long."""
+    with table.open(errors="replace") as file:
+        rows = (row for row in file if not row.startswith("#"))
+        next(rows, None)  # the names of the columns
+        return len({row.partition(",")[0] for row in rows})
 
 
 def _history(runs: Sequence[Path], file: Path) -> None:

@@ -55,8 +55,19 @@ def repeated(steps: Sequence[ctypes.Structure], times: int) -> ctypes.Array[Any]
     return (kind * (len(steps) * times)).from_buffer_copy(bytes(once) * times)
 
 
+class Mark(Protocol):
+    """A point in a device's work."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has reached it."""
+
+
 class Device(Protocol):
-    """A processor with its memory. Work may be asynchronous; `read` waits for it."""
+    """A processor with its memory. Work may be asynchronous; `read` waits for it.
+
+    Transfers run beside the device's work, from a `Mark` in it on; the work of the device that
+    receives goes on as if nothing came, until told to `wait`.
+    """
 
     backend: str
     name: str
@@ -75,8 +86,8 @@ class Device(Protocol):
     def allocate(self, nbytes: int) -> Buffer:
         """Zeroed memory; GaugeError where there is not enough."""
 
-    def scratch(self, nbytes: int) -> Buffer:
-        """Memory that holds anything, until the next call."""
+    def scratch(self, use: str, nbytes: int) -> Buffer:
+        """Memory that holds anything, until the next call for the same use."""
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
@@ -87,5 +98,26 @@ class Device(Protocol):
     def copy(self, target: Buffer, source: Buffer) -> None:
         """Copy a whole buffer to another of the same size."""
 
+    def mark(self) -> Mark:
+        """The point that the work launched so far leads to."""
+
+    def wait(self, mark: Mark) -> None:
+        """Launch nothing more until a device, this one or another, has reached its mark."""
+
+    def send(self, target: Device, to: int, origin: int, nbytes: int, after: Mark) -> Mark:
+        """Copy from address `origin` here to address `to` on a device of the same kind."""
+
+    def host_memory(self, nbytes: int) -> NDArray[np.uint8]:
+        """Memory of the host that `fetch` and `put` reach fastest."""
+
+    def fetch(self, data: NDArray[np.uint8], origin: int, after: Mark) -> Mark:
+        """Copy from address `origin` to host memory, which is filled when the mark is reached."""
+
+    def put(self, to: int, data: NDArray[np.uint8]) -> Mark:
+        """Copy from host memory, not to be changed until the mark is reached, to address `to`."""
+
     def synchronize(self) -> None:
         """Wait until all work has ended."""
+
+    def close(self) -> None:
+        """Give back what the device holds, in the thread that opened it; no more use after that."""

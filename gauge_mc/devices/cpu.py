@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Registers
+from gauge_mc.devices.base import Buffer, Device, Mark, Registers
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.errors import GaugeError, UsageError
 
@@ -116,6 +116,13 @@ class CpuBuffer:
         return int(self.bytes.ctypes.data)
 
 
+class Reached:
+    """A mark that was reached when it was made."""
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+
 class CpuKernel:
     """A kernel in a shared object, run by a number of threads. ctypes drops the GIL meanwhile."""
 
@@ -153,7 +160,7 @@ class CpuDevice:
         self.compiler = find_compiler()
         self._lanes = lanes
         self._kernels: dict[tuple[str, Variant], CpuKernel] = {}
-        self._scratch: CpuBuffer | None = None
+        self._scratch: dict[str, CpuBuffer] = {}
         self.name = f"{processor()[0]}, {self.threads} thread{'s' * (self.threads > 1)}"
 
     def lanes(self, precision: str) -> int:
@@ -194,11 +201,12 @@ class CpuDevice:
             f"{free / 2**30:.3g} GiB are left: take a smaller lattice or single precision."
         )
 
-    def scratch(self, nbytes: int) -> CpuBuffer:
-        """Memory that holds anything, until the next call."""
-        if self._scratch is None or self._scratch.nbytes < nbytes:
-            self._scratch = self.allocate(nbytes)
-        return self._scratch
+    def scratch(self, use: str, nbytes: int) -> CpuBuffer:
+        """Memory that holds anything, until the next call for the same use."""
+        if use not in self._scratch or self._scratch[use].nbytes < nbytes:
+            self._scratch.pop(use, None)
+            self._scratch[use] = self.allocate(nbytes)
+        return self._scratch[use]
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
@@ -217,8 +225,39 @@ class CpuDevice:
         assert isinstance(source, CpuBuffer)
         target.bytes[:] = source.bytes
 
+    def mark(self) -> Reached:
+        """The present: kernels and copies return when they are done."""
+        return Reached()
+
+    def wait(self, mark: Mark) -> None:
+        """Nothing to wait for."""
+
+    def send(self, target: Device, to: int, origin: int, nbytes: int, after: Mark) -> Reached:
+        """Copy from one address to another."""
+        ctypes.memmove(to, origin, nbytes)
+        return Reached()
+
+    def host_memory(self, nbytes: int) -> NDArray[np.uint8]:
+        """An array."""
+        return np.empty(nbytes, np.uint8)
+
+    def fetch(self, data: NDArray[np.uint8], origin: int, after: Mark) -> Reached:
+        """Copy from an address to an array."""
+        ctypes.memmove(data.ctypes.data, origin, data.nbytes)
+        return Reached()
+
+    def put(self, to: int, data: NDArray[np.uint8]) -> Reached:
+        """Copy from an array to an address."""
+        ctypes.memmove(to, data.ctypes.data, data.nbytes)
+        return Reached()
+
     def synchronize(self) -> None:
-        """Nothing to wait for: kernels return when they are done."""
+        """Nothing to wait for."""
+
+    def close(self) -> None:
+        """Drop the kernels and the scratch memory."""
+        self._kernels.clear()
+        self._scratch.clear()
 
 
 def _available_memory() -> int:

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Registers
+from gauge_mc.devices.base import Buffer, Device, Mark, Registers
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.devices.structures import DivisorStruct
 from gauge_mc.errors import GaugeError
@@ -161,6 +162,8 @@ class CudaKernel:
 
     Parameters
     ----------
+    device : CudaDevice
+        Where it is loaded.
     function : pycuda Function
         One step a launch.
     sweep : pycuda Function or None
@@ -173,12 +176,14 @@ class CudaKernel:
 
     def __init__(
         self,
+        device: CudaDevice,
         function: Any,
         sweep: Any,
         arrivals: Arrivals,
         threads: int,
         registers: Registers | None,
     ):
+        self._device = device
         self._function = function
         self._sweep = sweep
         self._arrivals = arrivals
@@ -190,7 +195,7 @@ class CudaKernel:
         """Launch steps in order."""
         first, size = steps[0], ctypes.sizeof(steps[0])
         extents, work = tuple(first.geometry.extent), first.work
-        slices = work.t_end - work.t_begin
+        slices = work.slices
         # A sum belongs to one slice, so that slabs may begin anywhere.
         depth = 1 if hasattr(first, "sums") else slices
         tile = best_tile(extents, depth, self._threads)
@@ -203,19 +208,21 @@ class CudaKernel:
             extents[2] // tile.z * parities * (slices // tile.t),
         )
         block = (tile.half_x, tile.y, tile.z * tile.t)
+        self._device.activate()
+        stream = self._device.stream
         arguments, shape = memoryview(steps).cast("B"), bytes(tile.struct(extents[2]))
         if self._sweep and len(steps) % SWEEP == 0 and math.prod(grid) <= self._arrivals.blocks:
             for start in range(0, len(arguments), SWEEP * size):
                 sweep = bytes(arguments[start : start + SWEEP * size])
                 before = self._arrivals.count
-                self._sweep.prepared_call(
-                    grid, block, sweep, shape, self._arrivals.buffer.address, before
+                self._sweep.prepared_async_call(
+                    grid, block, stream, sweep, shape, self._arrivals.buffer.address, before
                 )
                 self._arrivals.count = (before + SWEEP * math.prod(grid)) % 2**32
             return
         for start in range(0, len(arguments), size):
             step = bytes(arguments[start : start + size])
-            self._function.prepared_call(grid, block, step, shape)
+            self._function.prepared_async_call(grid, block, stream, step, shape)
 
     def _prepare(self, size: int) -> None:
         tile = f"{ctypes.sizeof(TileStruct)}s"
@@ -255,16 +262,21 @@ class CudaDevice:
             )
         self._nvcc = nvcc
         device = self._driver.Device(ordinal)
+        self._device = device
         self._context = device.retain_primary_context()
-        self._context.push()
-        atexit.register(self._context.pop)
+        self._peers: set[int] = set()
+        self.ordinal = ordinal
+        self.activate()
+        # Both wait for the copies of `read` and `write`, and those for them.
+        self.stream, self._transfers = self._driver.Stream(), self._driver.Stream()
+        atexit.register(self.close)
         major, minor = device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self._multiprocessors = device.multiprocessor_count
         self.name = f"{device.name()} (GPU {ordinal})"
         self._kernels: dict[tuple[str, Variant], CudaKernel] = {}
         self._modules: list[Any] = []
-        self._scratch: CudaBuffer | None = None
+        self._scratch: dict[str, CudaBuffer] = {}
 
     def lanes(self, precision: str) -> int:
         """One site a thread."""
@@ -274,6 +286,7 @@ class CudaDevice:
         """Compile (or find compiled) and load a kernel."""
         key = (name, variant)
         if key not in self._kernels:
+            self.activate()
             command = nvcc_command(self._nvcc, self.architecture, variant)
             path, report = compiled(name, command, version_of(self._nvcc) or "", ".cubin")
             module = self._driver.module_from_file(str(path))
@@ -284,7 +297,7 @@ class CudaDevice:
             if f"{name}_sweep" in report:
                 sweep = module.get_function(f"{name}_sweep")
             self._kernels[key] = CudaKernel(
-                function, sweep, arrivals, threads, registers_of(report, name)
+                self, function, sweep, arrivals, threads, registers_of(report, name)
             )
         return self._kernels[key]
 
@@ -301,6 +314,7 @@ class CudaDevice:
         GaugeError
             If the GPU has less memory left.
         """
+        self.activate()
         try:
             allocation = self._driver.mem_alloc(max(nbytes, 16))
         except self._driver.MemoryError as error:
@@ -313,29 +327,115 @@ class CudaDevice:
         self._driver.memset_d8(allocation, 0, max(nbytes, 16))
         return CudaBuffer(allocation, nbytes)
 
-    def scratch(self, nbytes: int) -> CudaBuffer:
-        """Memory that holds anything, until the next call."""
-        if self._scratch is None or self._scratch.nbytes < nbytes:
-            self._scratch = self.allocate(nbytes)
-        return self._scratch
+    def scratch(self, use: str, nbytes: int) -> CudaBuffer:
+        """Memory that holds anything, until the next call for the same use."""
+        if use not in self._scratch or self._scratch[use].nbytes < nbytes:
+            self._scratch.pop(use, None)
+            self._scratch[use] = self.allocate(nbytes)
+        return self._scratch[use]
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
+        self.activate()
         self._driver.memcpy_htod(buffer.address + offset, np.ascontiguousarray(data))
 
     def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
         """A copy of bytes of the buffer, after all work before it has ended."""
+        self.activate()
         data = np.empty(nbytes, dtype=np.uint8)
         self._driver.memcpy_dtoh(data, buffer.address + offset)
         return data
 
     def copy(self, target: Buffer, source: Buffer) -> None:
         """Copy a whole buffer to another of the same size."""
+        self.activate()
         self._driver.memcpy_dtod(target.address, source.address, source.nbytes)
+
+    def mark(self) -> Any:
+        """The point that the work launched so far leads to: an event."""
+        self.activate()
+        return self._event(self.stream)
+
+    def wait(self, mark: Mark) -> None:
+        """Launch nothing more until a GPU, this one or another, has reached its mark."""
+        self.activate()
+        self.stream.wait_for_event(mark)
+
+    def send(self, target: Device, to: int, origin: int, nbytes: int, after: Mark) -> Any:
+        """Copy to another GPU: straight, or where they cannot by the driver through the host."""
+        assert isinstance(target, CudaDevice)
+        self._befriend(target)
+        self.activate()
+        self._transfers.wait_for_event(after)
+        if target.ordinal == self.ordinal:
+            self._driver.memcpy_dtod_async(to, origin, nbytes, self._transfers)
+        else:
+            self._driver.memcpy_peer_async(
+                to, origin, nbytes, target._context, self._context, self._transfers
+            )
+        return self._event(self._transfers)
+
+    def reaches(self, target: CudaDevice) -> bool:
+        """Whether copies to another GPU go straight to it."""
+        return bool(self._device.can_access_peer(target._device))
+
+    def _befriend(self, target: CudaDevice) -> None:
+        """Let copies go straight to another GPU, if they can."""
+        if target.ordinal in self._peers or target.ordinal == self.ordinal:
+            return
+        self._peers.add(target.ordinal)
+        if self.reaches(target):
+            self.activate()
+            # LogicError: it was enabled before, by another object for this GPU.
+            with suppress(self._driver.LogicError):
+                self._driver.Context.enable_peer_access(target._context)
+
+    def _event(self, stream: Any) -> Any:
+        event = self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
+        return event.record(stream)
+
+    def host_memory(self, nbytes: int) -> NDArray[np.uint8]:
+        """Page-locked memory, which copies reach without a detour."""
+        self.activate()
+        data: NDArray[np.uint8] = self._driver.pagelocked_empty(nbytes, np.uint8)
+        return data
+
+    def fetch(self, data: NDArray[np.uint8], origin: int, after: Mark) -> Any:
+        """Copy from an address to the host, beside the work that follows."""
+        self.activate()
+        self._transfers.wait_for_event(after)
+        self._driver.memcpy_dtoh_async(data, origin, self._transfers)
+        return self._event(self._transfers)
+
+    def put(self, to: int, data: NDArray[np.uint8]) -> Any:
+        """Copy from the host to an address, beside the work under way."""
+        self.activate()
+        self._driver.memcpy_htod_async(to, data, self._transfers)
+        return self._event(self._transfers)
 
     def synchronize(self) -> None:
         """Wait until all work has ended."""
+        self.activate()
         self._context.synchronize()
+
+    def activate(self) -> None:
+        """Make this GPU the one that this thread's calls of the driver are for."""
+        context = self._driver.Context
+        try:
+            if context.get_device() == self._device:
+                return
+            context.pop()
+        except self._driver.LogicError:
+            pass  # there is none yet
+        self._context.push()
+
+    def close(self) -> None:
+        """Give back what the GPU holds, in the thread that opened it; no more use after that."""
+        atexit.unregister(self.close)
+        self.activate()
+        for items in (self._kernels, self._modules, self._scratch):
+            items.clear()
+        self._driver.Context.pop()
 
 
 def gpu_count() -> int:

@@ -38,7 +38,7 @@ class GeometryStruct(ctypes.Structure):
 class WorkStruct(ctypes.Structure):
     """``Work``."""
 
-    _fields_ = [(name, ctypes.c_int) for name in ("t_begin", "t_end", "parity", "mu")]
+    _fields_ = [(name, ctypes.c_int) for name in ("t_begin", "t_step", "slices", "parity", "mu")]
 
 
 class StreamStruct(ctypes.Structure):

@@ -9,13 +9,16 @@ from itertools import pairwise, permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.devices import Buffer
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.structures import GeometryStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
 from gauge_mc.layout import BOTH_PARITIES
-from gauge_mc.observables.sums import LatticeSums
+from gauge_mc.observables.sums import SlabSums, total
+from gauge_mc.observables.time_lines import FIRST_SLICE, time_lines
+from gauge_mc.slab import Slab
 from gauge_mc.smearing import Ape
 
 Step = tuple[int, int, int]
@@ -34,6 +37,8 @@ class _GaugeArguments(ctypes.Structure):
         ("work", WorkStruct),
         ("source", ctypes.c_void_p),
         ("target", ctypes.c_void_p),
+        ("before", ctypes.c_void_p),
+        ("slices", ctypes.c_int),
     ]
 
 
@@ -116,7 +121,8 @@ class WilsonLoops:
         if not self.levels or self.levels[0] < 0:
             raise UsageError("Smearing levels are numbers of iterations, from 0 on.")
         self._links, self._other = (
-            Field.empty(like.lattice, like.group, like.precision, like.device) for _ in range(2)
+            Field.empty(like.lattice, like.group, like.precision, like.ring, above=t_max)
+            for _ in range(2)
         )
 
     def __call__(self, field: Field) -> Iterator[tuple[int, str, NDArray[np.float64]]]:
@@ -138,16 +144,24 @@ class WilsonLoops:
                 self.smearing(self._links, self._other)
                 self._links, self._other = self._other, self._links
             done = level
+            self._links.exchange(nearest=False)
             for path in self.paths:
                 yield level, path, self._along(path)
 
     def _fix_gauge(self, field: Field) -> None:
         """Take over the links in temporal gauge, where time-like lines are 1 but at the end."""
-        # One call a line in t, each counted at its first slice.
-        begin = WorkStruct(0, 1, BOTH_PARITIES, 0)
-        addresses = field.buffer.address, self._links.buffer.address
-        arguments = _GaugeArguments(field.geometry, begin, *addresses)
-        field.kernel("temporal_gauge")(repeated([arguments], 1))
+        for lines, target in zip(time_lines(field), self._links.slabs, strict=True):
+            slab = lines.slab
+            arguments = _GaugeArguments(
+                slab.geometry,
+                WorkStruct(*FIRST_SLICE),
+                slab.buffer.address,
+                target.buffer.address,
+                lines.before.address if lines.before else None,
+                slab.layout.slices,
+            )
+            slab.kernel("temporal_gauge")(repeated([arguments], 1))
+        self._links.exchange()
 
     def _along(self, path: str) -> NDArray[np.float64]:
         """Return W(r, t), averaged over the steps that are equivalent to a path."""
@@ -157,25 +171,37 @@ class WilsonLoops:
 
     def _loops(self, step: Step) -> NDArray[np.float64]:
         """Return the sums of Re Tr W over the sites for r = 1, 2, … of one step and all t."""
-        links, lines = self._links, self._other.buffer.address
-        common = (links.geometry, links.work(), links.buffer.address, lines)
         chunks = _chunks(self.t_max)
         longest = self.r_max // max(map(abs, step))
-        sums = LatticeSums(links, EXTENTS_AT_A_TIME, longest * len(chunks))
-        paths = shortest_paths(step)
-        begin = _StepArguments(*common, len(paths), len(paths[0]))
-        for number, one in enumerate(paths):
-            begin.path[number][: len(one)] = one
-        links.kernel("transporter_step")(repeated([begin], 1))
-        for r in range(1, longest + 1):
-            if r > 1:
-                end = _vector((r - 1) * n for n in step)
-                extend = _TransporterArguments(links.geometry, links.work(), lines, end)
-                links.kernel("transporter")(repeated([extend], 1))
-            end = _vector(r * n for n in step)
-            sums.launch("wilson_loops", [_LoopsArguments(*common, end, *c) for c in chunks])
-        rows = sums.totals().reshape(longest, len(chunks), EXTENTS_AT_A_TIME)
+        pairs = zip(self._links.slabs, self._other.slabs, strict=True)
+        sums = [_launch(slab, other.buffer, step, longest, chunks) for slab, other in pairs]
+        rows = total(self._links, sums).reshape(longest, len(chunks), EXTENTS_AT_A_TIME)
         return np.concatenate([rows[:, i, :count] for i, (_, count) in enumerate(chunks)], axis=1)
+
+
+def _launch(
+    slab: Slab, memory: Buffer, step: Step, longest: int, chunks: Sequence[tuple[int, int]]
+) -> SlabSums:
+    """Launch the loops on a slab, whose copies of slices are as many as the loops are long."""
+    lines = memory.address
+    everything = WorkStruct(0, 1, slab.layout.slices + slab.layout.above, BOTH_PARITIES, 0)
+    sums = SlabSums(slab, EXTENTS_AT_A_TIME, longest * len(chunks))
+    paths = shortest_paths(step)
+    begin = _StepArguments(
+        slab.geometry, everything, slab.buffer.address, lines, len(paths), len(paths[0])
+    )
+    for number, one in enumerate(paths):
+        begin.path[number][: len(one)] = one
+    slab.kernel("transporter_step")(repeated([begin], 1))
+    for r in range(1, longest + 1):
+        if r > 1:
+            end = _vector((r - 1) * n for n in step)
+            extend = _TransporterArguments(slab.geometry, everything, lines, end)
+            slab.kernel("transporter")(repeated([extend], 1))
+        end = _vector(r * n for n in step)
+        common = (slab.geometry, sums.work, slab.buffer.address, lines, end)
+        sums.launch("wilson_loops", [_LoopsArguments(*common, *chunk) for chunk in chunks])
+    return sums
 
 
 def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]) -> None:

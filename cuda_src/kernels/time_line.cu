@@ -1,0 +1,28 @@
+// Lines along t through a slab: V(x) U_t(x, 0) ... U_t(x, T-1), where V is the line through the slabs
+// before. One call a line. A line keeps its slot and alternates in parity.
+#include "../kernel.h"
+#include "../transporter.h"
+
+struct Arguments {
+    Geometry geometry;
+    Work work;
+    GROUP::Field links;
+    TimeLines before, after;
+    int slices;  // that the line runs through
+};
+
+INLINE void time_line_site(const Arguments& a, const Site& site) {
+    typedef GROUP::Field Field;
+    const Geometry& g = a.geometry;
+    const int start = TimeLines::parity(g, site);
+    GROUP::Link line = load_time_line(a.before, g, TimeLines::place(g, start, site.slot), 0);
+    Site at = site;
+    ROLLED
+    for (; at.t < a.slices; at.t++) {
+        line = longer(line, GROUP::load(a.links, g, Field::place(g, at) + Field::direction(g, at.parity, 3)));
+        at.parity = 1 - at.parity;
+    }
+    GROUP::store(a.after, g, TimeLines::place(g, start, site.slot), line);
+}
+
+SITE_KERNEL(time_line, Arguments, time_line_site)
