@@ -1,0 +1,34 @@
+"""GPUs emulated on the CPU, so that tests marked `gpu` run where there is none.
+
+`pytest --emulate-gpu` puts this folder before all others on the paths of Python and of programs:
+`pycuda/driver.py` is then PyCUDA's driver and `nvcc` the CUDA compiler, for child processes too.
+
+What runs is all of the GPU's own code: kernels as compiled with ``__CUDACC__``, the tiles and
+threads of ``kernel.h``, the layout in pieces of 16 bytes, barriers and the driver's calls. Threads
+run one after the other in an order that differs from launch to launch. Work in streams is done
+late, when something waits for it, in a random order that streams and events allow, so that what
+is not waited for goes wrong. Memory is new with no zeros in it, and ends at a page that cannot be
+accessed; that of a GPU is out of reach of others, unless they enable peer access.
+
+Not emulated: warps, caches, shared memory across a grid barrier, time, the number of registers,
+PTX and machine code. Fast intrinsics and subnormal numbers are rounded as on a CPU.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from gauge_mc.devices.source import cache_folder
+
+
+def enable() -> None:
+    """Emulate GPUs in this process and its children."""
+    folder = str(Path(__file__).resolve().parent)
+    loaded = sys.modules.get("pycuda")
+    if loaded and not str(loaded.__file__).startswith(folder):
+        raise RuntimeError(f"GPUs cannot be emulated: {loaded.__file__} is already loaded.")
+    os.environ["GAUGE_MC_CACHE"] = str(cache_folder() / "emulated")
+    for name in ("PATH", "PYTHONPATH"):
+        before = os.environ.get(name)
+        os.environ[name] = folder + (os.pathsep + before if before else "")
+    sys.path.insert(0, folder)

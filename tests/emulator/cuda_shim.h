@@ -1,0 +1,226 @@
+// What kernels use of CUDA, and a GPU that runs them: see __init__.py.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <csetjmp>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <tuple>
+#include <ucontext.h>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __forceinline__ inline __attribute__((always_inline))
+#ifndef MAX_THREADS
+#define MAX_THREADS 1024
+#endif
+
+using std::abs, std::fma, std::max, std::min, std::sqrt;
+
+struct dim3 { unsigned x, y, z; };
+struct alignas(16) float4 { float x, y, z, w; };
+struct alignas(16) double2 { double x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline double2 make_double2(double x, double y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+inline float rsqrt(float x) { return 1 / sqrt(x); }
+inline double rsqrt(double x) { return 1 / sqrt(x); }
+inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
+inline double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
+inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+template <class T> inline T __ldg(const T* address) { return *address; }
+inline void __threadfence() {}
+
+static dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace emulator {
+
+struct Fibre;
+
+struct Block {
+    dim3 index;
+    unsigned begun = 0, ended = 0;
+    std::vector<Fibre*> waiting = {};  // at a barrier
+};
+
+// A stack on which threads of a block run one after the other: one more begins on another stack
+// only where one waits, so that kernels without barriers need no switch.
+struct Fibre {
+    ucontext_t context;
+    Block* block;
+    dim3 thread;
+    std::unique_ptr<char[]> stack;
+};
+
+struct Gpu {
+    ucontext_t scheduler;
+    Fibre* running = nullptr;
+    std::vector<std::unique_ptr<Fibre>> fibres;
+    std::vector<Fibre*> idle;
+    std::deque<Fibre*> polling;  // have added to a counter, and may now wait for others to do so
+    std::vector<Block> blocks;
+    unsigned threads = 0, seed = 0;
+    std::function<void()> kernel;
+};
+
+static Gpu gpu;
+static sigjmp_buf escape;
+enum Outcome { DONE, WRONG_SIZE, TOO_MANY_THREADS, ILLEGAL_ADDRESS, DEADLOCK };
+
+// A permutation of 0 ... n-1, another for every launch: no order may matter.
+inline unsigned shuffled(unsigned i, unsigned n) {
+    unsigned factor = gpu.seed % n | 1;
+    while (std::gcd(factor, n) != 1) factor += 2;
+    return (unsigned)(((unsigned long long)i * factor + (gpu.seed >> 8)) % n);
+}
+
+inline dim3 place(unsigned i, dim3 shape) { return {i % shape.x, i / shape.x % shape.y, i / shape.x / shape.y}; }
+
+// Lets others go on, until it is resumed.
+inline void leave() {
+    Fibre* me = gpu.running;
+    swapcontext(&me->context, &gpu.scheduler);
+    threadIdx = me->thread;
+    blockIdx = me->block->index;
+}
+
+inline void resume(Fibre* fibre) {
+    gpu.running = fibre;
+    swapcontext(&gpu.scheduler, &fibre->context);
+}
+
+inline void run_threads() {
+    for (;;) {
+        Fibre* me = gpu.running;
+        Block& block = *me->block;
+        while (block.begun < gpu.threads) {
+            blockIdx = block.index;
+            me->thread = threadIdx = place(shuffled(block.begun++, gpu.threads), blockDim);
+            gpu.kernel();
+            block.ended++;
+        }
+        gpu.idle.push_back(me);
+        leave();
+    }
+}
+
+inline Fibre* a_fibre() {
+    constexpr size_t STACK = 256 << 10;
+    if (gpu.idle.empty()) {
+        auto fibre = std::make_unique<Fibre>();
+        fibre->stack.reset(new char[STACK]);
+        getcontext(&fibre->context);
+        fibre->context.uc_stack.ss_sp = fibre->stack.get();
+        fibre->context.uc_stack.ss_size = STACK;
+        fibre->context.uc_link = nullptr;
+        makecontext(&fibre->context, run_threads, 0);
+        gpu.idle.push_back(fibre.get());
+        gpu.fibres.push_back(std::move(fibre));
+    }
+    Fibre* fibre = gpu.idle.back();
+    gpu.idle.pop_back();
+    return fibre;
+}
+
+// As far as the block comes without others.
+inline void advance(Block& block) {
+    for (;;) {
+        if (block.begun < gpu.threads) {
+            Fibre* fibre = a_fibre();
+            fibre->block = &block;
+            resume(fibre);
+        } else if (!block.waiting.empty() && block.waiting.size() + block.ended == gpu.threads) {
+            std::vector<Fibre*> all;
+            all.swap(block.waiting);
+            for (Fibre* fibre : all) resume(fibre);
+        } else {
+            return;
+        }
+    }
+}
+
+inline void run_grid(unsigned count) {
+    gpu.blocks.clear();
+    for (unsigned i = 0; i < count; i++) gpu.blocks.push_back({place(shuffled(i, count), gridDim)});
+    for (Block& block : gpu.blocks) advance(block);
+    while (!gpu.polling.empty()) {
+        Fibre* fibre = gpu.polling.front();
+        gpu.polling.pop_front();
+        resume(fibre);
+        advance(*fibre->block);
+    }
+}
+
+inline void caught(int) { siglongjmp(escape, 1); }
+
+// Runs a kernel whose parameters lie one after the other, aligned; shape is that of the grid and
+// that of a block.
+template <class... P>
+int launch(void (*kernel)(P...), const unsigned* shape, const char* parameters, size_t bytes, unsigned seed) {
+    size_t end = 0;
+    auto align = [&](size_t to) { return end = (end + to - 1) / to * to; };
+    ((end = align(alignof(P)) + sizeof(P)), ...);
+    if (end != bytes) return WRONG_SIZE;
+    end = 0;
+    auto next = [&]<class T>(T value) {
+        memcpy(&value, parameters + align(alignof(T)), sizeof value);
+        end += sizeof value;
+        return value;
+    };
+    std::tuple<P...> arguments{next(P())...};
+
+    gridDim = {shape[0], shape[1], shape[2]};
+    blockDim = {shape[3], shape[4], shape[5]};
+    gpu.threads = blockDim.x * blockDim.y * blockDim.z;
+    gpu.seed = seed;
+    if (gpu.threads > MAX_THREADS) return TOO_MANY_THREADS;
+    gpu.kernel = [&] { std::apply(kernel, arguments); };
+
+    struct sigaction action = {}, before[2];
+    action.sa_handler = caught;
+    sigaction(SIGSEGV, &action, &before[0]);
+    sigaction(SIGBUS, &action, &before[1]);
+    const bool faulted = sigsetjmp(escape, 1) != 0;
+    if (!faulted) run_grid(gridDim.x * gridDim.y * gridDim.z);
+    sigaction(SIGSEGV, &before[0], nullptr);
+    sigaction(SIGBUS, &before[1], nullptr);
+
+    const bool stuck = std::any_of(gpu.blocks.begin(), gpu.blocks.end(), [](const Block& b) { return b.ended < gpu.threads; });
+    if (faulted || stuck) gpu = Gpu();
+    return faulted ? ILLEGAL_ADDRESS : stuck ? DEADLOCK : DONE;
+}
+
+}  // namespace emulator
+
+inline void __syncthreads() {
+    emulator::gpu.running->block->waiting.push_back(emulator::gpu.running);
+    emulator::leave();
+}
+
+// Those that add to a counter may poll it afterwards: all others come first, as far as they get.
+template <class T> inline T atomicAdd(T* address, T value) {
+    const T old = *address;
+    *address = old + value;
+    emulator::gpu.polling.push_back(emulator::gpu.running);
+    emulator::leave();
+    return old;
+}
+inline unsigned atomicAdd(unsigned* address, int value) { return atomicAdd(address, (unsigned)value); }
+
+#define EMULATE(NAME)                                                                                      \
+    extern "C" int emulate_##NAME(const unsigned* shape, const char* parameters, size_t bytes, unsigned seed) { \
+        return emulator::launch(NAME, shape, parameters, bytes, seed);                                     \
+    }

@@ -1,0 +1,578 @@
+"""`pycuda.driver` without a GPU. Work is done late, and in any order that the program allows.
+
+Environment: GAUGE_EMULATOR_GPUS (4), GAUGE_EMULATOR_BYTES of memory each (2^30) and
+GAUGE_EMULATOR_SEED (0) of the order.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import ctypes
+import math
+import os
+import random
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+POISON = 0xCD
+PAGE = 4096
+READ_WRITE, NOTHING = 3, 0
+NON_BLOCKING = 1
+OUTCOMES = {
+    1: "its parameters have another size",
+    2: "a block has more threads than the launch bounds allow",
+    3: "an illegal memory access was encountered",
+    4: "not all threads of a block come to a barrier",
+}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+class Error(Exception): ...
+
+
+class MemoryError(Error, builtins.MemoryError): ...
+
+
+class LogicError(Error): ...
+
+
+class LaunchError(Error): ...
+
+
+class RuntimeError(Error): ...
+
+
+@dataclass(eq=False)
+class _Operation:
+    """Something that a GPU is to do, once others are done."""
+
+    run: Callable[[], None]
+    waits: int = 0
+    followers: list[_Operation] = field(default_factory=list)
+    done: bool = False
+    time: float = 0.0
+
+
+class _Schedule:
+    """Does what was issued: late, in a random order that keeps to streams and events."""
+
+    def __init__(self, seed: int):
+        self.lock = threading.RLock()
+        self.random = random.Random(seed)
+        self.ready: list[_Operation] = []
+
+    def issue(self, run: Callable[[], None], after: Sequence[_Operation | None]) -> _Operation:
+        operation = _Operation(run)
+        for before in {a for a in after if a and not a.done}:
+            before.followers.append(operation)
+            operation.waits += 1
+        if not operation.waits:
+            self.ready.append(operation)
+        return operation
+
+    def step(self) -> None:
+        """Do one operation."""
+        i = self.random.randrange(len(self.ready))
+        self.ready[i], self.ready[-1] = self.ready[-1], self.ready[i]
+        operation = self.ready.pop()
+        operation.done, operation.time = True, time.perf_counter()
+        for follower in operation.followers:
+            follower.waits -= 1
+            if not follower.waits:
+                self.ready.append(follower)
+        operation.run()
+
+    def wait(self, *operations: _Operation | None) -> None:
+        for operation in operations:
+            while operation and not operation.done:
+                with self.lock:
+                    if not operation.done:
+                        self.step()
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Allocated memory, which ends where its mapping does, but for a page of no access."""
+
+    address: int
+    size: int
+    mapping: int
+    pages: int
+
+    @classmethod
+    def allocate(cls, size: int) -> _Region:
+        pages = -(-size // PAGE)
+        mapping = _libc.mmap(None, (pages + 2) * PAGE, NOTHING, 0x22, -1, 0)
+        region = cls(mapping + (pages + 1) * PAGE - -(-size // 16) * 16, size, mapping, pages)
+        region.protect(READ_WRITE)
+        ctypes.memset(mapping + PAGE, POISON, pages * PAGE)
+        return region
+
+    def protect(self, protection: int) -> None:
+        _libc.mprotect(self.mapping + PAGE, self.pages * PAGE, protection)
+
+    def free(self) -> None:
+        _libc.munmap(self.mapping, (self.pages + 2) * PAGE)
+
+    def holds(self, address: int, size: int) -> bool:
+        return self.address <= address and address + size <= self.address + self.size
+
+
+class _Gpu:
+    """What all contexts of one GPU share."""
+
+    def __init__(self, number: int):
+        self.number = number
+        self.regions: dict[int, _Region] = {}
+        self.peers: set[_Gpu] = set()
+        self.streams: list[Stream] = []
+        self.fence: _Operation | None = None
+        self.default = Stream.__new__(Stream)
+        self.default._join(self, 0)
+
+    def check(self, address: Any, size: int) -> int:
+        """The address, if so many bytes there are this GPU's."""
+        if not any(r.holds(int(address), size) for r in self.regions.values()):
+            raise LogicError(f"invalid argument: {size} bytes at {int(address):#x} on {self}")
+        return int(address)
+
+    def synchronize(self) -> None:
+        _schedule.wait(*(stream._last for stream in self.streams), self.fence)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hide the memory that kernels of this GPU cannot reach."""
+        others = [gpu for gpu in _gpus if gpu is not self and gpu not in self.peers]
+        hidden = [region for gpu in others for region in gpu.regions.values()]
+        for region in hidden:
+            region.protect(NOTHING)
+        yield
+        for region in hidden:
+            region.protect(READ_WRITE)
+
+    def __str__(self) -> str:
+        return f"GPU {self.number}"
+
+
+class _Contexts(threading.local):
+    """The contexts that are current in a thread, the last one above all."""
+
+    def __init__(self) -> None:
+        self.stack: list[Context] = []
+        self.sentinel = _Sentinel(self.stack)
+
+
+class _Sentinel:
+    """Ends with its thread, which PyCUDA punishes for a context still current."""
+
+    def __init__(self, stack: list[Context]):
+        self.stack = stack
+
+    def check(self) -> None:
+        if self.stack:
+            print("The context stack was not empty upon module cleanup.", file=sys.stderr)
+            os.abort()
+
+    def __del__(self) -> None:
+        self.check()
+
+
+def _current() -> _Gpu:
+    if not _contexts.stack:
+        raise LogicError("invalid device context: none is current in this thread")
+    return _contexts.stack[-1]._gpu
+
+
+class Stream:
+    def __init__(self, flags: int = 0):
+        self._join(_current(), flags)
+
+    def _join(self, gpu: _Gpu, flags: int) -> None:
+        self._gpu = gpu
+        self._blocking = not flags & NON_BLOCKING
+        self._last: _Operation | None = None
+        self._waits: list[_Operation | None] = []
+        gpu.streams.append(self)
+
+    @staticmethod
+    def _of(stream: Stream | None) -> Stream:
+        """A stream that belongs to the current context, its default one if none is named."""
+        gpu = _current()
+        if stream and stream._gpu is not gpu:
+            raise LogicError(f"invalid resource handle: a stream of {stream._gpu} on {gpu}")
+        return stream or gpu.default
+
+    def _issue(self, run: Callable[[], None], *others: _Operation | None) -> _Operation:
+        with _schedule.lock:
+            gpu = self._gpu
+            after = [self._last, gpu.fence, *self._waits, *others]
+            if self is gpu.default:
+                after += [stream._last for stream in gpu.streams if stream._blocking]
+            elif self._blocking:
+                after.append(gpu.default._last)
+            self._waits = []
+            self._last = _schedule.issue(run, after)
+            return self._last
+
+    def synchronize(self) -> None:
+        _schedule.wait(self._last, *self._waits)
+
+    def is_done(self) -> bool:
+        _progress()
+        return self._last is None or self._last.done
+
+    def wait_for_event(self, event: Event) -> None:
+        with _schedule.lock:
+            self._waits.append(event._operation)
+
+
+def _progress() -> None:
+    with _schedule.lock:
+        if _schedule.ready:
+            _schedule.step()
+
+
+class Event:
+    def __init__(self, flags: int = 0):
+        self._gpu = _current()
+        self._operation: _Operation | None = None
+
+    def record(self, stream: Stream | None = None) -> Event:
+        stream = Stream._of(stream)
+        if stream._gpu is not self._gpu:
+            raise LogicError(f"invalid resource handle: an event of {self._gpu} on {stream._gpu}")
+        self._operation = stream._issue(lambda: None)
+        return self
+
+    def synchronize(self) -> Event:
+        _schedule.wait(self._operation)
+        return self
+
+    def query(self) -> bool:
+        _progress()
+        return self._operation is None or self._operation.done
+
+    def time_till(self, event: Event) -> float:
+        times = [e._operation.time for e in (self, event) if e._operation and e._operation.done]
+        if len(times) < 2:
+            raise LogicError("device not ready: an event was not recorded or not waited for")
+        return (times[1] - times[0]) * 1e3
+
+    def time_since(self, event: Event) -> float:
+        return event.time_till(self)
+
+
+class Device:
+    multiprocessor_count = 8
+
+    def __init__(self, number: int):
+        if not 0 <= number < len(_gpus):
+            raise LogicError("cuDeviceGet failed: invalid device ordinal")
+        self._gpu = _gpus[number]
+
+    @staticmethod
+    def count() -> int:
+        return len(_gpus)
+
+    def name(self) -> str:
+        return "Emulated GPU"
+
+    def compute_capability(self) -> tuple[int, int]:
+        return 9, 0
+
+    def total_memory(self) -> int:
+        return _TOTAL
+
+    def pci_bus_id(self) -> str:
+        return f"0000:{self._gpu.number + 1:02x}:00.0"
+
+    def can_access_peer(self, other: Device) -> bool:
+        return other != self
+
+    def retain_primary_context(self) -> Context:
+        return Context(self._gpu)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other._gpu is self._gpu
+
+    def __hash__(self) -> int:
+        return self._gpu.number
+
+
+class Context:
+    """A primary context. What is static here is so in PyCUDA: it is about the current one."""
+
+    def __init__(self, gpu: _Gpu):
+        self._gpu = gpu
+        self._thread = threading.get_ident()
+
+    def push(self) -> None:
+        _contexts.stack.append(self)
+
+    @staticmethod
+    def pop() -> None:
+        _current()
+        _contexts.stack.pop()
+
+    def detach(self) -> None:
+        if self in _contexts.stack:
+            _contexts.stack.remove(self)
+
+    @staticmethod
+    def get_device() -> Device:
+        return Device(_current().number)
+
+    @staticmethod
+    def get_current() -> Context | None:
+        return _contexts.stack[-1] if _contexts.stack else None
+
+    @staticmethod
+    def synchronize() -> None:
+        _current().synchronize()
+
+    @staticmethod
+    def enable_peer_access(peer: Context, flags: int = 0) -> None:
+        gpu = _current()
+        if peer._gpu is gpu or peer._gpu in gpu.peers:
+            raise LogicError(f"peer access is already enabled from {gpu} to {peer._gpu}")
+        gpu.peers.add(peer._gpu)
+
+    @staticmethod
+    def disable_peer_access(peer: Context) -> None:
+        _current().peers.remove(peer._gpu)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Context) and other._gpu is self._gpu
+
+    def __hash__(self) -> int:
+        return self._gpu.number
+
+
+class DeviceAllocation:
+    """Memory that, as PyCUDA's, is freed only in the thread that retained its context."""
+
+    def __init__(self, region: _Region):
+        self._region: _Region | None = region
+        self._context = _contexts.stack[-1]
+
+    def __int__(self) -> int:
+        if self._region is None:
+            raise LogicError("invalid resource handle: this memory was freed")
+        return self._region.address
+
+    __index__ = __int__
+
+    def free(self) -> None:
+        address, gpu = int(self), self._context._gpu
+        if self._context._thread == threading.get_ident():
+            gpu.synchronize()
+            with _schedule.lock:
+                gpu.regions.pop(address).free()
+        self._region = None
+
+    def __del__(self) -> None:
+        if self._region and not sys.is_finalizing():
+            self.free()
+
+
+def init(flags: int = 0) -> None:
+    if not _gpus:
+        raise RuntimeError("cuInit failed: no CUDA-capable device is detected")
+
+
+def mem_get_info() -> tuple[int, int]:
+    used = sum(region.size for region in _current().regions.values())
+    return _TOTAL - used, _TOTAL
+
+
+def mem_alloc(size: int) -> DeviceAllocation:
+    if size < 1:
+        raise LogicError("cuMemAlloc failed: invalid argument")
+    if size > mem_get_info()[0]:
+        raise MemoryError("cuMemAlloc failed: out of memory")
+    region = _Region.allocate(size)
+    with _schedule.lock:
+        _current().regions[region.address] = region
+    return DeviceAllocation(region)
+
+
+class PagelockedHostAllocation(bytearray):
+    """Host memory that a GPU reads and writes itself, when it comes to it."""
+
+
+def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> NDArray[Any]:
+    shape = (shape,) if np.isscalar(shape) else tuple(shape)
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = PagelockedHostAllocation(bytes([POISON]) * size)
+    return np.ndarray(shape, dtype, memory, order="C" if order == "C" else "F")
+
+
+def _host(data: Any) -> tuple[NDArray[np.uint8], bool]:
+    """The bytes of host data, and whether they are page-locked."""
+    array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    if not array.flags.forc:
+        raise ValueError("ndarray is not contiguous")
+    base: Any = array
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    flat = array.ravel(order="K").view(np.uint8)
+    return flat, isinstance(base, PagelockedHostAllocation)
+
+
+def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
+    stream = Stream._of(stream)
+    address = stream._gpu.check(dest, count)
+    stream._issue(lambda: ctypes.memset(address, data, count) and None)
+
+
+def memset_d8(dest: Any, data: int, count: int) -> None:
+    memset_d8_async(dest, data, count)
+
+
+def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
+    stream = Stream._of(stream)
+    array, pagelocked = _host(src)
+    address = stream._gpu.check(dest, array.nbytes)
+    if not pagelocked:
+        array = array.copy()
+    stream._issue(lambda: ctypes.memmove(address, array.ctypes.data, array.nbytes) and None)
+
+
+def memcpy_htod(dest: Any, src: Any) -> None:
+    memcpy_htod_async(dest, src)
+    if _host(src)[1]:
+        _current().default.synchronize()
+
+
+def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
+    stream = Stream._of(stream)
+    array, pagelocked = _host(dest)
+    address = stream._gpu.check(src, array.nbytes)
+    stream._issue(lambda: ctypes.memmove(array.ctypes.data, address, array.nbytes) and None)
+    if not pagelocked:
+        stream.synchronize()
+
+
+def memcpy_dtoh(dest: Any, src: Any) -> None:
+    memcpy_dtoh_async(dest, src)
+    _current().default.synchronize()
+
+
+def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
+    stream = Stream._of(stream)
+    to, source = stream._gpu.check(dest, size), stream._gpu.check(src, size)
+    stream._issue(lambda: ctypes.memmove(to, source, size) and None)
+
+
+def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
+    memcpy_dtod_async(dest, src, size)
+
+
+def memcpy_peer_async(
+    dest: Any,
+    src: Any,
+    size: int,
+    dest_context: Context | None = None,
+    src_context: Context | None = None,
+    stream: Stream | None = None,
+) -> None:
+    stream = Stream._of(stream)
+    target, origin = (c._gpu if c else _current() for c in (dest_context, src_context))
+    to, source = target.check(dest, size), origin.check(src, size)
+    stream._issue(lambda: ctypes.memmove(to, source, size) and None)
+
+
+def memcpy_peer(
+    dest: Any,
+    src: Any,
+    size: int,
+    dest_context: Context | None = None,
+    src_context: Context | None = None,
+) -> None:
+    """Comes after all that the GPUs concerned are to do, and before all that they will be."""
+    gpus = {_current(), *(c._gpu for c in (dest_context, src_context) if c)}
+    with _schedule.lock:
+        stream = _current().default
+        stream._waits += [s._last for gpu in gpus for s in gpu.streams]
+        memcpy_peer_async(dest, src, size, dest_context, src_context)
+        for gpu in gpus:
+            gpu.fence = stream._last
+
+
+class Function:
+    def __init__(self, library: ctypes.CDLL, name: str, gpu: _Gpu):
+        self._run = getattr(library, f"emulate_{name}")
+        self._run.argtypes = [
+            ctypes.POINTER(ctypes.c_uint),
+            ctypes.c_char_p,
+            ctypes.c_size_t,
+            ctypes.c_uint,
+        ]
+        self._name, self._gpu, self._format = name, gpu, ""
+
+    def prepare(self, arg_types: Sequence[str]) -> Function:
+        self._format = "".join(arg_types)
+        return self
+
+    def prepared_call(self, grid: tuple[int, ...], block: tuple[int, ...], *args: Any) -> None:
+        self.prepared_async_call(grid, block, None, *args)
+
+    def prepared_async_call(
+        self, grid: tuple[int, ...], block: tuple[int, ...], stream: Stream | None, *args: Any
+    ) -> None:
+        stream = Stream._of(stream)
+        if stream._gpu is not self._gpu:
+            raise LogicError(f"invalid resource handle: a kernel of {self._gpu} on {stream._gpu}")
+        grid, block = ((*shape, 1, 1)[:3] for shape in (grid, block))
+        fits = max(grid[1:]) < 2**16 and grid[0] < 2**31 and min(grid + block) > 0
+        if not fits or math.prod(block) > 1024 or block[2] > 64:
+            raise LogicError(f"cuLaunchKernel failed: invalid argument: grid {grid}, block {block}")
+        shape = (ctypes.c_uint * 6)(*grid, *block)
+        parameters = struct.pack(self._format, *args)
+        stream._issue(lambda: self._launch(shape, parameters))
+
+    def _launch(self, shape: ctypes.Array[ctypes.c_uint], parameters: bytes) -> None:
+        with self._gpu.alone():
+            seed = _schedule.random.getrandbits(32)
+            outcome = self._run(shape, parameters, len(parameters), seed)
+        if outcome:
+            raise LaunchError(f"{self._name} on {self._gpu} failed: {OUTCOMES[outcome]}")
+
+
+class Module:
+    def __init__(self, path: str):
+        self._library, self._gpu = ctypes.CDLL(path), _current()
+
+    def get_function(self, name: str) -> Function:
+        try:
+            return Function(self._library, name, self._gpu)
+        except AttributeError as error:
+            raise LogicError(
+                f"cuModuleGetFunction failed: named symbol not found: {name}"
+            ) from error
+
+
+def module_from_file(path: str) -> Module:
+    return Module(path)
+
+
+_TOTAL = int(os.environ.get("GAUGE_EMULATOR_BYTES", 2**30))
+_schedule = _Schedule(int(os.environ.get("GAUGE_EMULATOR_SEED", "0")))
+_gpus = [_Gpu(number) for number in range(int(os.environ.get("GAUGE_EMULATOR_GPUS", "4")))]
+_contexts = _Contexts()
+atexit.register(_contexts.sentinel.check)
