@@ -24,8 +24,15 @@ MODULUS, SUSCEPTIBILITY = "polyakov_abs", "polyakov_susceptibility"
 NOTES = {
     "units": "dimensionless; tau_int in composite sweeps",
     "errors": "Gamma method on all chains of a point together, about their common mean",
-    SUSCEPTIBILITY: "V (<|P|^2> - <|P|>^2) of the average P over the V sites of space; jackknife",
+    SUSCEPTIBILITY: "V (<|L|^2> - <|L|>^2) of the average L over the V sites of space; jackknife",
 }
+
+PANELS = {
+    "plaquette": "plaquette",
+    MODULUS: r"$\langle|L|\rangle$",
+    SUSCEPTIBILITY: r"$V\,(\langle|L|^2\rangle-\langle|L|\rangle^2)$",
+}
+"""What is drawn against beta, and the labels of the axes."""
 
 LEAST_BINS, TAUS_IN_A_BIN = 20, 10
 
@@ -87,15 +94,22 @@ def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:
     Returns
     -------
     float, float
-        NaN as the error of less than two bins.
+        NaN as the error of less than two bins, and for no measurements at all.
     """
     parts = [np.asarray(chain, dtype=np.float64) for chain in chains]
+    samples = sum(part.size for part in parts)
+    if not samples:
+        return math.nan, math.nan
     mean = np.concatenate(parts).mean()
     parts = [part - mean for part in parts]  # the result is the same, but not its rounding
-    samples = sum(part.size for part in parts)
     tau = max(estimate(*parts).tau_int, estimate(*(part**2 for part in parts)).tau_int)
     length = max(1, min(math.ceil(TAUS_IN_A_BIN * np.nan_to_num(tau)), samples // LEAST_BINS))
-    bins = [one for part in parts for one in np.array_split(part, max(1, part.size // length))]
+    bins = [
+        one
+        for part in parts
+        for one in np.array_split(part, max(1, part.size // length))
+        if one.size
+    ]
     sums = np.array([(one.size, one.sum(), (one**2).sum()) for one in bins])
     value = volume * _variance(sums.sum(axis=0))
     if len(bins) < 2:
@@ -126,28 +140,30 @@ def write_scan(path: Path, header: Mapping[str, str], rows: Sequence[Mapping[str
     write_table(path, {**header, **NOTES}, columns, [list(row.values()) for row in rows])
 
 
-def read_curves(path: Path) -> dict[str, list[tuple[str, list[tuple[float, Estimate]]]]]:
-    """Read a scan's table as curves against beta, one a lattice.
-
-    Returns
-    -------
-    dict of str to list of (str, list of (float, Estimate))
-        By quantity (a column such as ``plaquette`` that has one of errors): for each lattice its
-        name and the averages by beta, ascending; their tau_int in sweeps, if known, and no samples.
+def draw_scan(table: Path, figure: Path) -> None:
+    """Draw what a scan's table holds against beta, one curve a lattice; see `plot_scan`.
 
     Raises
     ------
     GaugeError
-        If there is no such table, or it is none of a scan.
+        If there is no such table, it is none of a scan, or it holds nothing to draw.
     """
-    table = read_table(path, text=("lattice",))
-    columns = table.columns
-    words = [name for name, column in columns.items() if column.dtype.kind == "U"]
-    if "beta" not in columns or words != ["lattice"]:
-        raise GaugeError(f"{path} is no table of a scan; make it by gauge-mc scan.")
-    names = [name for name in columns if f"{name}_error" in columns]
-    lattices = dict.fromkeys(columns["lattice"].tolist())
-    return {name: [(each, _curve(table, name, each)) for each in lattices] for name in names}
+    from gauge_mc.analysis.plots import plot_scan
+
+    data = read_table(table, text=("lattice",))
+    words = [name for name, column in data.columns.items() if column.dtype.kind == "U"]
+    if "beta" not in data.columns or words != ["lattice"]:
+        raise GaugeError(f"{table} is no table of a scan; make it by gauge-mc scan.")
+    lattices = dict.fromkeys(data.columns["lattice"].tolist())
+    group = data.header.get("group", "").replace("su", "SU")
+    panels = []
+    for name, label in PANELS.items():
+        if name in data.columns:
+            curves = [(f"{group} {each}", _curve(data, name, each)) for each in lattices]
+            panels.append((label, curves))
+    if not (panels and lattices):
+        raise GaugeError(f"{table} holds nothing to draw yet; go on with the scan.")
+    plot_scan(panels, figure)
 
 
 def _curve(table: TableData, name: str, lattice: str) -> list[tuple[float, Estimate]]:
@@ -156,15 +172,14 @@ def _curve(table: TableData, name: str, lattice: str) -> list[tuple[float, Estim
     here = np.flatnonzero(columns["lattice"] == lattice)
     curve = []
     for row in here[np.argsort(columns["beta"][here])]:
-        known = [columns.get(f"{name}{ending}") for ending in NUMBERS]
-        value, error, tau = (math.nan if one is None else float(one[row]) for one in known)
-        curve.append((float(columns["beta"][row]), Estimate(value, error, tau, math.nan, 0)))
+        value, error = float(columns[name][row]), float(columns[f"{name}_error"][row])
+        curve.append((float(columns["beta"][row]), Estimate(value, error, math.nan, math.nan, 0)))
     return curve
 
 
 def _series(columns: Mapping[str, NDArray[np.generic]], name: str, path: Path) -> Array:
     series = columns.get(name)
-    if series is None or series.dtype.kind not in "if" or not series.size:
+    if series is None or series.dtype.kind == "U":
         raise GaugeError(f"The table {path} is damaged: it has no numbers for {name}.")
     return series.astype(np.float64)
 

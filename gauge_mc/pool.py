@@ -1,0 +1,162 @@
+"""Child processes at work, each in a slot: a device, or a share of one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO
+
+from gauge_mc.devices import DeviceChoice
+from gauge_mc.errors import UsageError
+from gauge_mc.scan import Member
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for one child at a time.
+
+    Parameters
+    ----------
+    name : str
+        For people.
+    options : tuple of str
+        Words that tell a child to compute there.
+    """
+
+    name: str
+    options: tuple[str, ...]
+
+
+def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -> list[Slot]:
+    """Divide devices into slots.
+
+    Parameters
+    ----------
+    choices : sequence of DeviceChoice
+        GPUs, or one CPU.
+    per_device : int, optional
+        Slots on each device. By default 1 on a GPU; on a CPU as many as it has cores for, with
+        one thread each if nothing else was chosen.
+
+    Raises
+    ------
+    UsageError
+        If the numbers are not possible.
+    """
+    if per_device is not None and per_device < 1:
+        raise UsageError(f"per_device must be at least 1, not {per_device}.")
+    if choices[0].backend == "cpu":
+        if len(choices) > 1:
+            raise UsageError(
+                "In a scan each run has one device; for more at a time there is --per-device."
+            )
+        cores = len(os.sched_getaffinity(0))
+        threads = choices[0].threads or max(1, cores // (per_device or cores))
+        number = per_device or max(1, cores // threads)
+        words = ("--backend", "cpu", "--threads", str(threads))
+        return [Slot("CPU" if number == 1 else f"CPU {i}", words) for i in range(1, number + 1)]
+    slots = []
+    for i in range(1, (per_device or 1) + 1):
+        for choice in choices:
+            name = f"GPU {choice.ordinal}" + (f", {i}" if per_device not in (None, 1) else "")
+            slots.append(Slot(name, ("--devices", f"{choice.ordinal},")))
+    return slots
+
+
+@dataclass(frozen=True)
+class Child:
+    """A child process at work on a run.
+
+    Parameters
+    ----------
+    member : Member
+        The run.
+    slot : Slot
+        Where.
+    process : subprocess.Popen
+    complaint : file
+        What it has written to stderr.
+    """
+
+    member: Member
+    slot: Slot
+    process: subprocess.Popen[bytes]
+    complaint: IO[bytes]
+
+    def failure(self) -> str | None:
+        """Return why it has failed, in one sentence, or None."""
+        code = self.process.returncode
+        if not code or code == -signal.SIGTERM:
+            return None
+        self.complaint.seek(0)
+        lines = self.complaint.read().decode(errors="replace").split("\n")
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        if code < 0:
+            return f"It was ended by {signal.Signals(-code).name}."
+        return said.removeprefix("gauge-mc: ") or f"It ended with exit code {code}."
+
+
+class Pool:
+    """Children in slots; when the pool is left, none of them lives on.
+
+    Children are in sessions of their own, so that of the terminal's signals they hear only what
+    the pool tells them.
+
+    Parameters
+    ----------
+    slots : sequence of Slot
+
+    Attributes
+    ----------
+    free : list of Slot
+    children : list of Child
+        At work.
+    """
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self.free = list(slots)
+        self.children: list[Child] = []
+
+    def start(self, member: Member, command: Sequence[str]) -> None:
+        """Start a child on a run in a free slot, by a command and the slot's options."""
+        slot = self.free.pop(0)
+        complaint = tempfile.TemporaryFile()  # noqa: SIM115 - read when the child has ended
+        process = subprocess.Popen(
+            [*command, *slot.options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=complaint,
+            start_new_session=True,
+        )
+        self.children.append(Child(member, slot, process, complaint))
+
+    def ended(self) -> list[Child]:
+        """Return the children that have ended since the last call, and free their slots."""
+        ended = [child for child in self.children if child.process.poll() is not None]
+        self.children = [child for child in self.children if child not in ended]
+        self.free += [child.slot for child in ended]
+        return ended
+
+    def terminate(self) -> None:
+        """Tell all children to save and stop."""
+        for child in self.children:
+            child.process.terminate()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for child in self.children:
+            (child.process.kill if kind is KeyboardInterrupt else child.process.terminate)()
+        for child in self.children:
+            child.process.wait()

@@ -1,0 +1,135 @@
+"""Job arrays of Slurm, by way of submitit."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gauge_mc.errors import GaugeError, UsageError
+
+OWN = ("array_parallelism", "signal_delay_s")
+"""Numbers that submitit wants to know; sbatch has no such options."""
+
+SIGNAL = "USR1"
+"""What a run is sent in good time before its job's end; `generate` saves and stops then."""
+
+
+def parse_options(words: Sequence[str]) -> dict[str, Any]:
+    """Read options of sbatch, as ``KEY=VALUE`` or, if they have no value, ``KEY``.
+
+    Returns
+    -------
+    dict of str to object
+        For submitit's executor.
+
+    Raises
+    ------
+    UsageError
+        If a word is not of that form, or there is no ``time``.
+    """
+    given: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        key = key.strip().lstrip("-").replace("-", "_")
+        if not re.fullmatch("[a-z][a-z0-9_]*", key) or (equals and not value.isprintable()):
+            raise UsageError(
+                f"--slurm: '{word}' is not of the form KEY=VALUE, as in partition=gpu."
+            )
+        given[key] = value if equals else True
+    if "time" not in given:
+        raise UsageError("Say how long a run may take, for instance by --slurm time=12:00:00.")
+    own: dict[str, Any] = {"slurm_time": parse_minutes(str(given.pop("time")))}
+    for key in OWN:
+        if key in given:
+            own[f"slurm_{key}"] = _whole(key, str(given.pop(key)))
+    return own | {"slurm_additional_parameters": {"job_name": "gauge-mc", **given}}
+
+
+def parse_minutes(text: str) -> int:
+    """Minutes in a time as sbatch has it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S, rounded up.
+
+    Raises
+    ------
+    UsageError
+        If `text` is not of these forms, or no time at all.
+    """
+    days, dash, rest = text.rpartition("-")
+    words = rest.split(":")
+    if not all(word.isdecimal() for word in [*words, *([days] if dash else [])]) or len(words) > 3:
+        raise UsageError(f"--slurm: time={text} is not of the form HH:MM:SS or D-HH:MM:SS.")
+    numbers = [int(word) for word in words]
+    units = (3600, 60, 1) if dash or len(numbers) == 3 else (60, 1)
+    seconds = sum(n * unit for n, unit in zip(numbers, units, strict=False))
+    seconds += 86400 * int(days) if dash else 0
+    if not seconds:
+        raise UsageError(f"--slurm: time={text} is no time at all.")
+    return -(-seconds // 60)
+
+
+def submit(
+    function: Callable[[Mapping[str, object]], None],
+    tasks: Sequence[Mapping[str, object]],
+    folder: Path,
+    options: Mapping[str, Any],
+    cluster: str = "slurm",
+) -> list[Any]:
+    """Submit a job array, one job a task.
+
+    Parameters
+    ----------
+    function : callable
+        What a job calls with its task.
+    tasks : sequence of mappings
+    folder : Path
+        For scripts, logs and what else submitit leaves behind.
+    options : mapping of str to object
+        From `parse_options`.
+    cluster : str
+        An executor of submitit.
+
+    Returns
+    -------
+    list of submitit.Job
+
+    Raises
+    ------
+    GaugeError
+        If submitit is not installed, there is no Slurm here, or it refuses.
+    """
+    os.environ["SUBMITIT_PREEMPT_SIGNAL"] = SIGNAL  # read when submitit is imported
+    try:
+        import submitit
+    except ImportError as error:
+        raise GaugeError(
+            f"This needs the Python package submitit, which cannot be imported ({error}); "
+            "install it by pip install 'gauge-mc[slurm]'."
+        ) from error
+    try:
+        executor = submitit.AutoExecutor(folder, cluster)
+        executor.update_parameters(**options)
+        with contextlib.redirect_stderr(io.StringIO()):  # sbatch's complaint comes as an error, too
+            return list(executor.map_array(function, tasks))
+    except RuntimeError as error:
+        if "srun" in str(error):
+            raise GaugeError(
+                "There is no Slurm here (no srun); submit on a machine that has it."
+            ) from error
+        raise GaugeError(f"Slurm has refused the jobs: {_brief(error)}.") from error
+    except OSError as error:
+        raise GaugeError(f"The jobs cannot be submitted: {_brief(error)}.") from error
+
+
+def _whole(key: str, text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"--slurm: {key} must be a whole number, not {text}.")
+    return int(text)
+
+
+def _brief(error: Exception) -> str:
+    """Return the last line of what an error says, which is what sbatch has complained of."""
+    return [*str(error).strip().split("\n")][-1].strip().rstrip(".")
