@@ -25,7 +25,9 @@ DIVISIONS = [(12,), (6, 6), (2, 10), (4, 3, 5), (2, 2, 2, 6)]
 def ring_of(kind, slices):
     """Make a ring of devices of a kind: different GPUs where there are as many."""
     if kind.startswith("cpu"):
-        return Ring(tuple(CpuDevice(2, int(kind[4:])) for _ in slices), slices=slices)
+        return Ring(
+            tuple(CpuDevice(1, int(kind[4:]), len(slices) > 1) for _ in slices), slices=slices
+        )
     try:
         count = gpu_count()
         return Ring(tuple(CudaDevice(n % count) for n in range(len(slices))), slices=slices)

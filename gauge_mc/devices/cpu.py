@@ -12,6 +12,7 @@ import platform
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Device, Mark, Registers
 from gauge_mc.devices.source import Variant, compiled, version_of
+from gauge_mc.devices.worker import Moment, Worker
 from gauge_mc.errors import GaugeError, UsageError
 
 FLAGS = [
@@ -101,10 +103,11 @@ def register_bytes() -> int:
 
 
 class CpuBuffer:
-    """Anonymous memory, in huge pages where the system has them."""
+    """Anonymous memory, in huge pages where the system has them; kept while a worker uses it."""
 
-    def __init__(self, nbytes: int):
+    def __init__(self, nbytes: int, worker: Worker | None = None):
         self.nbytes = nbytes
+        self._worker = worker
         self._map = mmap.mmap(-1, max(nbytes, 1))
         if hasattr(mmap, "MADV_HUGEPAGE"):
             self._map.madvise(mmap.MADV_HUGEPAGE)
@@ -115,12 +118,9 @@ class CpuBuffer:
         """The address of the first byte."""
         return int(self.bytes.ctypes.data)
 
-
-class Reached:
-    """A mark that was reached when it was made."""
-
-    def synchronize(self) -> None:
-        """Nothing to wait for."""
+    def __del__(self) -> None:
+        if self._worker:
+            self._worker.mark().synchronize()
 
 
 class CpuKernel:
@@ -128,14 +128,18 @@ class CpuKernel:
 
     registers: Registers | None = None
 
-    def __init__(self, path: Path, name: str, threads: int):
+    def __init__(self, path: Path, name: str, threads: int, worker: Worker | None):
         self._function = getattr(ctypes.CDLL(str(path)), name)
         self._function.restype = None
         self._threads = threads
+        self._worker = worker
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Run steps in order."""
-        self._function(steps, len(steps), self._threads)
+        if self._worker is None:
+            self._function(steps, len(steps), self._threads)
+        else:
+            self._worker.do(partial(self._function, steps, len(steps), self._threads))
 
 
 class CpuDevice:
@@ -147,12 +151,17 @@ class CpuDevice:
         How many to use; by default as many as this process may run on.
     lanes : int, optional
         At most so many sites in a register, a power of two; by default what the register holds.
+    beside : bool
+        Whether to work beside the caller, in a thread that is the first of the `threads`, as a
+        device that shares a lattice with others must.
     """
 
     backend = "cpu"
     group_bytes = 0
 
-    def __init__(self, threads: int | None = None, lanes: int | None = None):
+    def __init__(
+        self, threads: int | None = None, lanes: int | None = None, beside: bool = False
+    ):
         available = len(os.sched_getaffinity(0))
         if threads is not None and threads < 1:
             raise UsageError(f"The number of threads is {threads}; it must be at least 1.")
@@ -161,6 +170,7 @@ class CpuDevice:
         self._lanes = lanes
         self._kernels: dict[tuple[str, Variant], CpuKernel] = {}
         self._scratch: dict[str, CpuBuffer] = {}
+        self._worker = Worker() if beside else None
         self.name = f"{processor()[0]}, {self.threads} thread{'s' * (self.threads > 1)}"
 
     def lanes(self, precision: str) -> int:
@@ -175,7 +185,7 @@ class CpuDevice:
             command = [*self.compiler.command.split(), *FLAGS, *variant.definitions]
             identity = self.compiler.version + repr(sorted(processor()[1]))
             path, _ = compiled(name, command, identity, ".so")
-            self._kernels[key] = CpuKernel(path, name, self.threads)
+            self._kernels[key] = CpuKernel(path, name, self.threads, self._worker)
         return self._kernels[key]
 
     def pieces(self, extents: tuple[int, int, int], variant: Variant) -> int:
@@ -193,7 +203,7 @@ class CpuDevice:
         free = _available_memory()
         if nbytes <= free:
             try:
-                return CpuBuffer(nbytes)
+                return CpuBuffer(nbytes, self._worker)
             except OSError:
                 pass
         raise GaugeError(
@@ -211,53 +221,71 @@ class CpuDevice:
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
         assert isinstance(buffer, CpuBuffer)
+        self.synchronize()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         buffer.bytes[offset : offset + flat.size] = flat
 
     def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
         """A copy of bytes of the buffer."""
         assert isinstance(buffer, CpuBuffer)
+        self.synchronize()
         return buffer.bytes[offset : offset + nbytes].copy()
 
     def copy(self, target: Buffer, source: Buffer) -> None:
         """Copy a whole buffer to another of the same size."""
-        assert isinstance(target, CpuBuffer)
-        assert isinstance(source, CpuBuffer)
-        target.bytes[:] = source.bytes
+        self._move(target.address, source.address, source.nbytes)
 
-    def mark(self) -> Reached:
-        """The present: kernels and copies return when they are done."""
-        return Reached()
+    def mark(self) -> Moment:
+        """The point that the work given so far leads to."""
+        if self._worker:
+            return self._worker.mark()
+        moment = Moment()
+        moment.reach()
+        return moment
 
     def wait(self, mark: Mark) -> None:
-        """Nothing to wait for."""
+        """Do nothing more until a device, this one or another, has reached its mark."""
+        if self._worker:
+            self._worker.do(mark.synchronize)
+        else:
+            mark.synchronize()
 
-    def send(self, target: Device, to: int, origin: int, nbytes: int, after: Mark) -> Reached:
+    def send(self, target: Device, to: int, origin: int, nbytes: int, after: Mark) -> Moment:
         """Copy from one address to another."""
-        ctypes.memmove(to, origin, nbytes)
-        return Reached()
+        return self._move(to, origin, nbytes)
 
     def host_memory(self, nbytes: int) -> NDArray[np.uint8]:
         """An array."""
         return np.empty(nbytes, np.uint8)
 
-    def fetch(self, data: NDArray[np.uint8], origin: int, after: Mark) -> Reached:
+    def fetch(self, data: NDArray[np.uint8], origin: int, after: Mark) -> Moment:
         """Copy from an address to an array."""
-        ctypes.memmove(data.ctypes.data, origin, data.nbytes)
-        return Reached()
+        return self._move(data.ctypes.data, origin, data.nbytes)
 
-    def put(self, to: int, data: NDArray[np.uint8]) -> Reached:
+    def put(self, to: int, data: NDArray[np.uint8]) -> Moment:
         """Copy from an array to an address."""
-        ctypes.memmove(to, data.ctypes.data, data.nbytes)
-        return Reached()
+        return self._move(to, data.ctypes.data, data.nbytes)
+
+    def _move(self, to: int, origin: int, nbytes: int) -> Moment:
+        """Copy in the order of the work: only a GPU copies beside it."""
+        if self._worker:
+            self._worker.do(partial(ctypes.memmove, to, origin, nbytes))
+        else:
+            ctypes.memmove(to, origin, nbytes)
+        return self.mark()
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Wait until all work has ended."""
+        if self._worker:
+            self._worker.mark().synchronize()
 
     def close(self) -> None:
-        """Drop the kernels and the scratch memory."""
+        """Drop the kernels and the scratch memory, and end the thread."""
+        self.synchronize()
         self._kernels.clear()
         self._scratch.clear()
+        if self._worker:
+            self._worker.close()
 
 
 def _available_memory() -> int:
