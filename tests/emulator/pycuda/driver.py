@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import builtins
 import ctypes
+import enum
 import math
 import os
 import random
@@ -16,6 +17,7 @@ import struct
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -141,7 +143,6 @@ class _Gpu:
         self.regions: dict[int, _Region] = {}
         self.peers: set[_Gpu] = set()
         self.streams: list[Stream] = []
-        self.fence: _Operation | None = None
         self.default = Stream.__new__(Stream)
         self.default._join(self, 0)
 
@@ -152,7 +153,7 @@ class _Gpu:
         return int(address)
 
     def synchronize(self) -> None:
-        _schedule.wait(*(stream._last for stream in self.streams), self.fence)
+        _schedule.wait(*(stream._last for stream in self.streams))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -206,7 +207,6 @@ class Stream:
         self._gpu = gpu
         self._blocking = not flags & NON_BLOCKING
         self._last: _Operation | None = None
-        self._waits: list[_Operation | None] = []
         gpu.streams.append(self)
 
     @staticmethod
@@ -220,31 +220,33 @@ class Stream:
     def _issue(self, run: Callable[[], None], *others: _Operation | None) -> _Operation:
         with _schedule.lock:
             gpu = self._gpu
-            after = [self._last, gpu.fence, *self._waits, *others]
+            after = [self._last, *others]
             if self is gpu.default:
                 after += [stream._last for stream in gpu.streams if stream._blocking]
             elif self._blocking:
                 after.append(gpu.default._last)
-            self._waits = []
             self._last = _schedule.issue(run, after)
             return self._last
 
     def synchronize(self) -> None:
-        _schedule.wait(self._last, *self._waits)
+        _schedule.wait(self._last)
 
     def is_done(self) -> bool:
         _progress()
         return self._last is None or self._last.done
 
     def wait_for_event(self, event: Event) -> None:
-        with _schedule.lock:
-            self._waits.append(event._operation)
+        self._issue(lambda: None, event._operation)
 
 
 def _progress() -> None:
     with _schedule.lock:
         if _schedule.ready:
             _schedule.step()
+
+
+class event_flags(enum.IntFlag):  # noqa: N801
+    DEFAULT, BLOCKING_SYNC, DISABLE_TIMING = 0, 1, 2
 
 
 class Event:
@@ -273,9 +275,6 @@ class Event:
             raise LogicError("device not ready: an event was not recorded or not waited for")
         return (times[1] - times[0]) * 1e3
 
-    def time_since(self, event: Event) -> float:
-        return event.time_till(self)
-
 
 class Device:
     multiprocessor_count = 8
@@ -294,9 +293,6 @@ class Device:
 
     def compute_capability(self) -> tuple[int, int]:
         return 9, 0
-
-    def total_memory(self) -> int:
-        return _TOTAL
 
     def pci_bus_id(self) -> str:
         return f"0000:{self._gpu.number + 1:02x}:00.0"
@@ -338,10 +334,6 @@ class Context:
         return Device(_current().number)
 
     @staticmethod
-    def get_current() -> Context | None:
-        return _contexts.stack[-1] if _contexts.stack else None
-
-    @staticmethod
     def synchronize() -> None:
         _current().synchronize()
 
@@ -351,10 +343,6 @@ class Context:
         if peer._gpu is gpu or peer._gpu in gpu.peers:
             raise LogicError(f"peer access is already enabled from {gpu} to {peer._gpu}")
         gpu.peers.add(peer._gpu)
-
-    @staticmethod
-    def disable_peer_access(peer: Context) -> None:
-        _current().peers.remove(peer._gpu)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Context) and other._gpu is self._gpu
@@ -383,6 +371,10 @@ class DeviceAllocation:
             gpu.synchronize()
             with _schedule.lock:
                 gpu.regions.pop(address).free()
+        else:
+            warnings.warn(
+                "device_allocation in out-of-thread context could not be cleaned up", stacklevel=2
+            )
         self._region = None
 
     def __del__(self) -> None:
@@ -491,27 +483,12 @@ def memcpy_peer_async(
     src_context: Context | None = None,
     stream: Stream | None = None,
 ) -> None:
+    """Needs both contexts: PyCUDA 2026.1 crashes without."""
     stream = Stream._of(stream)
-    target, origin = (c._gpu if c else _current() for c in (dest_context, src_context))
-    to, source = target.check(dest, size), origin.check(src, size)
+    if not dest_context or not src_context:
+        raise LogicError("invalid device context: PyCUDA crashes without both")
+    to, source = dest_context._gpu.check(dest, size), src_context._gpu.check(src, size)
     stream._issue(lambda: ctypes.memmove(to, source, size) and None)
-
-
-def memcpy_peer(
-    dest: Any,
-    src: Any,
-    size: int,
-    dest_context: Context | None = None,
-    src_context: Context | None = None,
-) -> None:
-    """Comes after all that the GPUs concerned are to do, and before all that they will be."""
-    gpus = {_current(), *(c._gpu for c in (dest_context, src_context) if c)}
-    with _schedule.lock:
-        stream = _current().default
-        stream._waits += [s._last for gpu in gpus for s in gpu.streams]
-        memcpy_peer_async(dest, src, size, dest_context, src_context)
-        for gpu in gpus:
-            gpu.fence = stream._last
 
 
 class Function:
