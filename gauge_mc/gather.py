@@ -24,8 +24,8 @@ class Averages:
     ----------
     rows : dict of Point to dict of str to int, float or str
         By the columns of the scan's table, for every point with a complete chain.
-    failures : dict of Point to str
-        For points whose tables are damaged, what is wrong.
+    failures : dict of str to str
+        What is wrong where tables are damaged, by the name of the point's first run.
     """
 
     def __init__(self, scan: Scan) -> None:
@@ -34,14 +34,15 @@ class Averages:
         for member in scan.members():
             self.members.setdefault(member.point, []).append(member)
         self.rows: dict[Point, dict[str, Value]] = {}
-        self.failures: dict[Point, str] = {}
+        self.failures: dict[str, str] = {}
         for point in self.members:
             self.update(point)
 
     def update(self, point: Point) -> None:
         """Average anew at a point."""
         self.rows.pop(point, None)
-        self.failures.pop(point, None)
+        name = self.members[point][0].name
+        self.failures.pop(name, None)
         chains = [member for member in self.members[point] if member.complete()]
         if not chains:
             return
@@ -59,7 +60,7 @@ class Averages:
                 row |= average(item.observable, paths, item.every, lattice)
             self.rows[point] = row
         except GaugeError as error:
-            self.failures[point] = str(error)
+            self.failures[name] = str(error)
 
     def sorted_rows(self) -> list[dict[str, Value]]:
         """Return the rows by lattice, and then by beta."""

@@ -22,14 +22,22 @@ class Slot:
 
     Parameters
     ----------
-    name : str
+    device : str
         For people.
     options : tuple of str
         Words that tell a child to compute there.
+    share : int
+        Its number among the slots of the device, from 1; 0 if it is the only one.
     """
 
-    name: str
+    device: str
     options: tuple[str, ...]
+    share: int = 0
+
+    @property
+    def name(self) -> str:
+        """What people are shown."""
+        return f"{self.device} ({self.share})" if self.share else self.device
 
 
 def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -> list[Slot]:
@@ -50,22 +58,19 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
     """
     if per_device is not None and per_device < 1:
         raise UsageError(f"per_device must be at least 1, not {per_device}.")
+    devices = [(f"GPU {choice.ordinal}", ("--devices", f"{choice.ordinal},")) for choice in choices]
+    number = per_device or 1
     if choices[0].backend == "cpu":
         if len(choices) > 1:
             raise UsageError(
-                "In a scan each run has one device; for more at a time there is --per-device."
+                "A run of a scan has one device; --per-device N makes N of them at a time."
             )
         cores = len(os.sched_getaffinity(0))
         threads = choices[0].threads or max(1, cores // (per_device or cores))
         number = per_device or max(1, cores // threads)
-        words = ("--backend", "cpu", "--threads", str(threads))
-        return [Slot("CPU" if number == 1 else f"CPU {i}", words) for i in range(1, number + 1)]
-    slots = []
-    for i in range(1, (per_device or 1) + 1):
-        for choice in choices:
-            name = f"GPU {choice.ordinal}" + (f", {i}" if per_device not in (None, 1) else "")
-            slots.append(Slot(name, ("--devices", f"{choice.ordinal},")))
-    return slots
+        devices = [("CPU", ("--backend", "cpu", "--threads", str(threads)))]
+    shares = range(1, number + 1) if number > 1 else (0,)
+    return [Slot(*device, share) for share in shares for device in devices]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from gauge_mc.errors import GaugeError
 
 COMMANDS = {
     "generate": "Generate an ensemble of configurations, or continue to.",
+    "scan": "Carry out a grid of independent runs.",
     "status": "Show how far a run is.",
     "info": "Show what a configuration file or a run holds.",
     "measure": "Measure on configurations: Wilson loops, plaquettes, Polyakov loops.",

@@ -14,6 +14,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats.table import TableData, read_table
 from gauge_mc.lattice import Lattice
 from gauge_mc.run import newest_run
+from gauge_mc.scan import Scan, newest_scan
 
 if TYPE_CHECKING:
     from gauge_mc.analysis.potential import StaticPotential
@@ -33,14 +34,17 @@ def plot(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="potential, wilson-loops, history, polyakov, plaquette-beta or polyakov-beta.",
+            help="potential, wilson-loops, history, polyakov, plaquette-beta, polyakov-beta or "
+            "scan.",
             show_default=False,
         ),
     ],
     run: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="RUN...", help="Runs; without any, the newest in runs/.", show_default=False
+            metavar="RUN...",
+            help="Runs, or a scan; without any, the newest in runs/.",
+            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -67,8 +71,9 @@ def plot(
     the effective potential ln W(R,T)/W(R,T+1) of one run, with the plateaus of its fit. history:
     time series with integrated autocorrelation times. polyakov: the Polyakov loop in the complex
     plane. plaquette-beta and polyakov-beta: averages of many runs against β, a curve a lattice.
+    scan: the averages of a scan, too, and the susceptibility of the Polyakov loop.
     """
-    runs = run or [newest_run().path]
+    runs = run or [newest_scan().path if what == "scan" else newest_run().path]
     for one in runs:
         if not one.is_dir():
             raise UsageError(f"There is no run {one}.")
@@ -80,6 +85,7 @@ def plot(
         "polyakov": _polyakov,
         "plaquette-beta": lambda runs, file: _against_beta("plaquette", runs, file),
         "polyakov-beta": lambda runs, file: _against_beta("polyakov", runs, file),
+        "scan": _scan,
     }
     if what not in drawers:
         raise UsageError(f"'{what}' cannot be plotted; there are {', '.join(drawers)}.")
@@ -187,6 +193,14 @@ def _against_beta(observable: str, runs: Sequence[Path], file: Path) -> None:
     Console(highlight=False).print(shown)
     label = "plaquette" if observable == "plaquette" else r"$\langle|L|\rangle$"
     plot_against_beta(named, label, file)
+
+
+def _scan(runs: Sequence[Path], file: Path) -> None:
+    from gauge_mc.analysis.scan import draw_scan
+
+    if len(runs) > 1:
+        raise UsageError("One scan is drawn at a time.")
+    draw_scan(Scan.read(runs[0]).table, file)
 
 
 def _series(run: Path, observable: str, table: TableData) -> History:
