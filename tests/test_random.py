@@ -1,22 +1,27 @@
 """Per-site generators on the device equal their definitions."""
 
+import ctypes
 import re
+import subprocess
 from dataclasses import replace
 from functools import cache
 from itertools import count, islice
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from gauge_mc import parameters
-from gauge_mc.devices.cpu import CpuDevice
-from gauge_mc.devices.source import DEFAULT_LUXURY, GENERATORS, LUXURY_PERIODS
+from gauge_mc.devices.cpu import FLAGS, CpuDevice
+from gauge_mc.devices.source import DEFAULT_LUXURY, GENERATORS, LUXURY_PERIODS, Variant
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
 from gauge_mc.random import JAMES_SEEDS, KINDS, SEED_STRIDE, Random, ranlux_state
 from gauge_mc.updates import heatbath
+from tests.calls import call
 from tests.reference import randoms
+from tests.reference.fields import parity
 from tests.reference.randoms import lcg_next, lcg_start
 
 LATTICE = Lattice(4, 6, 8, 10)
@@ -72,10 +77,6 @@ def drawn(random, rounds):
     return np.concatenate([random.numbers(mu) for _ in range(rounds) for mu in range(4)], axis=-1)
 
 
-# A link of SU(2) has half a batch in single precision; one of SU(3) two in double precision.
-SHARES = pytest.mark.parametrize(("group", "precision"), [("su2", "single"), ("su3", "double")])
-
-
 def check_streams(device, group, precision, level):
     field = Field.cold(LATTICE, group, precision, device)
     seed = 12345
@@ -89,12 +90,11 @@ def check_streams(device, group, precision, level):
         assert np.array_equal(found[site], expected)
 
 
-@SHARES
 def test_ranlux_streams(group, precision, device):
+    """A link of SU(2) has half a batch in single precision; one of SU(3) two in double."""
     check_streams(device, group, precision, DEFAULT_LUXURY)
 
 
-@SHARES
 @pytest.mark.parametrize("level", range(len(LUXURY_PERIODS)))
 def test_ranlux_luxury_levels(level, group, precision, best_device):
     check_streams(best_device, group, precision, level)
@@ -196,6 +196,70 @@ def test_lcg_never_draws_0_or_1(precision, best_device):
         first = random.numbers(0)[..., 0]
         assert np.all((first > 0) & (first < 1))
         assert np.all(np.abs(first - edge) < 2.0**-23)
+
+
+EDGES = """
+#include "random/stream.h"
+// The least and the largest uniform of so many random bits, of all words.
+extern "C" void edges(int bits, scalar* least, scalar* most) {
+    real low = broadcast(1), high = broadcast(0);
+    word n;
+    for (int lane = 0; lane < LANES; lane++) n[lane] = lane;
+    for (long long done = 0; done < 1LL << bits; done += LANES, n += LANES) {
+        const real u = bits == 31 ? uniform_from_31_bits(n) : uniform_from_24_bits(n);
+        low = smaller(low, u), high = larger(high, u);
+    }
+    *least = *most = low[0];
+    for (int lane = 0; lane < LANES; lane++) {
+        *least = std::min(*least, low[lane]), *most = std::max(*most, high[lane]);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("bits", [24, 31])
+def test_no_word_at_all_gives_0_or_1_in_single_precision(bits, root, tmp_path):
+    device, library = CpuDevice(1), tmp_path / "edges.so"
+    variant = Variant("su2", "single", lanes=device.lanes("single"))
+    command = [*device.compiler.command.split(), *FLAGS, *variant.definitions]
+    (tmp_path / "edges.cpp").write_text(EDGES)
+    files = [f"-I{root / 'cuda_src'}", str(tmp_path / "edges.cpp"), "-o", str(library)]
+    subprocess.run([*command, "-include", "algorithm", *files], check=True)
+    least, most = ctypes.c_float(), ctypes.c_float()
+    ctypes.CDLL(str(library)).edges(bits, ctypes.byref(least), ctypes.byref(most))
+    assert least.value == 2.0 ** -(bits + 1)
+    assert most.value == 1 - 2.0**-24
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a0_is_fine_enough_where_it_is_next_to_1(kind, best_device):
+    """At alpha = 1e6, single precision holds a0 no better than to a tenth of 1 - a0.
+
+    The other components, of length sqrt((1 - a0) (1 + a0)), must not be so coarse.
+    """
+    alpha = 1e6
+    field = Field.cold(Lattice(32, 32, 32, 8), "su2", "single", best_device)
+    heatbath(field, alpha / 6, Random.for_field(field, kind, seed=13))
+    links = np.stack(list(field.stored()))[..., 0, :].astype(float)
+    even = parity((32, 32, 32, 8)) == 0
+    a0, *vector = np.moveaxis(links[even], -1, 0)
+    length2 = np.sum(np.square(vector), axis=0)
+    delta = length2 / (1 + np.sqrt(1 - length2))
+
+    def pvalue(delta):  # sqrt(1 - a0^2) exp(alpha a0) but for a factor of sqrt(1 - delta / 2)
+        return stats.kstest(alpha * delta, "gamma", args=(1.5,)).pvalue
+
+    assert pvalue(delta) > 1e-3
+    assert pvalue(1 - a0) < 1e-9
+
+
+def test_a_run_with_lcg_says_that_it_fails_tests(tmp_path):
+    for rng, said in (("lcg", True), ("ranlux", False)):
+        run = ("--output", tmp_path / rng, "--configs", 1, "--thermalize", 1, "--separation", 1)
+        words = ("--lattice", "4x4x4x4", "--backend", "cpu", "--threads", 1, "--rng", rng)
+        printed, code = call("generate", *run, *words)
+        assert code == 0
+        assert ("lcg fails tests of randomness" in printed) == said
 
 
 def test_seeds_of_ranlux_are_all_different():
