@@ -2,10 +2,13 @@
 
     python tests/tools/random_quality.py --generators lcg ranlux:3 --tests 0 201:3
 
-In the order of `sites`, one number of every site of the lattice after the other and then their next
-ones; in that of `links`, the twelve numbers that a link draws after each other, link after link.
-The leading 16 bits of each number are fed, two numbers to a word of 32 bits. Dieharder repeats a
-test of weak result till the p-value passes or is below 5e-7 (or above 1 - 5e-7), which fails.
+In the order of `sites`, one number of every site of the lattice follows the other, then their next
+ones, as the lattice draws; in that of `streams`, all that a site draws in 16 sweeps, site after
+site. Of each number the bits are fed that are random for every generator: in single precision the
+leading 16, two numbers to a word of 32 bits; in double precision the leading 48, which are whole
+numbers of RANLUX, but still 16 of the LCG, which has 31. Dieharder goes on with a test of weak
+result (p < 0.005 or p > 0.995, as one in a hundred has by chance) till p is neither weak nor below
+1e-6 or above 1 - 1e-6, which fails.
 """
 
 import argparse
@@ -14,8 +17,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc.devices import open_device
 from gauge_mc.devices.source import DEFAULT_LUXURY, LUXURY_PERIODS
@@ -25,81 +30,136 @@ from gauge_mc.lattice import Lattice
 from gauge_mc.random import Random
 
 GENERATORS = ("philox", "lcg", *(f"ranlux:{level}" for level in range(len(LUXURY_PERIODS))))
-ORDERS = ("sites", "links")
+SWEEPS = {"sites": 1, "streams": 16}
+"""By order, those in a block of numbers."""
 
-DIEHARD, STS, DAB = (*range(5), *range(8, 14), 15, 16), range(100, 103), range(205, 210)
-TUPLES = ("200:3", "201:2", "201:3", "201:4", "201:5", "202:5", "203:1")
+DIEHARD, STS, DAB = (*range(5), *range(8, 14), 15, 16), range(100, 103), (205, 206, 208, 209)
+TUPLES = ("200:3", "201:2", "201:3", "201:5", "202:5", "203:1")
 TESTS = (*map(str, (*DIEHARD, *STS, *DAB)), *TUPLES)
-"""By dieharder's numbers, and the n of n-tuples; not those that it calls suspect or slow."""
+"""By dieharder's numbers, and the n of n-tuples; not those that it calls suspect or are slow."""
 
 
-def numbers(random: Random, order: str) -> Iterator[bytes]:
+@dataclass(frozen=True)
+class Result:
+    """Of one test.
+
+    Attributes
+    ----------
+    name, assessment : str
+        The worst assessment of its p-values.
+    p : float
+        The p-value farthest from 1/2.
+    values : int
+        How many p-values.
+    weak : int
+        How often dieharder went on because of a weak one.
+    """
+
+    name: str
+    assessment: str
+    p: float
+    values: int
+    weak: int
+
+
+def leading_bits(random: Random, mu: int) -> NDArray[np.uint16]:
+    """What the links along `mu` draw, shape (sites, numbers, parts of 16 bits)."""
+    by_site = random.numbers(mu)
+    drawn = by_site.reshape(-1, by_site.shape[-1], 1)
+    if drawn.dtype == np.float32 or random.kind == "lcg":
+        return (drawn * 2.0**16).astype("<u2")
+    return (drawn * 2.0**48).astype("<u8").view("<u2")[..., :3]
+
+
+def blocks(random: Random, order: str) -> Iterator[bytes]:
     """What links draw, for ever."""
     while True:
-        random.step += 1
-        for mu in range(4):
-            by_site = random.numbers(mu)
-            drawn = by_site.reshape(-1, by_site.shape[-1])
-            leading = ((drawn.T if order == "sites" else drawn) * 2.0**16).astype(np.uint16)
-            yield leading.tobytes()
+        drawn = []
+        for _ in range(SWEEPS[order]):
+            random.step += 1
+            drawn += [leading_bits(random, mu) for mu in range(4)]
+        by_site = np.concatenate(drawn, axis=1)
+        yield (by_site.swapaxes(0, 1) if order == "sites" else by_site).tobytes()
 
 
-def carry_out(test: str, blocks: Iterator[bytes]) -> tuple[list[list[str]], int]:
-    """Rows of name, p-value and assessment, and the bytes that the test took."""
+def carry_out(test: str, random: Random, order: str) -> Result:
+    """Feed a test as long as it takes."""
     number, _, n = test.partition(":")
-    command = ["dieharder", "-g", "200", "-d", number, "-n", n or "0", "-Y", "1", "-c", ","]
-    command += [word for flag in ("test_name", "pvalues", "assessment") for word in ("-D", flag)]
-    written = 0
+    command = ["dieharder", "-g", "200", "-d", number, "-n", n or "0"]
+    command += ["-k", "2", "-Y", "1", "-c", ","]
+    for column in ("test_name", "psamples", "pvalues", "assessment"):
+        command += ["-D", column]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            for block in blocks:
-                written += process.stdin.write(block)
+            for block in blocks(random, order):
+                process.stdin.write(block)
         except BrokenPipeError:
             pass
         lines = process.stdout.read().decode().splitlines()
-    rows = [[cell.strip() for cell in line.split(",")] for line in lines]
-    return [row for row in rows if len(row) == 3], written
+    cells = [[cell.strip() for cell in line.split(",")] for line in lines]
+    every = [row for row in cells if len(row) == 4]
+    stages = sorted({int(row[1]) for row in every})
+    rows = [row for row in every if int(row[1]) == stages[-1]]
+    assessments = {row[3] for row in rows}
+    return Result(
+        rows[0][0] + f" {n}" * bool(n),
+        next((a for a in ("FAILED", "WEAK") if a in assessments), "PASSED"),
+        min((float(row[2]) for row in rows), key=lambda p: min(p, 1 - p)),
+        len(rows),
+        len(stages) - 1,
+    )
 
 
-def report(test: str, generator: str, field: Field, order: str) -> str:
-    """One line on one test of one generator."""
-    start = time.monotonic()
+def report(tests: list[str], generator: str, field: Field, order: str, seed: int) -> str:
+    """Print a line on each test of a generator; one on all of them."""
     kind, _, level = generator.partition(":")
-    random = Random.for_field(field, kind, 1, int(level or DEFAULT_LUXURY))
-    rows, taken = carry_out(test, numbers(random, order))
-    assessments = [row[2] for row in rows]
-    worst = next((a for a in ("FAILED", "WEAK") if a in assessments), "PASSED")
-    extreme = min((float(row[1]) for row in rows), key=lambda p: min(p, 1 - p))
+    results = []
+    for test in tests:
+        start = time.monotonic()
+        random = Random.for_field(field, kind, seed, int(level or DEFAULT_LUXURY))
+        r = carry_out(test, random, order)
+        results.append(r)
+        print(
+            f"{generator:9} {order:7} {field.precision} {test:6} {r.name:22} {r.assessment:6} "
+            f"p = {r.p:.8f} of {r.values:2}, weak {r.weak} {time.monotonic() - start:4.0f} s",
+            flush=True,
+        )
+    passed = sum(r.assessment == "PASSED" for r in results)
+    weak = sum(r.weak > 0 and r.assessment == "PASSED" for r in results)
+    failed = ", ".join(r.name for r in results if r.assessment != "PASSED")
     return (
-        f"{generator:9} {order} {test:6} {rows[0][0]:21} {worst:6} p = {extreme:.8f} of "
-        f"{len(rows):2}  {taken / 1e9:6.2f} GB {time.monotonic() - start:5.0f} s"
+        f"{generator}, {order}, {field.precision}: {passed} of {len(results)} tests passed, "
+        f"{weak} of them weak at first; failed: {failed or 'none'}"
     )
 
 
 def main() -> int:
-    """Carry out all tests and print a line on each."""
+    """Carry out all tests and print what failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--generators", nargs="+", choices=GENERATORS, default=GENERATORS)
     parser.add_argument("--tests", nargs="+", default=TESTS, help="numbers as in dieharder -l")
-    parser.add_argument("--orders", nargs="+", choices=ORDERS, default=ORDERS)
+    parser.add_argument("--orders", nargs="+", choices=SWEEPS, default=list(SWEEPS))
+    parser.add_argument("--precision", choices=("single", "double"), default="single")
     parser.add_argument("--lattice", type=Lattice.parse, default=Lattice(16, 16, 16, 16))
+    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if shutil.which("dieharder") is None:
         print("dieharder is not here: apt install dieharder")
         return 1
+    precision, summary = arguments.precision, []
     try:
-        field = Field.cold(arguments.lattice, "su2", "single", open_device("cpu", threads=1))
+        field = Field.cold(arguments.lattice, "su2", precision, open_device("cpu", threads=1))
+        for generator in arguments.generators:
+            for order in arguments.orders:
+                summary.append(report(arguments.tests, generator, field, order, arguments.seed))
     except GaugeError as error:
         print(error)
         return 1
-    for generator in arguments.generators:
-        for order in arguments.orders:
-            for test in arguments.tests:
-                print(report(test, generator, field, order), flush=True)
+    print(*summary, sep="\n")
     return 0
 
 
