@@ -26,6 +26,7 @@ from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.parameters import STARTS, Measurement, Parameters
 from gauge_mc.random import Random
+from gauge_mc.ring import Ring
 from gauge_mc.run import Hold, Run
 from gauge_mc.updates import heatbath, overrelax
 
@@ -103,7 +104,7 @@ class Chain:
         self.sweep = sweep
 
     @classmethod
-    def begin(cls, parameters: Parameters, device: Device) -> Chain:
+    def begin(cls, parameters: Parameters, device: Device | Ring) -> Chain:
         """Begin a chain with its cold, hot or file start.
 
         Raises
@@ -125,7 +126,7 @@ class Chain:
         return cls(p, field, Random.for_field(field, p.rng, p.seed, p.luxury))
 
     @classmethod
-    def resume(cls, parameters: Parameters, device: Device, path: Path) -> Chain:
+    def resume(cls, parameters: Parameters, device: Device | Ring, path: Path) -> Chain:
         """Continue the chain that a checkpoint holds.
 
         Raises
@@ -133,9 +134,11 @@ class Chain:
         GaugeError
             If the checkpoint cannot be read, is damaged, or belongs to another chain.
         """
-        p = parameters
-        moment, arrays = checkpoint.load(path)
-        field = Field.empty(p.lattice, p.group, p.precision, device)
+        p, ring = parameters, Ring.of(device)
+        moment, arrays = checkpoint.load(path) if ring.root else (None, iter(()))
+        moment = ring.processes.share(moment)
+        assert moment is not None
+        field = Field.empty(p.lattice, p.group, p.precision, ring)
         random = Random.for_field(field, p.rng, p.seed, p.luxury)
         chain = cls(p, field, random, moment.sweep)
         chain.random.step = moment.step
@@ -160,7 +163,10 @@ class Chain:
         GaugeError
             If it cannot be written; a checkpoint that is there already stays then.
         """
-        checkpoint.save(path, self._moment(), self._arrays())
+        if self.root:
+            checkpoint.save(path, self._moment(), self._arrays())
+        else:
+            list(self._arrays())
 
     def write(self, path: Path) -> None:
         """Write the links as a configuration file, whole or not at all.
@@ -170,6 +176,9 @@ class Chain:
         GaugeError
             If it cannot be written.
         """
+        if not self.root:
+            list(self.field.stored())
+            return
         p = self.parameters
         write_configuration(
             path,
@@ -180,6 +189,11 @@ class Chain:
             format=p.format,
             provenance=provenance(p) | {"ensemble_id": p.name, "sequence_number": str(self.sweep)},
         )
+
+    @property
+    def root(self) -> bool:
+        """Whether this process reads and writes the files."""
+        return self.field.ring.root
 
     def _moment(self) -> checkpoint.Moment:
         return checkpoint.Moment(self.sweep, self.random.step, self.parameters.settled())
@@ -232,22 +246,24 @@ def table_header(name: str, parameters: Parameters) -> dict[str, str]:
 
 def generate(
     run: Run,
-    hold: Hold,
+    hold: Hold | None,
     parameters: Parameters,
-    device: Device,
+    ring: Ring,
     checkpoint_every: float,
     stop: Stop,
     report: Report,
 ) -> tuple[Chain, str | None]:
     """Carry out a run, or what is left of it.
 
+    Several processes do so together; the root tells when something is due.
+
     Parameters
     ----------
     run, hold : Run, Hold
-        The directory, held by this process.
+        The directory, held by this process if it is the root.
     parameters : Parameters
         As in its run.toml.
-    device : Device
+    ring : Ring
         What to compute on.
     checkpoint_every : float
         Seconds.
@@ -267,26 +283,35 @@ def generate(
         If the run's files are damaged or cannot be written. The last checkpoint is whole.
     """
     with ExitStack() as files:
-        chain, save_time = _stand_ready(run, parameters, device)
-        tables = {
-            item: files.enter_context(_open_table(run, chain, item)) for item in parameters.measure
-        }
-        for sweep, path in run.configs().items():
-            if sweep > chain.sweep:
-                path.unlink()
+        chain, save_time = _stand_ready(run, parameters, ring)
+        tables = {}
+        if ring.root:
+            tables = {
+                item: files.enter_context(_open_table(run, chain, item))
+                for item in parameters.measure
+            }
+            for sweep, path in run.configs().items():
+                if sweep > chain.sweep:
+                    path.unlink()
         session = _Session(run, chain, tables, save_time)
         reason = None
         while chain.sweep < parameters.sweeps:
-            reason = stop(session.seconds_to_stop)
+            reason = _first(ring.processes.gather(stop(session.seconds_to_stop)))
             if reason:
                 break
             session.advance()
             report(chain)
-            session.tell(hold)
-            if session.since_save >= checkpoint_every:
+            if hold:
+                session.tell(hold)
+            if ring.processes.share(session.since_save >= checkpoint_every):
                 session.save()
         session.save()
     return chain, reason
+
+
+def _first(reasons: list[str | None]) -> str | None:
+    """Return the first reason of several processes to stop, if any has one."""
+    return next((reason for reason in reasons if reason), None)
 
 
 class _Session:
@@ -322,10 +347,11 @@ class _Session:
         began = time.monotonic()
         self.chain.update()
         done = self.chain.sweep - self.chain.parameters.thermalize
-        for item, table in self.tables.items():
+        for item in self.chain.parameters.measure:
             if _due(done, item.every):
                 numbers = OBSERVABLES[item.observable].measure(self.chain.field)
-                table.append([(self.chain.sweep, *numbers)])
+                if self.chain.root:
+                    self.tables[item].append([(self.chain.sweep, *numbers)])
         ended = time.monotonic()
         # A compilation in the first sweep must not count for ever.
         self._update_time = max(ended - began, 0.9 * self._update_time)
@@ -368,22 +394,22 @@ def _due(done: int, every: int) -> bool:
     return done > 0 and done % every == 0
 
 
-def _stand_ready(run: Run, parameters: Parameters, device: Device) -> tuple[Chain, float]:
+def _stand_ready(run: Run, parameters: Parameters, ring: Ring) -> tuple[Chain, float]:
     """Resume a run's chain, or begin it and write a first checkpoint; tell how long that took.
 
     The first checkpoint comes before anything else is written. So whatever lies beyond a
     checkpoint is work that will be done again, and files without a checkpoint are a mistake.
     """
     began = time.monotonic()
-    if run.checkpoint.exists():
-        return Chain.resume(parameters, device, run.checkpoint), time.monotonic() - began
+    if ring.processes.share(run.checkpoint.exists()):
+        return Chain.resume(parameters, ring, run.checkpoint), time.monotonic() - began
     tables = [run.table(item.observable) for item in parameters.measure]
-    if run.configs() or any(table.exists() for table in tables):
+    if ring.root and (run.configs() or any(table.exists() for table in tables)):
         raise GaugeError(
             f"The run {run.path} has lost its checkpoint; start a new one from its last "
             "configuration, with --start and --output."
         )
-    chain = Chain.begin(parameters, device)
+    chain = Chain.begin(parameters, ring)
     began = time.monotonic()
     chain.save(run.checkpoint)
     return chain, time.monotonic() - began

@@ -117,15 +117,14 @@ class Exchange:
             message = self._message(tag, t, window, incoming=False)
             message.filled = message.device.fetch(message.data, message.address, marks[t.source])
             self._sent.append(message)
+            if message.filled.query():
+                self._dispatch(message)
 
     def finish(self) -> None:
         """Let the work that follows wait until the copies are there."""
         for message in self._sent:
-            assert message.filled is not None
-            message.filled.synchronize()
-            message.request = self._ring.processes.begin_send(
-                message.data, message.process, message.tag
-            )
+            if message.request is None:
+                self._dispatch(message)
         for message in self._awaited:
             assert message.request is not None
             message.request.wait()
@@ -138,6 +137,13 @@ class Exchange:
             device.wait(mark)
         for lists in (self._sent, self._awaited, self._arrivals):
             lists.clear()
+
+    def _dispatch(self, message: _Message) -> None:
+        assert message.filled is not None
+        message.filled.synchronize()
+        message.request = self._ring.processes.begin_send(
+            message.data, message.process, message.tag
+        )
 
     def _message(self, tag: int, t: Transfer, window: Window, incoming: bool) -> _Message:
         here, place, there = (

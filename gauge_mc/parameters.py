@@ -272,6 +272,10 @@ class Execution:
         "auto", "cuda" or "cpu".
     threads : int, optional
         On the CPU. Without it, all cores of the process.
+    devices : str, optional
+        That share the lattice, as `gauge_mc.devices.choose_devices` reads it. Without it, one.
+    share_gpus : bool
+        Whether several processes of an MPI job may use one GPU.
     quiet : bool
         No progress and no summary.
     time_limit : float, optional
@@ -288,6 +292,8 @@ class Execution:
     output: str | None = None
     backend: str = "auto"
     threads: int | None = None
+    devices: str | None = None
+    share_gpus: bool = False
     quiet: bool = False
     time_limit: float | None = field(default=None, metadata={"kind": "duration"})
     checkpoint_every: float = 10.0

@@ -58,8 +58,8 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
     """
     if per_device is not None and per_device < 1:
         raise UsageError(f"per_device must be at least 1, not {per_device}.")
-    devices = [(f"GPU {choice.ordinal}", ("--devices", f"{choice.ordinal},")) for choice in choices]
     number = per_device or 1
+    devices: dict[str, tuple[str, ...]]
     if choices[0].backend == "cpu":
         if len(choices) > 1:
             raise UsageError(
@@ -68,9 +68,11 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
         cores = len(os.sched_getaffinity(0))
         threads = choices[0].threads or max(1, cores // (per_device or cores))
         number = per_device or max(1, cores // threads)
-        devices = [("CPU", ("--backend", "cpu", "--threads", str(threads)))]
+        devices = {"CPU": ("--backend", "cpu", "--threads", str(threads))}
+    else:
+        devices = {f"GPU {one.ordinal}": ("--devices", f"{one.ordinal},") for one in choices}
     shares = range(1, number + 1) if number > 1 else (0,)
-    return [Slot(*device, share) for share in shares for device in devices]
+    return [Slot(name, words, share) for share in shares for name, words in devices.items()]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -35,6 +36,9 @@ class Processes(Protocol):
     def receive(self, source: int) -> Any:
         """Take the next value that another process sends."""
 
+    def together(self) -> AbstractContextManager[None]:
+        """While this is entered, a failure of one process ends all."""
+
     def begin_send(self, data: NDArray[np.uint8], to: int, tag: int) -> Request:
         """Send bytes, while work goes on."""
 
@@ -55,6 +59,10 @@ class Alone:
     def share(self, value: T) -> T:
         """The value."""
         return value
+
+    def together(self) -> AbstractContextManager[None]:
+        """Nothing has to be done."""
+        return nullcontext()
 
     def send(self, value: Any, to: int) -> None:
         """Not possible."""

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
@@ -153,40 +155,60 @@ def shown(parameters: Parameters, clock: Clock, console: Console) -> Iterator[Re
         To be called after every sweep.
     """
     if console.quiet:
-        yield lambda chain: None
+        yield partial(_report, clock, None)
     elif console.is_terminal:
-        with _Bar(parameters, clock, console) as bar:
-            yield bar.report
+        with _Bar(parameters, console) as bar:
+            yield partial(_report, clock, bar)
     else:
-        yield _Lines(clock, console).report
+        yield partial(_report, clock, _Lines(clock.began, console))
+
+
+class _Display(Protocol):
+    """Somewhere to show progress."""
+
+    def due(self, chain: Chain, now: float) -> bool:
+        """Tell whether to look at the chain."""
+
+    def show(self, view: View) -> None:
+        """Show what was seen."""
+
+
+def _report(clock: Clock, display: _Display | None, chain: Chain) -> None:
+    """Look at the chain if it is time to; all processes do, since each has a part of the field."""
+    now = clock.tick()
+    if chain.field.ring.processes.share(display is not None and display.due(chain, now)):
+        view = clock.look(chain)
+        if display:
+            display.show(view)
 
 
 class _Lines:
     """Progress as plain lines."""
 
-    def __init__(self, clock: Clock, console: Console) -> None:
-        self.clock = clock
+    def __init__(self, began: float, console: Console) -> None:
         self.console = console
-        self._shown_at, self._tenth = clock.began, 0
+        self._shown_at, self._tenth = began, 0
 
-    def report(self, chain: Chain) -> None:
-        now = self.clock.tick()
+    def due(self, chain: Chain, now: float) -> bool:
         tenth = 10 * chain.sweep // chain.parameters.sweeps
         silence = now - self._shown_at
         if silence >= PLAIN_SECONDS or (tenth > self._tenth and silence >= 1.0):
             self._shown_at, self._tenth = now, tenth
-            view = self.clock.look(chain)
-            self.console.print(
-                f"sweep {view.sweep}/{view.sweeps} ({view.phase})  {view.pace()}  "
-                f"{view.physics()}  configurations {view.configs}",
-                soft_wrap=True,
-            )
+            return True
+        return False
+
+    def show(self, view: View) -> None:
+        self.console.print(
+            f"sweep {view.sweep}/{view.sweeps} ({view.phase})  {view.pace()}  "
+            f"{view.physics()}  configurations {view.configs}",
+            soft_wrap=True,
+        )
 
 
 class _Bar(Progress):
     """Live progress: a bar, and a line of physics below it."""
 
-    def __init__(self, parameters: Parameters, clock: Clock, console: Console) -> None:
+    def __init__(self, parameters: Parameters, console: Console) -> None:
         self.note = Text("compiling kernels, or finding them compiled ...", style="dim")
         super().__init__(
             TextColumn("{task.description}", style="bold"),
@@ -197,7 +219,7 @@ class _Bar(Progress):
             transient=True,
             expand=True,
         )
-        self.clock = clock
+        self._configs = parameters.configs
         self._shown_at = -math.inf
         self._task = self.add_task("starting", total=parameters.sweeps, pace="")
 
@@ -206,14 +228,15 @@ class _Bar(Progress):
         yield self.make_tasks_table(self.tasks)
         yield self.note
 
-    def report(self, chain: Chain) -> None:
-        now = self.clock.tick()
-        if now - self._shown_at >= LIVE_SECONDS:
-            view = self.clock.look(chain)
-            self._shown_at = time.monotonic()
-            self.update(self._task, description=view.phase, completed=view.sweep, pace=view.pace())
-            configs = f"configurations {view.configs}/{chain.parameters.configs}"
-            self.note = Text(f"{view.physics()}  {configs}")
+    def due(self, chain: Chain, now: float) -> bool:
+        """Tell whether to look at the chain."""
+        return now - self._shown_at >= LIVE_SECONDS
+
+    def show(self, view: View) -> None:
+        """Show what was seen."""
+        self._shown_at = time.monotonic()
+        self.update(self._task, description=view.phase, completed=view.sweep, pace=view.pace())
+        self.note = Text(f"{view.physics()}  configurations {view.configs}/{self._configs}")
 
 
 def averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:

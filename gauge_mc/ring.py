@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
-from gauge_mc.devices import Device, open_device
+from gauge_mc.devices import Device, DeviceChoice, choose_devices, open_device
+from gauge_mc.devices.cpu import CpuDevice
+from gauge_mc.devices.cuda import gpu_id
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.lattice import Lattice
 from gauge_mc.processes import Alone, Processes
@@ -168,3 +172,72 @@ class Ring:
         """Wait until all devices of this process have ended their work."""
         for device in self.devices:
             device.synchronize()
+
+
+def open_ring(
+    devices: str | None,
+    backend: str = "auto",
+    threads: int | None = None,
+    processes: Processes | None = None,
+    share_gpus: bool = False,
+) -> Ring:
+    """Open devices for one lattice.
+
+    Parameters
+    ----------
+    devices, backend, threads
+        As for `gauge_mc.devices.choose_devices`. Several processes of a host share out the GPUs
+        that are chosen, by default all; or each has the CPU, with its share of the cores.
+    processes : Processes, optional
+        That share the lattice; by default this one alone.
+    share_gpus : bool
+        Whether two processes may use one GPU.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        As `choose_devices` and `DeviceChoice.open`; GaugeError also if there are fewer GPUs than
+        processes on this host.
+    """
+    processes = processes or Alone()
+    if (
+        processes.size > 1
+        and devices is None
+        and choose_devices(None, backend)[0].backend == "cuda"
+    ):
+        devices = "all"
+    choices = choose_devices(devices, backend, threads)
+    if choices[0].backend == "cuda":
+        mine = _shared_out(choices, processes, share_gpus)
+        return Ring(tuple(choice.open() for choice in mine), processes)
+    if threads is None:
+        cores = os.sched_getaffinity(0)
+        alike = processes.gather((platform.node(), cores)).count((platform.node(), cores))
+        choices = choose_devices(devices, "cpu", max(1, len(cores) // alike))
+    beside = len(choices) > 1
+    return Ring(tuple(CpuDevice(c.threads, beside=beside) for c in choices), processes)
+
+
+def _shared_out(
+    choices: tuple[DeviceChoice, ...], processes: Processes, share_gpus: bool
+) -> tuple[DeviceChoice, ...]:
+    """Return which of the chosen GPUs are for this process.
+
+    A launcher may let every process see GPUs of its own; otherwise those that see the same GPUs
+    share them out.
+    """
+    ids = [gpu_id(choice.ordinal) for choice in choices]
+    everyone = processes.gather((platform.node(), ids))
+    alike = [rank for rank, seen in enumerate(everyone) if seen == everyone[processes.rank]]
+    number, count = alike.index(processes.rank), len(alike)
+    mine = choices[len(choices) * number // count : len(choices) * (number + 1) // count]
+    if not mine and share_gpus:
+        mine = (choices[number % len(choices)],)
+    used = processes.gather([(platform.node(), gpu_id(choice.ordinal)) for choice in mine])
+    names = [name for one in used for name in one]
+    if not share_gpus and (len(set(names)) < len(names) or not all(used)):
+        raise GaugeError(
+            f"On {platform.node()} there are more processes than GPUs: start one process a GPU, or "
+            "let them share with --share-gpus."
+        )
+    return mine

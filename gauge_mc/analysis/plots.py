@@ -307,7 +307,7 @@ def plot_scan(panels: Sequence[tuple[str, Curves]], path: Path) -> None:
     _require(panels)
     for _, curves in panels:
         _require(curves)
-    with _figure(path, (WIDTH, 1.6 + 2.6 * len(panels))) as figure:
+    with _figure(path, (WIDTH, 2.4 + 1.8 * len(panels))) as figure:
         rows = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
         for axes, (name, curves) in zip(rows, panels, strict=True):
             _draw_curves(axes, curves)

@@ -155,11 +155,11 @@ def draw_scan(table: Path, figure: Path) -> None:
     if "beta" not in data.columns or words != ["lattice"]:
         raise GaugeError(f"{table} is no table of a scan; make it by gauge-mc scan.")
     lattices = dict.fromkeys(data.columns["lattice"].tolist())
-    group = data.header.get("group", "").replace("su", "SU")
+    group = f"SU({data.header.get('group', 'suN')[2:]})"
     panels = []
     for name, label in PANELS.items():
         if name in data.columns:
-            curves = [(f"{group} {each}", _curve(data, name, each)) for each in lattices]
+            curves = [(f"{group}, {each}", _curve(data, name, each)) for each in lattices]
             panels.append((label, curves))
     if not (panels and lattices):
         raise GaugeError(f"{table} holds nothing to draw yet; go on with the scan.")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 from types import FrameType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,6 +17,10 @@ from gauge_mc.cli import options as o
 from gauge_mc.errors import UsageError
 from gauge_mc.parameters import Execution, Parameters, read_card
 from gauge_mc.run import RUNS, Run, Session
+
+if TYPE_CHECKING:
+    from gauge_mc.processes import Processes
+    from gauge_mc.ring import Ring
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
@@ -42,6 +46,8 @@ def generate(
     format: o.Format = None,
     backend: o.Backend = None,
     threads: o.Threads = None,
+    devices: o.Devices = None,
+    share_gpus: o.ShareGpus = None,
     time_limit: o.TimeLimit = None,
     checkpoint_every: o.CheckpointEvery = None,
     quiet: o.Quiet = None,
@@ -71,12 +77,15 @@ def carry_out(values: Mapping[str, object]) -> None:
     GaugeError
         If the run cannot be carried out.
     """
+    from gauge_mc.mpi import find_processes
+
     execution = Execution.from_values(values)
-    with Stop(execution.time_limit) as stop:
+    processes = find_processes()
+    with processes.together(), Stop(execution.time_limit) as stop:
         asked = Parameters.from_values(values)
         run = Run(Path(execution.output) if execution.output else RUNS / asked.name)
-        reason = _work(run, values, execution, stop)
-    if reason:
+        reason = _work(run, values, execution, processes, stop)
+    if reason and processes.rank == 0:
         print(
             f"Stopped by {reason}; to continue: gauge-mc generate --output {quote(str(run.path))}"
         )
@@ -114,39 +123,65 @@ def settled(run: Run, values: Mapping[str, object]) -> Parameters:
     return asked
 
 
-def _work(run: Run, values: Mapping[str, object], execution: Execution, stop: Stop) -> str | None:
+def _work(
+    run: Run,
+    values: Mapping[str, object],
+    execution: Execution,
+    processes: Processes,
+    stop: Stop,
+) -> str | None:
     """Do what there is to do, and show it; return why it stopped early, or None."""
     # Imported here, since that takes longer than a signal may take to come.
     from rich.console import Console
 
     from gauge_mc.chain import check_start, generate
     from gauge_mc.checkpoint import read_moment
-    from gauge_mc.devices import open_device
     from gauge_mc.progress import Clock, averages_table, opening, shown, summary
+    from gauge_mc.ring import open_ring
 
     asked = settled(run, values)
     if not run.begun():
         check_start(asked)
-    device = open_device(execution.backend, execution.threads)
-    console = Console(quiet=execution.quiet, highlight=False, markup=False)
+    e, every = execution, 60 * execution.checkpoint_every
+    ring = open_ring(e.devices, e.backend, e.threads, processes, e.share_gpus)
+    ring.slabs(asked.lattice)
+    device = ring.name
+    if not ring.root:
+        _follow(run, ring, every, stop)
+        return None
+    console = Console(quiet=e.quiet, highlight=False, markup=False)
     with run.held() as hold:
         parameters = settled(run, values)
         sweep = read_moment(run.checkpoint).sweep if run.checkpoint.exists() else 0
-        session = Session.now(sweep, device.name)
+        session = Session.now(sweep, device)
         console.print(opening(run, parameters, session), soft_wrap=True)
         if parameters.rng == "lcg":
             console.print("lcg fails tests of randomness: for trials, not for results to publish")
         if run.begun() and sweep == parameters.sweeps:
+            processes.share(None)
             console.print(averages_table(run, parameters))
             return None
         run.write(parameters, [*(run.read()[1] if run.begun() else []), session])
         clock = Clock(sweep)
+        processes.share((parameters, sweep))
         with shown(parameters, clock, console) as report:
-            chain, reason = generate(
-                run, hold, parameters, device, 60 * execution.checkpoint_every, stop, report
-            )
+            chain, reason = generate(run, hold, parameters, ring, every, stop, report)
         console.print(summary(run, clock, chain, chain.sweep - sweep))
     return reason
+
+
+def _follow(run: Run, ring: Ring, every: float, stop: Stop) -> None:
+    """Take part in what the root does, which alone has files and something to say."""
+    from rich.console import Console
+
+    from gauge_mc.chain import generate
+    from gauge_mc.progress import Clock, shown
+
+    found: tuple[Parameters, int] | None = ring.processes.share(None)
+    if found:
+        parameters, sweep = found
+        with shown(parameters, Clock(sweep), Console(quiet=True)) as report:
+            generate(run, None, parameters, ring, every, stop, report)
 
 
 class Stop:

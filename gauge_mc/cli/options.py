@@ -91,6 +91,14 @@ Devices = Annotated[
     ),
 ]
 Threads = Annotated[int | None, _option(EXECUTION, "On the CPU, in all.", "all cores")]
+ShareGpus = Annotated[
+    bool | None,
+    typer.Option(
+        "--share-gpus",
+        help="Let processes of an MPI job share GPUs.",
+        rich_help_panel=EXECUTION,
+    ),
+]
 TimeLimit = Annotated[
     str | None, _option(EXECUTION, "Stop in time with a checkpoint.", metavar="HH:MM:SS")
 ]

@@ -58,6 +58,9 @@ def repeated(steps: Sequence[ctypes.Structure], times: int) -> ctypes.Array[Any]
 class Mark(Protocol):
     """A point in a device's work."""
 
+    def query(self) -> bool:
+        """Whether the device has reached it."""
+
     def synchronize(self) -> None:
         """Wait until the device has reached it."""
 

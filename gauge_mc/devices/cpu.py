@@ -159,9 +159,7 @@ class CpuDevice:
     backend = "cpu"
     group_bytes = 0
 
-    def __init__(
-        self, threads: int | None = None, lanes: int | None = None, beside: bool = False
-    ):
+    def __init__(self, threads: int | None = None, lanes: int | None = None, beside: bool = False):
         available = len(os.sched_getaffinity(0))
         if threads is not None and threads < 1:
             raise UsageError(f"The number of threads is {threads}; it must be at least 1.")

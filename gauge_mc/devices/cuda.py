@@ -267,9 +267,9 @@ class CudaDevice:
         self._peers: set[int] = set()
         self.ordinal = ordinal
         self.activate()
+        atexit.register(self.close)
         # Both wait for the copies of `read` and `write`, and those for them.
         self.stream, self._transfers = self._driver.Stream(), self._driver.Stream()
-        atexit.register(self.close)
         major, minor = device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self._multiprocessors = device.multiprocessor_count
@@ -432,9 +432,11 @@ class CudaDevice:
     def close(self) -> None:
         """Give back what the GPU holds, in the thread that opened it; no more use after that."""
         atexit.unregister(self.close)
-        self.activate()
+        self.synchronize()
         for items in (self._kernels, self._modules, self._scratch):
             items.clear()
+        self.stream = self._transfers = None
+        # A context that is still current when its thread ends would end the program.
         self._driver.Context.pop()
 
 
@@ -447,6 +449,11 @@ def gpu_count() -> int:
         If PyCUDA is missing, or finds none that works.
     """
     return int(_load_driver().Device.count())
+
+
+def gpu_id(ordinal: int) -> str:
+    """The PCI bus address of a GPU, which tells it from all others of a host."""
+    return str(_load_driver().Device(ordinal).pci_bus_id())
 
 
 def _load_driver() -> Any:

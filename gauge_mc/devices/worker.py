@@ -21,6 +21,10 @@ class Moment:
         """Let those go on who wait."""
         self._lock.release()
 
+    def query(self) -> bool:
+        """Whether the worker has come here."""
+        return not self._lock.locked()
+
     def synchronize(self) -> None:
         """Wait until the worker has come here."""
         with self._lock:

@@ -1,0 +1,110 @@
+"""Processes joined by MPI."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.processes import Alone, Processes, Request
+
+T = TypeVar("T")
+
+LAUNCHERS = (
+    "OMPI_COMM_WORLD_SIZE",
+    "PMI_SIZE",
+    "PMIX_RANK",
+    "MPI_LOCALNRANKS",
+    "MV2_COMM_WORLD_SIZE",
+)
+"""Variables that launchers of MPI programs set for the processes that they start."""
+
+GRACE = 1.0
+"""Seconds that other processes leave to the root to say what is wrong, which is mostly the same."""
+
+
+def find_processes() -> Processes:
+    """Find the processes that an MPI launcher has started together with this one.
+
+    Raises
+    ------
+    GaugeError
+        If there are such, and mpi4py is missing.
+    """
+    if not any(name in os.environ for name in LAUNCHERS):
+        return Alone()
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise GaugeError(
+            f"mpi4py is missing or does not work here ({error}): `pip install 'gauge-mc[mpi]'`, "
+            "or run without mpirun."
+        ) from error
+    return Mpi(MPI) if MPI.COMM_WORLD.size > 1 else Alone()
+
+
+class Mpi:
+    """All processes of an MPI job.
+
+    Parameters
+    ----------
+    mpi : module
+        ``mpi4py.MPI``.
+    """
+
+    def __init__(self, mpi: Any) -> None:
+        self._mpi = mpi
+        # Of its own, so that no other library's messages mix with these.
+        self._world = mpi.COMM_WORLD.Dup()
+        self.rank: int = self._world.rank
+        self.size: int = self._world.size
+
+    def gather(self, value: T) -> list[T]:
+        """The values of all processes, in all of them."""
+        values: list[T] = self._world.allgather(value)
+        return values
+
+    def share(self, value: T) -> T:
+        """The root's value, in all of them."""
+        shared: T = self._world.bcast(value)
+        return shared
+
+    def send(self, value: Any, to: int) -> None:
+        """Give another process a value, which it is to `receive`."""
+        self._world.send(value, to)
+
+    def receive(self, source: int) -> Any:
+        """Take the next value that another process sends."""
+        return self._world.recv(source=source)
+
+    def begin_send(self, data: NDArray[np.uint8], to: int, tag: int) -> Request:
+        """Send bytes, while work goes on."""
+        request: Request = self._world.Isend([data, self._mpi.BYTE], to, tag + 1)
+        return request
+
+    def begin_receive(self, data: NDArray[np.uint8], source: int, tag: int) -> Request:
+        """Receive bytes that were sent with the same tag, while work goes on."""
+        request: Request = self._world.Irecv([data, self._mpi.BYTE], source, tag + 1)
+        return request
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """End all processes when one fails, with its sentence."""
+        try:
+            yield
+        except BaseException as error:
+            if self.rank > 0:
+                time.sleep(GRACE)
+            if isinstance(error, GaugeError):
+                print(f"gauge-mc: {error}", file=sys.stderr, flush=True)
+            else:
+                traceback.print_exc()
+            self._world.Abort(getattr(error, "exit_code", 1))
