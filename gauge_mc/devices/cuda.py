@@ -325,6 +325,8 @@ class CudaDevice:
                 "single precision or more GPUs."
             ) from error
         self._driver.memset_d8(allocation, 0, max(nbytes, 16))
+        # Another GPU may write there next, which does not wait for this one's streams.
+        self._driver.Context.synchronize()
         return CudaBuffer(allocation, nbytes)
 
     def scratch(self, use: str, nbytes: int) -> CudaBuffer:
