@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from gauge_mc.scan import Member, Scan
 
 GRID = "Grid"
-SECONDS_TO_STOP = 5.0
-"""Before the end of its time limit, a scan tells its runs to stop."""
+SECONDS_TO_STOP = 4.0
+"""Before the end of its time limit, a scan tells those of its runs to stop that have not yet."""
 
 TICK = 0.1
 """Seconds between two looks at the children."""
@@ -344,6 +344,7 @@ class Work:
         self.failures: dict[str, str] = {}
         limit = execution.time_limit
         self._deadline = math.inf if limit is None else time.monotonic() + limit
+        self._stopped: str | None = None
 
     def carry_out(self, members: Sequence[Member], stop: Stop) -> str | None:
         """Carry out runs until all are done or there is a reason to stop; return the reason."""
@@ -361,7 +362,7 @@ class Work:
                 self._note(child)
             self.board.refresh(self.pool.children)
             time.sleep(TICK)
-        return reason
+        return reason or self._stopped
 
     def _fill(self, queue: deque[Member]) -> None:
         """Start runs in free slots; those that another process holds wait."""
@@ -379,7 +380,7 @@ class Work:
             "checkpoint_every": self.execution.checkpoint_every,
         }
         if math.isfinite(self._deadline):
-            seconds = max(1, int(self._deadline - SECONDS_TO_STOP - time.monotonic()))
+            seconds = max(1, int(self._deadline - SECONDS_TO_STOP / 2 - time.monotonic()))
             values["time_limit"] = f"0:0:{seconds}"
         return [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
 
@@ -389,10 +390,13 @@ class Work:
 
         member, tally = child.member, self.board.tally
         failure = child.failure()
+        tally.note(member)
         if failure:
             self.failures[member.name] = failure
             self.board.line(f"{member.name} failed: {failure}")
-        tally.note(member)
+        elif not tally.done(member):
+            limited = math.isfinite(self._deadline)
+            self._stopped = "the time limit" if limited else f"a signal to {member.name}"
         if tally.done(member):
             self.averages.update(member.point)
             self.averages.write()
