@@ -8,16 +8,18 @@ measured again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from gauge_mc import __version__
 from gauge_mc.chain import OBSERVABLES, provenance
+from gauge_mc.crew import Crew
 from gauge_mc.devices import Device
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.field import Field
@@ -29,6 +31,11 @@ from gauge_mc.run import Hold, Run, newest_run
 from gauge_mc.smearing import Ape
 
 VERSION = f"gauge-mc {__version__}"
+
+Record = tuple[Value, ...]
+
+Measurer = Callable[[Field], list[Record]]
+"""Gives the records of a field. It may hold memory of the device that the field is on."""
 
 
 @dataclass(frozen=True)
@@ -158,39 +165,47 @@ class Observable(Protocol):
     @property
     def records(self) -> int: ...  # noqa: D102
 
-    def __call__(self, field: Field) -> list[tuple[Value, ...]]:
-        """Measure: the records of a field."""
+    def measurer(self, like: Field) -> Measurer:
+        """Return what measures on fields like this one, on the same device."""
 
 
+@dataclass(frozen=True)
 class Average:
     """An observable of one record a configuration, as `generate` measures it.
 
-    Parameters
+    Attributes
     ----------
     name : str
         ``plaquette`` or ``polyakov``.
     """
 
-    records = 1
+    name: str
+    records: ClassVar[int] = 1
 
-    def __init__(self, name: str) -> None:
-        self._observable = OBSERVABLES[name]
-        self.columns = self._observable.columns
-        self.header = {
-            "observable": name,
-            "normalisation": self._observable.normalisation,
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the values in a record."""
+        return OBSERVABLES[self.name].columns
+
+    @property
+    def header(self) -> dict[str, str]:
+        """What the table is to say of it."""
+        return {
+            "observable": self.name,
+            "normalisation": OBSERVABLES[self.name].normalisation,
             "units": "dimensionless",
         }
 
-    def __call__(self, field: Field) -> list[tuple[Value, ...]]:
-        """Measure: the record of a field."""
-        return [self._observable.measure(field)]
+    def measurer(self, like: Field) -> Measurer:
+        """Return what measures on fields."""
+        return lambda field: [OBSERVABLES[self.name].measure(field)]
 
 
+@dataclass(frozen=True)
 class Loops:
     """Wilson loops, a record each.
 
-    Parameters
+    Attributes
     ----------
     lattice : Lattice
     r_max, t_max, paths, smearing, levels
@@ -199,41 +214,46 @@ class Loops:
     Raises
     ------
     UsageError
-        If an extent or a level is out of bounds.
+        If an extent or a path is out of bounds.
     """
 
-    columns = ("smearing", "path", "r", "t", "loop")
+    lattice: Lattice
+    r_max: int
+    t_max: int
+    paths: tuple[str, ...]
+    smearing: Ape
+    levels: tuple[int, ...]
+    columns: ClassVar[tuple[str, ...]] = ("smearing", "path", "r", "t", "loop")
 
-    def __init__(
-        self,
-        lattice: Lattice,
-        r_max: int,
-        t_max: int,
-        paths: Sequence[str],
-        smearing: Ape,
-        levels: Sequence[int],
-    ) -> None:
-        check_extents(lattice, r_max, t_max, paths)
-        self._settings = (r_max, t_max, paths, smearing, levels)
-        self._loops: WilsonLoops | None = None
-        self.records = len(levels) * t_max * sum(steps_along(path, r_max) for path in paths)
-        self.header = {
+    def __post_init__(self) -> None:
+        check_extents(self.lattice, self.r_max, self.t_max, self.paths)
+
+    @property
+    def records(self) -> int:
+        """Records of one configuration."""
+        steps = sum(steps_along(path, self.r_max) for path in self.paths)
+        return len(self.levels) * self.t_max * steps
+
+    @property
+    def header(self) -> dict[str, str]:
+        """What the table is to say of it."""
+        return {
             "observable": "wilson_loops",
             "normalisation": "Re Tr / N averaged over sites and equivalent directions",
             "units": "r in steps along path, such as (1,1,0); t in lattice units",
-            "smearing": str(smearing) if max(levels) else "none",
-            "iterations": ",".join(map(str, levels)),
-            "paths": ",".join(paths),
-            "r_max": str(r_max),
-            "t_max": str(t_max),
+            "smearing": str(self.smearing) if max(self.levels) else "none",
+            "iterations": ",".join(map(str, self.levels)),
+            "paths": ",".join(self.paths),
+            "r_max": str(self.r_max),
+            "t_max": str(self.t_max),
         }
 
-    def __call__(self, field: Field) -> list[tuple[Value, ...]]:
-        """Measure: the records of a field."""
-        self._loops = self._loops or WilsonLoops(field, *self._settings)
-        return [
+    def measurer(self, like: Field) -> Measurer:
+        """Return what measures on fields like this one, with the memory of two more."""
+        measure = WilsonLoops(like, self.r_max, self.t_max, self.paths, self.smearing, self.levels)
+        return lambda field: [
             (level, path, r + 1, t + 1, float(loop))
-            for level, path, loops in self._loops(field)
+            for level, path, loops in measure(field)
             for (r, t), loop in np.ndenumerate(loops)
         ]
 
@@ -260,8 +280,10 @@ class Work:
     done: tuple[int, ...]
     todo: tuple[int, ...]
 
-    def carry_out(self, device: Device, precision: str) -> Iterator[int]:
+    def carry_out(self, crew: Crew, precision: str) -> Iterator[int]:
         """Measure what is left, and yield the number of each configuration that is done.
+
+        The table does not depend on how many devices the crew has.
 
         Raises
         ------
@@ -269,11 +291,23 @@ class Work:
             If a configuration cannot be read, or the table cannot be written. What was measured
             before stays.
         """
-        for number in self.todo:
-            records = self.observable(self.ensemble.load(number, precision, device))
+        measured = crew.results(partial(self._measured, precision), self.todo)
+        for number, records in zip(self.todo, measured, strict=True):
             self.table.append([(number, *record) for record in records])
             self.table.sync()
             yield number
+
+    def _measured(
+        self, precision: str, device: Device, numbers: Sequence[int]
+    ) -> Generator[list[Record], None, None]:
+        """Yield the records of each of these configurations, measured on one device."""
+        measure: Measurer | None = None
+        for number in numbers:
+            field = self.ensemble.load(number, precision, device)
+            measure = measure or self.observable.measurer(field)
+            records = measure(field)
+            del field  # which must not be held beside the next
+            yield records
 
 
 @contextmanager

@@ -103,6 +103,24 @@ def test_measuring_goes_on_where_it_stopped(run, capsys):
     assert [item.name for item in run.glob(".*")] == []
 
 
+def test_any_number_of_devices_makes_the_same_table(run, capsys):
+    tables = {}
+    for devices in ("cpu:1", "cpu:2", "cpu:3", "cpu:9"):
+        for what in (("wilson-loops", *LOOPS), ("polyakov",)):
+            output = run / f"{what[0]}_{devices[-1]}.csv"
+            call("measure", *what, run, "--devices", devices, "--output", output)
+            tables.setdefault(what[0], set()).add(output.read_bytes())
+    assert [len(tables[what]) for what in tables] == [1, 1]
+    shown = capsys.readouterr().out
+    assert ", on 2 x " in shown
+    assert ", on 4 x " in shown  # no more devices than configurations
+    whole = output.read_bytes()
+    output.write_bytes(whole[: whole.index(b"\n8,") + 20])
+    call("measure", "polyakov", run, "--devices", "cpu:2", "--output", output)
+    assert "1 of them done" in capsys.readouterr().out
+    assert output.read_bytes() == whole
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -159,10 +177,12 @@ def damage(path):
     path.write_bytes(data)
 
 
-def test_a_damaged_configuration_stops_the_work_and_keeps_what_was_done(run):
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2", "cpu:4"])
+def test_a_damaged_configuration_stops_the_work_and_keeps_what_was_done(run, devices):
     damage(run / "configs" / "0000010.lime")
+    damage(run / "configs" / "0000012.lime")
     with pytest.raises(GaugeError, match=r"0000010.lime is damaged"):
-        call("measure", "wilson-loops", run, *FEW, "--quiet")
+        call("measure", "wilson-loops", run, *FEW, "--quiet", "--devices", devices)
     assert set(read_table(run / "wilson_loops.csv").columns["sweep"]) == {6, 8}
 
 
@@ -188,6 +208,8 @@ def test_a_configuration_of_another_lattice(run, folder):
         (("wilson-loops", "runs/one", "--weight", "-1"), "must not be negative"),
         (("wilson-loops", "runs/one", "--weight", "1", "--alpha", "0.5"), "give one"),
         (("wilson-loops", "runs/one", "--smear", "none", "--dims", "4"), "--dims is for --smear"),
+        (("wilson-loops", "runs/one", "--devices", "cpu:0"), "cpu:N takes a number from 1 on"),
+        (("wilson-loops", "runs/one", "--devices", "2"), "not possible with --backend cpu"),
         (("wilson-loops", "runs/one", "--precision", "half"), "precision 'half' is unknown"),
         (("wilson-loops", "runs/one", "--output", "no/x.csv"), "no folder no"),
         (("wilson-loops", "runs/one", "--output", "runs/one/plaquette.csv"), "has observable"),
@@ -269,6 +291,26 @@ def test_from_loops_to_a_plot(tmp_path, capsys):
     value, error = ratios["chi"][3][3], ratios["error"][3][3]
     # chi(R, T) of a pure exponential is V(R) - V(R-1).
     assert abs(value - (SIGMA - 0.25 / 4 + 0.25 / 3)) < 4 * error
+
+
+def test_a_potential_of_fewer_configurations_than_there_are(tmp_path, capsys):
+    run = write_synthetic(tmp_path / "a", 40)
+    call("fit", "potential", run)
+    call("plot", "potential", run)
+    assert capsys.readouterr().err == ""
+    result = (run / "potential.json").read_bytes()
+    shutil.rmtree(run)
+    write_synthetic(run, 50)
+    (run / "potential.json").write_bytes(result)
+    for what in ("potential", "wilson-loops"):
+        call("plot", what, run)
+        caution = capsys.readouterr().err
+        assert "potential.json is from 40 configurations" in caution
+        assert f"holds 50; gauge-mc fit potential {run}" in caution
+        assert caution.count("\n") == 1
+    call("fit", "potential", run)
+    call("plot", "potential", run)
+    assert capsys.readouterr().err == ""
 
 
 def test_histories_and_averages_against_beta(run, folder, capsys):

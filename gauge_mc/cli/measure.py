@@ -16,6 +16,7 @@ from gauge_mc.parameters import PRECISIONS
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from gauge_mc.devices import DeviceChoice
     from gauge_mc.lattice import Lattice
     from gauge_mc.measure import Loops, Observable, Work
 
@@ -110,19 +111,21 @@ def measure(
         ),
     ] = None,
     backend: o.Backend = None,
+    devices: o.Devices = None,
     threads: o.Threads = None,
     quiet: o.Quiet = None,
 ) -> None:
     """Measure on configurations: Wilson loops, plaquettes or Polyakov loops.
 
-    The same command again goes on where it stopped, and measures what is new. Other parameters
-    are refused by name; they go to another --output. Wilson loops go to wilson_loops.csv,
-    plaquettes and Polyakov loops to plaquette_configs.csv and polyakov_configs.csv, since
-    plaquette.csv and polyakov.csv belong to generate.
+    All GPUs take part, a configuration each, or else the CPU; --devices chooses. The same command
+    again goes on where it stopped, and measures what is new. Other parameters are refused by
+    name; they go to another --output. Wilson loops go to wilson_loops.csv, plaquettes and Polyakov
+    loops to plaquette_configs.csv and polyakov_configs.csv, since plaquette.csv and polyakov.csv
+    belong to generate.
     """
     from rich.console import Console
 
-    from gauge_mc.devices import open_device
+    from gauge_mc.crew import crew_of
     from gauge_mc.measure import Average, find_ensemble, measurement
 
     given = {
@@ -150,10 +153,10 @@ def measure(
     path = output or ensemble.folder / TABLES[observable]
     width = precision or ensemble.precision
     console = Console(quiet=bool(quiet), highlight=False, markup=False)
-    device = open_device(backend or "auto", threads)
-    with measurement(ensemble, wanted, path, width) as work:
-        console.print(_opening(work, observable, device.name), soft_wrap=True)
-        for _ in _shown(work.carry_out(device, width), work, console):
+    chosen = _choose(devices, backend or "auto", threads)[: len(ensemble.files)]
+    with crew_of(chosen) as crew, measurement(ensemble, wanted, path, width) as work:
+        console.print(_opening(work, observable, crew.name), soft_wrap=True)
+        for _ in _shown(work.carry_out(crew, width), work, console):
             pass
     console.print(_summary(path, observable))
 
@@ -197,16 +200,16 @@ def loops_of(lattice: Lattice, values: dict[str, Any]) -> Loops:
         values.get("t-max", min(T_MAX, lattice.t // 2)),
         PATHS if values.get("off-axis") else PATHS[:1],
         ape,
-        [0] if smear == "none" else _levels(values.get("iterations", ITERATIONS)),
+        (0,) if smear == "none" else _levels(values.get("iterations", ITERATIONS)),
     )
 
 
-def _levels(text: str) -> list[int]:
+def _levels(text: str) -> tuple[int, ...]:
     """Read numbers of iterations, such as ``0,10,25``."""
     words = text.split(",")
     if not all(word.strip().isdecimal() for word in words):
         raise UsageError(f"--iterations: '{text}' is not of the form N or N,N,..., such as 0,25.")
-    return sorted({int(word) for word in words})
+    return tuple(sorted({int(word) for word in words}))
 
 
 def _check(precision: str | None) -> None:
@@ -214,12 +217,22 @@ def _check(precision: str | None) -> None:
         raise UsageError(f"The precision '{precision}' is unknown; choose single or double.")
 
 
-def _opening(work: Work, observable: str, device: str) -> str:
+def _choose(devices: str | None, backend: str, threads: int | None) -> tuple[DeviceChoice, ...]:
+    """Choose devices: what is asked for, or all GPUs, or the CPU."""
+    from gauge_mc.devices import choose_devices
+
+    chosen = choose_devices(devices, backend, threads)
+    if devices is None and chosen[0].backend == "cuda":
+        return choose_devices("all", "cuda", threads)
+    return chosen
+
+
+def _opening(work: Work, observable: str, devices: str) -> str:
     """Return the lines that say what begins."""
     ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.todo)
     lines = [
         f"{observable} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
-        f"{ensemble.lattice}, {len(work.done)} of them done, on {device}"
+        f"{ensemble.lattice}, {len(work.done)} of them done, on {devices}"
     ]
     if "smearing" in header:
         lines.append(f"smearing: {header['smearing']}; iterations: {header['iterations']}")

@@ -1,0 +1,155 @@
+"""Devices side by side: order, threads, errors and interruptions."""
+
+import itertools
+import threading
+import time
+
+import pytest
+
+from gauge_mc.crew import Stopped, crew_of
+from gauge_mc.errors import GaugeError
+
+COUNTS = (1, 2, 3)
+
+
+class Device:
+    """Notes the threads that do something with it."""
+
+    def __init__(self, name):
+        self.name = name
+        self.threads = [threading.get_ident()]
+        self.closed = False
+        self.held = 0
+
+    def allocate(self):
+        return Memory(self)
+
+    def close(self):
+        assert not self.held
+        self.threads.append(threading.get_ident())
+        self.closed = True
+
+
+class Memory:
+    """Of a device, to be freed before it is closed, by the thread that it belongs to."""
+
+    def __init__(self, device):
+        self.device = device
+        device.held += 1
+
+    def __del__(self):
+        self.device.held -= 1
+        self.device.threads.append(threading.get_ident())
+
+
+class Choice:
+    def __init__(self, name="device", error=None):
+        self.name, self.error, self.device = name, error, None
+
+    def open(self):
+        if self.error:
+            raise self.error
+        self.device = Device(self.name)
+        return self.device
+
+
+def choices_of(count):
+    return [Choice(f"device {n}") for n in range(count)]
+
+
+def squares(device, items):
+    """Slow for some items; holds memory for long and for short."""
+    long = device.allocate()
+    for item in items:
+        short = device.allocate()
+        time.sleep(0.002 * (item % 4))
+        if item == 11:
+            raise GaugeError(f"{item} is damaged.")
+        del short
+        yield item**2
+    del long
+
+
+def check_devices(choices):
+    """One thread each, and another for each of several; all is given back."""
+    threads = [set(choice.device.threads) for choice in choices]
+    assert all(len(one) == 1 for one in threads)
+    assert len(set().union(*threads)) == len(choices)
+    assert (threading.get_ident() in threads[0]) == (len(choices) == 1)
+    assert all(choice.device.closed and not choice.device.held for choice in choices)
+    assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("items", [0, 1, 2, 7, 10])
+def test_results_come_in_order(count, items):
+    choices = choices_of(count)
+    with crew_of(choices) as crew:
+        assert list(crew.results(squares, range(items))) == [n**2 for n in range(items)]
+        assert crew.name == " + ".join(f"device {n}" for n in range(count))
+    check_devices(choices)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_an_error_comes_in_its_turn(count):
+    choices = choices_of(count)
+    found = []
+    with pytest.raises(GaugeError, match="11 is damaged"), crew_of(choices) as crew:
+        found.extend(crew.results(squares, range(3, 40)))
+    assert found == [n**2 for n in range(3, 11)]
+    check_devices(choices)
+
+
+def test_few_items_are_ahead_of_what_is_taken():
+    begun = []
+
+    def job(device, items):
+        for item in items:
+            begun.append(item)
+            yield item
+
+    with crew_of(choices_of(3)) as crew:
+        for taken in itertools.islice(crew.results(job, range(100)), 40):
+            assert len(begun) <= taken + 6
+            time.sleep(0.001)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_an_interruption_stops_what_is_at_work(count):
+    stopped, all_at_work = [], threading.Barrier(count + 1, timeout=60)
+
+    def endless(device, items):
+        memory = device.allocate()
+        yield items[0]
+        all_at_work.wait()
+        try:
+            while memory:
+                time.sleep(0.001)
+                device.allocate()
+        except Stopped:
+            stopped.append(items[0])
+            raise
+
+    def take(taken):
+        if taken == count - 1:
+            all_at_work.wait()
+            raise KeyboardInterrupt
+
+    choices = choices_of(count)
+    with pytest.raises(KeyboardInterrupt), crew_of(choices) as crew:
+        list(map(take, crew.results(endless, range(100))))
+    assert sorted(stopped) == list(range(count))
+    check_devices(choices)
+
+
+def test_a_device_that_cannot_be_opened():
+    choices = choices_of(2)
+    broken = Choice(error=GaugeError("There is no GPU."))
+    with pytest.raises(GaugeError, match="There is no GPU"), crew_of([*choices, broken]):
+        pass
+    check_devices(choices)
+
+
+def test_devices_of_one_name():
+    with crew_of([Choice("CPU"), Choice("CPU"), Choice("GPU")]) as crew:
+        assert crew.name == "2 x CPU + GPU"
