@@ -458,7 +458,8 @@ def _submit(asked: Request, system: str, words: Sequence[str], devices: str | No
             for member in left
         ]
         jobs = submit(carry_out_run, tasks, scan.path.absolute() / "jobs", options) if left else []
-    print(f"{scan.path}: {tally}, {len(jobs)} submitted" + f" as job {_array(jobs)}" * bool(jobs))
+    array = f" as job {str(jobs[0].job_id).partition('_')[0]}" if jobs else ""
+    print(f"{scan.path}: {tally}, {len(jobs)} submitted{array}")
     print(f"To gather what is complete: gauge-mc scan --collect --output {quote(str(scan.path))}")
 
 
@@ -471,8 +472,3 @@ def _execution_values(execution: Execution) -> dict[str, object]:
         "checkpoint_every": execution.checkpoint_every,
         "time_limit": None if limit is None else f"0:0:{limit:.0f}",
     }
-
-
-def _array(jobs: Sequence[Any]) -> str:
-    """Return the number that jobs of an array have in common."""
-    return str(jobs[0].job_id).partition("_")[0]
