@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import ctypes
+import datetime
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+from gauge_mc import __version__
 from gauge_mc.devices import Device
 from gauge_mc.devices.base import Registers, repeated
 from gauge_mc.devices.source import DEFAULT_LUXURY
 from gauge_mc.devices.structures import GeometryStruct, WorkStruct
+from gauge_mc.exchange import Exchange
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
 from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.observables.wilson import WilsonLoops
 from gauge_mc.random import KINDS, Random
+from gauge_mc.ring import Ring
 from gauge_mc.smearing import Ape
-from gauge_mc.updates import heatbath, overrelax
+from gauge_mc.updates import CHECKERBOARD, heatbath, overrelax
 
 BETA = {"su2": 2.5, "su3": 6.0}
+WITHOUT_EXCHANGE = "heatbath, no exchange"
+EXCHANGE = "exchange"
+"""Names in a `Benchmark` of what slabs do by themselves, and of what they do for each other."""
+
 LINKS_MOVED = {"heatbath": 9.0, "overrelaxation": 9.0, "plaquette": 1.0, "polyakov": 0.25}
 """Links read and written for each link of the lattice, where none is read twice by one launch: to
 update one direction of one parity means to read all links of both parities and write an eighth."""
@@ -72,32 +80,54 @@ class KernelTime:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Times of all kernels on one device.
+    """Times of all kernels.
 
     Attributes
     ----------
-    device, group, lattice, precision, random : str
+    date, version : str
+        When, and of which gauge-mc.
+    device, compiler : str
+        Where, and what compiled the kernels.
+    group, lattice, precision, random : str
         What was timed.
+    slabs : int
+        Devices that share the lattice.
     lanes : int
         Sites in a register.
     copy_gb_per_s : float
-        Bandwidth of a copy far larger than the caches, bytes read and bytes written counted.
+        Bandwidth of a copy far larger than the caches, bytes read and bytes written counted; of
+        all devices together.
     kernels : list of KernelTime
         The times.
     """
 
+    date: str
+    version: str
     device: str
+    compiler: str
     group: str
     lattice: str
     precision: str
     random: str
+    slabs: int
     lanes: int
     copy_gb_per_s: float
     kernels: list[KernelTime]
 
+    @property
+    def hidden(self) -> float | None:
+        """The part of the exchange between slabs that costs a heatbath sweep no time.
+
+        None for one slab, and on CPUs, which copy themselves.
+        """
+        times = {kernel.name: kernel.ns_per_link for kernel in self.kernels}
+        if EXCHANGE not in times or self.kernels[0].registers is None:
+            return None
+        return 1 - (times["heatbath"] - times[WITHOUT_EXCHANGE]) / times[EXCHANGE]
+
 
 def benchmark(
-    device: Device,
+    device: Device | Ring,
     group: str,
     lattice: Lattice,
     precision: str = "single",
@@ -109,7 +139,7 @@ def benchmark(
 
     Parameters
     ----------
-    device : Device
+    device : Device or Ring
         Where.
     group, lattice, precision, random
         Of the field and the generator.
@@ -123,9 +153,10 @@ def benchmark(
     UsageError, GaugeError
         As `Field.hot` and `Random.for_field` do.
     """
-    field = Field.hot(lattice, group, precision, device)
+    ring = Ring.of(device)
+    field = Field.hot(lattice, group, precision, ring)
     generator = Random.for_field(field, random, luxury=luxury)
-    bandwidth = copy_bandwidth(device, group, precision)
+    bandwidth = copy_bandwidth(ring, group, precision)
     heatbath(field, BETA[group], generator, sweeps=10)
     overrelax(field, sweeps=5)
     calls: dict[str, Callable[[int], object]] = {
@@ -140,15 +171,22 @@ def benchmark(
             name, other = f"heatbath, {kind}", Random.for_field(field, kind, luxury=luxury)
             calls[name] = partial(heatbath, field, BETA[group], other)
             drawn_by[name] = kind
+    links_moved = dict(LINKS_MOVED)
+    if len(field.layouts) > 1:
+        apart = replace(field)
+        vars(apart)["halo"] = Exchange(ring, field.slabs, ())
+        calls[WITHOUT_EXCHANGE] = partial(heatbath, apart, BETA[group], generator)
+        calls[EXCHANGE] = partial(_exchange, field)
+        links_moved[EXCHANGE] = 4 * len(field.layouts) / lattice.t
     link_bytes = field.components * field.layout.real.itemsize
     kernels = []
     for name, call in calls.items():
-        median, spread = _time(device, call, seconds)
+        median, spread = _time(ring, call, seconds)
         kernel = name.partition(",")[0]
-        moved = LINKS_MOVED[kernel] * link_bytes
-        registers: Registers | None = (
-            field.slabs[0].kernel(kernel, drawn_by[name], luxury).registers
-        )
+        moved = links_moved[kernel] * link_bytes
+        registers: Registers | None = None
+        if kernel in LINKS_MOVED:
+            registers = field.slabs[0].kernel(kernel, drawn_by.get(name, random), luxury).registers
         kernels.append(
             KernelTime(
                 name,
@@ -162,15 +200,27 @@ def benchmark(
             )
         )
     return Benchmark(
-        device.name,
+        datetime.date.today().isoformat(),
+        __version__,
+        ring.name,
+        field.device.compiler_name,
         group,
         str(lattice),
         precision,
         random,
+        len(field.layouts),
         field.layout.lanes,
         bandwidth / 1e9,
         kernels,
     )
+
+
+def _exchange(field: Field, sweeps: int) -> None:
+    """Exchange what sweeps exchange."""
+    for _ in range(sweeps):
+        for mu, parity in CHECKERBOARD:
+            field.halo.start(field.window(mu, parity))
+            field.halo.finish()
 
 
 @dataclass(frozen=True)
@@ -209,17 +259,18 @@ def loops_time(
     field = Field.hot(lattice, group, precision, device)
     generator = Random.for_field(field)
     heatbath(field, BETA[group], generator, sweeps=10)
-    sweep, _ = _time(device, lambda n: heatbath(field, BETA[group], generator, n), seconds)
+    ring = field.ring
+    sweep, _ = _time(ring, lambda n: heatbath(field, BETA[group], generator, n), seconds)
     r_max, t_max = min(12, *(n // 2 for n in lattice.extents[:3])), min(12, lattice.t // 2)
     loops, ape = WilsonLoops(field, r_max, t_max), Ape()
-    measured, _ = _time(device, lambda n: [list(loops(field)) for _ in range(n)], seconds)
+    measured, _ = _time(ring, lambda n: [list(loops(field)) for _ in range(n)], seconds)
     other = Field.empty(lattice, group, precision, device)
 
     def smear(iterations: int) -> None:
         for _ in range(iterations):
             ape(field, other)
 
-    smeared, _ = _time(device, smear, seconds)
+    smeared, _ = _time(ring, smear, seconds)
     return LoopsTime(
         device.name,
         group,
@@ -233,40 +284,44 @@ def loops_time(
     )
 
 
-def copy_bandwidth(device: Device, group: str, precision: str) -> float:
-    """Bytes per second, read and written, of a copy of a field larger than any cache.
+def copy_bandwidth(ring: Ring, group: str, precision: str) -> float:
+    """Bytes per second, read and written, of copies larger than any cache on all devices at once.
 
     The faster of a kernel's copy, which has the CPU's threads, and the driver's.
     """
-    lattice = Lattice(32, 32, 32, 16 if device.backend == "cpu" else 128)
-    source, target = (Field.cold(lattice, group, precision, device).slabs[0] for _ in range(2))
-    arguments = _CopyArguments(
-        source.geometry, source.work(), source.buffer.address, target.buffer.address
-    )
-    kernel = source.kernel("copy")
+    lattice = Lattice(32, 32, 32, 16 if ring.devices[0].backend == "cpu" else 128)
+    pairs = [
+        [Field.cold(lattice, group, precision, device).slabs[0] for _ in range(2)]
+        for device in ring.devices
+    ]
 
     def by_kernel(times: int) -> None:
-        kernel(repeated([arguments], times))
+        for source, target in pairs:
+            addresses = source.buffer.address, target.buffer.address
+            arguments = _CopyArguments(source.geometry, source.work(), *addresses)
+            source.kernel("copy")(repeated([arguments], times))
 
     def by_driver(times: int) -> None:
         for _ in range(times):
-            device.copy(target.buffer, source.buffer)
+            for source, target in pairs:
+                source.device.copy(target.buffer, source.buffer)
 
-    median = min(_time(device, copy, seconds=0.3)[0] for copy in (by_kernel, by_driver))
-    return 2 * source.buffer.nbytes / median
+    median = min(_time(ring, copy, seconds=0.3)[0] for copy in (by_kernel, by_driver))
+    moved = sum(2 * source.buffer.nbytes for source, _ in pairs)
+    return sum(ring.processes.gather(moved / median))
 
 
-def _time(device: Device, call: Callable[[int], object], seconds: float) -> tuple[float, float]:
+def _time(ring: Ring, call: Callable[[int], object], seconds: float) -> tuple[float, float]:
     """Median and range of seconds for one of many: calls are grouped to last some time."""
 
     def timed(times: int) -> float:
-        device.synchronize()
+        ring.synchronize()
         start = time.perf_counter()
         call(times)
-        device.synchronize()
+        ring.synchronize()
         return (time.perf_counter() - start) / times
 
-    once = min(timed(1) for _ in range(3))
+    once = ring.processes.share(min(timed(1) for _ in range(3)))
     times = max(1, round(seconds / 10 / once))
     for _ in range(3):  # clocks take a while to settle
         timed(times)

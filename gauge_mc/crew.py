@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from gauge_mc.devices import Device, DeviceChoice
+from gauge_mc.errors import GaugeError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -131,9 +131,9 @@ def _step(job: Generator[Result, None, None]) -> Result:
     """Return the next result of a job."""
     try:
         return next(job)
-    except BaseException as error:
+    except (GaugeError, Stopped) as error:
         # The frames that it has left hold memory of the device, to be freed here and now.
-        traceback.clear_frames(error.__traceback__)
+        error.__traceback__ = error.__cause__ = error.__context__ = None
         raise
 
 

@@ -7,12 +7,15 @@ import platform
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import permutations
+from typing import Any
 
 from gauge_mc.devices import Device
 from gauge_mc.devices.cpu import CpuDevice, candidates, processor, register_bytes
-from gauge_mc.devices.cuda import CudaDevice, find_nvcc
+from gauge_mc.devices.cuda import CudaDevice, find_nvcc, nvcc_release
 from gauge_mc.devices.source import cache_folder, version_of
 from gauge_mc.errors import GaugeError
 from gauge_mc.field import Field
@@ -24,6 +27,7 @@ EXTRAS = {
     "scipy": ("fits", "analysis"),
     "pyerrors": ("fits with autocorrelation", "analysis"),
     "h5py": ("export to HDF5", "hdf5"),
+    "mpi4py": ("several processes", "mpi"),
     "ziglang": ("a C++ compiler from a wheel", "zig"),
 }
 """Optional packages: what for, and the extra that brings them."""
@@ -102,9 +106,8 @@ def _cuda() -> Iterator[Finding]:
     yield pycuda
     nvcc = find_nvcc()
     toolkit = "apt install nvidia-cuda-toolkit   # or NVIDIA's own; nvcc on PATH"
-    text = version_of(nvcc) if nvcc else None
-    release = next((line for line in (text or "").splitlines() if "release" in line), "not found")
-    yield Finding("nvcc", text is not None, release, toolkit)
+    release = nvcc_release(nvcc) if nvcc else "not found"
+    yield Finding("nvcc", nvcc is not None, release, toolkit)
     if not pycuda.works or nvcc is None:
         yield Finding("GPU", False, "not tried without PyCUDA and nvcc", pycuda.remedy or toolkit)
         return
@@ -117,12 +120,21 @@ def _cuda() -> Iterator[Finding]:
         yield Finding("GPU", False, str(error), "nvidia-smi   # the driver must see a GPU")
         return
     for ordinal in range(count):
-        make = _opener(ordinal)
+        make = partial(CudaDevice, ordinal)
         yield _device(f"GPU {ordinal}", make, "nvidia-smi   # the driver must see a GPU")
+    if count > 1:
+        yield _peers(driver, count)
 
 
-def _opener(ordinal: int) -> Callable[[], Device]:
-    return lambda: CudaDevice(ordinal)
+def _peers(driver: Any, count: int) -> Finding:
+    """Tell which GPUs can copy to which straight."""
+    gpus = [driver.Device(ordinal) for ordinal in range(count)]
+    pairs = list(permutations(range(count), 2))
+    through_host = [f"{a}→{b}" for a, b in pairs if not gpus[a].can_access_peer(gpus[b])]
+    detail = "all copy to each other straight"
+    if through_host:
+        detail = f"copies lead through the host's memory for {', '.join(through_host)}"
+    return Finding("between GPUs", True, detail)
 
 
 def _package(name: str, purpose: str, extra: str) -> Finding:

@@ -28,6 +28,8 @@ def bench(
     luxury: o.Luxury = None,
     backend: o.Backend = None,
     threads: o.Threads = None,
+    devices: o.Devices = None,
+    share_gpus: o.ShareGpus = None,
     seconds: Annotated[
         float, typer.Option(help="About how long to time each kernel.", min=0.05)
     ] = 1.0,
@@ -48,21 +50,26 @@ def bench(
     from rich.console import Console
 
     from gauge_mc.bench import benchmark
-    from gauge_mc.devices import open_device
     from gauge_mc.lattice import Lattice
+    from gauge_mc.mpi import find_processes
     from gauge_mc.parameters import Parameters
+    from gauge_mc.ring import open_ring
 
     before = _saved(compare) if compare else None
-    device = open_device(backend or "auto", threads)
-    result = benchmark(
-        device,
-        group or "su2",
-        Lattice.parse(lattice or DEFAULT_LATTICE[device.backend]),
-        precision or "single",
-        rng or "philox",
-        seconds,
-        Parameters().luxury if luxury is None else luxury,
-    )
+    processes = find_processes()
+    with processes.together():
+        ring = open_ring(devices, backend or "auto", threads, processes, bool(share_gpus))
+        result = benchmark(
+            ring,
+            group or "su2",
+            Lattice.parse(lattice or DEFAULT_LATTICE[ring.devices[0].backend]),
+            precision or "single",
+            rng or "philox",
+            seconds,
+            Parameters().luxury if luxury is None else luxury,
+        )
+    if not ring.root:
+        return
     text = json.dumps(asdict(result), indent=2)
     if save:
         save.write_text(text + "\n")
@@ -72,6 +79,8 @@ def bench(
     console = Console(highlight=False)
     console.print(_title(result), soft_wrap=True)
     console.print(_table(result, before))
+    if result.hidden is not None:
+        console.print(f"{result.hidden:.0%} of the exchange is hidden behind the heatbath")
 
 
 def _saved(path: Path) -> dict[str, float]:

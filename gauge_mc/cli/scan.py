@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import sys
 import time
@@ -168,11 +169,11 @@ def scan(
     elif submit and per_device:
         raise UsageError("--per-device is not for --submit: each job has one run.")
     elif submit:
-        _submit(asked, submit, slurm or [], devices)
+        _submit(asked, submit, slurm or [])
     elif slurm:
         raise UsageError("--slurm is for --submit slurm.")
     else:
-        _carry_out(asked, devices, per_device)
+        _carry_out(asked, per_device)
 
 
 def child() -> None:
@@ -183,7 +184,22 @@ def child() -> None:
 
     set_parent_death_signal = 1  # PR_SET_PDEATHSIG of linux/prctl.h
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
+    _leave_mpi()
     main()
+
+
+def carry_out_alone(values: Mapping[str, object]) -> None:
+    """Carry out a run as `gauge_mc.cli.generate.carry_out` does, with no other process."""
+    _leave_mpi()
+    carry_out_run(values)
+
+
+def _leave_mpi() -> None:
+    """Forget the launcher that has started the scan or the job: a run of a scan is alone."""
+    from gauge_mc.mpi import LAUNCHERS
+
+    for name in LAUNCHERS:
+        os.environ.pop(name, None)
 
 
 @dataclass(frozen=True)
@@ -266,7 +282,7 @@ def _held(asked: Request) -> Iterator[Scan]:
         yield scan
 
 
-def _carry_out(asked: Request, devices: str | None, per_device: int | None) -> None:
+def _carry_out(asked: Request, per_device: int | None) -> None:
     """Carry out what is left of a scan on the devices of this machine."""
     execution = asked.execution
     with Stop(execution.time_limit) as stop:
@@ -274,7 +290,7 @@ def _carry_out(asked: Request, devices: str | None, per_device: int | None) -> N
         from gauge_mc.pool import make_slots
 
         asked.scan()
-        slots = make_slots(_choose(execution, devices), per_device)
+        slots = make_slots(_choose(execution), per_device)
         with _held(asked) as scan:
             reason, failures = _work(scan, slots, execution, stop)
     if reason:
@@ -287,12 +303,12 @@ def _carry_out(asked: Request, devices: str | None, per_device: int | None) -> N
         )
 
 
-def _choose(execution: Execution, devices: str | None) -> Sequence[DeviceChoice]:
+def _choose(execution: Execution) -> Sequence[DeviceChoice]:
     """Choose devices as asked for; by default all GPUs, else the CPU."""
     from gauge_mc.devices import choose_devices
 
-    chosen = choose_devices(devices, execution.backend, execution.threads)
-    if devices is None and chosen[0].backend == "cuda":
+    chosen = choose_devices(execution.devices, execution.backend, execution.threads)
+    if execution.devices is None and chosen[0].backend == "cuda":
         return choose_devices("all", execution.backend)
     return chosen
 
@@ -440,7 +456,7 @@ def _collect(asked: Request) -> None:
         raise GaugeError(failure)
 
 
-def _submit(asked: Request, system: str, words: Sequence[str], devices: str | None) -> None:
+def _submit(asked: Request, system: str, words: Sequence[str]) -> None:
     """Submit a job for each run that is neither complete nor at work."""
     from gauge_mc.board import Tally
     from gauge_mc.slurm import parse_options, submit
@@ -451,13 +467,14 @@ def _submit(asked: Request, system: str, words: Sequence[str], devices: str | No
     with _held(asked) as scan:
         tally = Tally(scan.members())
         left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
-        shared = {"devices": devices} | _execution_values(asked.execution)
-        how = {name: value for name, value in shared.items() if value is not None}
+        how = _execution_values(asked.execution)
         tasks = [
             member.parameters.values() | how | {"output": str(member.run.path.absolute())}
             for member in left
         ]
-        jobs = submit(carry_out_run, tasks, scan.path.absolute() / "jobs", options) if left else []
+        jobs = (
+            submit(carry_out_alone, tasks, scan.path.absolute() / "jobs", options) if left else []
+        )
     array = f" as job {str(jobs[0].job_id).partition('_')[0]}" if jobs else ""
     print(f"{scan.path}: {tally}, {len(jobs)} submitted{array}")
     print(f"To gather what is complete: gauge-mc scan --collect --output {quote(str(scan.path))}")
@@ -466,9 +483,11 @@ def _submit(asked: Request, system: str, words: Sequence[str], devices: str | No
 def _execution_values(execution: Execution) -> dict[str, object]:
     """Return how each job is to carry out its run, by the names of `Execution`."""
     limit = execution.time_limit
-    return {
+    values = {
         "backend": execution.backend,
+        "devices": execution.devices,
         "threads": execution.threads,
         "checkpoint_every": execution.checkpoint_every,
         "time_limit": None if limit is None else f"0:0:{limit:.0f}",
     }
+    return {name: value for name, value in values.items() if value is not None}

@@ -74,6 +74,7 @@ class Device(Protocol):
 
     backend: str
     name: str
+    compiler_name: str
     group_bytes: int
     """Bytes of components that lie together: 16 on a GPU; 0 where a link's all do (CPU)."""
 

@@ -165,6 +165,7 @@ class CpuDevice:
             raise UsageError(f"The number of threads is {threads}; it must be at least 1.")
         self.threads = threads or available
         self.compiler = find_compiler()
+        self.compiler_name = self.compiler.version.splitlines()[0]
         self._lanes = lanes
         self._kernels: dict[tuple[str, Variant], CpuKernel] = {}
         self._scratch: dict[str, CpuBuffer] = {}

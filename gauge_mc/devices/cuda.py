@@ -41,6 +41,12 @@ def find_nvcc() -> str | None:
     return next((path for path in paths if path and os.access(path, os.X_OK)), None)
 
 
+def nvcc_release(nvcc: str) -> str:
+    """The line in which nvcc says which release it is."""
+    lines = (version_of(nvcc) or "").splitlines()
+    return next((line for line in lines if "release" in line), "of an unknown release")
+
+
 def nvcc_command(nvcc: str, architecture: str, variant: Variant) -> list[str]:
     """The command that compiles a kernel to machine code for an architecture such as ``sm_90``."""
     threads, blocks = LAUNCH_BOUNDS[variant.group, variant.precision]
@@ -261,6 +267,7 @@ class CudaDevice:
                 "put its bin folder on PATH, or run with --backend cpu."
             )
         self._nvcc = nvcc
+        self.compiler_name = f"nvcc, {nvcc_release(nvcc)}"
         device = self._driver.Device(ordinal)
         self._device = device
         self._context = device.retain_primary_context()
