@@ -121,6 +121,24 @@ def test_any_number_of_devices_makes_the_same_table(run, capsys):
     assert output.read_bytes() == whole
 
 
+@pytest.mark.gpu
+def test_any_number_of_gpus_makes_the_same_table(run, gpu, recwarn):
+    gpu.close()
+    tables = set()
+    for devices in (["--devices", "1"], ["--devices", "0,"], []):  # all, if nothing is said
+        output = run / "gpus.csv"
+        words = ["measure", "wilson-loops", run, *FEW, "--output", output, "--backend", "cuda"]
+        app([str(word) for word in (*words, *devices, "--quiet")], standalone_mode=False)
+        tables.add(output.read_bytes())
+        output.unlink()
+    damage(run / "configs" / "0000010.lime")
+    with pytest.raises(GaugeError, match=r"0000010.lime is damaged"):
+        app([str(word) for word in (*words, "--quiet")], standalone_mode=False)
+    assert len(tables) == 1
+    assert tables.pop().startswith(output.read_bytes())
+    assert not [one for one in recwarn if "out-of-thread" in str(one.message)]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
