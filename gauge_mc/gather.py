@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from gauge_mc.analysis.scan import PANELS, average, draw_scan, write_scan
 from gauge_mc.analysis.timeseries import with_error
-from gauge_mc.chain import provenance
+from gauge_mc.chain import OBSERVABLES, provenance
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats.table import Value
 from gauge_mc.scan import Member, Point, Scan
@@ -41,8 +41,8 @@ class Averages:
     def update(self, point: Point) -> None:
         """Average anew at a point."""
         self.rows.pop(point, None)
-        name = self.members[point][0].name
-        self.failures.pop(name, None)
+        first = self.members[point][0].name
+        self.failures.pop(first, None)
         chains = [member for member in self.members[point] if member.complete()]
         if not chains:
             return
@@ -56,11 +56,12 @@ class Averages:
         }
         try:
             for item in shared.measure:
-                paths = [member.run.table(item.observable) for member in chains]
-                row |= average(item.observable, paths, item.every, lattice)
+                name, columns = item.observable, OBSERVABLES[item.observable].columns
+                paths = [member.run.table(name) for member in chains]
+                row |= average(name, columns, paths, item.every, lattice)
             self.rows[point] = row
         except GaugeError as error:
-            self.failures[name] = str(error)
+            self.failures[first] = str(error)
 
     def sorted_rows(self) -> list[dict[str, Value]]:
         """Return the rows by lattice, and then by beta."""

@@ -60,6 +60,8 @@ class Grid:
             if len(set(values)) < len(values):
                 twice = next(one for one in values if values.count(one) > 1)
                 raise UsageError(f"{name} names {twice} twice.")
+        if not all(math.isfinite(beta) and beta > 0 for beta in self.beta):
+            raise UsageError("beta must consist of positive numbers.")
         if self.chains < 1:
             raise UsageError(f"chains must be at least 1, not {self.chains}.")
         runs = len(self.beta) * len(self.lattice) * self.chains
@@ -197,7 +199,7 @@ class Scan:
     Raises
     ------
     UsageError
-        If there are more than `MAX_RUNS` runs.
+        If there are more than `MAX_RUNS` runs, or too few seeds.
     """
 
     path: Path
@@ -205,8 +207,10 @@ class Scan:
     grids: tuple[Grid, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self._keys()) > MAX_RUNS:
-            raise UsageError(f"A scan has at most {MAX_RUNS} runs, not {len(self._keys())}.")
+        runs = len(self._keys())
+        if runs > MAX_RUNS:
+            raise UsageError(f"A scan has at most {MAX_RUNS} runs, not {runs}.")
+        dataclasses.replace(self.parameters, seed=self.parameters.seed + max(runs - 1, 0))
 
     @property
     def toml(self) -> Path:

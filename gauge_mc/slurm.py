@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import Any
 
 from gauge_mc.errors import GaugeError, UsageError
 
-OWN = ("array_parallelism", "signal_delay_s")
-"""Numbers that submitit wants to know; sbatch has no such options."""
+PARALLELISM = "array_parallelism"
+"""How many jobs of an array may run at a time: of submitit, since sbatch has no such option."""
 
-SIGNAL = "USR1"
-"""What a run is sent in good time before its job's end; `generate` saves and stops then."""
+USUAL = {"job_name": "gauge-mc", "signal": "USR1@90"}
+"""Options of sbatch that can be overridden. At the signal, seconds before the end of a job's time,
+`generate` saves and stops."""
 
 
 def parse_options(words: Sequence[str]) -> dict[str, Any]:
@@ -44,10 +44,12 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
     if "time" not in given:
         raise UsageError("Say how long a run may take, for instance by --slurm time=12:00:00.")
     own: dict[str, Any] = {"slurm_time": parse_minutes(str(given.pop("time")))}
-    for key in OWN:
-        if key in given:
-            own[f"slurm_{key}"] = _whole(key, str(given.pop(key)))
-    return own | {"slurm_additional_parameters": {"job_name": "gauge-mc", **given}}
+    if PARALLELISM in given:
+        number = str(given.pop(PARALLELISM))
+        if not number.isdecimal():
+            raise UsageError(f"--slurm: {PARALLELISM} must be a whole number, not {number}.")
+        own[f"slurm_{PARALLELISM}"] = int(number)
+    return own | {"slurm_additional_parameters": {**USUAL, **given}}
 
 
 def parse_minutes(text: str) -> int:
@@ -101,7 +103,6 @@ def submit(
     GaugeError
         If submitit is not installed, there is no Slurm here, or it refuses.
     """
-    os.environ["SUBMITIT_PREEMPT_SIGNAL"] = SIGNAL  # read when submitit is imported
     try:
         import submitit
     except ImportError as error:
@@ -122,12 +123,6 @@ def submit(
         raise GaugeError(f"Slurm has refused the jobs: {_brief(error)}.") from error
     except OSError as error:
         raise GaugeError(f"The jobs cannot be submitted: {_brief(error)}.") from error
-
-
-def _whole(key: str, text: str) -> int:
-    if not text.isdecimal():
-        raise UsageError(f"--slurm: {key} must be a whole number, not {text}.")
-    return int(text)
 
 
 def _brief(error: Exception) -> str:

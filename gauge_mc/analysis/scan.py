@@ -38,13 +38,15 @@ LEAST_BINS, TAUS_IN_A_BIN = 20, 10
 
 
 def average(
-    observable: str, paths: Sequence[Path], every: int, lattice: Lattice
+    observable: str, columns: Sequence[str], paths: Sequence[Path], every: int, lattice: Lattice
 ) -> dict[str, float]:
     """Average an observable over the chains of one point.
 
     Parameters
     ----------
     observable : str
+    columns : sequence of str
+        Of its tables.
     paths : sequence of Path
         Its table in each run.
     every : int
@@ -54,19 +56,17 @@ def average(
     Returns
     -------
     dict of str to float
-        For each column of the tables its average, the error, and tau_int in sweeps; for the
+        For each column its average, the error, and tau_int in sweeps; for the
         Polyakov loop also the susceptibility of its modulus. Named as in a scan's table.
 
     Raises
     ------
     GaugeError
-        If a table cannot be read, or has other columns than the others.
+        If a table cannot be read, or lacks a column.
     """
     tables = [read_table(path).columns for path in paths]
     result: dict[str, float] = {}
-    for column in tables[0]:
-        if column == "sweep":
-            continue
+    for column in columns:
         chains = [_series(table, column, path) for table, path in zip(tables, paths, strict=True)]
         name = observable if column == observable else f"{observable}_{column}"
         found = estimate(*chains)

@@ -1,0 +1,378 @@
+"""``gauge-mc scan``: grids, pools of children, resuming, job arrays."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gauge_mc as package
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.cli.scan import carry_out_alone
+from gauge_mc.devices import DeviceChoice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.formats.table import read_table
+from gauge_mc.lattice import Lattice
+from gauge_mc.parameters import Parameters
+from gauge_mc.pool import make_slots
+from gauge_mc.run import Run
+from gauge_mc.scan import Grid, Scan, newest_scan, parse_betas, parse_lattices
+from gauge_mc.slurm import parse_minutes, parse_options, submit
+from tests.calls import call, make_run
+
+SMALL = ("--thermalize", 5, "--configs", 1, "--separation", 40, "--backend", "cpu")
+LONG = ("--beta", "2.3,2.4", "--lattice", 8, "--configs", 100000, "--backend", "cpu")
+A, B = Lattice(4, 4, 4, 2), Lattice(4, 4, 4, 4)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder to work in, where children find what the tests import, installed or not."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(package.__file__).parent.parent))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def scan(*words, expect=0):
+    """Call the command; return what it prints."""
+    shown, code = call("scan", *words)
+    assert code == expect, shown
+    return shown
+
+
+def written(path):
+    """Read what a run has written and what must not depend on how it was carried out."""
+    return {item.name: item.read_bytes() for item in [*path.glob("configs/*"), *path.glob("*.csv")]}
+
+
+def rows(path):
+    """Read a scan's table by beta and lattice."""
+    columns = read_table(path / "scan.csv", text=("lattice",)).columns
+    records = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return {(float(one["beta"]), str(one["lattice"])): one for one in records}
+
+
+def test_ranges_are_counted_in_decimals():
+    assert parse_betas("2.2:2.8:0.05") == tuple(round(2.2 + 0.05 * i, 2) for i in range(13))
+    assert parse_betas("0.1:0.3:0.1") == (0.1, 0.2, 0.3)
+    assert parse_betas("2.4") == (2.4,)
+    assert parse_betas("5.7, 5.8:6:0.1,1e1") == (5.7, 5.8, 5.9, 6.0, 10.0)
+    assert parse_betas("2.2:2.2:0.1") == (2.2,)
+    assert parse_lattices("4x4x4x2, 4") == (A, B)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--beta", "2.2:2.8:0"), "positive numbers"),
+        (("--beta", "2.2:2.8:-0.1"), "positive numbers"),
+        (("--beta", "2.8:2.2:0.1"), "must not be below the first"),
+        (("--beta", "2.2:2.8:0.25"), "no whole number of steps"),
+        (("--beta", "2.2:2.8"), "FIRST:LAST:STEP"),
+        (("--beta", "2:3:1e-9"), "more than 10000"),
+        (("--beta", "2.2,"), "positive numbers"),
+        (("--beta", ""), "positive numbers"),
+        (("--beta", "nan"), "positive numbers"),
+        (("--beta", "1e999999999"), "positive numbers"),
+        (("--beta", "2.0000000000001"), "12 digits"),
+        (("--beta", "2.2,2.20"), "beta names 2.2 twice"),
+        (("--lattice", "4,4x4x4x4"), "lattice names 4x4x4x4 twice"),
+        (("--lattice", "4x5"), "not of the form"),
+        (("--lattice", "5"), "even"),
+        (("--chains", "0"), "chains must be at least 1"),
+        (("--chains", "10001"), "1 to 10000 runs"),
+        (("--group", "su4"), "'su4' is not known"),
+        (("--seed", str(2**63 - 1), "--chains", "2"), "seed must lie between"),
+        (("--separation", "0"), "separation must be at least 1"),
+        (("--per-device", "0"), "per_device must be at least 1"),
+        (("--devices", "cpu:2"), "--per-device"),
+        (("--slurm", "time=1"), "--submit slurm"),
+        (("--submit", "pbs"), "'pbs'"),
+        (("--submit", "slurm"), "how long"),
+        (("--submit", "slurm", "--slurm", "time=soon"), "time=soon"),
+        (("--submit", "slurm", "--slurm", "=3"), "KEY=VALUE"),
+        (("--submit", "slurm", "--per-device", "2"), "each job has one run"),
+        (("--collect",), "no scan in new"),
+        (("--card", "none.toml"), "No such file"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(folder, words, sentence):
+    shown = scan("--beta", "2.3", "--backend", "cpu", "--output", "new", *words, expect=2)
+    assert re.search(sentence, shown)
+    assert not (folder / "new").exists()
+
+
+def test_a_new_scan_needs_a_beta_and_a_place(folder):
+    assert "say where to begin one, by --beta" in scan(expect=2)
+    (folder / "file").touch()
+    assert "is a file" in scan("--beta", 2.3, "--output", "file", "--backend", "cpu", expect=2)
+    assert "not empty" in scan("--beta", 2.3, "--output", ".", "--backend", "cpu", expect=2)
+    assert [item.name for item in folder.iterdir()] == ["file"]
+
+
+def test_enlarging_a_grid_keeps_its_runs(folder):
+    small = Scan(folder, Parameters(seed=7)).enlarged((2.2, 2.3), (A,), 2)
+    names = [member.name for member in small.members()]
+    assert names == [f"b{beta}_4x4x4x2_chain{chain}" for beta in (2.2, 2.3) for chain in (1, 2)]
+    larger = small.enlarged(beta=(2.4,)).enlarged(lattice=(B,)).enlarged(chains=3)
+    members = larger.members()
+    assert members[:4] == small.members()
+    assert [member.parameters.seed for member in members] == list(range(7, 7 + 3 * 3 * 2))
+    assert len({member.name for member in members}) == 18
+    assert set(larger.points().values()) == {3}
+    for same in (larger.enlarged(), larger.enlarged((2.3,)), larger.enlarged((2.2,), (A,), 1)):
+        assert same == larger
+    refined = small.enlarged((2.31,), (B,))
+    assert list(refined.points()) == [(2.2, A), (2.3, A), (2.31, B)]
+    assert refined.enlarged(chains=3).points() == dict.fromkeys(refined.points(), 3)
+    with pytest.raises(UsageError, match="at most 10000 runs, not 10006"):
+        refined.enlarged((3.0,), None, 5000)
+
+
+def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
+    shared = Parameters.from_values({"group": "su3", "measure": "none"})
+    there = Scan(folder, shared).enlarged((5.7, 5.75), (A, B), 2)
+    there = there.enlarged(beta=(5.9,))
+    there.write()
+    assert Scan.read(folder) == there
+    text = there.toml.read_text()
+    for old, new in (("5.75", "-1"), ("chains", "chain"), ("[[grid]]", "[[odd]]"), ("su3", "su4")):
+        there.toml.write_text(text.replace(old, new))
+        with pytest.raises(GaugeError, match=r"scan\.toml is damaged: .+\.$"):
+            Scan.read(folder)
+
+
+def test_default_names_tell_what_runs_share(folder, monkeypatch):
+    make_run(folder / "one", beta=2.2, seed=5, lattice="4x4x4x2", thermalize=5, configs=1)
+    shown = scan("--beta", 2.2, "--lattice", A, "--precision", "double", "--seed", 5, *SMALL)
+    assert "runs/scan_su2_double_seed5 begins, 0 of 1 runs complete" in shown
+    assert newest_scan().path == Path("runs/scan_su2_double_seed5")
+    call("plot", "scan", "--output", "scan.svg")
+    assert (folder / "scan.svg").exists()
+    scan("--precision", "double", "--seed", 5, "--configs", 2, "--backend", "cpu")
+    assert rows(newest_scan().path)[2.2, str(A)]["sweeps"] == 80
+    refusal = scan("--precision", "double", "--seed", 5, "--configs", 1, expect=2)
+    assert "can be raised, but not lowered to 1" in refusal
+    assert "One scan" in call("plot", "scan", "one", "one")[0]
+    assert "no scan in one" in call("plot", "scan", "one")[0]
+
+
+def test_a_scan_from_beginning_to_end(folder):
+    grid = ("--beta", "2.2:2.3:0.1", "--lattice", A, "--chains", 2)
+    shown = scan(*grid, "--output", "s", *SMALL)
+    assert "s begins, 0 of 4 runs complete" in shown
+    assert shown.count("plaquette 0.") == 4
+    # Each run is what generate makes of the same parameters, with a seed of its own.
+    runs = sorted(folder.glob("s/*/run.toml"))
+    facts = {path.parent.name: tomllib.loads(path.read_text()) for path in runs}
+    assert sorted(one["seed"] for one in facts.values()) == [1, 2, 3, 4]
+    one = facts["b2.3_4x4x4x2_chain2"]
+    assert (one["beta"], one["lattice"], one["seed"]) == (2.3, str(A), 4)
+    same = {"beta": 2.3, "lattice": str(A), "seed": 4, "thermalize": 5, "configs": 1}
+    make_run(folder / "same", **same, separation=40)
+    assert written(folder / "same") == written(folder / "s" / "b2.3_4x4x4x2_chain2")
+    # The table is of both chains.
+    chains = [
+        read_table(f"s/b2.3_4x4x4x2_chain{chain}/plaquette.csv").columns["plaquette"]
+        for chain in (1, 2)
+    ]
+    row = rows(folder / "s")[2.3, str(A)]
+    found = estimate(*chains)
+    assert (row["chains"], row["sweeps"]) == (2, 80)
+    assert row["plaquette"] == np.concatenate(chains).mean()
+    assert (row["plaquette_error"], row["plaquette_tau_int"]) == (found.error, found.tau_int)
+    assert {"polyakov_abs_error", "polyakov_susceptibility_error"} <= row.keys()
+    assert (folder / "s" / "scan.pdf").read_bytes().startswith(b"%PDF-")
+    # The same again does nothing; another lattice adds to it.
+    before = {item: item.stat().st_mtime_ns for item in folder.glob("s/*/*.csv")}
+    assert "s continues, 4 of 4 runs complete" in scan(*grid, "--output", "s", *SMALL)
+    assert {item: item.stat().st_mtime_ns for item in folder.glob("s/*/*.csv")} == before
+    shown = scan("--output", "s", "--beta", 2.4, "--lattice", B, "--backend", "cpu")
+    assert "s continues, 4 of 6 runs complete" in shown
+    assert list(rows(folder / "s")) == [(2.2, str(A)), (2.3, str(A)), (2.4, str(B))]
+    refusal = scan("--output", "s", "--precision", "double", "--thermalize", 6, expect=2)
+    assert "precision = single, not double; thermalize = 5, not 6" in refusal
+
+
+def test_a_failing_run_does_not_stop_the_others(folder):
+    (folder / "s" / "b2.2_4x4x4x2_chain1").mkdir(parents=True)
+    (folder / "s" / "b2.2_4x4x4x2_chain1" / "notes.txt").touch()
+    Scan(folder / "s", Parameters()).write()
+    words = ("--beta", "2.2,2.3", "--lattice", A, "--output", "s", "--backend", "cpu")
+    shown = scan(*words, "--configs", 20, expect=1)
+    assert "gauge-mc: 1 of 2 runs failed" in shown
+    assert "b2.2_4x4x4x2_chain1: s/b2.2_4x4x4x2_chain1 is not empty" in shown
+    assert list(rows(folder / "s")) == [(2.3, str(A))]
+    (folder / "s" / "b2.2_4x4x4x2_chain1" / "notes.txt").unlink()
+    assert scan(*words, "--quiet") == ""
+    assert len(rows(folder / "s")) == 2
+    (folder / "s" / "b2.3_4x4x4x2_chain1" / "plaquette.csv").write_text("sweep\n")
+    shown = scan("--output", "s", "--collect", expect=1)
+    assert "2 of 2 runs complete" in shown
+    assert "plaquette.csv is damaged: it has no numbers for plaquette" in shown
+    assert list(rows(folder / "s")) == [(2.2, str(A))]
+
+
+def begin(*words):
+    """Begin a long scan, and wait for its children to have measured something."""
+    program = [sys.executable, "-m", "gauge_mc", "scan", *map(str, words), "--output", "s"]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    tables = [Path(f"s/b{beta}_8x8x8x8_chain1/plaquette.csv") for beta in (2.3, 2.4)]
+    wait_for(lambda: all(one.exists() and len(one.read_bytes()) > 2000 for one in tables))
+    assert process.poll() is None
+    return process
+
+
+def wait_for(event):
+    deadline = time.monotonic() + 60
+    while not event():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def at_work():
+    return [path for path in Path("s").glob("*/run.toml") if Run(path.parent).holder()[1]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_stop_all_runs_in_order(number):
+    process = begin(*LONG, "--per-device", 2)
+    process.send_signal(number)
+    shown, complaint = process.communicate(timeout=30)
+    assert (process.returncode, complaint) == (0, "")
+    assert f"Stopped by {number.name}; to continue: gauge-mc scan --output s" in shown
+    assert not at_work()
+    for member in Scan.read(Path("s")).members():
+        assert member.sweep() == read_table(member.run.table("plaquette")).columns["sweep"][-1]
+
+
+def test_no_child_outlives_a_scan_that_is_killed():
+    process = begin(*LONG, "--per-device", 2)
+    assert len(at_work()) == 2
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not at_work())
+    assert all(member.sweep() > 1 for member in Scan.read(Path("s")).members())
+
+
+def test_time_limits():
+    began = time.monotonic()
+    shown = scan(*LONG, "--per-device", 1, "--output", "s", "--time-limit", "0:0:6")
+    assert time.monotonic() - began < 6
+    assert "Stopped by the time limit" in shown
+
+
+def test_runs_wait_for_others_that_hold_them_and_leave_mpi_alone(folder, monkeypatch):
+    monkeypatch.setenv("PMI_SIZE", "2")
+    there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A,))
+    there.make()
+    there.write()
+    member = there.members()[0]
+    with member.run.held() as hold:
+        hold.say(hold.holder)
+        pid = os.fork()
+        if not pid:  # another process, to which the lock is foreign
+            try:
+                call("scan", "--output", "s", "--backend", "cpu", "--per-device", 2)
+            finally:
+                os._exit(0)
+        wait_for(there.members()[1].complete)
+        time.sleep(0.3)
+        assert not member.complete()
+    os.waitpid(pid, 0)
+    assert member.complete()
+
+
+def test_slots():
+    cores = len(os.sched_getaffinity(0))
+    assert len(make_slots([DeviceChoice("cpu")])) == cores
+    half = make_slots([DeviceChoice("cpu", threads=2)], 3)
+    assert [slot.name for slot in half] == ["CPU (1)", "CPU (2)", "CPU (3)"]
+    assert {slot.options for slot in half} == {("--backend", "cpu", "--threads", "2")}
+    (all_cores,) = make_slots([DeviceChoice("cpu")], 1)
+    assert all_cores.options[-1] == str(cores)
+    gpus = make_slots([DeviceChoice("cuda", 0), DeviceChoice("cuda", 3)], 2)
+    assert [slot.name for slot in gpus] == ["GPU 0 (1)", "GPU 3 (1)", "GPU 0 (2)", "GPU 3 (2)"]
+    assert [slot.options for slot in gpus[:2]] == [("--devices", "0,"), ("--devices", "3,")]
+
+
+def test_options_of_sbatch():
+    minutes = {"90": 90, "1:30": 2, "2:0:0": 120, "1-0": 1440, "1-2:30": 1590, "0-0:0:1": 1}
+    assert {text: parse_minutes(text) for text in minutes} == minutes
+    options = parse_options(
+        ["time=2:0:0", "gpus-per-node=1", "exclusive", "comment=a=b", "array_parallelism=9"]
+    )
+    assert options == {
+        "slurm_time": 120,
+        "slurm_array_parallelism": 9,
+        "slurm_additional_parameters": {
+            "job_name": "gauge-mc",
+            "signal": "USR1@90",
+            "gpus_per_node": "1",
+            "exclusive": True,
+            "comment": "a=b",
+        },
+    }
+    for bad in ("time=0", "time=1:2:3:4", "time=-5", "array_parallelism=all", "a b=1", "x=\n"):
+        with pytest.raises(UsageError):
+            parse_options(["time=5", bad] if "time" not in bad else [bad])
+
+
+def program(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_a_job_array_of_slurm(folder, monkeypatch):
+    pytest.importorskip("submitit")
+    words = ("--beta", "2.2,2.3", "--lattice", A, "--output", "s", "--threads", 1, *SMALL)
+    words = (*words, "--submit", "slurm", "--slurm", "time=1:30:0", "--slurm", "partition=gpu")
+    monkeypatch.setenv("PATH", f"{folder}", prepend=os.pathsep)
+    if not any((Path(one) / "srun").exists() for one in os.environ["PATH"].split(os.pathsep)):
+        assert "no Slurm here" in scan(*words, expect=1)
+    program(folder / "srun", "exit 1")
+    program(folder / "sbatch", 'cp "$1" script; echo Submitted batch job 42')
+    assert "0 of 2 runs complete, 2 submitted as job 42\n" in scan(*words)
+    script = (folder / "script").read_text()
+    wanted = ("array=0-1%2", "time=90", "partition=gpu", "signal=USR1@90", "job-name=gauge-mc")
+    for option in wanted:
+        assert f"#SBATCH --{option}\n" in script
+    # What Slurm would do with the first of the two jobs:
+    command = re.search(r"srun .* (\S+ -u -m submitit\.\S+ \S+)\n", script).group(1).split()
+    variables = {"SLURM_JOB_ID": "43", "SLURM_ARRAY_JOB_ID": "42", "SLURM_ARRAY_TASK_ID": "0"}
+    variables |= {"SUBMITIT_EXECUTOR": "slurm", "PMI_SIZE": "2"}
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 runs complete" in scan("--collect", "--output", "s")
+    assert "1 of 2 runs complete, 1 submitted" in scan(*words)
+    assert list(rows(folder / "s")) == [(2.2, str(A))]
+    program(folder / "sbatch", "echo 'sbatch: error: Invalid account' >&2; exit 1")
+    assert "refused the jobs: sbatch: error: Invalid account." in scan(*words, expect=1)
+
+
+def test_jobs_by_another_executor_of_submitit(folder):
+    pytest.importorskip("submitit")
+    values = {"lattice": str(A), "thermalize": 2, "configs": 1, "separation": 4, "backend": "cpu"}
+    tasks = [values | {"output": str(folder / name)} for name in ("a", "b")]
+    jobs = submit(carry_out_alone, tasks, folder / "jobs", parse_options(["time=5"]), "local")
+    assert [job.result() for job in jobs] == [None, None]
+    assert written(folder / "a") == written(folder / "b")
+    assert len(written(folder / "a")) == 3
+
+
+def test_without_submitit(monkeypatch):
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(GaugeError, match=r"pip install 'gauge-mc\[slurm\]'"):
+        submit(carry_out_alone, [{}], Path("jobs"), {})
+
+
+def test_grids_are_checked():
+    assert Grid((2.2,), (A,)).chains == 1
+    with pytest.raises(UsageError, match="1 to 10000 runs, not 0"):
+        Grid((), (A,))
