@@ -413,7 +413,7 @@ class Work:
         elif not tally.done(member):
             limited = math.isfinite(self._deadline)
             self._stopped = "the time limit" if limited else f"a signal to {member.name}"
-        if tally.done(member):
+        else:
             self.averages.update(member.point)
             self.averages.write()
             row = self.averages.rows.get(member.point)
