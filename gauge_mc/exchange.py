@@ -81,17 +81,13 @@ class Exchange:
     def __init__(self, ring: Ring, slabs: Sequence[Slab], transfers: Sequence[Transfer]) -> None:
         self._ring = ring
         self._slabs = {ring.first_slab + n: slab for n, slab in enumerate(slabs)}
-        self._local = [t for t in transfers if t.source in self._slabs and t.target in self._slabs]
-        self._out = [
-            (n, t)
-            for n, t in enumerate(transfers)
-            if t.source in self._slabs and t.target not in self._slabs
-        ]
-        self._in = [
-            (n, t)
-            for n, t in enumerate(transfers)
-            if t.target in self._slabs and t.source not in self._slabs
-        ]
+        self._by_source: dict[int, list[tuple[int, Transfer]]] = {n: [] for n in self._slabs}
+        self._awaited_by: dict[int, list[tuple[int, Transfer]]] = {n: [] for n in self._slabs}
+        for tag, t in enumerate(transfers):
+            if t.source in self._slabs:
+                self._by_source[t.source].append((tag, t))
+            elif t.target in self._slabs:
+                self._awaited_by[t.target].append((tag, t))
         self._memory: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
         self._put: dict[int, Mark] = {}
         self._arrivals: list[tuple[Device, Mark]] = []
@@ -100,22 +96,30 @@ class Exchange:
 
     def start(self, window: Window) -> None:
         """Begin to copy the window of all slices that others have, behind the work launched."""
-        marks = {number: slab.device.mark() for number, slab in self._slabs.items()}
-        for t in self._local:
-            source, target = self._slabs[t.source], self._slabs[t.target]
-            origin = _address(source, t.source_place, window)
-            to = _address(target, t.target_place, window)
-            done = source.device.send(target.device, to, origin, window.nbytes, marks[t.source])
-            self._arrivals.append((target.device, done))
-        for tag, t in self._in:
+        for number in range(len(self._slabs)):
+            self.depart(number, window)
+
+    def depart(self, number: int, window: Window) -> None:
+        """Begin with those of one of this process's slabs, and with what comes to it."""
+        number += self._ring.first_slab
+        slab = self._slabs[number]
+        for tag, t in self._awaited_by[number]:
             message = self._message(tag, t, window, incoming=True)
             if tag in self._put:  # the device may still be reading what came before
                 self._put[tag].synchronize()
             message.request = self._ring.processes.begin_receive(message.data, message.process, tag)
             self._awaited.append(message)
-        for tag, t in self._out:
+        mark = slab.device.mark()
+        for tag, t in self._by_source[number]:
+            if t.target in self._slabs:
+                target = self._slabs[t.target]
+                origin = _address(slab, t.source_place, window)
+                to = _address(target, t.target_place, window)
+                done = slab.device.send(target.device, to, origin, window.nbytes, mark)
+                self._arrivals.append((target.device, done))
+                continue
             message = self._message(tag, t, window, incoming=False)
-            message.filled = message.device.fetch(message.data, message.address, marks[t.source])
+            message.filled = slab.device.fetch(message.data, message.address, mark)
             self._sent.append(message)
             if message.filled.query():
                 self._dispatch(message)
@@ -133,7 +137,8 @@ class Exchange:
         for message in self._sent:
             assert message.request is not None
             message.request.wait()
-        for device, mark in self._arrivals:
+        # A GPU after the other, since to turn to one takes time.
+        for device, mark in sorted(self._arrivals, key=lambda arrival: id(arrival[0])):
             device.wait(mark)
         for lists in (self._sent, self._awaited, self._arrivals):
             lists.clear()

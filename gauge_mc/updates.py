@@ -111,28 +111,24 @@ def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
         slab = field.slabs[0]
         kernels[0](steps(slab, [slab.work(parity, mu) for mu, parity in CHECKERBOARD]))
         return
-    edges = [steps(s, [s.edges(parity, mu) for mu, parity in CHECKERBOARD]) for s in field.slabs]
-    insides = [
-        steps(s, [s.interior(parity, mu) for mu, parity in CHECKERBOARD])
-        if s.layout.slices > 2
-        else None
-        for s in field.slabs
+    edges = [
+        kernel.launches(steps(slab, [slab.edges(parity, mu) for mu, parity in CHECKERBOARD]))
+        for kernel, slab in zip(kernels, field.slabs, strict=True)
     ]
+    insides = [
+        kernel.launches(steps(slab, [slab.interior(parity, mu) for mu, parity in CHECKERBOARD]))
+        if slab.layout.slices > 2
+        else []
+        for kernel, slab in zip(kernels, field.slabs, strict=True)
+    ]
+    windows = [field.window(mu, parity) for mu, parity in CHECKERBOARD]
     for step in range(len(edges[0])):
-        for kernel, edge in zip(kernels, edges, strict=True):
-            kernel(_one(edge, step))
-        field.halo.start(field.window(*CHECKERBOARD[step % len(CHECKERBOARD)]))
-        for kernel, inside in zip(kernels, insides, strict=True):
-            if inside is not None:
-                kernel(_one(inside, step))
+        for n, (edge, inside) in enumerate(zip(edges, insides, strict=True)):
+            edge[step]()
+            field.halo.depart(n, windows[step % len(windows)])
+            if inside:
+                inside[step]()
         field.halo.finish()
-
-
-def _one(steps: ctypes.Array[Any], number: int) -> ctypes.Array[Any]:
-    """One of the steps, as a kernel takes it, sharing their memory."""
-    kind = steps._type_
-    one: ctypes.Array[Any] = (kind * 1).from_buffer(steps, number * ctypes.sizeof(kind))
-    return one
 
 
 def _counted(steps: ctypes.Array[Any], each: int, first: int) -> ctypes.Array[Any]:

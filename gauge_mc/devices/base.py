@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,6 +33,10 @@ class Registers:
     spilled: int
 
 
+Launch = Callable[[], object]
+"""A call that launches something."""
+
+
 class Kernel(Protocol):
     """A compiled kernel."""
 
@@ -47,12 +51,22 @@ class Kernel(Protocol):
             The kernel's arguments for every step; all work on as many slices and parities.
         """
 
+    def launches(self, steps: ctypes.Array[Any]) -> list[Launch]:
+        """The same steps, to be launched one by one."""
+
 
 def repeated(steps: Sequence[ctypes.Structure], times: int) -> ctypes.Array[Any]:
     """The steps, so many times over, as a kernel takes them."""
     kind = type(steps[0])
     once = (kind * len(steps))(*steps)
     return (kind * (len(steps) * times)).from_buffer_copy(bytes(once) * times)
+
+
+def one_by_one(steps: ctypes.Array[Any]) -> list[ctypes.Array[Any]]:
+    """Each of the steps by itself, sharing their memory."""
+    kind: Any = steps._type_
+    size = ctypes.sizeof(kind)
+    return [(kind * 1).from_buffer(steps, n * size) for n in range(len(steps))]
 
 
 class Mark(Protocol):

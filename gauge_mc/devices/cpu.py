@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Device, Mark, Registers
+from gauge_mc.devices.base import Buffer, Device, Launch, Mark, Registers, one_by_one
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.devices.worker import Moment, Worker
 from gauge_mc.errors import GaugeError, UsageError
@@ -136,10 +136,17 @@ class CpuKernel:
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Run steps in order."""
+        self._run(steps, len(steps))
+
+    def launches(self, steps: ctypes.Array[Any]) -> list[Launch]:
+        """The steps, to be run one by one."""
+        return [partial(self._run, one, 1) for one in one_by_one(steps)]
+
+    def _run(self, steps: ctypes.Array[Any], count: int) -> None:
         if self._worker is None:
-            self._function(steps, len(steps), self._threads)
+            self._function(steps, count, self._threads)
         else:
-            self._worker.do(partial(self._function, steps, len(steps), self._threads))
+            self._worker.do(partial(self._function, steps, count, self._threads))
 
 
 class CpuDevice:
@@ -165,7 +172,7 @@ class CpuDevice:
             raise UsageError(f"The number of threads is {threads}; it must be at least 1.")
         self.threads = threads or available
         self.compiler = find_compiler()
-        self.compiler_name = self.compiler.version.splitlines()[0]
+        self.compiler_name = self.compiler.version.partition("\n")[0]
         self._lanes = lanes
         self._kernels: dict[tuple[str, Variant], CpuKernel] = {}
         self._scratch: dict[str, CpuBuffer] = {}

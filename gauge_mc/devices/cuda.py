@@ -11,6 +11,7 @@ import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Device, Mark, Registers
+from gauge_mc.devices.base import Buffer, Device, Launch, Mark, Registers
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.devices.structures import DivisorStruct
 from gauge_mc.errors import GaugeError
@@ -163,6 +164,9 @@ class Arrivals:
     blocks: int
 
 
+Extents = tuple[int, int, int]
+
+
 class CudaKernel:
     """A loaded kernel. Launches are asynchronous and keep their order.
 
@@ -199,11 +203,35 @@ class CudaKernel:
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Launch steps in order."""
+        grid, block, shape = self._shape(steps)
+        if not self._sweep or len(steps) % SWEEP or math.prod(grid) > self._arrivals.blocks:
+            for launch in self.launches(steps):
+                launch()
+            return
+        self._device.activate()
+        for sweep in _pieces(steps, SWEEP):
+            before = self._arrivals.count
+            address = self._arrivals.buffer.address
+            self._sweep.prepared_async_call(
+                grid, block, self._device.stream, sweep, shape, address, before
+            )
+            self._arrivals.count = (before + SWEEP * math.prod(grid)) % 2**32
+
+    def launches(self, steps: ctypes.Array[Any]) -> list[Launch]:
+        """The steps, to be launched one by one."""
+        grid, block, shape = self._shape(steps)
+        return [partial(self._launch, grid, block, step, shape) for step in _pieces(steps, 1)]
+
+    def _launch(self, grid: Extents, block: Extents, step: bytes, shape: bytes) -> None:
+        self._device.activate()
+        self._function.prepared_async_call(grid, block, self._device.stream, step, shape)
+
+    def _shape(self, steps: ctypes.Array[Any]) -> tuple[Extents, Extents, bytes]:
+        """The grid and the block of threads that steps need, and what they are told of it."""
         first, size = steps[0], ctypes.sizeof(steps[0])
         extents, work = tuple(first.geometry.extent), first.work
-        slices = work.slices
         # A sum belongs to one slice, so that slabs may begin anywhere.
-        depth = 1 if hasattr(first, "sums") else slices
+        depth = 1 if hasattr(first, "sums") else work.slices
         tile = best_tile(extents, depth, self._threads)
         if size != self._prepared:
             self._prepare(size)
@@ -211,24 +239,9 @@ class CudaKernel:
         grid = (
             extents[0] // 2 // tile.half_x,
             extents[1] // tile.y,
-            extents[2] // tile.z * parities * (slices // tile.t),
+            extents[2] // tile.z * parities * (work.slices // tile.t),
         )
-        block = (tile.half_x, tile.y, tile.z * tile.t)
-        self._device.activate()
-        stream = self._device.stream
-        arguments, shape = memoryview(steps).cast("B"), bytes(tile.struct(extents[2]))
-        if self._sweep and len(steps) % SWEEP == 0 and math.prod(grid) <= self._arrivals.blocks:
-            for start in range(0, len(arguments), SWEEP * size):
-                sweep = bytes(arguments[start : start + SWEEP * size])
-                before = self._arrivals.count
-                self._sweep.prepared_async_call(
-                    grid, block, stream, sweep, shape, self._arrivals.buffer.address, before
-                )
-                self._arrivals.count = (before + SWEEP * math.prod(grid)) % 2**32
-            return
-        for start in range(0, len(arguments), size):
-            step = bytes(arguments[start : start + size])
-            self._function.prepared_async_call(grid, block, stream, step, shape)
+        return grid, (tile.half_x, tile.y, tile.z * tile.t), bytes(tile.struct(extents[2]))
 
     def _prepare(self, size: int) -> None:
         tile = f"{ctypes.sizeof(TileStruct)}s"
@@ -236,6 +249,13 @@ class CudaKernel:
         if self._sweep:
             self._sweep.prepare([f"{SWEEP * size}s", tile, "P", "I"])
         self._prepared = size
+
+
+def _pieces(steps: ctypes.Array[Any], together: int) -> list[bytes]:
+    """The memory of so many steps each."""
+    size = together * ctypes.sizeof(steps[0])
+    arguments = memoryview(steps).cast("B")
+    return [bytes(arguments[n : n + size]) for n in range(0, len(arguments), size)]
 
 
 class CudaDevice:
