@@ -294,13 +294,17 @@ class CudaDevice:
         self._peers: set[int] = set()
         self.ordinal = ordinal
         self.activate()
-        atexit.register(self.close)
-        # Both wait for the copies of `read` and `write`, and those for them.
-        self.stream, self._transfers = self._driver.Stream(), self._driver.Stream()
+        try:
+            # Both wait for the copies of `read` and `write`, and those for them.
+            self.stream, self._transfers = self._driver.Stream(), self._driver.Stream()
+        except self._driver.Error as error:
+            self._driver.Context.pop()
+            raise GaugeError(f"GPU {ordinal} does not work ({error}): check `nvidia-smi`.") from error
         major, minor = device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self._multiprocessors = device.multiprocessor_count
         self.name = f"{device.name()} (GPU {ordinal})"
+        atexit.register(self.close)
         self._kernels: dict[tuple[str, Variant], CudaKernel] = {}
         self._modules: list[Any] = []
         self._scratch: dict[str, CudaBuffer] = {}

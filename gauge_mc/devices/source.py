@@ -166,6 +166,7 @@ def _run_compiler(kernel: str, command: Sequence[str], output: Path) -> str:
     return printed
 
 
+@cache
 def version_of(compiler: str) -> str | None:
     """What ``compiler --version`` prints, or None if it does not run."""
     try:
