@@ -11,13 +11,17 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from gauge_mc.devices import Device, DeviceChoice
+from gauge_mc.devices import Device, in_words
 from gauge_mc.errors import GaugeError
+from gauge_mc.ring import Ring
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Job = Callable[[Device, Sequence[Item]], Generator[Result, None, None]]
+Workplace = Device | Ring
+"""A device, or several that share a lattice."""
+
+Job = Callable[[Workplace, Sequence[Item]], Generator[Result, None, None]]
 """Yields the result of each item, in order. What it allocates on the device is its own alone."""
 
 AHEAD = 2
@@ -48,23 +52,21 @@ class Crew:
 
     Attributes
     ----------
-    devices : tuple of Device
+    devices : tuple of Device or Ring
     threads : tuple of Executor
         Of one thread each, as many as devices; none if there is one device.
     leaving : ExitStack
         What is done before the devices are closed.
     """
 
-    devices: tuple[Device, ...]
+    devices: tuple[Workplace, ...]
     threads: tuple[Executor, ...]
     leaving: ExitStack
 
     @property
     def name(self) -> str:
         """What the devices are, in words."""
-        names = [device.name for device in self.devices]
-        counts = {name: names.count(name) for name in names}
-        return " + ".join(f"{n} x {name}" if n > 1 else name for name, n in counts.items())
+        return in_words(device.name for device in self.devices)
 
     def results(self, job: Job[Item, Result], items: Sequence[Item]) -> Iterator[Result]:
         """Do a job, item by item, on all devices.
@@ -92,7 +94,7 @@ class Crew:
 
     def _side_by_side(self, job: Job[Item, Result], items: Sequence[Item]) -> Iterator[Result]:
         count, stop = len(self.devices), threading.Event()
-        watched = [cast(Device, Watched(device, stop)) for device in self.devices]
+        watched = [cast(Device, Watched(cast(Device, device), stop)) for device in self.devices]
         jobs = [job(device, items[n::count]) for n, device in enumerate(watched)]
         pairs = list(zip(self.threads, jobs, strict=True))
         ahead: deque[Future[Result]] = deque()
@@ -106,21 +108,26 @@ class Crew:
 
 
 @contextmanager
-def crew_of(choices: Sequence[DeviceChoice]) -> Iterator[Crew]:
+def crew_of(openers: Sequence[Callable[[], Workplace]]) -> Iterator[Crew]:
     """Open devices, and close them in the end, each in the thread that uses it.
+
+    Parameters
+    ----------
+    openers : sequence of callable
+        Each opens one.
 
     Raises
     ------
     UsageError, GaugeError
-        As for `DeviceChoice.open`.
+        As the openers do.
     """
-    if len(choices) == 1:
-        with closing(choices[0].open()) as device, ExitStack() as leaving:
+    if len(openers) == 1:
+        with closing(openers[0]()) as device, ExitStack() as leaving:
             yield Crew((device,), (), leaving)
         return
     with ExitStack() as stack:
-        threads = tuple(stack.enter_context(ThreadPoolExecutor(1)) for _ in choices)
-        openings = [thread.submit(one.open) for thread, one in zip(threads, choices, strict=True)]
+        threads = tuple(stack.enter_context(ThreadPoolExecutor(1)) for _ in openers)
+        openings = [thread.submit(one) for thread, one in zip(threads, openers, strict=True)]
         for thread, opening in zip(threads, openings, strict=True):
             stack.callback(thread.submit, _close, opening)
         devices = tuple(opening.result() for opening in openings)
@@ -149,7 +156,7 @@ def _end(
     wait([thread.submit(job.close) for thread, job in pairs])
 
 
-def _close(opening: Future[Device]) -> None:
+def _close(opening: Future[Workplace]) -> None:
     """Close a device if it was opened."""
     if not opening.exception():
         opening.result().close()

@@ -18,14 +18,11 @@ from gauge_mc.processes import Alone, Processes, Request
 
 T = TypeVar("T")
 
-LAUNCHERS = (
-    "OMPI_COMM_WORLD_SIZE",
-    "PMI_SIZE",
-    "PMIX_RANK",
-    "MPI_LOCALNRANKS",
-    "MV2_COMM_WORLD_SIZE",
-)
-"""Variables that launchers of MPI programs set for the processes that they start."""
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE")
+"""Variables in which launchers of MPI programs say how many processes they have started."""
+
+RANK = "PMIX_RANK"
+"""One that does not say how many, where there are no others."""
 
 GRACE = 1.0
 """Seconds that other processes leave to the root to say what is wrong, which is mostly the same."""
@@ -39,7 +36,10 @@ def find_processes() -> Processes:
     GaugeError
         If there are such, and mpi4py is missing.
     """
-    if not any(name in os.environ for name in LAUNCHERS):
+    sizes = {os.environ.get(name, "1") for name in SIZES}
+    if RANK in os.environ:
+        sizes.add(os.environ.get("SLURM_STEP_NUM_TASKS", "unknown"))
+    if sizes == {"1"}:
         return Alone()
     try:
         from mpi4py import MPI

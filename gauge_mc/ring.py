@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
-from gauge_mc.devices import Device, DeviceChoice, choose_devices, open_device
+from gauge_mc.devices import Device, DeviceChoice, choose_devices, in_words, open_device
 from gauge_mc.devices.cpu import CpuDevice
 from gauge_mc.devices.cuda import gpu_id
 from gauge_mc.errors import GaugeError, UsageError
@@ -64,15 +64,8 @@ class Ring:
     @property
     def name(self) -> str:
         """What the devices are, in words."""
-        names = [
-            name
-            for names in self.processes.gather([d.name for d in self.devices])
-            for name in names
-        ]
-        return " + ".join(
-            f"{names.count(name)} x {name}" if names.count(name) > 1 else name
-            for name in dict.fromkeys(names)
-        )
+        names = self.processes.gather([device.name for device in self.devices])
+        return in_words(name for process in names for name in process)
 
     @property
     def root(self) -> bool:
@@ -172,6 +165,11 @@ class Ring:
         """Wait until all devices of this process have ended their work."""
         for device in self.devices:
             device.synchronize()
+
+    def close(self) -> None:
+        """Close the devices of this process."""
+        for device in self.devices:
+            device.close()
 
 
 def open_ring(

@@ -77,6 +77,10 @@ def squares(device, items):
     del long
 
 
+def openers(choices):
+    return [choice.open for choice in choices]
+
+
 def check_devices(choices):
     """One thread each, and another for each of several; all is given back."""
     threads = [set(choice.device.threads) for choice in choices]
@@ -91,7 +95,7 @@ def check_devices(choices):
 @pytest.mark.parametrize("items", [0, 1, 2, 7, 10])
 def test_results_come_in_order(count, items):
     choices = choices_of(count)
-    with crew_of(choices) as crew:
+    with crew_of(openers(choices)) as crew:
         assert list(crew.results(squares, range(items))) == [n**2 for n in range(items)]
         assert crew.name == " + ".join(f"device {n}" for n in range(count))
     check_devices(choices)
@@ -101,7 +105,7 @@ def test_results_come_in_order(count, items):
 def test_an_error_comes_in_its_turn(count):
     choices = choices_of(count)
     found = []
-    with pytest.raises(GaugeError, match="11 is damaged"), crew_of(choices) as crew:
+    with pytest.raises(GaugeError, match="11 is damaged"), crew_of(openers(choices)) as crew:
         found.extend(crew.results(squares, range(3, 40)))
     assert found == [n**2 for n in range(3, 11)]
     check_devices(choices)
@@ -115,7 +119,7 @@ def test_few_items_are_ahead_of_what_is_taken():
             begun.append(item)
             yield item
 
-    with crew_of(choices_of(3)) as crew:
+    with crew_of(openers(choices_of(3))) as crew:
         for taken in itertools.islice(crew.results(job, range(100)), 40):
             assert len(begun) <= taken + 6
             time.sleep(0.001)
@@ -143,7 +147,7 @@ def test_an_interruption_stops_what_is_at_work(count):
             raise KeyboardInterrupt
 
     choices = choices_of(count)
-    with pytest.raises(KeyboardInterrupt), crew_of(choices) as crew:
+    with pytest.raises(KeyboardInterrupt), crew_of(openers(choices)) as crew:
         list(map(take, crew.results(endless, range(100))))
     assert sorted(stopped) == list(range(count))
     check_devices(choices)
@@ -152,11 +156,11 @@ def test_an_interruption_stops_what_is_at_work(count):
 def test_a_device_that_cannot_be_opened():
     choices = choices_of(2)
     broken = Choice(error=GaugeError("There is no GPU."))
-    with pytest.raises(GaugeError, match="There is no GPU"), crew_of([*choices, broken]):
+    with pytest.raises(GaugeError, match="There is no GPU"), crew_of(openers([*choices, broken])):
         pass
     check_devices(choices)
 
 
 def test_devices_of_one_name():
-    with crew_of([Choice("CPU"), Choice("CPU"), Choice("GPU")]) as crew:
+    with crew_of(openers([Choice("CPU"), Choice("CPU"), Choice("GPU")])) as crew:
         assert crew.name == "2 x CPU + GPU"

@@ -105,15 +105,16 @@ def test_measuring_goes_on_where_it_stopped(run, capsys):
 
 def test_any_number_of_devices_makes_the_same_table(run, capsys):
     tables = {}
-    for devices in ("cpu:1", "cpu:2", "cpu:3", "cpu:9"):
+    for devices in ("cpu:1", "cpu:2", "cpu:3"):
         for what in (("wilson-loops", *LOOPS), ("polyakov",)):
             output = run / f"{what[0]}_{devices[-1]}.csv"
             call("measure", *what, run, "--devices", devices, "--output", output)
             tables.setdefault(what[0], set()).add(output.read_bytes())
+            call("measure", *what, run, "--devices", devices, "--split", "--output", f"{output}.2")
+            tables[what[0]].add(Path(f"{output}.2").read_bytes())
     assert [len(tables[what]) for what in tables] == [1, 1]
     shown = capsys.readouterr().out
     assert ", on 2 x " in shown
-    assert ", on 4 x " in shown  # no more devices than configurations
     whole = output.read_bytes()
     output.write_bytes(whole[: whole.index(b"\n8,") + 20])
     call("measure", "polyakov", run, "--devices", "cpu:2", "--output", output)

@@ -62,13 +62,15 @@ def generate(
     carry_out(written | given)
 
 
-def carry_out(values: Mapping[str, object]) -> None:
+def carry_out(values: Mapping[str, object], processes: Processes | None = None) -> None:
     """Begin or continue the run that options and card describe.
 
     Parameters
     ----------
     values : mapping of str to object
         By the names of `Parameters` and `Execution`.
+    processes : Processes, optional
+        That share the lattice; by default those that an MPI launcher has started.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def carry_out(values: Mapping[str, object]) -> None:
     from gauge_mc.mpi import find_processes
 
     execution = Execution.from_values(values)
-    processes = find_processes()
+    processes = processes or find_processes()
     with processes.together(), Stop(execution.time_limit) as stop:
         asked = Parameters.from_values(values)
         run = Run(Path(execution.output) if execution.output else RUNS / asked.name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ from gauge_mc.parameters import PRECISIONS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gauge_mc.devices import DeviceChoice
+    from gauge_mc.crew import Workplace
     from gauge_mc.lattice import Lattice
     from gauge_mc.measure import Loops, Observable, Work
 
@@ -112,6 +113,14 @@ def measure(
     ] = None,
     backend: o.Backend = None,
     devices: o.Devices = None,
+    split: Annotated[
+        bool | None,
+        typer.Option(
+            "--split",
+            help="Every configuration over all devices, not one each.",
+            rich_help_panel=o.EXECUTION,
+        ),
+    ] = None,
     threads: o.Threads = None,
     quiet: o.Quiet = None,
 ) -> None:
@@ -153,8 +162,8 @@ def measure(
     path = output or ensemble.folder / TABLES[observable]
     width = precision or ensemble.precision
     console = Console(quiet=bool(quiet), highlight=False, markup=False)
-    chosen = _choose(devices, backend or "auto", threads)[: len(ensemble.files)]
-    with crew_of(chosen) as crew, measurement(ensemble, wanted, path, width) as work:
+    openers = _openers(devices, backend or "auto", threads, bool(split))[: len(ensemble.files)]
+    with crew_of(openers) as crew, measurement(ensemble, wanted, path, width) as work:
         console.print(_opening(work, observable, crew.name), soft_wrap=True)
         for _ in _shown(work.carry_out(crew, width), work, console):
             pass
@@ -217,14 +226,18 @@ def _check(precision: str | None) -> None:
         raise UsageError(f"The precision '{precision}' is unknown; choose single or double.")
 
 
-def _choose(devices: str | None, backend: str, threads: int | None) -> tuple[DeviceChoice, ...]:
-    """Choose devices: what is asked for, or all GPUs, or the CPU."""
+def _openers(
+    devices: str | None, backend: str, threads: int | None, split: bool
+) -> list[Callable[[], Workplace]]:
+    """Return what opens devices: those asked for, or all GPUs, or the CPU; all at once to split."""
     from gauge_mc.devices import choose_devices
+    from gauge_mc.ring import open_ring
 
-    chosen = choose_devices(devices, backend, threads)
-    if devices is None and chosen[0].backend == "cuda":
-        return choose_devices("all", "cuda", threads)
-    return chosen
+    if devices is None and choose_devices(None, backend)[0].backend == "cuda":
+        devices = "all"
+    if split:
+        return [partial(open_ring, devices, backend, threads)]
+    return [choice.open for choice in choose_devices(devices, backend, threads)]
 
 
 def _opening(work: Work, observable: str, devices: str) -> str:

@@ -196,9 +196,9 @@ def carry_out_alone(values: Mapping[str, object]) -> None:
 
 def _leave_mpi() -> None:
     """Forget the launcher that has started the scan or the job: a run of a scan is alone."""
-    from gauge_mc.mpi import LAUNCHERS
+    from gauge_mc.mpi import RANK, SIZES
 
-    for name in LAUNCHERS:
+    for name in (*SIZES, RANK):
         os.environ.pop(name, None)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from gauge_mc.devices.base import Buffer, Device, Kernel
 from gauge_mc.devices.choice import BACKENDS, DeviceChoice, choose_devices
 
@@ -12,8 +15,15 @@ __all__ = [
     "DeviceChoice",
     "Kernel",
     "choose_devices",
+    "in_words",
     "open_device",
 ]
+
+
+def in_words(names: Iterable[str]) -> str:
+    """Names of devices as a sum, each once."""
+    counts = Counter(names)
+    return " + ".join(f"{n} x {name}" if n > 1 else name for name, n in counts.items())
 
 
 def open_device(backend: str = "auto", threads: int | None = None) -> Device:

@@ -299,7 +299,9 @@ class CudaDevice:
             self.stream, self._transfers = self._driver.Stream(), self._driver.Stream()
         except self._driver.Error as error:
             self._driver.Context.pop()
-            raise GaugeError(f"GPU {ordinal} does not work ({error}): check `nvidia-smi`.") from error
+            raise GaugeError(
+                f"GPU {ordinal} does not work ({error}): check `nvidia-smi`."
+            ) from error
         major, minor = device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self._multiprocessors = device.multiprocessor_count
