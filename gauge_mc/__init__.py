@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gauge_mc.observables.plaquette import plaquette
     from gauge_mc.observables.polyakov import polyakov_loop
     from gauge_mc.random import Random
+    from gauge_mc.ring import Ring, open_ring
     from gauge_mc.updates import heatbath, overrelax
 
 __version__ = "0.1.0"
@@ -22,9 +23,11 @@ __all__ = [
     "GaugeError",
     "Lattice",
     "Random",
+    "Ring",
     "UsageError",
     "heatbath",
     "open_device",
+    "open_ring",
     "overrelax",
     "plaquette",
     "polyakov_loop",
@@ -42,6 +45,8 @@ def __getattr__(name: str) -> Any:
         "plaquette": "observables.plaquette",
         "polyakov_loop": "observables.polyakov",
         "Random": "random",
+        "Ring": "ring",
+        "open_ring": "ring",
         "heatbath": "updates",
         "overrelax": "updates",
     }

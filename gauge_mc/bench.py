@@ -15,7 +15,6 @@ from gauge_mc.devices import Device
 from gauge_mc.devices.base import Registers, repeated
 from gauge_mc.devices.source import DEFAULT_LUXURY
 from gauge_mc.devices.structures import GeometryStruct, WorkStruct
-from gauge_mc.exchange import Exchange
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
 from gauge_mc.observables.plaquette import plaquette
@@ -23,6 +22,7 @@ from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.observables.wilson import WilsonLoops
 from gauge_mc.random import KINDS, Random
 from gauge_mc.ring import Ring
+from gauge_mc.ring.exchange import Exchange
 from gauge_mc.smearing import Ape
 from gauge_mc.updates import CHECKERBOARD, heatbath, overrelax
 

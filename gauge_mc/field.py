@@ -15,11 +15,11 @@ from gauge_mc.devices import Device
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.exchange import Exchange, Window, transfers_of
 from gauge_mc.lattice import Lattice
 from gauge_mc.layout import COMPONENTS, REALS, Layout, split_lanes
 from gauge_mc.ring import Ring
-from gauge_mc.slab import Slab
+from gauge_mc.ring.exchange import Exchange, Window, transfers_of
+from gauge_mc.ring.slab import Slab
 
 
 class _HotArguments(ctypes.Structure):

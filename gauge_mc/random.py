@@ -16,7 +16,7 @@ from gauge_mc.devices.source import DEFAULT_LUXURY, LUXURY_PERIODS
 from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
-from gauge_mc.slab import Slab
+from gauge_mc.ring.slab import Slab
 
 LCG_MODULUS = 2**31 - 1
 LCG_SITE_FACTOR = 16807

@@ -14,7 +14,7 @@ from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.random import Random
-from gauge_mc.slab import Slab
+from gauge_mc.ring.slab import Slab
 
 CHECKERBOARD = tuple((mu, parity) for mu in range(4) for parity in range(2))
 """The order of a sweep. No link of one direction and parity is in a staple of another."""

@@ -20,10 +20,10 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats.table import read_table
 from gauge_mc.lattice import Lattice
 from gauge_mc.parameters import Parameters
-from gauge_mc.pool import make_slots
 from gauge_mc.run import Run
-from gauge_mc.scan import Grid, Scan, newest_scan, parse_betas, parse_lattices
-from gauge_mc.slurm import parse_minutes, parse_options, submit
+from gauge_mc.scans import Grid, Scan, newest_scan, parse_betas, parse_lattices
+from gauge_mc.scans.pool import make_slots
+from gauge_mc.scans.slurm import parse_minutes, parse_options, submit
 from tests.calls import call, make_run
 
 SMALL = ("--thermalize", 5, "--configs", 1, "--separation", 40, "--backend", "cpu")

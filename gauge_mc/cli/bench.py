@@ -51,9 +51,9 @@ def bench(
 
     from gauge_mc.bench import benchmark
     from gauge_mc.lattice import Lattice
-    from gauge_mc.mpi import find_processes
     from gauge_mc.parameters import Parameters
     from gauge_mc.ring import open_ring
+    from gauge_mc.ring.mpi import find_processes
 
     before = _saved(compare) if compare else None
     processes = find_processes()

@@ -19,8 +19,8 @@ from gauge_mc.parameters import Execution, Parameters, read_card
 from gauge_mc.run import RUNS, Run, Session
 
 if TYPE_CHECKING:
-    from gauge_mc.processes import Processes
     from gauge_mc.ring import Ring
+    from gauge_mc.ring.processes import Processes
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
@@ -79,7 +79,7 @@ def carry_out(values: Mapping[str, object], processes: Processes | None = None) 
     GaugeError
         If the run cannot be carried out.
     """
-    from gauge_mc.mpi import find_processes
+    from gauge_mc.ring.mpi import find_processes
 
     execution = Execution.from_values(values)
     processes = processes or find_processes()

@@ -14,7 +14,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats.table import TableData, read_table
 from gauge_mc.lattice import Lattice
 from gauge_mc.run import newest_run
-from gauge_mc.scan import Scan, newest_scan
+from gauge_mc.scans import Scan, newest_scan
 
 if TYPE_CHECKING:
     from gauge_mc.analysis.potential import StaticPotential

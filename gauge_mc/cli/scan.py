@@ -26,11 +26,11 @@ from gauge_mc.parameters import Execution, Parameters, read_card
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gauge_mc.board import Board
     from gauge_mc.devices import DeviceChoice
-    from gauge_mc.gather import Averages
-    from gauge_mc.pool import Child, Pool, Slot
-    from gauge_mc.scan import Member, Scan
+    from gauge_mc.scans import Member, Scan
+    from gauge_mc.scans.board import Board
+    from gauge_mc.scans.gather import Averages
+    from gauge_mc.scans.pool import Child, Pool, Slot
 
 GRID = "Grid"
 SECONDS_TO_STOP = 4.0
@@ -196,7 +196,7 @@ def carry_out_alone(values: Mapping[str, object]) -> None:
 
 def _leave_mpi() -> None:
     """Forget the launcher that has started the scan or the job: a run of a scan is alone."""
-    from gauge_mc.mpi import RANK, SIZES
+    from gauge_mc.ring.mpi import RANK, SIZES
 
     for name in (*SIZES, RANK):
         os.environ.pop(name, None)
@@ -229,7 +229,7 @@ class Request:
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Request:
         """Read it from values by the names of options."""
-        from gauge_mc.scan import default_path
+        from gauge_mc.scans import default_path
 
         shared = {name: value for name, value in values.items() if name not in ("beta", "lattice")}
         execution = Execution.from_values(values)
@@ -247,7 +247,7 @@ class Request:
         UsageError
             If it is not possible, or differs from the one in the directory.
         """
-        from gauge_mc.scan import Scan, parse_betas, parse_lattices
+        from gauge_mc.scans import Scan, parse_betas, parse_lattices
 
         if (self.path / "scan.toml").is_file():
             there = Scan.read(self.path)
@@ -287,7 +287,7 @@ def _carry_out(asked: Request, per_device: int | None) -> None:
     execution = asked.execution
     with Stop(execution.time_limit) as stop:
         # Imported here, since that takes longer than a signal may take to come.
-        from gauge_mc.pool import make_slots
+        from gauge_mc.scans.pool import make_slots
 
         asked.scan()
         slots = make_slots(_choose(execution), per_device)
@@ -317,9 +317,9 @@ def _work(
     scan: Scan, slots: Sequence[Slot], execution: Execution, stop: Stop
 ) -> tuple[str | None, dict[str, str]]:
     """Do what there is to do, and show it; return why it stopped early, and what failed why."""
-    from gauge_mc.board import Tally, opening, shown
-    from gauge_mc.gather import Averages
-    from gauge_mc.pool import Pool
+    from gauge_mc.scans.board import Tally, opening, shown
+    from gauge_mc.scans.gather import Averages
+    from gauge_mc.scans.pool import Pool
 
     console = _console(execution)
     tally = Tally(scan.members())
@@ -402,7 +402,7 @@ class Work:
 
     def _note(self, child: Child) -> None:
         """Note the end of a child: a run complete, failed or stopped."""
-        from gauge_mc.board import point_words
+        from gauge_mc.scans.board import point_words
 
         member, tally = child.member, self.board.tally
         failure = child.failure()
@@ -433,7 +433,7 @@ def _console(execution: Execution) -> Console:
 
 def _finish(averages: Averages, console: Console) -> None:
     """Write and draw what is complete, and show it."""
-    from gauge_mc.board import results
+    from gauge_mc.scans.board import results
 
     averages.write()
     files = [averages.scan.table] + [averages.scan.figure] * averages.draw()
@@ -443,9 +443,9 @@ def _finish(averages: Averages, console: Console) -> None:
 
 def _collect(asked: Request) -> None:
     """Gather the results of the runs that are complete."""
-    from gauge_mc.board import Tally
-    from gauge_mc.gather import Averages
-    from gauge_mc.scan import Scan
+    from gauge_mc.scans import Scan
+    from gauge_mc.scans.board import Tally
+    from gauge_mc.scans.gather import Averages
 
     scan = Scan.read(asked.path)
     console = _console(asked.execution)
@@ -458,8 +458,8 @@ def _collect(asked: Request) -> None:
 
 def _submit(asked: Request, system: str, words: Sequence[str]) -> None:
     """Submit a job for each run that is neither complete nor at work."""
-    from gauge_mc.board import Tally
-    from gauge_mc.slurm import parse_options, submit
+    from gauge_mc.scans.board import Tally
+    from gauge_mc.scans.slurm import parse_options, submit
 
     if system != "slurm":
         raise UsageError(f"Jobs can be submitted to slurm, not to '{system}'.")

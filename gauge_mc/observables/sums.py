@@ -14,7 +14,7 @@ from gauge_mc.devices.source import Variant
 from gauge_mc.devices.structures import GeometryStruct, WorkStruct
 from gauge_mc.field import Field
 from gauge_mc.layout import BOTH_PARITIES
-from gauge_mc.slab import Slab
+from gauge_mc.ring.slab import Slab
 
 
 class _SumArguments(ctypes.Structure):

@@ -10,7 +10,7 @@ from gauge_mc.devices.base import repeated
 from gauge_mc.devices.structures import GeometryStruct, WorkStruct
 from gauge_mc.field import Field
 from gauge_mc.layout import BOTH_PARITIES
-from gauge_mc.slab import Slab
+from gauge_mc.ring.slab import Slab
 
 FIRST_SLICE = (0, 1, 1, BOTH_PARITIES, 0)
 """The work of kernels that are called once a line."""

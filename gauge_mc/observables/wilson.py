@@ -18,7 +18,7 @@ from gauge_mc.lattice import Lattice
 from gauge_mc.layout import BOTH_PARITIES
 from gauge_mc.observables.sums import SlabSums, total
 from gauge_mc.observables.time_lines import FIRST_SLICE, time_lines
-from gauge_mc.slab import Slab
+from gauge_mc.ring.slab import Slab
 from gauge_mc.smearing import Ape
 
 Step = tuple[int, int, int]

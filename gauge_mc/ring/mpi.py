@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError
-from gauge_mc.processes import Alone, Processes, Request
+from gauge_mc.ring.processes import Alone, Processes, Request
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import IO
 
 from gauge_mc.devices import DeviceChoice
 from gauge_mc.errors import UsageError
-from gauge_mc.scan import Member
+from gauge_mc.scans import Member
 
 
 @dataclass(frozen=True)

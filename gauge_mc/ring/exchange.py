@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from gauge_mc.devices import Device
 from gauge_mc.devices.base import Mark
 from gauge_mc.layout import Layout
-from gauge_mc.processes import Request
 from gauge_mc.ring import Ring
-from gauge_mc.slab import Slab
+from gauge_mc.ring.processes import Request
+from gauge_mc.ring.slab import Slab
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.chain import OBSERVABLES, provenance
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats.table import Value
-from gauge_mc.scan import Member, Point, Scan
+from gauge_mc.scans import Member, Point, Scan
 
 
 class Averages:

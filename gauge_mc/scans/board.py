@@ -12,10 +12,10 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from gauge_mc.formats.table import Value
-from gauge_mc.gather import Averages, in_words
-from gauge_mc.pool import Child, Slot
 from gauge_mc.progress import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
-from gauge_mc.scan import Member, Scan
+from gauge_mc.scans import Member, Scan
+from gauge_mc.scans.gather import Averages, in_words
+from gauge_mc.scans.pool import Child, Slot
 
 LABELS = {"plaquette": "plaquette", "polyakov_abs": "|L|", "polyakov_susceptibility": "χ"}
 """How people are told of a scan's quantities; χ is the susceptibility of |L|."""

@@ -15,7 +15,7 @@ from gauge_mc.devices.cpu import CpuDevice
 from gauge_mc.devices.cuda import gpu_id
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.lattice import Lattice
-from gauge_mc.processes import Alone, Processes
+from gauge_mc.ring.processes import Alone, Processes
 
 T = TypeVar("T")
 
