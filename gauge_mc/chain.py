@@ -248,7 +248,7 @@ def generate(
     run: Run,
     hold: Hold | None,
     parameters: Parameters,
-    ring: Ring,
+    device: Device | Ring,
     checkpoint_every: float,
     stop: Stop,
     report: Report,
@@ -263,7 +263,7 @@ def generate(
         The directory, held by this process if it is the root.
     parameters : Parameters
         As in its run.toml.
-    ring : Ring
+    device : Device or Ring
         What to compute on.
     checkpoint_every : float
         Seconds.
@@ -282,6 +282,7 @@ def generate(
     GaugeError
         If the run's files are damaged or cannot be written. The last checkpoint is whole.
     """
+    ring = Ring.of(device)
     with ExitStack() as files:
         chain, save_time = _stand_ready(run, parameters, ring)
         tables = {}
