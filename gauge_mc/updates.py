@@ -20,6 +20,10 @@ CHECKERBOARD = tuple((mu, parity) for mu in range(4) for parity in range(2))
 """The order of a sweep. No link of one direction and parity is in a staple of another."""
 
 
+WAVES = (4, 2)
+"""Updates that may go through the lattice together; more were not faster."""
+
+
 class _HeatbathArguments(ctypes.Structure):
     _fields_ = [
         ("geometry", GeometryStruct),
@@ -108,8 +112,7 @@ def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
     have come as far before it begins the next: so nothing is overwritten too early.
     """
     if len(field.layouts) == 1:
-        slab = field.slabs[0]
-        kernels[0](steps(slab, [slab.work(parity, mu) for mu, parity in CHECKERBOARD]))
+        kernels[0](steps(field.slabs[0], _order(field.slabs[0])))
         return
     edges = [
         kernel.launches(steps(slab, [slab.edges(parity, mu) for mu, parity in CHECKERBOARD]))
@@ -129,6 +132,37 @@ def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
             if inside:
                 inside[step]()
         field.halo.finish()
+
+
+def _order(slab: Slab) -> list[WorkStruct]:
+    """Order the work of a sweep.
+
+    An update of a slice needs its neighbours after the update before, and must find them before
+    the one after. So a few updates can follow each other through the lattice two slices apart, in
+    a wave that a CPU's cache holds, and no bit is different. Updates begin one slice after the
+    one before, since the lattice is periodic.
+    """
+    together = _wave(slab)
+    if together == 1:
+        return [slab.work(parity, mu) for mu, parity in CHECKERBOARD]
+    slices = slab.layout.slices
+    works = []
+    for first in range(0, len(CHECKERBOARD), together):
+        wave = list(enumerate(CHECKERBOARD[first : first + together]))
+        for front in range(slices + 2 * (together - 1)):
+            for k, (mu, parity) in wave:
+                if 0 <= front - 2 * k < slices:
+                    works.append(WorkStruct((front - k) % slices, 1, 1, parity, mu))
+    return works
+
+
+def _wave(slab: Slab) -> int:
+    """Choose how many updates go through the lattice together."""
+    cache = slab.device.cache_bytes
+    if slab.slice_bytes * slab.layout.slices <= cache / 2:
+        return 1
+    fitting = (n for n in WAVES if (n + 3) * slab.slice_bytes <= 0.9 * cache)
+    return next(fitting, 1)
 
 
 def _counted(steps: ctypes.Array[Any], each: int, first: int) -> ctypes.Array[Any]:

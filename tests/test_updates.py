@@ -11,7 +11,7 @@ from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
 from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.random import Random
-from gauge_mc.updates import heatbath, overrelax
+from gauge_mc.updates import _order, heatbath, overrelax
 from tests.reference import updates as reference
 from tests.reference.distributions import a0_pvalue
 from tests.reference.fields import cold_field, dagger, parity, random_field, reunitarise
@@ -220,6 +220,26 @@ def test_same_bits_for_any_threads_and_lanes(kind, group, precision):
         assert np.array_equal(links, chain(2, lanes)[0])
     # What is no vector, a compiler may round in another order.
     assert np.abs(links - chain(2, 1)[0]).max() < (1e-3 if precision == "single" else 1e-11)
+
+
+@pytest.mark.parametrize("extent", [2, 4, 6, 16])
+@pytest.mark.parametrize(("slices", "together"), [(0, 1), (5.7, 2), (8, 4)])
+def test_waves_of_updates_do_not_change_a_bit(group, extent, slices, together):
+    """A cache of so many time slices makes so many updates follow each other."""
+    lattice = Lattice(4, 6, 4, extent)
+
+    def chain(cache_slices):
+        device = CpuDevice(2)
+        device.cache_bytes = 0
+        field = Field.hot(lattice, group, "single", device, seed=2)
+        device.cache_bytes = int(cache_slices * field.slabs[0].slice_bytes)
+        if cache_slices and 2 * extent > cache_slices:
+            assert len(_order(field.slabs[0])) == (8 * extent if together > 1 else 8)
+        heatbath(field, 4.0, Random.for_field(field, "lcg", seed=3), sweeps=2)
+        overrelax(field, sweeps=2)
+        return field.to_numpy()
+
+    assert np.array_equal(chain(slices), chain(0))
 
 
 @pytest.mark.gpu

@@ -89,6 +89,8 @@ class Device(Protocol):
     backend: str
     name: str
     compiler_name: str
+    cache_bytes: int
+    """Of the largest cache that holds time slices from one update to the next; 0 on a GPU."""
     group_bytes: int
     """Bytes of components that lie together: 16 on a GPU; 0 where a link's all do (CPU)."""
 

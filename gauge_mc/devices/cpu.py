@@ -40,6 +40,8 @@ FLAGS = [
     "c++",
 ]
 
+CACHES = "/sys/devices/system/cpu/cpu0/cache"
+
 SLOTS_PER_PIECE = 32
 """``PIECE`` of ``cuda_src/kernel.h``."""
 
@@ -100,6 +102,13 @@ def register_bytes() -> int:
     if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags:
         return 64
     return 32 if "avx2" in flags else 16
+
+
+@functools.cache
+def cache_bytes() -> int:
+    """The size of the processor's largest cache; 0 where the system does not tell."""
+    sizes = [path.read_text() for path in Path(CACHES).glob("index*/size")]
+    return max((int(size.strip().removesuffix("K")) * 1024 for size in sizes), default=0)
 
 
 class CpuBuffer:
@@ -173,6 +182,7 @@ class CpuDevice:
         self.threads = threads or available
         self.compiler = find_compiler()
         self.compiler_name = self.compiler.version.partition("\n")[0]
+        self.cache_bytes = cache_bytes()
         self._lanes = lanes
         self._kernels: dict[tuple[str, Variant], CpuKernel] = {}
         self._scratch: dict[str, CpuBuffer] = {}

@@ -274,6 +274,7 @@ class CudaDevice:
 
     backend = "cuda"
     group_bytes = 16
+    cache_bytes = 0
 
     def __init__(self, ordinal: int = 0):
         self._driver = _load_driver()
