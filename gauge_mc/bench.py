@@ -181,7 +181,7 @@ def benchmark(
     link_bytes = field.components * field.layout.real.itemsize
     kernels = []
     for name, call in calls.items():
-        median, spread = _time(ring, call, seconds)
+        median, spread = seconds_of(ring, call, seconds)
         kernel = name.partition(",")[0]
         moved = links_moved[kernel] * link_bytes
         registers: Registers | None = None
@@ -260,17 +260,17 @@ def loops_time(
     generator = Random.for_field(field)
     heatbath(field, BETA[group], generator, sweeps=10)
     ring = field.ring
-    sweep, _ = _time(ring, lambda n: heatbath(field, BETA[group], generator, n), seconds)
+    sweep, _ = seconds_of(ring, lambda n: heatbath(field, BETA[group], generator, n), seconds)
     r_max, t_max = min(12, *(n // 2 for n in lattice.extents[:3])), min(12, lattice.t // 2)
     loops, ape = WilsonLoops(field, r_max, t_max), Ape()
-    measured, _ = _time(ring, lambda n: [list(loops(field)) for _ in range(n)], seconds)
+    measured, _ = seconds_of(ring, lambda n: [list(loops(field)) for _ in range(n)], seconds)
     other = Field.empty(lattice, group, precision, device)
 
     def smear(iterations: int) -> None:
         for _ in range(iterations):
             ape(field, other)
 
-    smeared, _ = _time(ring, smear, seconds)
+    smeared, _ = seconds_of(ring, smear, seconds)
     return LoopsTime(
         device.name,
         group,
@@ -306,12 +306,12 @@ def copy_bandwidth(ring: Ring, group: str, precision: str) -> float:
             for source, target in pairs:
                 source.device.copy(target.buffer, source.buffer)
 
-    median = min(_time(ring, copy, seconds=0.3)[0] for copy in (by_kernel, by_driver))
+    median = min(seconds_of(ring, copy, seconds=0.3)[0] for copy in (by_kernel, by_driver))
     moved = sum(2 * source.buffer.nbytes for source, _ in pairs)
     return sum(ring.processes.gather(moved / median))
 
 
-def _time(ring: Ring, call: Callable[[int], object], seconds: float) -> tuple[float, float]:
+def seconds_of(ring: Ring, call: Callable[[int], object], seconds: float) -> tuple[float, float]:
     """Median and range of seconds for one of many: calls are grouped to last some time."""
 
     def timed(times: int) -> float:

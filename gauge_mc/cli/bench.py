@@ -13,9 +13,12 @@ from gauge_mc.cli import options as o
 from gauge_mc.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from gauge_mc.bench import Benchmark
+    from gauge_mc.lattice import Lattice
+    from gauge_mc.ring import Ring
 
 DEFAULT_LATTICE = {"cpu": "16x16x16x16", "cuda": "48x48x48x48"}
 
@@ -33,6 +36,10 @@ def bench(
     seconds: Annotated[
         float, typer.Option(help="About how long to time each kernel.", min=0.05)
     ] = 1.0,
+    tune: Annotated[
+        bool,
+        typer.Option("--tune", help="First find the fastest launch bounds for this kind of GPU."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     save: Annotated[
         Path | None, typer.Option(help="Also write the JSON object to a file.", metavar="FILE")
@@ -56,18 +63,16 @@ def bench(
     from gauge_mc.ring.mpi import find_processes
 
     before = _saved(compare) if compare else None
+    console = Console(highlight=False, stderr=as_json)
     processes = find_processes()
     with processes.together():
         ring = open_ring(devices, backend or "auto", threads, processes, bool(share_gpus))
-        result = benchmark(
-            ring,
-            group or "su2",
-            Lattice.parse(lattice or DEFAULT_LATTICE[ring.devices[0].backend]),
-            precision or "single",
-            rng or "philox",
-            seconds,
-            Parameters().luxury if luxury is None else luxury,
-        )
+        group, precision, rng = group or "su2", precision or "single", rng or "philox"
+        extents = Lattice.parse(lattice or DEFAULT_LATTICE[ring.devices[0].backend])
+        luxury = Parameters().luxury if luxury is None else luxury
+        if tune:
+            _tune(ring, console, group, extents, precision, rng, luxury)
+        result = benchmark(ring, group, extents, precision, rng, seconds, luxury)
     if not ring.root:
         return
     text = json.dumps(asdict(result), indent=2)
@@ -76,11 +81,26 @@ def bench(
     if as_json:
         print(text)
         return
-    console = Console(highlight=False)
     console.print(_title(result), soft_wrap=True)
     console.print(_table(result, before))
     if result.hidden is not None:
         console.print(f"{result.hidden:.0%} of the exchange is hidden behind the heatbath")
+
+
+def _tune(ring: Ring, console: Console, group: str, lattice: Lattice, *kind: Any) -> None:
+    """Show the trials of launch bounds, those that were fastest so far with a star."""
+    from gauge_mc.devices.cuda import CudaDevice
+    from gauge_mc.tune import tune
+
+    device = ring.devices[0]
+    if not isinstance(device, CudaDevice) or ring.processes.size > 1:
+        raise UsageError("--tune is for a GPU and one process: there is nothing to tune on a CPU.")
+    for trial in tune(device, group, lattice, *kind):
+        registers = f"{trial.registers.count:3} registers" if trial.registers else ""
+        spilled = f"{trial.registers.spilled:4} B spilled" if trial.registers else ""
+        bounds = f"blocks of {trial.bounds.threads:3}, {trial.bounds.blocks:2} at once"
+        time = f"{trial.ns_per_link:.4g} ns/link{'  *' * trial.kept}"
+        console.print(f"{trial.kernel:14}  {bounds}  {registers}  {spilled}  {time}")
 
 
 def _saved(path: Path) -> dict[str, float]:

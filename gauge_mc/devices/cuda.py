@@ -20,18 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Device, Launch, Mark, Registers
+from gauge_mc.devices.bounds import USUAL, Bounds, Tuned
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.devices.structures import DivisorStruct
 from gauge_mc.errors import GaugeError
-
-LAUNCH_BOUNDS = {
-    ("su2", "single"): (256, 4),
-    ("su2", "double"): (128, 4),
-    ("su3", "single"): (128, 5),
-    ("su3", "double"): (128, 3),
-}
-"""Threads of a block at most, and blocks that a multiprocessor is to hold at least, which bounds
-the registers of a thread: what was fastest on an H200 for the updates."""
 
 
 def find_nvcc() -> str | None:
@@ -48,9 +40,8 @@ def nvcc_release(nvcc: str) -> str:
     return next((line for line in lines if "release" in line), "of an unknown release")
 
 
-def nvcc_command(nvcc: str, architecture: str, variant: Variant) -> list[str]:
+def nvcc_command(nvcc: str, architecture: str, variant: Variant, bounds: Bounds) -> list[str]:
     """The command that compiles a kernel to machine code for an architecture such as ``sm_90``."""
-    threads, blocks = LAUNCH_BOUNDS[variant.group, variant.precision]
     return [
         nvcc,
         "-std=c++17",
@@ -63,8 +54,8 @@ def nvcc_command(nvcc: str, architecture: str, variant: Variant) -> list[str]:
         "-ftz=true",
         "-prec-div=false",
         "-prec-sqrt=false",
-        f"-DMAX_THREADS={threads}",
-        f"-DMIN_BLOCKS={blocks}",
+        f"-DMAX_THREADS={bounds.threads}",
+        f"-DMIN_BLOCKS={bounds.blocks}",
         *variant.definitions,
     ]
 
@@ -308,6 +299,7 @@ class CudaDevice:
         self._multiprocessors = device.multiprocessor_count
         self.name = f"{device.name()} (GPU {ordinal})"
         atexit.register(self.close)
+        self.tuned = Tuned(device.name())
         self._kernels: dict[tuple[str, Variant], CudaKernel] = {}
         self._modules: list[Any] = []
         self._scratch: dict[str, CudaBuffer] = {}
@@ -318,26 +310,29 @@ class CudaDevice:
 
     def kernel(self, name: str, variant: Variant) -> CudaKernel:
         """Compile (or find compiled) and load a kernel."""
-        key = (name, variant)
-        if key not in self._kernels:
-            self.activate()
-            command = nvcc_command(self._nvcc, self.architecture, variant)
-            path, report = compiled(name, command, version_of(self._nvcc) or "", ".cubin")
-            module = self._driver.module_from_file(str(path))
-            self._modules.append(module)
-            threads, blocks = LAUNCH_BOUNDS[variant.group, variant.precision]
-            arrivals = Arrivals(self.allocate(16), 0, blocks * self._multiprocessors)
-            function, sweep = module.get_function(name), None
-            if f"{name}_sweep" in report:
-                sweep = module.get_function(f"{name}_sweep")
-            self._kernels[key] = CudaKernel(
-                self, function, sweep, arrivals, threads, registers_of(report, name)
-            )
-        return self._kernels[key]
+        if (name, variant) not in self._kernels:
+            self.bind(name, variant, self.tuned.bounds(name, variant))
+        return self._kernels[name, variant]
+
+    def bind(self, name: str, variant: Variant, bounds: Bounds) -> None:
+        """Use a kernel with these launch bounds from now on."""
+        self.activate()
+        command = nvcc_command(self._nvcc, self.architecture, variant, bounds)
+        path, report = compiled(name, command, version_of(self._nvcc) or "", ".cubin")
+        module = self._driver.module_from_file(str(path))
+        self._modules.append(module)
+        arrivals = Arrivals(self.allocate(16), 0, bounds.blocks * self._multiprocessors)
+        function, sweep = module.get_function(name), None
+        if f"{name}_sweep" in report:
+            sweep = module.get_function(f"{name}_sweep")
+        self._kernels[name, variant] = CudaKernel(
+            self, function, sweep, arrivals, bounds.threads, registers_of(report, name)
+        )
 
     def pieces(self, extents: tuple[int, int, int], variant: Variant) -> int:
         """Pieces of which a sum kernel gives the sums: a thread block each, of either parity."""
-        threads, _ = LAUNCH_BOUNDS[variant.group, variant.precision]
+        # Sum kernels have the usual bounds: tuning must not change the order of additions.
+        threads = USUAL[variant.group, variant.precision].threads
         return math.prod(extents) // best_tile(extents, 1, threads).threads
 
     def allocate(self, nbytes: int) -> CudaBuffer:

@@ -128,7 +128,7 @@ def compiled(kernel: str, command: Sequence[str], identity: str, suffix: str) ->
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             built = Path(scratch) / path.name
-            printed = _run_compiler(kernel, command, built)
+            printed = run_compiler(kernel, command, built)
             (Path(scratch) / report.name).write_text(printed)
             os.replace(Path(scratch) / report.name, report)
             os.replace(built, path)
@@ -140,7 +140,8 @@ def compiled(kernel: str, command: Sequence[str], identity: str, suffix: str) ->
     return path, printed
 
 
-def _run_compiler(kernel: str, command: Sequence[str], output: Path) -> str:
+def run_compiler(kernel: str, command: Sequence[str], output: Path) -> str:
+    """Compile a kernel; return what the compiler printed, or raise GaugeError if it fails."""
     source = source_folder() / "kernels" / f"{kernel}.cu"
     # In a session of its own, since a signal from the terminal is for this process to handle.
     with subprocess.Popen(

@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
+from gauge_mc.devices.bounds import USUAL
 from gauge_mc.devices.cuda import find_nvcc, nvcc_command, registers_of
-from gauge_mc.devices.source import GENERATORS, Variant, _run_compiler, source_folder
+from gauge_mc.devices.source import GENERATORS, Variant, run_compiler, source_folder
 from gauge_mc.errors import GaugeError
 
 
@@ -26,8 +27,8 @@ def variants(kernel: str) -> list[Variant]:
 def report(job: tuple[str, Variant], nvcc: str, architecture: str, folder: Path) -> str:
     """One line on one variant."""
     kernel, variant = job
-    command = nvcc_command(nvcc, architecture, variant)
-    printed = _run_compiler(kernel, command, folder / f"{kernel}{hash(job)}.cubin")
+    command = nvcc_command(nvcc, architecture, variant, USUAL[variant.group, variant.precision])
+    printed = run_compiler(kernel, command, folder / f"{kernel}{hash(job)}.cubin")
     registers = registers_of(printed, kernel)
     name = f"{kernel:16}{variant.group} {variant.precision:7}{variant.random:7}"
     size = "large" if variant.large else "     "
