@@ -11,7 +11,8 @@ is not waited for goes wrong. Memory is new with no zeros in it, and ends at a p
 accessed; that of a GPU is out of reach of others, unless they enable peer access.
 
 Not emulated: warps, caches, shared memory across a grid barrier, time, the number of registers,
-PTX and machine code. Fast intrinsics and subnormal numbers are rounded as on a CPU.
+PTX and machine code. Fast intrinsics and subnormal numbers are rounded as on a CPU. A barrier of
+the grid that never opens hangs, as on a GPU.
 """
 
 import os

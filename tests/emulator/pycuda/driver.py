@@ -16,7 +16,6 @@ import random
 import struct
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +33,6 @@ OUTCOMES = {
     1: "its parameters have another size",
     2: "a block has more threads than the launch bounds allow",
     3: "an illegal memory access was encountered",
-    4: "not all threads of a block come to a barrier",
 }
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -59,15 +57,18 @@ class LaunchError(Error): ...
 class RuntimeError(Error): ...
 
 
+_Address = Callable[[], int]
+
+
 @dataclass(eq=False)
 class _Operation:
     """Something that a GPU is to do, once others are done."""
 
     run: Callable[[], None]
+    haste: float
     waits: int = 0
     followers: list[_Operation] = field(default_factory=list)
     done: bool = False
-    time: float = 0.0
 
 
 class _Schedule:
@@ -78,8 +79,10 @@ class _Schedule:
         self.random = random.Random(seed)
         self.ready: list[_Operation] = []
 
-    def issue(self, run: Callable[[], None], after: Sequence[_Operation | None]) -> _Operation:
-        operation = _Operation(run)
+    def issue(
+        self, run: Callable[[], None], haste: float, after: Sequence[_Operation | None]
+    ) -> _Operation:
+        operation = _Operation(run, haste)
         for before in {a for a in after if a and not a.done}:
             before.followers.append(operation)
             operation.waits += 1
@@ -89,15 +92,16 @@ class _Schedule:
 
     def step(self) -> None:
         """Do one operation."""
-        i = self.random.randrange(len(self.ready))
-        self.ready[i], self.ready[-1] = self.ready[-1], self.ready[i]
-        operation = self.ready.pop()
-        operation.done, operation.time = True, time.perf_counter()
-        for follower in operation.followers:
-            follower.waits -= 1
-            if not follower.waits:
-                self.ready.append(follower)
-        operation.run()
+        (operation,) = self.random.choices(self.ready, [o.haste for o in self.ready])
+        self.ready.remove(operation)
+        try:
+            operation.run()
+        finally:
+            operation.done = True
+            for follower in operation.followers:
+                follower.waits -= 1
+                if not follower.waits:
+                    self.ready.append(follower)
 
     def wait(self, *operations: _Operation | None) -> None:
         for operation in operations:
@@ -143,14 +147,30 @@ class _Gpu:
         self.regions: dict[int, _Region] = {}
         self.peers: set[_Gpu] = set()
         self.streams: list[Stream] = []
-        self.default = Stream.__new__(Stream)
+        self.default, self.frees = Stream.__new__(Stream), Stream.__new__(Stream)
         self.default._join(self, 0)
+        self.frees._join(self, NON_BLOCKING)
 
-    def check(self, address: Any, size: int) -> int:
-        """The address, if so many bytes there are this GPU's."""
-        if not any(r.holds(int(address), size) for r in self.regions.values()):
-            raise LogicError(f"invalid argument: {size} bytes at {int(address):#x} on {self}")
-        return int(address)
+    def at(self, address: Any, size: int) -> _Address:
+        """An address, if so many bytes there are this GPU's: now and when they are used."""
+        number = int(address)
+
+        def check() -> int:
+            if not any(r.holds(number, size) for r in self.regions.values()):
+                raise LogicError(f"invalid argument: {size} bytes at {number:#x} on {self}")
+            return number
+
+        check()
+        return check
+
+    def free(self, address: int) -> None:
+        """Give memory back when all that was issued so far is done."""
+        with _schedule.lock:
+            before = [stream._last for stream in self.streams]
+            self.frees._issue(lambda: self.regions.pop(address).free(), *before)
+
+    def unused(self) -> int:
+        return _TOTAL - sum(region.size for region in self.regions.values())
 
     def synchronize(self) -> None:
         _schedule.wait(*(stream._last for stream in self.streams))
@@ -205,6 +225,7 @@ class Stream:
 
     def _join(self, gpu: _Gpu, flags: int) -> None:
         self._gpu = gpu
+        self._haste = 10 ** _schedule.random.uniform(-2, 2)  # some streams are far ahead
         self._blocking = not flags & NON_BLOCKING
         self._last: _Operation | None = None
         gpu.streams.append(self)
@@ -225,24 +246,17 @@ class Stream:
                 after += [stream._last for stream in gpu.streams if stream._blocking]
             elif self._blocking:
                 after.append(gpu.default._last)
-            self._last = _schedule.issue(run, after)
+            self._last = _schedule.issue(run, self._haste, after)
             return self._last
+
+    def _copy(self, to: _Address, origin: _Address, size: int) -> None:
+        self._issue(lambda: ctypes.memmove(to(), origin(), size) and None)
 
     def synchronize(self) -> None:
         _schedule.wait(self._last)
 
-    def is_done(self) -> bool:
-        _progress()
-        return self._last is None or self._last.done
-
     def wait_for_event(self, event: Event) -> None:
         self._issue(lambda: None, event._operation)
-
-
-def _progress() -> None:
-    with _schedule.lock:
-        if _schedule.ready:
-            _schedule.step()
 
 
 class event_flags(enum.IntFlag):  # noqa: N801
@@ -266,14 +280,10 @@ class Event:
         return self
 
     def query(self) -> bool:
-        _progress()
+        with _schedule.lock:
+            if _schedule.ready:
+                _schedule.step()
         return self._operation is None or self._operation.done
-
-    def time_till(self, event: Event) -> float:
-        times = [e._operation.time for e in (self, event) if e._operation and e._operation.done]
-        if len(times) < 2:
-            raise LogicError("device not ready: an event was not recorded or not waited for")
-        return (times[1] - times[0]) * 1e3
 
 
 class Device:
@@ -366,11 +376,9 @@ class DeviceAllocation:
     __index__ = __int__
 
     def free(self) -> None:
-        address, gpu = int(self), self._context._gpu
+        address = int(self)
         if self._context._thread == threading.get_ident():
-            gpu.synchronize()
-            with _schedule.lock:
-                gpu.regions.pop(address).free()
+            self._context._gpu.free(address)
         else:
             warnings.warn(
                 "device_allocation in out-of-thread context could not be cleaned up", stacklevel=2
@@ -388,14 +396,14 @@ def init(flags: int = 0) -> None:
 
 
 def mem_get_info() -> tuple[int, int]:
-    used = sum(region.size for region in _current().regions.values())
-    return _TOTAL - used, _TOTAL
+    _current().synchronize()
+    return _current().unused(), _TOTAL
 
 
 def mem_alloc(size: int) -> DeviceAllocation:
     if size < 1:
         raise LogicError("cuMemAlloc failed: invalid argument")
-    if size > mem_get_info()[0]:
+    if size > _current().unused() and size > mem_get_info()[0]:
         raise MemoryError("cuMemAlloc failed: out of memory")
     region = _Region.allocate(size)
     with _schedule.lock:
@@ -428,8 +436,8 @@ def _host(data: Any) -> tuple[NDArray[np.uint8], bool]:
 
 def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
     stream = Stream._of(stream)
-    address = stream._gpu.check(dest, count)
-    stream._issue(lambda: ctypes.memset(address, data, count) and None)
+    to = stream._gpu.at(dest, count)
+    stream._issue(lambda: ctypes.memset(to(), data, count) and None)
 
 
 def memset_d8(dest: Any, data: int, count: int) -> None:
@@ -439,10 +447,8 @@ def memset_d8(dest: Any, data: int, count: int) -> None:
 def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
     stream = Stream._of(stream)
     array, pagelocked = _host(src)
-    address = stream._gpu.check(dest, array.nbytes)
-    if not pagelocked:
-        array = array.copy()
-    stream._issue(lambda: ctypes.memmove(address, array.ctypes.data, array.nbytes) and None)
+    data = array if pagelocked else array.copy()
+    stream._copy(stream._gpu.at(dest, data.size), lambda: data.ctypes.data, data.size)
 
 
 def memcpy_htod(dest: Any, src: Any) -> None:
@@ -453,9 +459,8 @@ def memcpy_htod(dest: Any, src: Any) -> None:
 
 def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
     stream = Stream._of(stream)
-    array, pagelocked = _host(dest)
-    address = stream._gpu.check(src, array.nbytes)
-    stream._issue(lambda: ctypes.memmove(array.ctypes.data, address, array.nbytes) and None)
+    data, pagelocked = _host(dest)
+    stream._copy(lambda: data.ctypes.data, stream._gpu.at(src, data.size), data.size)
     if not pagelocked:
         stream.synchronize()
 
@@ -467,8 +472,7 @@ def memcpy_dtoh(dest: Any, src: Any) -> None:
 
 def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
     stream = Stream._of(stream)
-    to, source = stream._gpu.check(dest, size), stream._gpu.check(src, size)
-    stream._issue(lambda: ctypes.memmove(to, source, size) and None)
+    stream._copy(stream._gpu.at(dest, size), stream._gpu.at(src, size), size)
 
 
 def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
@@ -484,11 +488,10 @@ def memcpy_peer_async(
     stream: Stream | None = None,
 ) -> None:
     """Needs both contexts: PyCUDA 2026.1 crashes without."""
-    stream = Stream._of(stream)
     if not dest_context or not src_context:
         raise LogicError("invalid device context: PyCUDA crashes without both")
-    to, source = dest_context._gpu.check(dest, size), src_context._gpu.check(src, size)
-    stream._issue(lambda: ctypes.memmove(to, source, size) and None)
+    target, origin = dest_context._gpu.at(dest, size), src_context._gpu.at(src, size)
+    Stream._of(stream)._copy(target, origin, size)
 
 
 class Function:
