@@ -15,7 +15,8 @@ from typing import Any
 
 from gauge_mc.devices import Device
 from gauge_mc.devices.cpu import CpuDevice, candidates, processor, register_bytes
-from gauge_mc.devices.cuda import CudaDevice, find_nvcc, nvcc_release
+from gauge_mc.devices.cuda import CudaDevice
+from gauge_mc.devices.nvcc import find_nvcc, nvcc_release
 from gauge_mc.devices.source import cache_folder, version_of
 from gauge_mc.errors import GaugeError
 from gauge_mc.field import Field

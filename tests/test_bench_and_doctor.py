@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from gauge_mc.devices.cuda import Tile, best_tile, registers_of
+from gauge_mc.devices.cuda_kernel import Tile, best_tile
+from gauge_mc.devices.nvcc import registers_of
 
 
 def run(*arguments, **environment):

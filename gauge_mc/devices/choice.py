@@ -92,7 +92,8 @@ def choose_devices(
 
 def _one(backend: str, threads: int | None) -> DeviceChoice:
     if backend == "auto":
-        from gauge_mc.devices.cuda import find_nvcc, gpu_count
+        from gauge_mc.devices.cuda import gpu_count
+        from gauge_mc.devices.nvcc import find_nvcc
 
         try:
             backend = "cuda" if gpu_count() and find_nvcc() else "cpu"

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from gauge_mc.devices import DeviceChoice, choose_devices, cuda
+from gauge_mc.devices import DeviceChoice, choose_devices, cuda, nvcc
 from gauge_mc.errors import GaugeError, UsageError
 
 
@@ -15,7 +15,7 @@ def no_gpu():
 @pytest.fixture
 def four_gpus(monkeypatch):
     monkeypatch.setattr(cuda, "gpu_count", lambda: 4)
-    monkeypatch.setattr(cuda, "find_nvcc", lambda: "/usr/local/cuda/bin/nvcc")
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: "/usr/local/cuda/bin/nvcc")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_parts_of_the_cpu_share_all_cores():
 def test_one_device_by_default(four_gpus, monkeypatch):
     assert choose_devices(backend="cuda") == choose_devices() == (DeviceChoice("cuda"),)
     assert choose_devices(backend="cpu", threads=2) == (DeviceChoice("cpu", threads=2),)
-    monkeypatch.setattr(cuda, "find_nvcc", lambda: None)
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
     assert choose_devices() == (DeviceChoice("cpu"),)
     monkeypatch.setattr(cuda, "gpu_count", no_gpu)
     assert choose_devices(threads=1) == (DeviceChoice("cpu", threads=1),)

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 
 from gauge_mc.devices.bounds import USUAL
-from gauge_mc.devices.cuda import find_nvcc, nvcc_command, registers_of
+from gauge_mc.devices.nvcc import find_nvcc, nvcc_command, registers_of
 from gauge_mc.devices.source import GENERATORS, Variant, run_compiler, source_folder
 from gauge_mc.errors import GaugeError
 

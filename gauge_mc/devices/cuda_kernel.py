@@ -1,0 +1,208 @@
+"""Kernels on a GPU: which sites a thread block takes, and how steps are launched."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, Protocol
+
+from gauge_mc.devices.base import Launch, Registers
+from gauge_mc.devices.structures import DivisorStruct
+
+
+class Owner(Protocol):
+    """The GPU that a kernel is loaded on.
+
+    Attributes
+    ----------
+    stream : pycuda Stream
+        The launches' order.
+    """
+
+    stream: Any
+
+    def activate(self) -> None:
+        """Make it the one that this thread's calls of the driver are for."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The sites of a thread block: extents along half x, y, z and t."""
+
+    half_x: int
+    y: int
+    z: int
+    t: int
+
+    @property
+    def threads(self) -> int:
+        """Sites of one parity."""
+        return self.half_x * self.y * self.z * self.t
+
+    @property
+    def cost(self) -> float:
+        """What a site costs, in arbitrary units: links from outside, and lanes that idle.
+
+        Threads that are neighbours in x read neighbouring 16 bytes: eight make a cache line.
+        """
+        outside = 1 + 0.5 / self.half_x + 1 / self.y + 1 / self.z + 1 / self.t
+        idle = -(-self.threads // 32) * 32 / self.threads
+        few = 1 + 32 / self.threads
+        return outside * idle * few * max(1.0, 8 / self.half_x)
+
+    def struct(self, extent_z: int) -> TileStruct:
+        """What kernels are told of it."""
+        return TileStruct(DivisorStruct.of(self.z), DivisorStruct.of(extent_z // self.z), self.t)
+
+
+class TileStruct(ctypes.Structure):
+    """``Tile`` of ``cuda_src/kernel.h``."""
+
+    _fields_ = [("z", DivisorStruct), ("tiles_z", DivisorStruct), ("t", ctypes.c_int)]
+
+
+@functools.cache
+def best_tile(extents: tuple[int, int, int], slices: int, threads: int) -> Tile:
+    """The tile of so many sites at most for a lattice so large, with extents that divide it."""
+
+    def divisors(n: int) -> list[int]:
+        return [k for k in range(1, n + 1) if n % k == 0 and k <= threads]
+
+    x, y, z = extents
+    tiles = (Tile(*t) for t in product(*map(divisors, (x // 2, y, z, slices))))
+    fitting = (t for t in tiles if t.threads <= threads and t.z * t.t <= 64)
+    return min(fitting, key=lambda t: t.cost)
+
+
+class CudaBuffer:
+    """Memory of a GPU."""
+
+    def __init__(self, allocation: Any, nbytes: int):
+        self.allocation = allocation
+        self.nbytes = nbytes
+
+    @property
+    def address(self) -> int:
+        """The device's address."""
+        return int(self.allocation)
+
+
+SWEEP = 8
+"""Steps in one launch of a ``_sweep`` function, as in ``cuda_src/kernel.h``."""
+
+
+@dataclass
+class Arrivals:
+    """A counter in a GPU's memory by which the blocks of a launch wait for each other.
+
+    Attributes
+    ----------
+    buffer : CudaBuffer
+        Where it is.
+    count : int
+        What it will be when all launches so far have ended.
+    blocks : int
+        Blocks that the GPU can hold at once.
+    """
+
+    buffer: CudaBuffer
+    count: int
+    blocks: int
+
+
+Extents = tuple[int, int, int]
+
+
+class CudaKernel:
+    """A loaded kernel. Launches are asynchronous and keep their order.
+
+    Parameters
+    ----------
+    device : Owner
+        Where it is loaded.
+    function : pycuda Function
+        One step a launch.
+    sweep : pycuda Function or None
+        `SWEEP` steps a launch, for lattices whose blocks `arrivals` says can wait for each other.
+    threads : int
+        Of a block at most.
+    registers : Registers or None
+        Of `function`.
+    """
+
+    def __init__(
+        self,
+        device: Owner,
+        function: Any,
+        sweep: Any,
+        arrivals: Arrivals,
+        threads: int,
+        registers: Registers | None,
+    ):
+        self._device = device
+        self._function = function
+        self._sweep = sweep
+        self._arrivals = arrivals
+        self._threads = threads
+        self._prepared = 0
+        self.registers = registers
+
+    def __call__(self, steps: ctypes.Array[Any]) -> None:
+        """Launch steps in order."""
+        grid, block, shape = self._shape(steps)
+        if not self._sweep or len(steps) % SWEEP or math.prod(grid) > self._arrivals.blocks:
+            for launch in self.launches(steps):
+                launch()
+            return
+        self._device.activate()
+        for sweep in _pieces(steps, SWEEP):
+            before = self._arrivals.count
+            address = self._arrivals.buffer.address
+            self._sweep.prepared_async_call(
+                grid, block, self._device.stream, sweep, shape, address, before
+            )
+            self._arrivals.count = (before + SWEEP * math.prod(grid)) % 2**32
+
+    def launches(self, steps: ctypes.Array[Any]) -> list[Launch]:
+        """The steps, to be launched one by one."""
+        grid, block, shape = self._shape(steps)
+        return [partial(self._launch, grid, block, step, shape) for step in _pieces(steps, 1)]
+
+    def _launch(self, grid: Extents, block: Extents, step: bytes, shape: bytes) -> None:
+        self._device.activate()
+        self._function.prepared_async_call(grid, block, self._device.stream, step, shape)
+
+    def _shape(self, steps: ctypes.Array[Any]) -> tuple[Extents, Extents, bytes]:
+        """The grid and the block of threads that steps need, and what they are told of it."""
+        first, size = steps[0], ctypes.sizeof(steps[0])
+        extents, work = tuple(first.geometry.extent), first.work
+        # A sum belongs to one slice, so that slabs may begin anywhere.
+        depth = 1 if hasattr(first, "sums") else work.slices
+        tile = best_tile(extents, depth, self._threads)
+        if size != self._prepared:
+            self._prepare(size)
+        parities = 1 if work.parity < 2 else 2
+        grid = (
+            extents[0] // 2 // tile.half_x,
+            extents[1] // tile.y,
+            extents[2] // tile.z * parities * (work.slices // tile.t),
+        )
+        return grid, (tile.half_x, tile.y, tile.z * tile.t), bytes(tile.struct(extents[2]))
+
+    def _prepare(self, size: int) -> None:
+        tile = f"{ctypes.sizeof(TileStruct)}s"
+        self._function.prepare([f"{size}s", tile])
+        if self._sweep:
+            self._sweep.prepare([f"{SWEEP * size}s", tile, "P", "I"])
+        self._prepared = size
+
+
+def _pieces(steps: ctypes.Array[Any], together: int) -> list[bytes]:
+    """The memory of so many steps each."""
+    size = together * ctypes.sizeof(steps[0])
+    arguments = memoryview(steps).cast("B")
+    return [bytes(arguments[n : n + size]) for n in range(0, len(arguments), size)]
