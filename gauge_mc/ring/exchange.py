@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ def transfers_of(layouts: Sequence[Layout], nearest: bool) -> list[Transfer]:
 
 @dataclass
 class _Message:
-    """Bytes on their way to or from another process, through memory of the host."""
+    """Bytes on their way to or from another process."""
 
     device: Device
     address: int
@@ -88,6 +89,8 @@ class Exchange:
                 self._by_source[t.source].append((tag, t))
             elif t.target in self._slabs:
                 self._awaited_by[t.target].append((tag, t))
+        # Otherwise the bytes go through memory of the host.
+        self._direct = ring.processes.device_memory or ring.devices[0].backend == "cpu"
         self._memory: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
         self._put: dict[int, Mark] = {}
         self._arrivals: list[tuple[Device, Mark]] = []
@@ -119,7 +122,9 @@ class Exchange:
                 self._arrivals.append((target.device, done))
                 continue
             message = self._message(tag, t, window, incoming=False)
-            message.filled = slab.device.fetch(message.data, message.address, mark)
+            message.filled = mark
+            if not self._direct:
+                message.filled = slab.device.fetch(message.data, message.address, mark)
             self._sent.append(message)
             if message.filled.query():
                 self._dispatch(message)
@@ -132,8 +137,9 @@ class Exchange:
         for message in self._awaited:
             assert message.request is not None
             message.request.wait()
-            self._put[message.tag] = message.device.put(message.address, message.data)
-            self._arrivals.append((message.device, self._put[message.tag]))
+            if not self._direct:
+                self._put[message.tag] = message.device.put(message.address, message.data)
+                self._arrivals.append((message.device, self._put[message.tag]))
         for message in self._sent:
             assert message.request is not None
             message.request.wait()
@@ -156,12 +162,16 @@ class Exchange:
             if incoming
             else (t.source, t.source_place, t.target)
         )
-        slab = self._slabs[here]
+        slab, process = self._slabs[here], self._ring.process_of(there)
+        address = _address(slab, place, window)
+        if self._direct:
+            memory = (ctypes.c_uint8 * window.nbytes).from_address(address)
+            data = np.frombuffer(memoryview(memory), np.uint8)
+            return _Message(slab.device, address, data, process, tag)
         key = (tag, window.nbytes, incoming)
         if key not in self._memory:
             self._memory[key] = slab.device.host_memory(window.nbytes)
-        address = _address(slab, place, window)
-        return _Message(slab.device, address, self._memory[key], self._ring.process_of(there), tag)
+        return _Message(slab.device, address, self._memory[key], process, tag)
 
 
 def _address(slab: Slab, place: int, window: Window) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
@@ -23,6 +24,9 @@ SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_
 
 RANK = "PMIX_RANK"
 """One that does not say how many, where there are no others."""
+
+CUDA_AWARE = ("MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA")
+"""Variables that make MPI libraries take addresses of GPUs' memory: Cray MPICH's, MVAPICH2's."""
 
 GRACE = 1.0
 """Seconds that other processes leave to the root to say what is wrong, which is mostly the same."""
@@ -51,6 +55,14 @@ def find_processes() -> Processes:
     return Mpi(MPI) if MPI.COMM_WORLD.size > 1 else Alone()
 
 
+def _is_cuda_aware(mpi: Any) -> bool:
+    """Whether the MPI library says that it takes addresses of GPUs' memory."""
+    if any(os.environ.get(name) == "1" for name in CUDA_AWARE):
+        return True
+    query = getattr(ctypes.CDLL(mpi.__file__), "MPIX_Query_cuda_support", None)
+    return bool(query and query())
+
+
 class Mpi:
     """All processes of an MPI job.
 
@@ -66,6 +78,7 @@ class Mpi:
         self._world = mpi.COMM_WORLD.Dup()
         self.rank: int = self._world.rank
         self.size: int = self._world.size
+        self.device_memory = _is_cuda_aware(mpi)
 
     def gather(self, value: T) -> list[T]:
         """The values of all processes, in all of them."""

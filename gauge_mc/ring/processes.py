@@ -23,6 +23,8 @@ class Processes(Protocol):
 
     rank: int
     size: int
+    device_memory: bool
+    """Whether messages may lie in the memory of GPUs."""
 
     def gather(self, value: T) -> list[T]:
         """The values of all processes, in all of them."""
@@ -51,6 +53,7 @@ class Alone:
 
     rank = 0
     size = 1
+    device_memory = False
 
     def gather(self, value: T) -> list[T]:
         """The value."""

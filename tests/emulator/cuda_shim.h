@@ -56,14 +56,16 @@ struct Block {
 // A stack on which threads of a block run one after the other: one more begins on another stack
 // only where one waits, so that kernels without barriers need no switch.
 struct Fibre {
-    ucontext_t context;
+    ucontext_t start;
+    jmp_buf here;  // a system call faster than ucontext_t
+    bool started = false;
     Block* block;
     dim3 thread;
     std::unique_ptr<char[]> stack;
 };
 
 struct Gpu {
-    ucontext_t scheduler;
+    jmp_buf scheduler;
     Fibre* running = nullptr;
     std::vector<std::unique_ptr<Fibre>> fibres;
     std::vector<Fibre*> idle;
@@ -89,14 +91,17 @@ inline dim3 place(unsigned i, dim3 shape) { return {i % shape.x, i / shape.x % s
 // Lets others go on, until it is resumed.
 inline void leave() {
     Fibre* me = gpu.running;
-    swapcontext(&me->context, &gpu.scheduler);
+    if (_setjmp(me->here) == 0) _longjmp(gpu.scheduler, 1);
     threadIdx = me->thread;
     blockIdx = me->block->index;
 }
 
 inline void resume(Fibre* fibre) {
     gpu.running = fibre;
-    swapcontext(&gpu.scheduler, &fibre->context);
+    if (_setjmp(gpu.scheduler) != 0) return;
+    if (fibre->started) _longjmp(fibre->here, 1);
+    fibre->started = true;
+    setcontext(&fibre->start);
 }
 
 inline void run_threads() {
@@ -119,11 +124,11 @@ inline Fibre* a_fibre() {
     if (gpu.idle.empty()) {
         auto fibre = std::make_unique<Fibre>();
         fibre->stack.reset(new char[STACK]);
-        getcontext(&fibre->context);
-        fibre->context.uc_stack.ss_sp = fibre->stack.get();
-        fibre->context.uc_stack.ss_size = STACK;
-        fibre->context.uc_link = nullptr;
-        makecontext(&fibre->context, run_threads, 0);
+        getcontext(&fibre->start);
+        fibre->start.uc_stack.ss_sp = fibre->stack.get();
+        fibre->start.uc_stack.ss_size = STACK;
+        fibre->start.uc_link = nullptr;
+        makecontext(&fibre->start, run_threads, 0);
         gpu.idle.push_back(fibre.get());
         gpu.fibres.push_back(std::move(fibre));
     }
