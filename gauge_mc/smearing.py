@@ -94,10 +94,7 @@ class Ape:
         )
 
     def __call__(self, source: Field, target: Field) -> None:
-        """Smear the links of one field into another of the same kind.
-
-        Slabs' copies of slices are left behind in the target, unless staples in time need them.
-        """
+        """Smear the links of one field into another of the same kind."""
         for slab, other in zip(source.slabs, target.slabs, strict=True):
             arguments = _ApeArguments(
                 slab.geometry,
@@ -109,8 +106,7 @@ class Ape:
                 self.projection == "polar",
             )
             slab.kernel("ape")(repeated([arguments], 1))
-        if self.dims > SPACE:
-            target.exchange()
+        target.exchange()
 
 
 def _staples(dims: int) -> int:
