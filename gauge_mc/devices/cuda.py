@@ -225,7 +225,7 @@ class CudaDevice:
             if context.get_device() == self._device:
                 return
             context.pop()
-        except self._driver.LogicError:
+        except self._driver.Error:
             pass  # there is none yet
         self._context.push()
 
