@@ -24,6 +24,8 @@ LCG_SITE_FACTOR = 16807
 JAMES_MODULUS = 2147483563
 JAMES_FACTOR = 40014
 JAMES_SEEDS = JAMES_MODULUS - 1
+JAMES_POWER = 2**16 + 1
+"""Prime to `JAMES_SEEDS`: numbers that differ mod `JAMES_MODULUS` have powers that differ."""
 SEED_STRIDE = 1327217831
 """The golden section of `JAMES_SEEDS`, prime to it: seeds 1, 2, ... are spread over the circle."""
 
@@ -214,11 +216,18 @@ def _lcg_start(seed: int, sites: NDArray[np.uint64]) -> NDArray[np.uint32]:
 def _ranlux_start(seed: int, sites: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """James's initialisation (Comput. Phys. Commun. 79 (1994) 111), with a seed for every site.
 
-    The sites of one seed have consecutive seeds of James, from `SEED_STRIDE` times the seed on.
-    Those of n consecutive seeds are all different if n lattices have fewer than 8e8 sites.
+    The sites of one seed are numbered from `SEED_STRIDE` times the seed on, which gives different
+    numbers for n consecutive seeds if n lattices have fewer than 8e8 sites. Seeds of James are
+    powers of these: from seeds as evenly spaced as the numbers, neighbours would draw numbers of
+    equal differences for some batches (Matsumoto et al., ACM Trans. Model. Comput. Simul. 17
+    (2007) 15).
     """
-    james = np.uint64(SEED_STRIDE * seed % JAMES_SEEDS)
-    state = (james + sites) % np.uint64(JAMES_SEEDS) + np.uint64(1)
+    first = np.uint64(SEED_STRIDE * seed % JAMES_SEEDS)
+    number = (first + sites) % np.uint64(JAMES_SEEDS) + np.uint64(1)
+    state = number
+    for _ in range(JAMES_POWER.bit_length() - 1):
+        state = state * state % np.uint64(JAMES_MODULUS)
+    state = state * number % np.uint64(JAMES_MODULUS)
     numbers = np.empty((sites.size, 24), np.uint64)
     for age in range(24):  # the youngest first
         state = state * np.uint64(JAMES_FACTOR) % np.uint64(JAMES_MODULUS)

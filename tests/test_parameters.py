@@ -123,7 +123,9 @@ def test_wrong_parameters_are_refused(values, message):
 
 def test_execution_reads_the_same_card(tmp_path):
     values = card(tmp_path, 'output = "x"\ntime-limit = 23:30:00\nthreads = 2\nquiet = true\n')
-    assert Execution.from_values(values) == Execution("x", "auto", 2, True, 84600.0, 10.0)
+    assert Execution.from_values(values) == Execution(
+        "x", threads=2, quiet=True, time_limit=84600.0, checkpoint_every=10.0
+    )
 
 
 @pytest.mark.parametrize(

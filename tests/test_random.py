@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import replace
 from functools import cache
 from itertools import count, islice
+from math import gcd
 
 import numpy as np
 import pytest
@@ -17,12 +18,13 @@ from gauge_mc.devices.source import DEFAULT_LUXURY, GENERATORS, LUXURY_PERIODS, 
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
-from gauge_mc.random import JAMES_SEEDS, KINDS, SEED_STRIDE, Random, ranlux_state
+from gauge_mc.random import JAMES_POWER, JAMES_SEEDS, KINDS, SEED_STRIDE, Random, ranlux_state
 from gauge_mc.updates import heatbath
 from tests.calls import call
 from tests.reference import randoms
 from tests.reference.fields import parity
 from tests.reference.randoms import lcg_next, lcg_start
+
 
 LATTICE = Lattice(4, 6, 8, 10)
 SMALL = Lattice(4, 4, 4, 4)
@@ -65,6 +67,10 @@ def reference(james, p, length):
     return np.array(list(islice(randoms.ranlux(james, p), length)))
 
 
+def james_seed(seed, site):
+    return pow((SEED_STRIDE * seed + site) % JAMES_SEEDS + 1, JAMES_POWER, JAMES_SEEDS + 1)
+
+
 def uniforms(numbers, precision):
     """(n + 1/2) / 2^24, rounded but never to 1; two numbers, the upper first, in double."""
     if precision == "single":
@@ -83,7 +89,7 @@ def check_streams(device, group, precision, level):
     found = drawn(Random.for_field(field, "ranlux", seed, level), rounds=3)
     found = found.reshape(LATTICE.sites, -1)
     for site in (0, 1, 5, 777, LATTICE.sites - 1):
-        james = (SEED_STRIDE * seed + site) % JAMES_SEEDS + 1
+        james = james_seed(seed, site)
         length = found.shape[1] * (1 if precision == "single" else 2)
         expected = uniforms(reference(james, LUXURY_PERIODS[level], length), precision)
         assert found.dtype == expected.dtype
@@ -142,7 +148,7 @@ def test_states_of_ranlux_stay_on_its_stream(best_device):
     ends = states(random).reshape(LATTICE.sites, -1)
     batches = []
     for site in range(0, LATTICE.sites, 101):
-        numbers = reference((SEED_STRIDE * 9 + site) % JAMES_SEEDS + 1, 223, 24 * 60)
+        numbers = reference(james_seed(9, site), 223, 24 * 60)
         expected = ranlux_state(numbers.reshape(-1, 24).astype(np.uint64), np.zeros(60, bool))
         equal = (expected[:, :18] == ends[site, :18]).all(axis=1)
         assert equal.sum() == 1
@@ -268,12 +274,26 @@ def test_seeds_of_ranlux_are_all_different():
         [states(Random.for_field(field, "ranlux", seed)).reshape(-1, 20) for seed in range(5)]
     )
     assert len(np.unique(first, axis=0)) == 5 * LATTICE.sites
+    assert gcd(JAMES_POWER, JAMES_SEEDS) == 1
     # Those of n consecutive seeds are all different if n lattices have fewer than 8e8 sites.
     starts = np.arange(2000, dtype=np.int64) * SEED_STRIDE % JAMES_SEEDS
     for n in (2, 10, 100, 1000, 2000):
         sorted_starts = np.sort(starts[:n])
         gaps = np.diff(np.append(sorted_starts, sorted_starts[0] + JAMES_SEEDS))
         assert n * gaps.min() > 8e8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_numbers_of_neighbours_and_of_seeds_are_unrelated(kind, best_device):
+    field = Field.cold(Lattice(16, 16, 16, 8), "su2", "single", best_device)
+    first, other = (
+        Random.for_field(field, kind, seed).numbers(0).reshape(field.lattice.sites, -1)
+        for seed in (1, 2)
+    )
+    for one, another in ((first[1:], first[:-1]), (first, other)):
+        for difference in np.mod(one.astype(float) - another, 1).T:
+            counts = np.histogram(difference, bins=64, range=(0, 1))[0]
+            assert stats.chisquare(counts).pvalue > 1e-5
 
 
 @pytest.mark.parametrize("kind", ["lcg", "ranlux"])

@@ -75,27 +75,48 @@ private:
     }
 };
 
+// Numbers of 24 bits one after the other in words of 32, four in three.
+template <int W> INLINE word number(const word (&w)[W], int i) {
+    const int place = i * 24 / 32;
+    switch (i % 4) {
+        case 0: return w[place] & 0xffffff;
+        case 1: return (w[place] >> 24 | w[place + 1] << 8) & 0xffffff;
+        case 2: return (w[place] >> 16 | w[place + 1] << 16) & 0xffffff;
+        default: return w[place] >> 8;
+    }
+}
+
+// Drops the first COUNT numbers, an even number of them.
+template <int COUNT, int W> INLINE void drop(word (&w)[W]) {
+    constexpr int WORDS = COUNT * 24 / 32;
+    UNROLL for (int i = 0; i + WORDS < W; i++) {
+        if (COUNT % 4 == 0) w[i] = w[i + WORDS];
+        else w[i] = w[i + WORDS] >> 16 | (i + WORDS + 1 < W ? w[i + WORDS + 1] << 16 : word{});
+    }
+}
+
+// Left alone, a GPU's compiler unpacks numbers long before they are drawn, and spills them.
+template <int W> INLINE void keep_packed(word (&w)[W]) {
+#ifdef __CUDACC__
+    UNROLL for (int i = 0; i < W; i++) asm("" : "+r"(w[i]));
+#endif
+}
+
 // A site's state: the last 24 numbers in 18 words, minus the last borrow, and 1 where numbers are to
 // be skipped before the next batch, as they are before every batch but the first.
 struct RanluxState {
-    static constexpr int WORDS = 20, BORROW = 18, SKIP = 19;
+    static constexpr int NUMBERS = 18, BORROW = 18, SKIP = 19, WORDS = 20;
     word w[WORDS];
 
     INLINE SubtractWithBorrow unpacked() const {
         SubtractWithBorrow s;
-        UNROLL for (int i = 0; i < 6; i++) {
-            const word a = w[3 * i], b = w[3 * i + 1], c = w[3 * i + 2];
-            s.x[4 * i] = (signed_word)(a & 0xffffff);
-            s.x[4 * i + 1] = (signed_word)((a >> 24 | b << 8) & 0xffffff);
-            s.x[4 * i + 2] = (signed_word)((b >> 16 | c << 16) & 0xffffff);
-            s.x[4 * i + 3] = (signed_word)(c >> 8);
-        }
+        UNROLL for (int i = 0; i < BATCH; i++) s.x[i] = (signed_word)number(w, i);
         s.carry = (signed_word)w[BORROW];
         return s;
     }
 
     INLINE void pack(const SubtractWithBorrow& s) {
-        UNROLL for (int i = 0; i < 6; i++) {
+        UNROLL for (int i = 0; i < BATCH / 4; i++) {
             const word a = (word)s.x[4 * i], b = (word)s.x[4 * i + 1];
             const word c = (word)s.x[4 * i + 2], d = (word)s.x[4 * i + 3];
             w[3 * i] = a | b << 24;
@@ -105,42 +126,40 @@ struct RanluxState {
         w[BORROW] = (word)s.carry;
     }
 
-    // Goes on by a batch and returns it.
-    INLINE SubtractWithBorrow advance() {
+    // Goes on by a batch.
+    INLINE void advance() {
         SubtractWithBorrow s = unpacked();
         // The lanes of a register begin together.
         if (some_lane(w[SKIP])) s.template skip<LUXURY_PERIOD - BATCH>();
         s.next_batch();
         pack(s);
         w[SKIP] = word{} + 1u;
-        return s;
     }
 };
 
 template <int USUAL> struct Ranlux {
     static constexpr int EACH = REAL_BYTES / 4;  // numbers of 24 bits in a uniform
     static constexpr bool HALVED = USUAL * EACH <= BATCH / 2;
-    static constexpr int PART = HALVED ? BATCH / 2 : BATCH;  // of a batch
-    static constexpr int PARTS = (USUAL * EACH + PART - 1) / PART, SHARE = PARTS * PART;
-    static constexpr int SPARE = 4 * EACH, PLANNED = SHARE - SPARE;
+    static constexpr int PART = HALVED ? RanluxState::NUMBERS / 2 : RanluxState::NUMBERS;  // words of a batch
+    static constexpr int PARTS = HALVED ? 1 : (USUAL * EACH + BATCH - 1) / BATCH;
+    static constexpr int SPARE = 4 * EACH * 24 / 32, PLANNED = PARTS * PART - SPARE;
 
     States<RanluxState::WORDS> states;
-    bool second;             // half of a batch
-    word planned[PLANNED];   // the share's first numbers, of which those drawn are dropped
-    word spare[SPARE];       // its last
-    mask spent;              // lanes that have drawn these
+    bool second;           // half of a batch
+    word planned[PLANNED]; // the share's first numbers, packed, of which those drawn are dropped
+    word spare[SPARE];     // its last
+    mask spent;            // lanes that have drawn these
 
     INLINE Ranlux(const Stream& stream, const Geometry& g, const Site& s, int mu)
         : states(stream, g, s), second(HALVED && mu % 2 == 1), spent(everywhere(false)) {
         RanluxState state;
         states.read(state.w);
-        word share[SHARE];
-        if (second) {
-            take(state.unpacked(), share, 0);
-        } else {
-            UNROLL for (int i = 0; i < PARTS; i++) take(state.advance(), share, i * PART);
-            states.write(state.w);
+        word share[PARTS * PART];
+        UNROLL for (int i = 0; i < PARTS; i++) {
+            if (!second) state.advance();
+            UNROLL for (int j = 0; j < PART; j++) share[i * PART + j] = mine(state, j);
         }
+        if (!second) states.write(state.w);
         UNROLL for (int i = 0; i < PLANNED; i++) planned[i] = share[i];
         UNROLL for (int i = 0; i < SPARE; i++) spare[i] = share[PLANNED + i];
     }
@@ -150,7 +169,8 @@ template <int USUAL> struct Ranlux {
 
     template <int N> INLINE void uniforms(real (&u)[N]) {
         to_reals(planned, u);
-        UNROLL for (int i = 0; i + N * EACH < PLANNED; i++) planned[i] = planned[i + N * EACH];
+        drop<N * EACH>(planned);
+        keep_packed(planned);
     }
 
     template <int N> INLINE void uniforms(real (&u)[N], mask wanted) {
@@ -161,36 +181,35 @@ template <int USUAL> struct Ranlux {
     }
 
 private:
-    template <int N, int M> static INLINE void to_reals(const word (&numbers)[M], real (&u)[N]) {
-        static_assert(N * EACH <= M);
+    template <int N, int W> static INLINE void to_reals(const word (&w)[W], real (&u)[N]) {
+        static_assert(N * EACH * 24 <= W * 32);
         UNROLL for (int i = 0; i < N; i++) {
 #if REAL_BYTES == 4
-            u[i] = uniform_from_24_bits(numbers[i]);
+            u[i] = uniform_from_24_bits(number(w, i));
 #else
-            u[i] = uniform_from_48_bits(numbers[2 * i], numbers[2 * i + 1]);
+            u[i] = uniform_from_48_bits(number(w, 2 * i), number(w, 2 * i + 1));
 #endif
         }
     }
 
-    // This link's part of a batch.
-    INLINE void take(const SubtractWithBorrow& batch, word (&share)[SHARE], int place) const {
-        UNROLL for (int i = 0; i < PART; i++)
-            share[place + i] = (word)(second ? batch.x[BATCH - PART + i] : batch.x[i]);
+    // A word of this link's part of a batch.
+    INLINE word mine(const RanluxState& batch, int i) const {
+        return second ? batch.w[RanluxState::NUMBERS - PART + i] : batch.w[i];
     }
 
     INLINE void renew(mask lanes) {
         advance(states, lanes);
         RanluxState state;
         states.read(state.w);
-        word share[SHARE];
-        take(state.unpacked(), share, SHARE - PART);
-        UNROLL for (int i = 0; i < SPARE; i++) spare[i] = select_word(lanes, share[PLANNED + i], spare[i]);
+        UNROLL for (int i = 0; i < SPARE; i++)
+            spare[i] = select_word(lanes, mine(state, PART - SPARE + i), spare[i]);
     }
 
     static RARE void advance(States<RanluxState::WORDS> states, mask lanes) {
         RanluxState old, state;
         states.read(old.w);
         state = old;
+        state.w[RanluxState::SKIP] = word{} + 1u;  // as it is, which spares the compiler a branch
         state.advance();
         UNROLL for (int i = 0; i < RanluxState::WORDS; i++)
             state.w[i] = select_word(lanes, state.w[i], old.w[i]);
