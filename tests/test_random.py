@@ -25,7 +25,6 @@ from tests.reference import randoms
 from tests.reference.fields import parity
 from tests.reference.randoms import lcg_next, lcg_start
 
-
 LATTICE = Lattice(4, 6, 8, 10)
 SMALL = Lattice(4, 4, 4, 4)
 
