@@ -114,24 +114,32 @@ def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
     if len(field.layouts) == 1:
         kernels[0](steps(field.slabs[0], _order(field.slabs[0])))
         return
-    edges = [
-        kernel.launches(steps(slab, [slab.edges(parity, mu) for mu, parity in CHECKERBOARD]))
-        for kernel, slab in zip(kernels, field.slabs, strict=True)
-    ]
-    insides = [
-        kernel.launches(steps(slab, [slab.interior(parity, mu) for mu, parity in CHECKERBOARD]))
-        if slab.layout.slices > 2
-        else []
-        for kernel, slab in zip(kernels, field.slabs, strict=True)
-    ]
+    launches = []
+    for kernel, slab in zip(kernels, field.slabs, strict=True):
+        before, after = _parts(slab)
+        later = kernel.launches(steps(slab, after)) if after else []
+        launches.append((kernel.launches(steps(slab, before)), later))
     windows = [field.window(mu, parity) for mu, parity in CHECKERBOARD]
-    for step in range(len(edges[0])):
-        for n, (edge, inside) in enumerate(zip(edges, insides, strict=True)):
-            edge[step]()
+    for step in range(len(launches[0][0])):
+        for n, (first, later) in enumerate(launches):
+            first[step]()
             field.halo.depart(n, windows[step % len(windows)])
-            if inside:
-                inside[step]()
+            if later:
+                later[step]()
         field.halo.finish()
+
+
+def _parts(slab: Slab) -> tuple[list[WorkStruct], list[WorkStruct]]:
+    """Part the work of a sweep on one of several slabs: before copies of its edges are sent, after.
+
+    A device that copies by itself sends when all is done: to go to its edges before would cost
+    more time, since their neighbours then have to be read twice.
+    """
+    if not slab.device.copies_beside:
+        return [slab.work(parity, mu) for mu, parity in CHECKERBOARD], []
+    edges = [slab.edges(parity, mu) for mu, parity in CHECKERBOARD]
+    inside = [slab.interior(parity, mu) for mu, parity in CHECKERBOARD]
+    return edges, inside if slab.layout.slices > 2 else []
 
 
 def _order(slab: Slab) -> list[WorkStruct]:

@@ -89,6 +89,8 @@ class Device(Protocol):
     backend: str
     name: str
     compiler_name: str
+    copies_beside: bool
+    """Whether copies run beside kernels, not in turn with them."""
     cache_bytes: int
     """Of the largest cache that holds time slices from one update to the next; 0 on a GPU."""
     group_bytes: int

@@ -121,11 +121,7 @@ class CpuBuffer:
         if hasattr(mmap, "MADV_HUGEPAGE"):
             self._map.madvise(mmap.MADV_HUGEPAGE)
         self.bytes: NDArray[np.uint8] = np.frombuffer(self._map, dtype=np.uint8)
-
-    @property
-    def address(self) -> int:
-        """The address of the first byte."""
-        return int(self.bytes.ctypes.data)
+        self.address = int(self.bytes.ctypes.data)
 
     def __del__(self) -> None:
         if self._worker:
@@ -173,6 +169,7 @@ class CpuDevice:
     """
 
     backend = "cpu"
+    copies_beside = False
     group_bytes = 0
 
     def __init__(self, threads: int | None = None, lanes: int | None = None, beside: bool = False):

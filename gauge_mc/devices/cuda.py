@@ -35,6 +35,7 @@ class CudaDevice:
     backend = "cuda"
     group_bytes = 16
     cache_bytes = 0
+    copies_beside = True
 
     def __init__(self, ordinal: int = 0):
         self._driver = _load_driver()

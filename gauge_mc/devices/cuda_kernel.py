@@ -84,11 +84,7 @@ class CudaBuffer:
     def __init__(self, allocation: Any, nbytes: int):
         self.allocation = allocation
         self.nbytes = nbytes
-
-    @property
-    def address(self) -> int:
-        """The device's address."""
-        return int(self.allocation)
+        self.address = int(allocation)
 
 
 SWEEP = 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class Slab:
         """The kernels' geometry."""
         return self.layout.geometry
 
-    @property
+    @cached_property
     def slice_bytes(self) -> int:
         """Bytes of a time slice."""
         return self.layout.slice_bytes(self.components)
