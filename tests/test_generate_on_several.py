@@ -116,19 +116,19 @@ def test_processes_do_not_change_a_bit(tmp_path, ranks, devices):
 
 @with_mpi
 def test_a_killed_process_ends_the_job_which_goes_on_later(tmp_path):
-    long = {"configs": 40, "checkpoint_every": 0.0002}
+    long = {"configs": 200, "checkpoint_every": 0.0002}
     whole = make_run(tmp_path / "whole", **(CHAIN | long))
     path, dice = tmp_path / "broken", random.Random(4)
     table = Run(path).table("plaquette")
     killed = 0
-    for _ in range(50):
+    for _ in range(6):
         before = len(read_table(table).columns["sweep"]) if table.exists() else 0
         process = job(2, path, **long)
         while process.poll() is None and not (
             table.exists() and table.stat().st_size > 60 * before
         ):
             time.sleep(0.01)
-        time.sleep(dice.uniform(0, 0.3))
+        time.sleep(dice.uniform(0, 0.2))
         ranks = ranks_of(path)
         if ranks:
             os.kill(dice.choice(ranks), signal.SIGKILL)
@@ -148,6 +148,7 @@ def test_failures_and_signals_end_all_processes(tmp_path):
     assert "Traceback" not in said
     process = job(2, tmp_path / "long", configs=100000)
     while not Run(tmp_path / "long").table("plaquette").exists():
+        assert process.poll() is None
         time.sleep(0.05)
     process.terminate()
     assert "Stopped by SIGTERM; to continue" in finish(process)

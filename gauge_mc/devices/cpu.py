@@ -290,7 +290,7 @@ class CpuDevice:
     def synchronize(self) -> None:
         """Wait until all work has ended."""
         if self._worker:
-            self._worker.mark().synchronize()
+            self._worker.synchronize()
 
     def close(self) -> None:
         """Drop the kernels and the scratch memory, and end the thread."""

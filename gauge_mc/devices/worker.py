@@ -32,11 +32,13 @@ class Moment:
 
 
 class Worker:
-    """A thread that does tasks in the order in which they are given. None of them may fail."""
+    """A thread that does tasks in the order in which they are given, also after one that fails."""
 
     def __init__(self) -> None:
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        thread = threading.Thread(target=_work, args=(self._tasks,), daemon=True)
+        self._failures: list[BaseException] = []
+        words = (self._tasks, self._failures)
+        thread = threading.Thread(target=_work, args=words, daemon=True)
         thread.start()
         # The thread knows the tasks, not this object, and ends with it or with the program.
         self.close = weakref.finalize(self, _end, thread, self._tasks)
@@ -54,12 +56,22 @@ class Worker:
             moment.reach()
         return moment
 
+    def synchronize(self) -> None:
+        """Wait until all tasks given so far are done; raise what the first that failed raised."""
+        self.mark().synchronize()
+        if self._failures:
+            raise self._failures[0]
+
 
 def _end(thread: threading.Thread, tasks: SimpleQueue[Task | None]) -> None:
     tasks.put(None)
     thread.join()
 
 
-def _work(tasks: SimpleQueue[Task | None]) -> None:
+def _work(tasks: SimpleQueue[Task | None], failures: list[BaseException]) -> None:
     while task := tasks.get():
-        task()
+        try:
+            task()
+        except BaseException as error:
+            # Others wait for this thread's moments, so it goes on.
+            failures.append(error)
