@@ -18,10 +18,10 @@ from gauge_mc.ring import Ring
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Workplace = Device | Ring
+DeviceOrRing = Device | Ring
 """A device, or several that share a lattice."""
 
-Job = Callable[[Workplace, Sequence[Item]], Generator[Result, None, None]]
+Job = Callable[[DeviceOrRing, Sequence[Item]], Generator[Result, None, None]]
 """Yields the result of each item, in order. What it allocates on the device is its own alone."""
 
 AHEAD = 2
@@ -59,7 +59,7 @@ class Crew:
         What is done before the devices are closed.
     """
 
-    devices: tuple[Workplace, ...]
+    devices: tuple[DeviceOrRing, ...]
     threads: tuple[Executor, ...]
     leaving: ExitStack
 
@@ -108,7 +108,7 @@ class Crew:
 
 
 @contextmanager
-def crew_of(openers: Sequence[Callable[[], Workplace]]) -> Iterator[Crew]:
+def crew_of(openers: Sequence[Callable[[], DeviceOrRing]]) -> Iterator[Crew]:
     """Open devices, and close them in the end, each in the thread that uses it.
 
     Parameters
@@ -156,7 +156,7 @@ def _end(
     wait([thread.submit(job.close) for thread, job in pairs])
 
 
-def _close(opening: Future[Workplace]) -> None:
+def _close(opening: Future[DeviceOrRing]) -> None:
     """Close a device if it was opened."""
     if not opening.exception():
         opening.result().close()

@@ -19,7 +19,7 @@ import numpy as np
 
 from gauge_mc import __version__
 from gauge_mc.chain import OBSERVABLES, provenance
-from gauge_mc.crew import Crew, Workplace
+from gauge_mc.crew import Crew, DeviceOrRing
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.field import Field
 from gauge_mc.formats import open_configuration
@@ -60,7 +60,7 @@ class Ensemble:
     facts: dict[str, str]
     folder: Path
 
-    def load(self, number: int, precision: str, device: Workplace) -> Field:
+    def load(self, number: int, precision: str, device: DeviceOrRing) -> Field:
         """Read a configuration.
 
         Raises
@@ -297,7 +297,7 @@ class Work:
             yield number
 
     def _measured(
-        self, precision: str, device: Workplace, numbers: Sequence[int]
+        self, precision: str, device: DeviceOrRing, numbers: Sequence[int]
     ) -> Generator[list[Record], None, None]:
         """Yield the records of each of these configurations, measured on one device."""
         measure: Measurer | None = None

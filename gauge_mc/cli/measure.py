@@ -17,7 +17,7 @@ from gauge_mc.parameters import PRECISIONS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gauge_mc.crew import Workplace
+    from gauge_mc.crew import DeviceOrRing
     from gauge_mc.lattice import Lattice
     from gauge_mc.measure import Loops, Observable, Work
 
@@ -228,7 +228,7 @@ def _check(precision: str | None) -> None:
 
 def _openers(
     devices: str | None, backend: str, threads: int | None, split: bool
-) -> list[Callable[[], Workplace]]:
+) -> list[Callable[[], DeviceOrRing]]:
     """Return what opens devices: those asked for, or all GPUs, or the CPU; all at once to split."""
     from gauge_mc.devices import choose_devices
     from gauge_mc.ring import open_ring
