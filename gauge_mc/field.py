@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -200,17 +200,15 @@ class Field:
         """Bytes of the links, without copies."""
         return self.layouts[0].slice_bytes(self.components) * self.lattice.t
 
-    def update(
-        self, kernel: str, arguments: Callable[[Slab, WorkStruct], ctypes.Structure]
-    ) -> None:
-        """Launch a kernel on all slabs, on all their sites."""
-        for slab in self.slabs:
-            slab.kernel(kernel)(repeated([arguments(slab, slab.work())], 1))
-
     @cached_property
     def halo(self) -> Exchange:
         """What renews the copies of slices next to slabs."""
         return Exchange(self.ring, self.slabs, transfers_of(self.layouts, nearest=True))
+
+    @cached_property
+    def _all_copies(self) -> Exchange:
+        """What renews all copies of slices."""
+        return Exchange(self.ring, self.slabs, transfers_of(self.layouts, nearest=False))
 
     def window(self, mu: int, parity: int) -> Window:
         """Where in a slice the links of one direction and parity are."""
@@ -219,11 +217,9 @@ class Field:
 
     def exchange(self, nearest: bool = True) -> None:
         """Renew the copies that slabs have of slices, those next to them or all."""
-        halo = self.halo
-        if not nearest:
-            halo = Exchange(self.ring, self.slabs, transfers_of(self.layouts, nearest=False))
-        halo.start(Window(0, self.slabs[0].slice_bytes))
-        halo.finish()
+        copies = self.halo if nearest else self._all_copies
+        copies.start(Window(0, self.slabs[0].slice_bytes))
+        copies.finish()
 
     def stored(self) -> Iterator[NDArray[Any]]:
         """The links as they are stored, to the bit.

@@ -231,6 +231,11 @@ class Parameters:
         return self.thermalize + self.configs * self.separation
 
     @property
+    def generator(self) -> str:
+        """The random number generator in words."""
+        return f"{self.rng} at luxury {self.luxury}" if self.rng == "ranlux" else self.rng
+
+    @property
     def links_per_sweep(self) -> int:
         """Link updates in one composite sweep."""
         return self.lattice.links * (self.heatbath + self.overrelax)

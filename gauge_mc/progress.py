@@ -132,8 +132,7 @@ def opening(run: Run, parameters: Parameters, session: Session) -> str:
 def described(parameters: Parameters) -> str:
     """Return in words which chain it is."""
     p = parameters
-    generator = f"{p.rng} at luxury {p.luxury}" if p.rng == "ranlux" else p.rng
-    return f"{p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, {generator}"
+    return f"{p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, {p.generator}"
 
 
 @contextmanager

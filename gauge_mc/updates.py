@@ -19,7 +19,6 @@ from gauge_mc.ring.slab import Slab
 CHECKERBOARD = tuple((mu, parity) for mu in range(4) for parity in range(2))
 """The order of a sweep. No link of one direction and parity is in a staple of another."""
 
-
 WAVES = (4, 2)
 """Updates that may go through the lattice together; more were not faster."""
 

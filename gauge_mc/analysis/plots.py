@@ -265,35 +265,14 @@ def plot_polyakov(runs: Sequence[History], path: Path) -> None:
         figure.legend(loc="outside upper center")
 
 
-def plot_against_beta(curves: Curves, name: str, path: Path) -> None:
-    """Plot averages of one quantity against beta, a curve each for several lattices.
-
-    Parameters
-    ----------
-    curves : sequence of (str, sequence of (float, Estimate))
-        A label, and the averages by beta, ascending.
-    name : str
-        Label of the axis.
-    path : Path
-        File to write; its ending says the format.
-
-    Raises
-    ------
-    UsageError
-        If the ending is none of pdf, png and svg.
-    GaugeError
-        If there is nothing to plot, Matplotlib is missing, or the file cannot be written.
-    """
-    plot_scan([(name, curves)], path)
-
-
 def plot_scan(panels: Sequence[tuple[str, Curves]], path: Path) -> None:
     """Plot averages of several quantities against beta, one below the other.
 
     Parameters
     ----------
     panels : sequence of (str, curves)
-        For each quantity the label of its axis, and its curves as for `plot_against_beta`.
+        For each quantity the label of its axis, and its curves, one a lattice: a label, and the
+        averages by beta, ascending.
     path : Path
         File to write; its ending says the format.
 

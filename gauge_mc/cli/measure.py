@@ -233,11 +233,9 @@ def _openers(
     from gauge_mc.devices import choose_devices
     from gauge_mc.ring import open_ring
 
-    if devices is None and choose_devices(None, backend)[0].backend == "cuda":
-        devices = "all"
     if split:
-        return [partial(open_ring, devices, backend, threads)]
-    return [choice.open for choice in choose_devices(devices, backend, threads)]
+        return [partial(open_ring, devices, backend, threads, every_gpu=True)]
+    return [choice.open for choice in choose_devices(devices, backend, threads, every_gpu=True)]
 
 
 def _opening(work: Work, observable: str, devices: str) -> str:

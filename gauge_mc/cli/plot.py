@@ -166,7 +166,7 @@ def _against_beta(observable: str, runs: Sequence[Path], file: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from gauge_mc.analysis.plots import plot_against_beta
+    from gauge_mc.analysis.plots import plot_scan
     from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 
     curves: dict[tuple[str, Lattice], list[tuple[float, Estimate]]] = {}
@@ -192,7 +192,7 @@ def _against_beta(observable: str, runs: Sequence[Path], file: Path) -> None:
             shown.add_row(name, f"{beta:g}", str(found), tau, str(found.samples))
     Console(highlight=False).print(shown)
     label = "plaquette" if observable == "plaquette" else r"$\langle|L|\rangle$"
-    plot_against_beta(named, label, file)
+    plot_scan([(label, named)], file)
 
 
 def _scan(runs: Sequence[Path], file: Path) -> None:

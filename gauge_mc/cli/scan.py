@@ -26,7 +26,6 @@ from gauge_mc.parameters import Execution, Parameters, read_card
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gauge_mc.devices import DeviceChoice
     from gauge_mc.scans import Member, Scan
     from gauge_mc.scans.board import Board
     from gauge_mc.scans.gather import Averages
@@ -287,10 +286,13 @@ def _carry_out(asked: Request, per_device: int | None) -> None:
     execution = asked.execution
     with Stop(execution.time_limit) as stop:
         # Imported here, since that takes longer than a signal may take to come.
+        from gauge_mc.devices import choose_devices
         from gauge_mc.scans.pool import make_slots
 
         asked.scan()
-        slots = make_slots(_choose(execution), per_device)
+        e = execution
+        chosen = choose_devices(e.devices, e.backend, e.threads, every_gpu=True)
+        slots = make_slots(chosen, per_device)
         with _held(asked) as scan:
             reason, failures = _work(scan, slots, execution, stop)
     if reason:
@@ -301,16 +303,6 @@ def _carry_out(asked: Request, per_device: int | None) -> None:
             f"{len(failures)} of {len(scan.members())} runs failed, and the same command tries "
             f"them again; {name}: {sentence}"
         )
-
-
-def _choose(execution: Execution) -> Sequence[DeviceChoice]:
-    """Choose devices as asked for; by default all GPUs, else the CPU."""
-    from gauge_mc.devices import choose_devices
-
-    chosen = choose_devices(execution.devices, execution.backend, execution.threads)
-    if execution.devices is None and chosen[0].backend == "cuda":
-        return choose_devices("all", execution.backend)
-    return chosen
 
 
 def _work(

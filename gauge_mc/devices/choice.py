@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from gauge_mc.devices.base import Device
-from gauge_mc.devices.cpu import CpuDevice
+from gauge_mc.devices.cpu import CpuDevice, cores
 from gauge_mc.errors import GaugeError, UsageError
 
 BACKENDS = ("auto", "cuda", "cpu")
@@ -48,7 +47,10 @@ class DeviceChoice:
 
 
 def choose_devices(
-    devices: str | None = None, backend: str = "auto", threads: int | None = None
+    devices: str | None = None,
+    backend: str = "auto",
+    threads: int | None = None,
+    every_gpu: bool = False,
 ) -> tuple[DeviceChoice, ...]:
     """Choose devices.
 
@@ -63,6 +65,8 @@ def choose_devices(
         One of `BACKENDS`.
     threads : int, optional
         Of the CPU, in all; by default as many as this process may run on.
+    every_gpu : bool
+        Whether it is all GPUs by default, not one.
 
     Raises
     ------
@@ -75,7 +79,10 @@ def choose_devices(
     if backend not in BACKENDS:
         raise UsageError(f"The backend '{backend}' is unknown; there are {', '.join(BACKENDS)}.")
     if devices is None:
-        return (_one(backend, threads),)
+        one = _one(backend, threads)
+        if one.backend == "cpu" or not every_gpu:
+            return (one,)
+        devices = "all"
     name, colon, count = devices.partition(":")
     if name == "cpu" and backend != "cuda":
         if colon and not (count.isdecimal() and int(count) >= 1):
@@ -105,7 +112,7 @@ def _one(backend: str, threads: int | None) -> DeviceChoice:
 def _parts_of_cpu(count: int, threads: int | None) -> tuple[DeviceChoice, ...]:
     if count == 1:
         return (DeviceChoice("cpu", threads=threads),)
-    total = len(os.sched_getaffinity(0)) if threads is None else threads
+    total = cores() if threads is None else threads
     if total < 1:
         raise UsageError(f"The number of threads is {total}; it must be at least 1.")
     shares = (total // count + (part < total % count) for part in range(count))

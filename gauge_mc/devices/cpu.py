@@ -104,6 +104,11 @@ def register_bytes() -> int:
     return 32 if "avx2" in flags else 16
 
 
+def cores() -> int:
+    """How many cores this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
 @functools.cache
 def cache_bytes() -> int:
     """The size of the processor's largest cache; 0 where the system does not tell."""
@@ -173,10 +178,9 @@ class CpuDevice:
     group_bytes = 0
 
     def __init__(self, threads: int | None = None, lanes: int | None = None, beside: bool = False):
-        available = len(os.sched_getaffinity(0))
         if threads is not None and threads < 1:
             raise UsageError(f"The number of threads is {threads}; it must be at least 1.")
-        self.threads = threads or available
+        self.threads = threads or cores()
         self.compiler = find_compiler()
         self.compiler_name = self.compiler.version.partition("\n")[0]
         self.cache_bytes = cache_bytes()

@@ -178,12 +178,13 @@ def open_ring(
     threads: int | None = None,
     processes: Processes | None = None,
     share_gpus: bool = False,
+    every_gpu: bool = False,
 ) -> Ring:
     """Open devices for one lattice.
 
     Parameters
     ----------
-    devices, backend, threads
+    devices, backend, threads, every_gpu
         As for `gauge_mc.devices.choose_devices`. Several processes of a host share out the GPUs
         that are chosen, by default all; or each has the CPU, with its share of the cores.
     processes : Processes, optional
@@ -198,13 +199,7 @@ def open_ring(
         processes on this host.
     """
     processes = processes or Alone()
-    if (
-        processes.size > 1
-        and devices is None
-        and choose_devices(None, backend)[0].backend == "cuda"
-    ):
-        devices = "all"
-    choices = choose_devices(devices, backend, threads)
+    choices = choose_devices(devices, backend, threads, every_gpu or processes.size > 1)
     if choices[0].backend == "cuda":
         mine = _shared_out(choices, processes, share_gpus)
         return Ring(tuple(choice.open() for choice in mine), processes)

@@ -167,8 +167,7 @@ def opening(scan: Scan, tally: Tally, slots: Sequence[Slot]) -> str:
 def kind(scan: Scan) -> str:
     """Return in words what the runs share."""
     p = scan.parameters
-    generator = f"{p.rng} at luxury {p.luxury}" if p.rng == "ranlux" else p.rng
-    words = f"{p.group}, {p.precision} precision, {generator}"
+    words = f"{p.group}, {p.precision} precision, {p.generator}"
     return f"{words}, {p.thermalize} + {p.configs * p.separation} sweeps a run"
 
 

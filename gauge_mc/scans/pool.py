@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import tempfile
@@ -12,6 +11,7 @@ from types import TracebackType
 from typing import IO
 
 from gauge_mc.devices import DeviceChoice
+from gauge_mc.devices.cpu import cores
 from gauge_mc.errors import UsageError
 from gauge_mc.scans import Member
 
@@ -65,9 +65,8 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
             raise UsageError(
                 "A run of a scan has one device; --per-device N makes N of them at a time."
             )
-        cores = len(os.sched_getaffinity(0))
-        threads = choices[0].threads or max(1, cores // (per_device or cores))
-        number = per_device or max(1, cores // threads)
+        threads = choices[0].threads or max(1, cores() // (per_device or cores()))
+        number = per_device or max(1, cores() // threads)
         devices = {"CPU": ("--backend", "cpu", "--threads", str(threads))}
     else:
         devices = {f"GPU {one.ordinal}": ("--devices", f"{one.ordinal},") for one in choices}
