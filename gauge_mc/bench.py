@@ -225,7 +225,7 @@ def _exchange(field: Field, sweeps: int) -> None:
 
 @dataclass(frozen=True)
 class LoopsTime:
-    """What Wilson loops cost on one device, in units of heatbath sweeps of the same field.
+    """What Wilson loops cost, in units of heatbath sweeps of the same field.
 
     Attributes
     ----------
@@ -251,9 +251,21 @@ class LoopsTime:
     loops: float
     iteration: float
 
+    def __str__(self) -> str:
+        what = f"{self.group.upper()} {self.lattice}, {self.precision} precision on {self.device}"
+        return (
+            f"{what}: all Wilson loops on axis with R ≤ {self.r_max} and T ≤ {self.t_max} cost "
+            f"{self.loops:.3g} heatbath sweeps of {1e3 * self.heatbath_s:.4g} ms, an iteration "
+            f"of smearing {self.iteration:.3g}"
+        )
+
 
 def loops_time(
-    device: Device, group: str, lattice: Lattice, precision: str = "single", seconds: float = 1.0
+    device: Device | Ring,
+    group: str,
+    lattice: Lattice,
+    precision: str = "single",
+    seconds: float = 1.0,
 ) -> LoopsTime:
     """Time Wilson loops and smearing on a thermal field. Arguments and errors as `benchmark`."""
     field = Field.hot(lattice, group, precision, device)
@@ -264,7 +276,7 @@ def loops_time(
     r_max, t_max = min(12, *(n // 2 for n in lattice.extents[:3])), min(12, lattice.t // 2)
     loops, ape = WilsonLoops(field, r_max, t_max), Ape()
     measured, _ = seconds_of(ring, lambda n: [list(loops(field)) for _ in range(n)], seconds)
-    other = Field.empty(lattice, group, precision, device)
+    other = Field.empty(lattice, group, precision, ring)
 
     def smear(iterations: int) -> None:
         for _ in range(iterations):
@@ -272,7 +284,7 @@ def loops_time(
 
     smeared, _ = seconds_of(ring, smear, seconds)
     return LoopsTime(
-        device.name,
+        field.ring.name,
         group,
         str(lattice),
         precision,

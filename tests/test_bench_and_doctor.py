@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from gauge_mc.devices.cuda_kernel import Tile, best_tile
 from gauge_mc.devices.nvcc import registers_of
+from tests.calls import call
 
 
 def run(*arguments, **environment):
@@ -100,3 +102,13 @@ def test_register_report():
     assert registers is not None
     assert (registers.count, registers.spilled) == (96, 36)
     assert registers_of(report, "other") is None
+
+
+def test_loops_are_timed_in_heatbath_sweeps():
+    words = ("--backend", "cpu", "--lattice", "4x4x4x6", "--seconds", "0.05")
+    shown, code = call("bench", "--loops", *words)
+    assert code == 0
+    assert re.search(r"R ≤ 2 and T ≤ 3 cost [\d.e+]+ heatbath sweeps", " ".join(shown.split()))
+    found = json.loads(call("bench", "--loops", "--json", *words)[0])
+    assert (found["r_max"], found["t_max"]) == (2, 3)
+    assert min(found["loops"], found["iteration"], found["heatbath_s"]) > 0

@@ -36,6 +36,9 @@ def bench(
     seconds: Annotated[
         float, typer.Option(help="About how long to time each kernel.", min=0.05)
     ] = 1.0,
+    loops: Annotated[
+        bool, typer.Option(help="Time Wilson loops and smearing instead, in heatbath sweeps.")
+    ] = False,
     tune: Annotated[
         bool,
         typer.Option("--tune", help="First find the fastest launch bounds for this kind of GPU."),
@@ -56,7 +59,7 @@ def bench(
     """
     from rich.console import Console
 
-    from gauge_mc.bench import benchmark
+    from gauge_mc.bench import benchmark, loops_time
     from gauge_mc.lattice import Lattice
     from gauge_mc.parameters import Parameters
     from gauge_mc.ring import open_ring
@@ -72,6 +75,11 @@ def bench(
         luxury = Parameters().luxury if luxury is None else luxury
         if tune:
             _tune(ring, console, group, extents, precision, rng, luxury)
+        if loops:
+            found = loops_time(ring, group, extents, precision, seconds)
+            if ring.root:
+                print(json.dumps(asdict(found), indent=2) if as_json else found)
+            return
         result = benchmark(ring, group, extents, precision, rng, seconds, luxury)
     if not ring.root:
         return
