@@ -12,6 +12,7 @@
 #endif
 
 #define INLINE inline __attribute__((always_inline))
+#define ONCE inline __attribute__((noinline))  // the same rounding wherever it is called
 #define RARE __attribute__((noinline))  // kept out of the way of what is not rare
 #define UNROLL _Pragma("GCC unroll 128")
 #define ROLLED _Pragma("GCC unroll 1")

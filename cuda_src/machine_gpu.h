@@ -2,6 +2,7 @@
 #pragma once
 
 #define INLINE __device__ __forceinline__
+#define ONCE __device__ __noinline__  // the same rounding wherever it is called
 #define RARE INLINE  // a call would spill registers
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")

@@ -108,7 +108,8 @@ struct TimeLines : GROUP::Field {
 INLINE GROUP::Link load_time_line(const TimeLines& lines, const Geometry& g, piece_index first, int turn) {
     return lines.data ? GROUP::load(lines, g, first, turn) : link_of(GROUP::one());
 }
-INLINE GROUP::Link longer(const GROUP::Link& line, const GROUP::Link& u) {
+// Lines that two kernels or two slabs follow must agree in every bit.
+ONCE GROUP::Link longer(const GROUP::Link& line, const GROUP::Link& u) {
     return GROUP::normalised(link_of(GROUP::multiply(GROUP::matrix(line), u)));
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import threading
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +17,34 @@ from gauge_mc.devices.cuda_kernel import Arrivals, CudaBuffer, CudaKernel, best_
 from gauge_mc.devices.nvcc import find_nvcc, nvcc_command, nvcc_release, registers_of
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.errors import GaugeError
+
+
+class _Contexts(threading.local):
+    """The GPUs' primary contexts that a thread has retained, and which of them is current.
+
+    They are kept: PyCUDA makes a context current again when it gives it back, unknown to its own
+    stack, and frees what belongs to a context only in the thread that retained it.
+    """
+
+    def __init__(self) -> None:
+        self._retained: dict[int, Any] = {}
+        self._current: Any = None
+
+    def of(self, device: Any, ordinal: int) -> Any:
+        """Retain a GPU's context, once."""
+        if ordinal not in self._retained:
+            self._retained[ordinal] = device.retain_primary_context()
+        return self._retained[ordinal]
+
+    def make_current(self, context: Any) -> None:
+        """Make a context current, or none: one still current when its thread ends, ends all."""
+        if context is self._current:
+            return
+        if self._current is not None:
+            self._current.pop()
+        self._current = context
+        if context is not None:
+            context.push()
 
 
 class CudaDevice:
@@ -36,6 +65,7 @@ class CudaDevice:
     group_bytes = 16
     cache_bytes = 0
     copies_beside = True
+    _contexts = _Contexts()
 
     def __init__(self, ordinal: int = 0):
         self._driver = _load_driver()
@@ -52,15 +82,15 @@ class CudaDevice:
         self.compiler_name = f"nvcc, {nvcc_release(nvcc)}"
         device = self._driver.Device(ordinal)
         self._device = device
-        self._context = device.retain_primary_context()
         self._peers: set[int] = set()
         self.ordinal = ordinal
-        self.activate()
         try:
+            self._context = self._contexts.of(device, ordinal)
+            self.activate()
             # Both wait for the copies of `read` and `write`, and those for them.
             self.stream, self._transfers = self._driver.Stream(), self._driver.Stream()
         except self._driver.Error as error:
-            self._driver.Context.pop()
+            self._contexts.make_current(None)
             raise GaugeError(
                 f"GPU {ordinal} does not work ({error}): check `nvidia-smi`."
             ) from error
@@ -221,14 +251,7 @@ class CudaDevice:
 
     def activate(self) -> None:
         """Make this GPU the one that this thread's calls of the driver are for."""
-        context = self._driver.Context
-        try:
-            if context.get_device() == self._device:
-                return
-            context.pop()
-        except self._driver.Error:
-            pass  # there is none yet
-        self._context.push()
+        self._contexts.make_current(self._context)
 
     def close(self) -> None:
         """Give back what the GPU holds, in the thread that opened it; no more use after that."""
@@ -237,8 +260,7 @@ class CudaDevice:
         for items in (self._kernels, self._modules, self._scratch):
             items.clear()
         self.stream = self._transfers = None
-        # A context that is still current when its thread ends would end the program.
-        self._driver.Context.pop()
+        self._contexts.make_current(None)
 
 
 def gpu_count() -> int:

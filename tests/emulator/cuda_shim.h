@@ -19,6 +19,7 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
 #ifndef MAX_THREADS
 #define MAX_THREADS 1024
 #endif

@@ -195,6 +195,7 @@ class _Contexts(threading.local):
 
     def __init__(self) -> None:
         self.stack: list[Context] = []
+        self.stale = False  # one that was given back is current
         self.sentinel = _Sentinel(self.stack)
 
 
@@ -214,8 +215,8 @@ class _Sentinel:
 
 
 def _current() -> _Gpu:
-    if not _contexts.stack:
-        raise LogicError("invalid device context: none is current in this thread")
+    if not _contexts.stack or _contexts.stale:
+        raise LogicError("invalid device context: none that is alive is current in this thread")
     return _contexts.stack[-1]._gpu
 
 
@@ -329,11 +330,19 @@ class Context:
 
     def push(self) -> None:
         _contexts.stack.append(self)
+        _contexts.stale = False
 
     @staticmethod
     def pop() -> None:
-        _current()
+        if not _contexts.stack:
+            raise LogicError("cannot pop non-current context")
         _contexts.stack.pop()
+        _contexts.stale = False
+
+    def __del__(self) -> None:
+        # PyCUDA makes it current to give it back, unknown to its own stack.
+        if not sys.is_finalizing() and self._thread == threading.get_ident():
+            _contexts.stale = True
 
     def detach(self) -> None:
         if self in _contexts.stack:
