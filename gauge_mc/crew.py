@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -153,7 +153,13 @@ def _end(
     stop.set()
     for future in ahead:
         future.cancel()
-    wait([thread.submit(job.close) for thread, job in pairs])
+    wait([thread.submit(_abandon, job) for thread, job in pairs])
+
+
+def _abandon(job: Generator[Result, None, None]) -> None:
+    """End a job, and free here and now what it holds, which Python 3.12's close() may keep."""
+    with suppress(Stopped):
+        job.throw(Stopped())
 
 
 def _close(opening: Future[DeviceOrRing]) -> None:
