@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.parameters import Execution
+from gauge_mc.scans import Member
 
 PARALLELISM = "array_parallelism"
 """How many jobs of an array may run at a time: of submitit, since sbatch has no such option."""
@@ -71,6 +73,21 @@ def parse_minutes(text: str) -> int:
     if not seconds:
         raise UsageError(f"--slurm: time={text} is no time at all.")
     return -(-seconds // 60)
+
+
+def task(member: Member, execution: Execution) -> dict[str, object]:
+    """Return a run as a task for `submit`, by the names of `Parameters` and `Execution`."""
+    limit = execution.time_limit
+    how = {
+        "backend": execution.backend,
+        "devices": execution.devices,
+        "threads": execution.threads,
+        "checkpoint_every": execution.checkpoint_every,
+        "time_limit": None if limit is None else f"0:0:{limit:.0f}",
+        "output": str(member.run.path.absolute()),
+    }
+    given = {name: value for name, value in how.items() if value is not None}
+    return {**member.parameters.values(), **given}
 
 
 def submit(
