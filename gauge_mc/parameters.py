@@ -172,17 +172,13 @@ class Parameters:
             raise UsageError("format: openqcd files hold su3 links in double precision only.")
 
     @classmethod
-    def from_values(
-        cls, values: Mapping[str, object], base: Parameters | None = None
-    ) -> Parameters:
+    def from_values(cls, values: Mapping[str, object]) -> Parameters:
         """Make parameters from options or the keys of a card.
 
         Parameters
         ----------
         values : mapping of str to object
             Words and numbers by parameter name; other keys are left alone.
-        base : Parameters, optional
-            Where what `values` does not name is taken from. Without it, the defaults.
 
         Raises
         ------
@@ -190,8 +186,6 @@ class Parameters:
             If a value is of the wrong kind or not allowed.
         """
         given = _converted(cls, values)
-        if base is not None:
-            return dataclasses.replace(base, **given)
         given.setdefault("beta", DEFAULT_BETA.get(given.get("group", cls.group), cls.beta))
         return cls(**given)
 
@@ -213,17 +207,37 @@ class Parameters:
 
         return tomli_w.dumps(self.values())
 
-    def differences(self, other: Parameters) -> list[str]:
-        """Name what differs in `other` of the `settled` values, each as ``beta = 2.5, not 2.6``.
+    def continued(self, values: Mapping[str, object], whose: str) -> Parameters:
+        """Return the parameters asked for, if what is under way with these can go on with them.
 
-        The value of `self` comes first.
+        Parameters
+        ----------
+        values : mapping of str to object
+            What is asked for, as for `from_values`; the rest is as it was.
+        whose : str
+            What is under way, to begin a complaint with, such as ``The run runs/su2_b2.5``.
+
+        Raises
+        ------
+        UsageError
+            If anything but `configs` is to change, `configs` is to be lowered, or a value is of
+            the wrong kind or not allowed.
         """
-        mine, theirs = self.settled(), other.settled()
-        return [
+        asked = dataclasses.replace(self, **_converted(type(self), values))
+        mine, theirs = self.settled(), asked.settled()
+        differences = [
             f"{name} = {mine[name]}, not {theirs[name]}"
             for name in mine
             if mine[name] != theirs[name]
         ]
+        if differences:
+            raise UsageError(f"{whose} has {'; '.join(differences)}; choose another --output.")
+        if asked.configs < self.configs:
+            raise UsageError(
+                f"{whose} has configs = {self.configs}; --configs can be raised, but not lowered "
+                f"to {asked.configs}."
+            )
+        return asked
 
     @property
     def sweeps(self) -> int:

@@ -140,7 +140,7 @@ def test_raising_configs(folder):
     gauge_mc(*PROGRAM, "generate", *options(output="raised", configs=3))
     assert written(folder / "raised") == written(folder / "whole")
     lower = gauge_mc(*command(output="raised", configs=2), expect=2)
-    assert "is for 3 configurations" in lower
+    assert "has configs = 3; --configs can be raised, but not lowered to 2" in lower
 
 
 def kills_until_done(dice, words):

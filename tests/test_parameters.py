@@ -49,20 +49,22 @@ def test_defaults_depend_on_the_group():
     assert Parameters.from_values({"group": "su3", "beta": 5}).beta == 5.0
 
 
-def test_what_is_not_given_comes_from_the_base():
-    base = Parameters.from_values({"group": "su3", "seed": 7, "configs": 50})
-    assert Parameters.from_values({"configs": 60}, base) == dataclasses.replace(base, configs=60)
+def test_what_goes_on_keeps_its_parameters_and_may_have_more_configs():
+    there = Parameters.from_values({"group": "su3", "seed": 7, "configs": 50})
+    assert there.continued({}, "It") == there
+    more = there.continued({"configs": 60, "beta": 6.0}, "It")
+    assert more == dataclasses.replace(there, configs=60)
+    with pytest.raises(UsageError, match=r"^It has configs = 50; .* not lowered to 49\.$"):
+        there.continued({"configs": 49}, "It")
+    with pytest.raises(UsageError, match="configs must be at least 0"):
+        there.continued({"configs": -1}, "It")
 
 
-def test_differences_name_what_differs_but_not_configs():
-    first = Parameters(beta=2.5, measure=(Measurement("plaquette"),))
-    second = Parameters(beta=2.6, seed=2, configs=99, measure=())
-    assert first.differences(first) == []
-    assert first.differences(second) == [
-        "beta = 2.5, not 2.6",
-        "seed = 1, not 2",
-        "measure = plaquette, not none",
-    ]
+def test_what_differs_is_named_but_not_configs():
+    there = Parameters(beta=2.5, measure=(Measurement("plaquette"),))
+    differences = "beta = 2.5, not 2.6; seed = 1, not 2; measure = plaquette, not none"
+    with pytest.raises(UsageError, match=f"^It has {differences}; choose another --output"):
+        there.continued({"beta": 2.6, "seed": 2, "configs": 99, "measure": "none"}, "It")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gauge_mc.cli import options as o
-from gauge_mc.errors import UsageError
 from gauge_mc.parameters import Execution, Parameters, read_card
 from gauge_mc.run import RUNS, Run, Session
 
@@ -110,19 +109,7 @@ def settled(run: Run, values: Mapping[str, object]) -> Parameters:
     """
     if not run.begun():
         return Parameters.from_values(values)
-    parameters = run.read()[0]
-    asked = Parameters.from_values(values, base=parameters)
-    differences = parameters.differences(asked)
-    if differences:
-        raise UsageError(
-            f"The run {run.path} has {'; '.join(differences)}; choose another --output."
-        )
-    if asked.configs < parameters.configs:
-        raise UsageError(
-            f"The run {run.path} is for {parameters.configs} configurations; --configs can be "
-            f"raised, but not lowered to {asked.configs}."
-        )
-    return asked
+    return run.read()[0].continued(values, f"The run {run.path}")
 
 
 def _work(

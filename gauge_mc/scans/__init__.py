@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -287,26 +287,10 @@ class Scan:
                 scan = larger
         return scan
 
-    def continued(self, asked: Parameters) -> Scan:
-        """Return the scan with the number of configurations that is asked for.
-
-        Raises
-        ------
-        UsageError
-            If anything else differs from what its runs share, or there are to be fewer.
-        """
-        mine = self.parameters
-        differences = mine.differences(asked)
-        if differences:
-            raise UsageError(
-                f"The scan {self.path} has {'; '.join(differences)}; choose another --output."
-            )
-        if asked.configs < mine.configs:
-            raise UsageError(
-                f"The scan {self.path} is for {mine.configs} configurations a run; --configs can "
-                f"be raised, but not lowered to {asked.configs}."
-            )
-        return dataclasses.replace(self, parameters=asked)
+    def continued(self, values: Mapping[str, object]) -> Scan:
+        """Return the scan as it is asked for; values and errors as of `Parameters.continued`."""
+        shared = self.parameters.continued(values, f"The scan {self.path}")
+        return dataclasses.replace(self, parameters=shared)
 
     @classmethod
     def read(cls, path: Path) -> Scan:

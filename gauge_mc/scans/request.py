@@ -63,8 +63,7 @@ class Request:
             If it is not possible, or differs from the one in the directory.
         """
         if (self.path / "scan.toml").is_file():
-            there = Scan.read(self.path)
-            there = there.continued(Parameters.from_values(self.values, base=there.parameters))
+            there = Scan.read(self.path).continued(self.values)
         else:
             there = Scan(self.path, Parameters.from_values(self.values))
         return there.enlarged(
