@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle, repeat
 from typing import Any
 
 import numpy as np
 
 from gauge_mc.devices import Kernel
-from gauge_mc.devices.base import repeated
+from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
@@ -106,26 +107,28 @@ Steps = Callable[[Slab, list[WorkStruct]], "ctypes.Array[Any]"]
 def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
     """Carry out sweeps on all slabs.
 
-    Of several slabs the edges come first, so that they are on their way while the rest is updated.
+    Of several slabs the edges come first, so that they are on their way while the rest is updated,
+    and the rest comes beside them, so that a GPU has work while the last of them are updated.
     No slab's links of one direction and parity are read in that update, and a neighbour has to
     have come as far before it begins the next: so nothing is overwritten too early.
     """
     if len(field.layouts) == 1:
         kernels[0](steps(field.slabs[0], _order(field.slabs[0])))
         return
-    launches = []
-    for kernel, slab in zip(kernels, field.slabs, strict=True):
-        before, after = _parts(slab)
-        later = kernel.launches(steps(slab, after)) if after else []
-        launches.append((kernel.launches(steps(slab, before)), later))
     windows = [field.window(mu, parity) for mu, parity in CHECKERBOARD]
-    for step in range(len(launches[0][0])):
-        for n, (first, later) in enumerate(launches):
-            first[step]()
-            field.halo.depart(n, windows[step % len(windows)])
-            if later:
-                later[step]()
-        field.halo.finish()
+    departures = zip(*map(field.halo.departures, windows), strict=True)
+    calls: list[Iterable[Launch]] = []
+    for kernel, slab, departs in zip(kernels, field.slabs, departures, strict=True):
+        before, after = _parts(slab)
+        own: list[Iterable[Launch]] = [kernel.launches(steps(slab, before)), cycle(departs)]
+        if after:
+            later = kernel.launches(steps(slab, after), beside=True)
+            own = [repeat(slab.device.fork), *own, later, repeat(slab.device.join)]
+        calls += own
+    # One step on all slabs after the other, with as little work for the host as can be.
+    for step in zip(*calls, repeat(field.halo.finish), strict=False):
+        for call in step:
+            call()
 
 
 def _parts(slab: Slab) -> tuple[list[WorkStruct], list[WorkStruct]]:

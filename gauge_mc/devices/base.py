@@ -51,8 +51,8 @@ class Kernel(Protocol):
             The kernel's arguments for every step; all work on as many slices and parities.
         """
 
-    def launches(self, steps: ctypes.Array[Any]) -> list[Launch]:
-        """The same steps, to be launched one by one."""
+    def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> list[Launch]:
+        """The same steps, to be launched one by one; beside other work, between fork and join."""
 
 
 def repeated(steps: Sequence[ctypes.Structure], times: int) -> ctypes.Array[Any]:
@@ -79,18 +79,27 @@ class Mark(Protocol):
         """Wait until the device has reached it."""
 
 
+@dataclass(frozen=True)
+class Copy:
+    """Bytes that go from an address of one device to an address of another of its kind."""
+
+    origin: int
+    target: Device
+    to: int
+
+
 class Device(Protocol):
     """A processor with its memory. Work may be asynchronous; `read` waits for it.
 
-    Transfers run beside the device's work, from a `Mark` in it on; the work of the device that
-    receives goes on as if nothing came, until told to `wait`.
+    Work keeps its order, copies that leave the device among it, but for what is launched beside it.
+    The work of a device that receives goes on as if nothing came, until told to `wait`.
     """
 
     backend: str
     name: str
     compiler_name: str
     copies_beside: bool
-    """Whether copies run beside kernels, not in turn with them."""
+    """Whether it works on while it copies, at what is launched beside."""
     cache_bytes: int
     """Of the largest cache that holds time slices from one update to the next; 0 on a GPU."""
     group_bytes: int
@@ -126,17 +135,29 @@ class Device(Protocol):
     def wait(self, mark: Mark) -> None:
         """Launch nothing more until a device, this one or another, has reached its mark."""
 
-    def send(self, target: Device, to: int, origin: int, nbytes: int, after: Mark) -> Mark:
-        """Copy from address `origin` here to address `to` on a device of the same kind."""
+    def fork(self) -> None:
+        """Let what is launched beside from here on follow the work so far."""
+
+    def join(self) -> None:
+        """Let the work from here on follow all that was launched beside."""
+
+    def sending(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], Mark]:
+        """Copies of so many bytes each, to be launched together, again and again.
+
+        The mark is reached when all are there. Only the last one counts.
+        """
 
     def host_memory(self, nbytes: int) -> NDArray[np.uint8]:
         """Memory of the host that `fetch` and `put` reach fastest."""
 
-    def fetch(self, data: NDArray[np.uint8], origin: int, after: Mark) -> Mark:
+    def fetch(self, data: NDArray[np.uint8], origin: int) -> Mark:
         """Copy from address `origin` to host memory, which is filled when the mark is reached."""
 
     def put(self, to: int, data: NDArray[np.uint8]) -> Mark:
-        """Copy from host memory, not to be changed until the mark is reached, to address `to`."""
+        """Copy from host memory, not to be changed until the mark is reached, to address `to`.
+
+        It may be there before the work so far has ended.
+        """
 
     def synchronize(self) -> None:
         """Wait until all work has ended."""

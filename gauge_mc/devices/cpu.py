@@ -11,6 +11,7 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Device, Launch, Mark, Registers, one_by_one
+from gauge_mc.devices.base import Buffer, Copy, Launch, Mark, Registers, one_by_one
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.devices.worker import Moment, Worker
 from gauge_mc.errors import GaugeError, UsageError
@@ -148,8 +149,8 @@ class CpuKernel:
         """Run steps in order."""
         self._run(steps, len(steps))
 
-    def launches(self, steps: ctypes.Array[Any]) -> list[Launch]:
-        """The steps, to be run one by one."""
+    def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> list[Launch]:
+        """The steps, to be run one by one, in turn with other work."""
         return [partial(self._run, one, 1) for one in one_by_one(steps)]
 
     def _run(self, steps: ctypes.Array[Any], count: int) -> None:
@@ -250,7 +251,7 @@ class CpuDevice:
 
     def copy(self, target: Buffer, source: Buffer) -> None:
         """Copy a whole buffer to another of the same size."""
-        self._move(target.address, source.address, source.nbytes)
+        self._move([(target.address, source.address, source.nbytes)])
 
     def mark(self) -> Moment:
         """The point that the work given so far leads to."""
@@ -267,28 +268,35 @@ class CpuDevice:
         else:
             mark.synchronize()
 
-    def send(self, target: Device, to: int, origin: int, nbytes: int, after: Mark) -> Moment:
-        """Copy from one address to another."""
-        return self._move(to, origin, nbytes)
+    def fork(self) -> None:
+        """Nothing runs beside the work."""
+
+    def join(self) -> None:
+        """Nothing runs beside the work."""
+
+    def sending(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], Moment]:
+        """Copies from one address to another each."""
+        return partial(self._move, [(copy.to, copy.origin, nbytes) for copy in copies])
 
     def host_memory(self, nbytes: int) -> NDArray[np.uint8]:
         """An array."""
         return np.empty(nbytes, np.uint8)
 
-    def fetch(self, data: NDArray[np.uint8], origin: int, after: Mark) -> Moment:
+    def fetch(self, data: NDArray[np.uint8], origin: int) -> Moment:
         """Copy from an address to an array."""
-        return self._move(data.ctypes.data, origin, data.nbytes)
+        return self._move([(data.ctypes.data, origin, data.nbytes)])
 
     def put(self, to: int, data: NDArray[np.uint8]) -> Moment:
         """Copy from an array to an address."""
-        return self._move(to, data.ctypes.data, data.nbytes)
+        return self._move([(to, data.ctypes.data, data.nbytes)])
 
-    def _move(self, to: int, origin: int, nbytes: int) -> Moment:
-        """Copy in the order of the work: only a GPU copies beside it."""
-        if self._worker:
-            self._worker.do(partial(ctypes.memmove, to, origin, nbytes))
-        else:
-            ctypes.memmove(to, origin, nbytes)
+    def _move(self, copies: Sequence[tuple[int, int, int]]) -> Moment:
+        """Copy in the order of the work."""
+        for copy in copies:
+            if self._worker:
+                self._worker.do(partial(ctypes.memmove, *copy))
+            else:
+                ctypes.memmove(*copy)
         return self.mark()
 
     def synchronize(self) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import atexit
 import math
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Device, Mark
+from gauge_mc.devices.base import Buffer, Copy, Mark
 from gauge_mc.devices.bounds import USUAL, Bounds, Tuned
 from gauge_mc.devices.cuda_kernel import Arrivals, CudaBuffer, CudaKernel, best_tile
 from gauge_mc.devices.nvcc import find_nvcc, nvcc_command, nvcc_release, registers_of
@@ -87,8 +89,9 @@ class CudaDevice:
         try:
             self._context = self._contexts.of(device, ordinal)
             self.activate()
-            # Both wait for the copies of `read` and `write`, and those for them.
-            self.stream, self._transfers = self._driver.Stream(), self._driver.Stream()
+            # All wait for the copies of `read` and `write`, and those for them.
+            self.stream, self.beside, self._arriving = (self._driver.Stream() for _ in range(3))
+            self._forked, self._joined = self._event(), self._event()
         except self._driver.Error as error:
             self._contexts.make_current(None)
             raise GaugeError(
@@ -185,26 +188,43 @@ class CudaDevice:
     def mark(self) -> Any:
         """The point that the work launched so far leads to: an event."""
         self.activate()
-        return self._event(self.stream)
+        return self._event().record(self.stream)
 
     def wait(self, mark: Mark) -> None:
         """Launch nothing more until a GPU, this one or another, has reached its mark."""
-        self.activate()
+        # Streams may be told to wait whichever GPU is active: to turn to another takes time.
         self.stream.wait_for_event(mark)
 
-    def send(self, target: Device, to: int, origin: int, nbytes: int, after: Mark) -> Any:
-        """Copy to another GPU: straight, or where they cannot by the driver through the host."""
-        assert isinstance(target, CudaDevice)
-        self._befriend(target)
+    def fork(self) -> None:
+        """Let what is launched beside from here on follow the work so far."""
         self.activate()
-        self._transfers.wait_for_event(after)
+        self.beside.wait_for_event(self._forked.record(self.stream))
+
+    def join(self) -> None:
+        """Let the work from here on follow all that was launched beside."""
+        self.activate()
+        self.stream.wait_for_event(self._joined.record(self.beside))
+
+    def sending(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], Any]:
+        """Copies to GPUs: straight, or where they cannot by the driver through the host."""
+        calls = [self._copying(copy, nbytes) for copy in copies]
+        self.activate()
+        return partial(self._send, calls, partial(self._event().record, self.stream))
+
+    def _copying(self, copy: Copy, nbytes: int) -> Callable[[], object]:
+        target, what = copy.target, (copy.to, copy.origin, nbytes)
+        assert isinstance(target, CudaDevice)
         if target.ordinal == self.ordinal:
-            self._driver.memcpy_dtod_async(to, origin, nbytes, self._transfers)
-        else:
-            self._driver.memcpy_peer_async(
-                to, origin, nbytes, target._context, self._context, self._transfers
-            )
-        return self._event(self._transfers)
+            return partial(self._driver.memcpy_dtod_async, *what, self.stream)
+        self._befriend(target)
+        contexts = target._context, self._context
+        return partial(self._driver.memcpy_peer_async, *what, *contexts, self.stream)
+
+    def _send(self, copies: Sequence[Callable[[], object]], record: Callable[[], Any]) -> Any:
+        self.activate()
+        for copy in copies:
+            copy()
+        return record()
 
     def reaches(self, target: CudaDevice) -> bool:
         """Whether copies to another GPU go straight to it."""
@@ -212,7 +232,7 @@ class CudaDevice:
 
     def _befriend(self, target: CudaDevice) -> None:
         """Let copies go straight to another GPU, if they can."""
-        if target.ordinal in self._peers or target.ordinal == self.ordinal:
+        if target.ordinal in self._peers:
             return
         self._peers.add(target.ordinal)
         if self.reaches(target):
@@ -221,9 +241,8 @@ class CudaDevice:
             with suppress(self._driver.LogicError):
                 self._driver.Context.enable_peer_access(target._context)
 
-    def _event(self, stream: Any) -> Any:
-        event = self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
-        return event.record(stream)
+    def _event(self) -> Any:
+        return self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
 
     def host_memory(self, nbytes: int) -> NDArray[np.uint8]:
         """Page-locked memory, which copies reach without a detour."""
@@ -231,18 +250,17 @@ class CudaDevice:
         data: NDArray[np.uint8] = self._driver.pagelocked_empty(nbytes, np.uint8)
         return data
 
-    def fetch(self, data: NDArray[np.uint8], origin: int, after: Mark) -> Any:
-        """Copy from an address to the host, beside the work that follows."""
+    def fetch(self, data: NDArray[np.uint8], origin: int) -> Any:
+        """Copy from an address to the host."""
         self.activate()
-        self._transfers.wait_for_event(after)
-        self._driver.memcpy_dtoh_async(data, origin, self._transfers)
-        return self._event(self._transfers)
+        self._driver.memcpy_dtoh_async(data, origin, self.stream)
+        return self.mark()
 
     def put(self, to: int, data: NDArray[np.uint8]) -> Any:
         """Copy from the host to an address, beside the work under way."""
         self.activate()
-        self._driver.memcpy_htod_async(to, data, self._transfers)
-        return self._event(self._transfers)
+        self._driver.memcpy_htod_async(to, data, self._arriving)
+        return self._event().record(self._arriving)
 
     def synchronize(self) -> None:
         """Wait until all work has ended."""
@@ -259,7 +277,7 @@ class CudaDevice:
         self.synchronize()
         for items in (self._kernels, self._modules, self._scratch):
             items.clear()
-        self.stream = self._transfers = None
+        self.stream = self.beside = self._arriving = self._forked = self._joined = None
         self._contexts.make_current(None)
 
 

@@ -21,9 +21,12 @@ class Owner(Protocol):
     ----------
     stream : pycuda Stream
         The launches' order.
+    beside : pycuda Stream
+        That of the launches beside them.
     """
 
     stream: Any
+    beside: Any
 
     def activate(self) -> None:
         """Make it the one that this thread's calls of the driver are for."""
@@ -163,14 +166,18 @@ class CudaKernel:
             )
             self._arrivals.count = (before + SWEEP * math.prod(grid)) % 2**32
 
-    def launches(self, steps: ctypes.Array[Any]) -> list[Launch]:
-        """The steps, to be launched one by one."""
+    def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> list[Launch]:
+        """The steps, to be launched one by one, beside other work if so wanted."""
         grid, block, shape = self._shape(steps)
-        return [partial(self._launch, grid, block, step, shape) for step in _pieces(steps, 1)]
+        stream = self._device.beside if beside else self._device.stream
+        return [
+            partial(self._launch, grid, block, step + shape, stream) for step in _pieces(steps, 1)
+        ]
 
-    def _launch(self, grid: Extents, block: Extents, step: bytes, shape: bytes) -> None:
+    def _launch(self, grid: Extents, block: Extents, arguments: bytes, stream: Any) -> None:
         self._device.activate()
-        self._function.prepared_async_call(grid, block, self._device.stream, step, shape)
+        # PyCUDA's public calls come to this, but take longer than the driver to pack arguments.
+        self._function._launch_kernel(grid, block, arguments, 0, stream)
 
     def _shape(self, steps: ctypes.Array[Any]) -> tuple[Extents, Extents, bytes]:
         """The grid and the block of threads that steps need, and what they are told of it."""

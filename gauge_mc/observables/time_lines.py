@@ -6,7 +6,7 @@ import ctypes
 from dataclasses import dataclass
 
 from gauge_mc.devices import Buffer
-from gauge_mc.devices.base import repeated
+from gauge_mc.devices.base import Copy, repeated
 from gauge_mc.devices.structures import GeometryStruct, WorkStruct
 from gauge_mc.field import Field
 from gauge_mc.layout import BOTH_PARITIES
@@ -88,10 +88,8 @@ def _hand_on(
     processes, nbytes = field.ring.processes, field.slabs[0].slice_bytes // 4
     if last and following:
         assert following.before is not None
-        device = last.slab.device
-        to, origin = following.before.address, last.after.address
-        mark = device.send(following.slab.device, to, origin, nbytes, device.mark())
-        following.slab.device.wait(mark)
+        copy = Copy(last.after.address, following.slab.device, following.before.address)
+        copy.target.wait(last.slab.device.sending([copy], nbytes)())
     elif last:
         data = last.slab.device.read(last.after, 0, nbytes)
         processes.send(data, field.ring.process_of(number + 1))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices import Device
-from gauge_mc.devices.base import Mark
+from gauge_mc.devices.base import Copy, Launch, Mark
 from gauge_mc.layout import Layout
 from gauge_mc.ring import Ring
 from gauge_mc.ring.processes import Request
@@ -54,6 +55,14 @@ def transfers_of(layouts: Sequence[Layout], nearest: bool) -> list[Transfer]:
     ]
 
 
+@dataclass(frozen=True)
+class _Sending:
+    """Copies from one slab to others of its process: what launches them, and who waits for them."""
+
+    send: Callable[[], Mark]
+    receivers: tuple[Device, ...]
+
+
 @dataclass
 class _Message:
     """Bytes on their way to or from another process."""
@@ -82,52 +91,77 @@ class Exchange:
     def __init__(self, ring: Ring, slabs: Sequence[Slab], transfers: Sequence[Transfer]) -> None:
         self._ring = ring
         self._slabs = {ring.first_slab + n: slab for n, slab in enumerate(slabs)}
-        self._by_source: dict[int, list[tuple[int, Transfer]]] = {n: [] for n in self._slabs}
-        self._awaited_by: dict[int, list[tuple[int, Transfer]]] = {n: [] for n in self._slabs}
+        self._within: dict[int, list[Transfer]] = {n: [] for n in self._slabs}
+        self._outgoing: dict[int, list[tuple[int, Transfer]]] = {n: [] for n in self._slabs}
+        self._incoming: dict[int, list[tuple[int, Transfer]]] = {n: [] for n in self._slabs}
         for tag, t in enumerate(transfers):
-            if t.source in self._slabs:
-                self._by_source[t.source].append((tag, t))
+            if t.source in self._slabs and t.target in self._slabs:
+                self._within[t.source].append(t)
+            elif t.source in self._slabs:
+                self._outgoing[t.source].append((tag, t))
             elif t.target in self._slabs:
-                self._awaited_by[t.target].append((tag, t))
+                self._incoming[t.target].append((tag, t))
         # Otherwise the bytes go through memory of the host.
         self._direct = ring.processes.device_memory or ring.devices[0].backend == "cpu"
         self._memory: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
         self._put: dict[int, Mark] = {}
+        self._sendings: dict[tuple[int, Window], _Sending] = {}
         self._arrivals: list[tuple[Device, Mark]] = []
         self._sent: list[_Message] = []
         self._awaited: list[_Message] = []
 
     def start(self, window: Window) -> None:
         """Begin to copy the window of all slices that others have, behind the work launched."""
-        for number in range(len(self._slabs)):
-            self.depart(number, window)
+        for depart in self.departures(window):
+            depart()
 
-    def depart(self, number: int, window: Window) -> None:
-        """Begin with those of one of this process's slabs, and with what comes to it."""
-        number += self._ring.first_slab
-        slab = self._slabs[number]
-        for tag, t in self._awaited_by[number]:
+    def departures(self, window: Window) -> list[Launch]:
+        """For each of this process's slabs, what begins to copy to others and from other processes.
+
+        To be called, any number of times, when the slab's work is launched.
+        """
+        return [
+            partial(self._depart, number, window, self._sending(number, window))
+            for number in self._slabs
+        ]
+
+    def _sending(self, number: int, window: Window) -> _Sending:
+        """Prepare the copies from a slab to others of this process, once."""
+        key = number, window
+        if key not in self._sendings:
+            slab = self._slabs[number]
+            copies = [
+                Copy(
+                    _address(slab, t.source_place, window),
+                    self._slabs[t.target].device,
+                    _address(self._slabs[t.target], t.target_place, window),
+                )
+                for t in self._within[number]
+            ]
+            receivers = tuple(dict.fromkeys(copy.target for copy in copies))
+            self._sendings[key] = _Sending(slab.device.sending(copies, window.nbytes), receivers)
+        return self._sendings[key]
+
+    def _depart(self, number: int, window: Window, sending: _Sending) -> None:
+        for tag, t in self._incoming[number]:
             message = self._message(tag, t, window, incoming=True)
             if tag in self._put:  # the device may still be reading what came before
                 self._put[tag].synchronize()
             message.request = self._ring.processes.begin_receive(message.data, message.process, tag)
             self._awaited.append(message)
-        mark = slab.device.mark()
-        for tag, t in self._by_source[number]:
-            if t.target in self._slabs:
-                target = self._slabs[t.target]
-                origin = _address(slab, t.source_place, window)
-                to = _address(target, t.target_place, window)
-                done = slab.device.send(target.device, to, origin, window.nbytes, mark)
-                self._arrivals.append((target.device, done))
-                continue
+        for tag, t in self._outgoing[number]:
             message = self._message(tag, t, window, incoming=False)
-            message.filled = mark
-            if not self._direct:
-                message.filled = slab.device.fetch(message.data, message.address, mark)
+            if self._direct:
+                message.filled = message.device.mark()
+            else:
+                message.filled = message.device.fetch(message.data, message.address)
             self._sent.append(message)
             if message.filled.query():
                 self._dispatch(message)
+        if sending.receivers:
+            there = sending.send()
+            for device in sending.receivers:
+                self._arrivals.append((device, there))
 
     def finish(self) -> None:
         """Let the work that follows wait until the copies are there."""
@@ -143,8 +177,7 @@ class Exchange:
         for message in self._sent:
             assert message.request is not None
             message.request.wait()
-        # A GPU after the other, since to turn to one takes time.
-        for device, mark in sorted(self._arrivals, key=lambda arrival: id(arrival[0])):
+        for device, mark in self._arrivals:
             device.wait(mark)
         for lists in (self._sent, self._awaited, self._arrivals):
             lists.clear()

@@ -524,6 +524,16 @@ class Function:
     def prepared_async_call(
         self, grid: tuple[int, ...], block: tuple[int, ...], stream: Stream | None, *args: Any
     ) -> None:
+        self._launch_kernel(grid, block, struct.pack(self._format, *args), 0, stream)
+
+    def _launch_kernel(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        parameters: bytes,
+        shared: int,
+        stream: Stream | None,
+    ) -> None:
         stream = Stream._of(stream)
         if stream._gpu is not self._gpu:
             raise LogicError(f"invalid resource handle: a kernel of {self._gpu} on {stream._gpu}")
@@ -532,7 +542,6 @@ class Function:
         if not fits or math.prod(block) > 1024 or block[2] > 64:
             raise LogicError(f"cuLaunchKernel failed: invalid argument: grid {grid}, block {block}")
         shape = (ctypes.c_uint * 6)(*grid, *block)
-        parameters = struct.pack(self._format, *args)
         stream._issue(lambda: self._launch(shape, parameters))
 
     def _launch(self, shape: ctypes.Array[ctypes.c_uint], parameters: bytes) -> None:
