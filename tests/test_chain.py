@@ -11,6 +11,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.field import Field
 from gauge_mc.formats import open_configuration
 from gauge_mc.formats.table import read_table
+from gauge_mc.lattice import Lattice
 from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.parameters import GENERATORS as KNOWN_GENERATORS
@@ -165,7 +166,7 @@ def test_start_files_that_do_not_fit(tmp_path, best_device):
     with pytest.raises(UsageError, match=r"su3 on 4x2x4x6.*su2 on 4x2x4x6"):
         check_start(dataclasses.replace(p, group="su2"))
     with pytest.raises(UsageError, match="for su3 on 4x4x4x6"):
-        check_start(Parameters.from_values({"lattice": "4x4x4x6"}, p))
+        check_start(dataclasses.replace(p, lattice=Lattice(4, 4, 4, 6)))
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 2] ^= 4
     path.write_bytes(damaged)
