@@ -357,7 +357,8 @@ class _Session:
         # A compilation in the first sweep must not count for ever.
         self._update_time = max(ended - began, 0.9 * self._update_time)
         self._first_at = min(self._first_at, ended)
-        if _due(done, self.chain.parameters.separation):
+        p = self.chain.parameters
+        if p.keeps_configs and _due(done, p.separation):
             self._write()
 
     def _write(self) -> None:
@@ -406,9 +407,9 @@ def _stand_ready(run: Run, parameters: Parameters, ring: Ring) -> tuple[Chain, f
         return Chain.resume(parameters, ring, run.checkpoint), time.monotonic() - began
     tables = [run.table(item.observable) for item in parameters.measure]
     if ring.root and (run.configs() or any(table.exists() for table in tables)):
+        how = "from its last configuration, with --start and" if run.configs() else "with another"
         raise GaugeError(
-            f"The run {run.path} has lost its checkpoint; start a new one from its last "
-            "configuration, with --start and --output."
+            f"The run {run.path} has lost its checkpoint; start a new one {how} --output."
         )
     chain = Chain.begin(parameters, ring)
     began = time.monotonic()

@@ -103,6 +103,11 @@ def find_ensemble(targets: Sequence[Path]) -> Ensemble:
 def _ensemble_of_run(run: Run) -> Ensemble:
     parameters = run.read()[0]
     files = run.configs()
+    if not files and not parameters.keeps_configs:
+        raise GaugeError(
+            f"The run {run.path} keeps no configurations to measure on, its format being none; "
+            "generate others with --format ildg and another --output."
+        )
     if not files:
         raise GaugeError(
             f"The run {run.path} has no configurations to measure on; generate some first."

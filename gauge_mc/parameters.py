@@ -29,6 +29,9 @@ STARTS = ("cold", "hot")
 OBSERVABLES = ("plaquette", "polyakov")
 SUFFIXES = {"ildg": ".lime", "nersc": ".nersc", "openqcd": ".openqcd"}
 FORMATS = tuple(SUFFIXES)
+NO_FORMAT = "none"
+"""The format of a run that keeps no configurations."""
+
 MAX_SEED = 2**63 - 1
 """Seeds are whole numbers that fit TOML's 64-bit integers."""
 
@@ -118,13 +121,13 @@ class Parameters:
     thermalize : int
         Composite sweeps before the first measurement.
     configs : int
-        Configurations to write.
+        Configurations to write. They say how long a run is even if it keeps none.
     separation : int
         Composite sweeps from one written configuration to the next.
     measure : tuple of Measurement
         What is measured, and how often.
     format : str
-        Of the configuration files, one of `FORMATS`.
+        Of the configuration files, one of `FORMATS`, or `NO_FORMAT`.
 
     Raises
     ------
@@ -152,7 +155,7 @@ class Parameters:
         _choose("group", self.group, GROUPS)
         _choose("precision", self.precision, PRECISIONS)
         _choose("rng", self.rng, GENERATORS)
-        _choose("format", self.format, FORMATS)
+        _choose("format", self.format, (*FORMATS, NO_FORMAT))
         if not 0 <= self.luxury <= MAX_LUXURY:
             raise UsageError(f"luxury must lie between 0 and {MAX_LUXURY}, not {self.luxury}.")
         if self.rng != "ranlux" and self.luxury != type(self).luxury:
@@ -243,6 +246,11 @@ class Parameters:
     def sweeps(self) -> int:
         """The composite sweeps of the whole run, thermalisation included."""
         return self.thermalize + self.configs * self.separation
+
+    @property
+    def keeps_configs(self) -> bool:
+        """Whether configurations are written, not only tables and checkpoints."""
+        return self.format != NO_FORMAT
 
     @property
     def generator(self) -> str:

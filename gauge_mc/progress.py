@@ -55,8 +55,8 @@ class View:
         Link updates a second in this session.
     remaining : float
         Seconds to the end of the run; NaN if not known yet.
-    configs : int
-        Configurations written so far.
+    configs : str
+        How many configurations have been written, and of how many; empty if none are kept.
     plaquette : float
     polyakov : complex
         Of the field as it is.
@@ -67,7 +67,7 @@ class View:
     phase: str
     rate: float
     remaining: float
-    configs: int
+    configs: str
     plaquette: float
     polyakov: complex
 
@@ -76,10 +76,11 @@ class View:
         return f"{link_rate(self.rate)}  ETA {duration(self.remaining):>7}"
 
     def physics(self) -> str:
-        """Return plaquette and Polyakov loop in words."""
+        """Return plaquette, Polyakov loop and the number of configurations in words."""
         real, imaginary = self.polyakov.real, self.polyakov.imag
         loop = f"{real:+.4f}{imaginary:+.4f}i" if imaginary else f"{real:+.4f}"
-        return f"plaquette {self.plaquette:.5f}  Polyakov loop {loop}"
+        configs = f"  configurations {self.configs}" if self.configs else ""
+        return f"plaquette {self.plaquette:.5f}  Polyakov loop {loop}{configs}"
 
 
 class Clock:
@@ -102,7 +103,7 @@ class Clock:
             "generating" if done else "thermalising",
             pace * p.links_per_sweep,
             (p.sweeps - chain.sweep) / pace if pace else math.nan,
-            done // p.separation,
+            f"{done // p.separation}/{p.configs}" if p.keeps_configs else "",
             cells.mean,
             loop,
         )
@@ -198,8 +199,7 @@ class _Lines:
 
     def show(self, view: View) -> None:
         self.console.print(
-            f"sweep {view.sweep}/{view.sweeps} ({view.phase})  {view.pace()}  "
-            f"{view.physics()}  configurations {view.configs}",
+            f"sweep {view.sweep}/{view.sweeps} ({view.phase})  {view.pace()}  {view.physics()}",
             soft_wrap=True,
         )
 
@@ -218,7 +218,6 @@ class _Bar(Progress):
             transient=True,
             expand=True,
         )
-        self._configs = parameters.configs
         self._shown_at = -math.inf
         self._task = self.add_task("starting", total=parameters.sweeps, pace="")
 
@@ -235,7 +234,7 @@ class _Bar(Progress):
         """Show what was seen."""
         self._shown_at = time.monotonic()
         self.update(self._task, description=view.phase, completed=view.sweep, pace=view.pace())
-        self.note = Text(f"{view.physics()}  configurations {view.configs}/{self._configs}")
+        self.note = Text(view.physics())
 
 
 def averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
@@ -306,7 +305,8 @@ def summary(run: Run, clock: Clock, chain: Chain, sweeps: int) -> RenderableType
     rate = clock.sweeps_per_second(chain.sweep) * p.links_per_sweep
     if rate:
         facts.add_row("rate", f"{link_rate(rate)}, measuring and writing included")
-    facts.add_row("files", f"{run.path} ({len(run.configs())} configurations)")
+    configs = f"{len(run.configs())} configurations" if p.keeps_configs else "no configurations"
+    facts.add_row("files", f"{run.path} ({configs})")
     try:
         return Group(averages_table(run, p), facts)
     except GaugeError as error:

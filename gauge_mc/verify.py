@@ -83,7 +83,7 @@ def _table_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[C
 def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[Check]:
     """List the configurations that are there, or should be."""
     paths = run.configs()
-    if parameters:
+    if parameters and parameters.keeps_configs:
         first = parameters.thermalize + parameters.separation
         due = range(first, min(sweep, parameters.sweeps) + 1, parameters.separation)
         paths = {number: run.config(number, parameters.format) for number in due} | paths

@@ -112,6 +112,29 @@ def test_a_run_from_beginning_to_end(folder):
     assert "complete" in gauge_mc(*PROGRAM, "status")
 
 
+def test_a_run_that_keeps_no_configurations(folder):
+    gauge_mc(*command(output="usual"))
+    shown = gauge_mc(*command(output="lean", format="none", configs=2))
+    assert "lean (no configurations)" in shown
+    gauge_mc(*PROGRAM, "generate", *options(output="lean", configs=3))
+    usual, lean = (written(folder / name) for name in ("usual", "lean"))
+    assert lean == {name: usual[name] for name in ("plaquette.csv", "polyakov.csv")}
+    shown = gauge_mc(*PROGRAM, "status", "lean")
+    assert re.search("configurations +not kept", shown)
+    assert re.search("state +complete", shown)
+    assert re.search("configurations +0", gauge_mc(*PROGRAM, "info", "lean"))
+    assert "All 4 files are good" in gauge_mc(*PROGRAM, "verify", "lean")
+    words = ("measure", "wilson-loops", "lean", "--backend", "cpu")
+    assert "keeps no configurations to measure on" in gauge_mc(*PROGRAM, *words, expect=1)
+    words = ("convert", "lean", "out", "--to", "none")
+    assert "lean is not a file" in gauge_mc(*PROGRAM, *words, expect=1)
+    other = gauge_mc(*command(output="lean", format="ildg"), expect=2)
+    assert "format = none, not ildg" in other
+    (folder / "lean" / "checkpoint" / "latest").unlink()
+    lost = gauge_mc(*command(output="lean", format="none"), expect=1)
+    assert "lost its checkpoint; start a new one with another --output" in lost
+
+
 def test_quiet_says_nothing(folder):
     assert gauge_mc(*command(), "--quiet") == ""
 

@@ -150,13 +150,15 @@ def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
 
 def test_default_names_tell_what_runs_share(folder, monkeypatch):
     make_run(folder / "one", beta=2.2, seed=5, lattice="4x4x4x2", thermalize=5, configs=1)
-    shown = scan("--beta", 2.2, "--lattice", A, "--precision", "double", "--seed", 5, *SMALL)
+    words = ("--beta", 2.2, "--lattice", A, "--precision", "double", "--seed", 5, *SMALL)
+    shown = scan(*words, "--format", "none")
     assert "runs/scan_su2_double_seed5 begins, 0 of 1 runs complete" in shown
     assert newest_scan().path == Path("runs/scan_su2_double_seed5")
     call("plot", "scan", "--output", "scan.svg")
     assert (folder / "scan.svg").exists()
     scan("--precision", "double", "--seed", 5, "--configs", 2, "--backend", "cpu")
     assert rows(newest_scan().path)[2.2, str(A)]["sweeps"] == 80
+    assert not list(newest_scan().path.glob("*/configs/*"))
     refusal = scan("--precision", "double", "--seed", 5, "--configs", 1, expect=2)
     assert "can be raised, but not lowered to 1" in refusal
     assert "One scan" in call("plot", "scan", "one", "one")[0]

@@ -77,7 +77,13 @@ Output = Annotated[
     str | None, _option(FILES, "Run directory.", "runs/ and a name that tells the run", "PATH")
 ]
 Format = Annotated[
-    str | None, _choice(FILES, "Of configurations.", _usual["format"], known.FORMATS)
+    str | None,
+    _choice(
+        FILES,
+        "Of configurations, or none to keep none.",
+        _usual["format"],
+        (*known.FORMATS, known.NO_FORMAT),
+    ),
 ]
 Backend = Annotated[
     str | None, _choice(EXECUTION, "What to compute on.", "auto", ("auto", "cuda", "cpu"))

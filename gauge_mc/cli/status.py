@@ -58,7 +58,7 @@ def facts(run: Run) -> dict[str, str]:
         "chain": described(p),
         "state": state,
         "sweeps": f"{sweep} of {p.sweeps}{phase}",
-        "configurations": f"{len(run.configs())} of {p.configs}",
+        "configurations": f"{len(run.configs())} of {p.configs}" if p.keeps_configs else "not kept",
     }
     if run.checkpoint.exists():
         age = time.time() - run.checkpoint.stat().st_mtime
