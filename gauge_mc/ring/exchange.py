@@ -105,7 +105,7 @@ class Exchange:
         self._direct = ring.processes.device_memory or ring.devices[0].backend == "cpu"
         self._memory: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
         self._put: dict[int, Mark] = {}
-        self._sendings: dict[tuple[int, Window], _Sending] = {}
+        self._sendings: dict[Window, dict[int, _Sending]] = {}
         self._arrivals: list[tuple[Device, Mark]] = []
         self._sent: list[_Message] = []
         self._awaited: list[_Message] = []
@@ -120,27 +120,26 @@ class Exchange:
 
         To be called, any number of times, when the slab's work is launched.
         """
+        if window not in self._sendings:
+            self._sendings[window] = {n: self._sending(n, window) for n in self._slabs}
         return [
-            partial(self._depart, number, window, self._sending(number, window))
-            for number in self._slabs
+            partial(self._depart, number, window, sending)
+            for number, sending in self._sendings[window].items()
         ]
 
     def _sending(self, number: int, window: Window) -> _Sending:
-        """Prepare the copies from a slab to others of this process, once."""
-        key = number, window
-        if key not in self._sendings:
-            slab = self._slabs[number]
-            copies = [
-                Copy(
-                    _address(slab, t.source_place, window),
-                    self._slabs[t.target].device,
-                    _address(self._slabs[t.target], t.target_place, window),
-                )
-                for t in self._within[number]
-            ]
-            receivers = tuple(dict.fromkeys(copy.target for copy in copies))
-            self._sendings[key] = _Sending(slab.device.sending(copies, window.nbytes), receivers)
-        return self._sendings[key]
+        """Prepare the copies from a slab to others of this process."""
+        slab = self._slabs[number]
+        copies = [
+            Copy(
+                _address(slab, t.source_place, window),
+                self._slabs[t.target].device,
+                _address(self._slabs[t.target], t.target_place, window),
+            )
+            for t in self._within[number]
+        ]
+        receivers = tuple(dict.fromkeys(copy.target for copy in copies))
+        return _Sending(slab.device.sending(copies, window.nbytes), receivers)
 
     def _depart(self, number: int, window: Window, sending: _Sending) -> None:
         for tag, t in self._incoming[number]:
