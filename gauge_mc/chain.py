@@ -294,6 +294,9 @@ def generate(
             for sweep, path in run.configs().items():
                 if sweep > chain.sweep:
                     path.unlink()
+        for observable in OBSERVABLES.values():
+            # Compiled now: the time that takes must not count in the rates of the session.
+            observable.measure(chain.field)
         session = _Session(run, chain, tables, save_time)
         reason = None
         while chain.sweep < parameters.sweeps:

@@ -1,6 +1,7 @@
 """Markov chains: starts, what is recorded when, and resuming bit for bit."""
 
 import dataclasses
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -31,13 +32,19 @@ TINY = {
 }
 
 
-def carry_out(run, parameters, device, checkpoint_every=1e9, stop=lambda seconds: None):
+def never(seconds):
+    """Do not stop."""
+
+
+def nothing(chain):
+    """Show nothing."""
+
+
+def carry_out(run, parameters, device, checkpoint_every=1e9, stop=never, report=nothing):
     """Work on a run; return the chain and why it stopped."""
     with run.held() as hold:
         run.write(parameters, [])
-        return generate(
-            run, hold, parameters, device, checkpoint_every, stop, report=lambda chain: None
-        )
+        return generate(run, hold, parameters, device, checkpoint_every, stop, report)
 
 
 def stop_after(sweeps):
@@ -106,6 +113,24 @@ def test_a_run_stopped_anywhere_ends_like_one_that_was_not(
     assert sessions == 8
     assert len(written(whole)) == 5
     assert written(broken) == written(whole)
+
+
+@pytest.mark.parametrize("measure", ["none", "plaquette,polyakov:3"])
+def test_no_kernel_is_new_after_the_first_sweep(tmp_path, best_device, measure):
+    """Rates leave out the first sweep of a session, but nothing that is compiled later."""
+    known = []
+
+    def report(chain):
+        known.append({call.args for call in kernel.call_args_list})
+        plaquette(chain.field)
+        polyakov_loop(chain.field)
+
+    p = Parameters.from_values({**TINY, "measure": measure})
+    with mock.patch.object(best_device, "kernel", wraps=best_device.kernel) as kernel:
+        carry_out(Run(tmp_path / "run"), p, best_device, report=report)
+    assert len(known) == p.sweeps
+    assert {"heatbath", "plaquette", "polyakov"} <= {name for name, _ in known[0]}
+    assert known[-1] == known[0]
 
 
 def test_work_beyond_the_checkpoint_is_done_again(tmp_path, best_device):
