@@ -125,7 +125,7 @@ def test_wrong_calls_are_refused(gpus):
                 call()
         with pytest.raises(driver.MemoryError):
             driver.mem_alloc(2**50)
-    with pytest.raises(driver.LogicError, match="none is current"):
+    with pytest.raises(driver.LogicError, match="is current in this thread"):
         driver.mem_alloc(16)
 
 
