@@ -115,14 +115,16 @@ template <class F> INLINE void each_item(const Work& work, int items, long long 
     }
 }
 
+template <class A> INLINE int slots_of(const A& a) { return a.work.slots ? a.work.slots : a.geometry.slots; }
+
 #define SITE_KERNEL(NAME, ARGUMENTS, BODY)                                                            \
     extern "C" void NAME(const ARGUMENTS* steps, int count, int threads) {                            \
         run_threads(                                                                                  \
-            threads, count, [=](int step) { return items_of(steps[step].work, steps[step].geometry.slots); }, \
+            threads, count, [=](int step) { return items_of(steps[step].work, slots_of(steps[step])); }, \
             [=](int step, long long begin, long long end) {                                           \
                 const ARGUMENTS a = steps[step];                                                      \
-                each_item(a.work, a.geometry.slots, begin, end, [&](long long, int t, int parity, int slot) { \
-                    BODY(a, locate(a.geometry, t, parity, slot));                                     \
+                each_item(a.work, slots_of(a), begin, end, [&](long long, int t, int parity, int slot) { \
+                    BODY(a, locate(a.geometry, t, parity, a.work.first_slot + slot));                 \
                 });                                                                                   \
             });                                                                                       \
     }

@@ -35,9 +35,10 @@ struct Geometry {
 };
 
 // What one launch works through: so many `slices`, t_begin, t_begin + t_step and so on, of one parity,
-// or of both (parity = 2).
+// or of both (parity = 2). On a CPU it may be some slots of every slice only.
 struct Work {
     int t_begin, t_step, slices, parity, mu;
+    int first_slot, slots;  // slots = 0: all
 };
 
 // Pieces of a field are counted modulo the range of this type, so that steps back are possible.

@@ -24,7 +24,8 @@ from gauge_mc.random import KINDS, Random
 from gauge_mc.ring import Ring
 from gauge_mc.ring.exchange import Exchange
 from gauge_mc.smearing import Ape
-from gauge_mc.updates import CHECKERBOARD, heatbath, overrelax
+from gauge_mc.updates import heatbath, overrelax
+from gauge_mc.waves import CHECKERBOARD
 
 BETA = {"su2": 2.5, "su3": 6.0}
 WITHOUT_EXCHANGE = "heatbath, no exchange"

@@ -16,12 +16,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.random import Random
 from gauge_mc.ring.slab import Slab
-
-CHECKERBOARD = tuple((mu, parity) for mu in range(4) for parity in range(2))
-"""The order of a sweep. No link of one direction and parity is in a staple of another."""
-
-WAVES = (4, 2)
-"""Updates that may go through the lattice together; more were not faster."""
+from gauge_mc.waves import CHECKERBOARD, sweep_order
 
 
 class _HeatbathArguments(ctypes.Structure):
@@ -113,7 +108,7 @@ def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
     have come as far before it begins the next: so nothing is overwritten too early.
     """
     if len(field.layouts) == 1:
-        kernels[0](steps(field.slabs[0], _order(field.slabs[0])))
+        kernels[0](steps(field.slabs[0], sweep_order(field.slabs[0])))
         return
     windows = [field.window(mu, parity) for mu, parity in CHECKERBOARD]
     departures = zip(*map(field.halo.departures, windows), strict=True)
@@ -142,37 +137,6 @@ def _parts(slab: Slab) -> tuple[list[WorkStruct], list[WorkStruct]]:
     edges = [slab.edges(parity, mu) for mu, parity in CHECKERBOARD]
     inside = [slab.interior(parity, mu) for mu, parity in CHECKERBOARD]
     return edges, inside if slab.layout.slices > 2 else []
-
-
-def _order(slab: Slab) -> list[WorkStruct]:
-    """Order the work of a sweep.
-
-    An update of a slice needs its neighbours after the update before, and must find them before
-    the one after. So a few updates can follow each other through the lattice two slices apart, in
-    a wave that a CPU's cache holds, and no bit is different. Updates begin one slice after the
-    one before, since the lattice is periodic.
-    """
-    together = _wave(slab)
-    if together == 1:
-        return [slab.work(parity, mu) for mu, parity in CHECKERBOARD]
-    slices = slab.layout.slices
-    works = []
-    for first in range(0, len(CHECKERBOARD), together):
-        wave = list(enumerate(CHECKERBOARD[first : first + together]))
-        for front in range(slices + 2 * (together - 1)):
-            for k, (mu, parity) in wave:
-                if 0 <= front - 2 * k < slices:
-                    works.append(WorkStruct((front - k) % slices, 1, 1, parity, mu))
-    return works
-
-
-def _wave(slab: Slab) -> int:
-    """Choose how many updates go through the lattice together."""
-    cache = slab.device.cache_bytes
-    if slab.slice_bytes * slab.layout.slices <= cache / 2:
-        return 1
-    fitting = (n for n in WAVES if (n + 3) * slab.slice_bytes <= 0.9 * cache)
-    return next(fitting, 1)
 
 
 def _counted(steps: ctypes.Array[Any], each: int, first: int) -> ctypes.Array[Any]:

@@ -1,5 +1,6 @@
 """Updates against NumPy, the heatbath's distribution, and independence of threads and lanes."""
 
+import itertools
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,8 @@ from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
 from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.random import Random
-from gauge_mc.updates import _order, heatbath, overrelax
+from gauge_mc.updates import heatbath, overrelax
+from gauge_mc.waves import CHECKERBOARD, Wave, sweep_order
 from tests.reference import updates as reference
 from tests.reference.distributions import a0_pvalue
 from tests.reference.fields import cold_field, dagger, parity, random_field, reunitarise
@@ -223,23 +225,46 @@ def test_same_bits_for_any_threads_and_lanes(kind, group, precision):
 
 
 @pytest.mark.parametrize("extent", [2, 4, 6, 16])
-@pytest.mark.parametrize(("slices", "together"), [(0, 1), (5.7, 2), (8, 4)])
-def test_waves_of_updates_do_not_change_a_bit(group, extent, slices, together):
-    """A cache of so many time slices makes so many updates follow each other."""
-    lattice = Lattice(4, 6, 4, extent)
+@pytest.mark.parametrize(
+    ("slices", "wave"), [(0, None), (3.5, (2, 7)), (4.5, (4, 4)), (8, (4, 16))]
+)
+def test_waves_of_updates_do_not_change_a_bit(group, extent, slices, wave):
+    """A cache of so many time slices makes so many updates follow each other, in planes of z."""
+    lattice = Lattice(4, 4, 16, extent)
 
     def chain(cache_slices):
-        device = CpuDevice(2)
+        device = CpuDevice(2, lanes=1)
         device.cache_bytes = 0
         field = Field.hot(lattice, group, "single", device, seed=2)
         device.cache_bytes = int(cache_slices * field.slabs[0].slice_bytes)
         if cache_slices and 2 * extent > cache_slices:
-            assert len(_order(field.slabs[0])) == (8 * extent if together > 1 else 8)
+            order = sweep_order(field.slabs[0])
+            assert [bytes(w) for w in order] == [
+                bytes(w) for w in sweep_order(field.slabs[0], Wave(*wave))
+            ]
         heatbath(field, 4.0, Random.for_field(field, "lcg", seed=3), sweeps=2)
         overrelax(field, sweeps=2)
         return field.to_numpy()
 
     assert np.array_equal(chain(slices), chain(0))
+
+
+@pytest.mark.parametrize(("planes", "slices"), [(2, 2), (4, 6), (10, 4), (16, 16)])
+@pytest.mark.parametrize("together", [1, 2, 4, 8])
+def test_updates_in_a_wave_find_their_neighbours_as_they_want_them(planes, slices, together):
+    slab = Field.cold(Lattice(2, 2, planes, slices), "su2", "single", CpuDevice(1, 1)).slabs[0]
+    near = list(itertools.product((-1, 0, 1), repeat=2))
+    for thick in range(1, planes + 1):
+        done = np.zeros((slices, planes), int)
+        for work in sweep_order(slab, Wave(together, thick)):
+            update = CHECKERBOARD.index((work.mu, work.parity))
+            t, (first, count) = work.t_begin, (work.first_slot // 2, work.slots // 2)
+            for z in range(first, first + count):
+                assert done[t, z] == update
+                around = [done[(t + dt) % slices, (z + dz) % planes] for dt, dz in near]
+                assert {update, update + 1} >= set(around)
+            done[t, first : first + count] += 1
+        assert np.all(done == len(CHECKERBOARD))
 
 
 @pytest.mark.gpu

@@ -36,9 +36,12 @@ class GeometryStruct(ctypes.Structure):
 
 
 class WorkStruct(ctypes.Structure):
-    """``Work``."""
+    """``Work``; of all slots, if nothing is said of them."""
 
-    _fields_ = [(name, ctypes.c_int) for name in ("t_begin", "t_step", "slices", "parity", "mu")]
+    _fields_ = [
+        (name, ctypes.c_int)
+        for name in ("t_begin", "t_step", "slices", "parity", "mu", "first_slot", "slots")
+    ]
 
 
 class StreamStruct(ctypes.Structure):

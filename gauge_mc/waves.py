@@ -1,0 +1,104 @@
+"""The order in which a sweep's updates go through a slab: one after the other, or in waves.
+
+An update of a site needs its neighbours after the update before, and must find them before the one
+after. So a few updates can follow each other through the lattice two time slices apart, in a wave
+that a CPU's cache holds, and no bit is different. Since the lattice is periodic, update k of a wave
+begins with slice k: its neighbours are then ready when it comes to an end, too.
+
+Where a few slices are more than the cache holds, the same is done along z: a wave takes a block of
+planes through all slices before it takes the next block, which begins two planes lower from one
+update to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gauge_mc.devices.structures import WorkStruct
+from gauge_mc.ring.slab import Slab
+
+CHECKERBOARD = tuple((mu, parity) for mu in range(4) for parity in range(2))
+"""The order of a sweep. No link of one direction and parity is in a staple of another."""
+
+TOGETHER = (4, 2)
+"""Updates that may go through the lattice in a wave; more were not faster."""
+
+CACHE_SHARE = 0.9
+"""Of the cache, that a wave may need."""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Updates that follow each other, and the planes of z of a block; all planes are one block.
+
+    Attributes
+    ----------
+    together, thick : int
+    """
+
+    together: int
+    thick: int
+
+
+def sweep_order(slab: Slab, wave: Wave | None = None) -> list[WorkStruct]:
+    """Order the work of a sweep on a field of one slab.
+
+    Parameters
+    ----------
+    slab : Slab
+    wave : Wave, optional
+        The one that fits the device's cache, if there is one, if not given.
+    """
+    wave = wave or _fitting(slab)
+    if not wave:
+        return [slab.work(parity, mu) for mu, parity in CHECKERBOARD]
+    parts = range(0, len(CHECKERBOARD), wave.together)
+    return [work for first in parts for work in _one_wave(slab, wave, first)]
+
+
+def _one_wave(slab: Slab, wave: Wave, first: int) -> Iterator[WorkStruct]:
+    """Yield the work of the updates from the first on that go together."""
+    slices, planes = slab.layout.slices, slab.layout.extents[2]
+    slots = slab.layout.slots // planes
+    lower = 2 if wave.thick < planes else 0
+    updates = list(enumerate(CHECKERBOARD[first : first + wave.together]))
+    for low in range(0, planes + lower * (wave.together - 1), wave.thick):
+        for front in range(slices + 2 * (wave.together - 1)):
+            for k, (mu, parity) in updates:
+                if not 0 <= front - 2 * k < slices:
+                    continue
+                begin = low - lower * k
+                for z, count in _around(begin, begin + wave.thick, lower // 2 * k % planes, planes):
+                    t = (front - k) % slices
+                    yield WorkStruct(t, 1, 1, parity, mu, z * slots, count * slots)
+
+
+def _around(begin: int, end: int, shift: int, planes: int) -> Iterator[tuple[int, int]]:
+    """Yield where the positions from `begin` up to `end` lie: first planes and their numbers."""
+    begin, end = max(begin, 0) + shift, min(end, planes) + shift
+    if begin < min(end, planes):
+        yield begin, min(end, planes) - begin
+    if max(begin, planes) < end:
+        yield max(begin - planes, 0), end - max(begin, planes)
+
+
+def _fitting(slab: Slab) -> Wave | None:
+    """Choose the wave with the least traffic that the cache holds.
+
+    None where the cache holds the field, or no wave that saves any.
+    """
+    layout, cache = slab.layout, slab.device.cache_bytes
+    planes, room = layout.extents[2], CACHE_SHARE * cache
+    if slab.slice_bytes * layout.slices <= cache / 2:
+        return None
+    best, least = None, 1.0  # an update reads the field once if none follows it
+    for wave in (Wave(n, thick) for n in TOGETHER for thick in range(planes, 0, -1)):
+        # Around what it updates a wave needs a slice and a plane, and where the others are ahead.
+        beside = 0 if wave.thick == planes else wave.together + 1
+        part = (wave.thick + beside) / planes
+        traffic = (1 + beside / wave.thick) / wave.together
+        fits = (wave.together + 3) * slab.slice_bytes * min(part, 1) <= room
+        if fits and traffic < least:
+            best, least = wave, traffic
+    return best
