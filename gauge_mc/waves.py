@@ -94,11 +94,11 @@ def _fitting(slab: Slab) -> Wave | None:
         return None
     best, least = None, 1.0  # an update reads the field once if none follows it
     for wave in (Wave(n, thick) for n in TOGETHER for thick in range(planes, 0, -1)):
-        # Around what it updates a wave needs a slice and a plane, and where the others are ahead.
-        beside = 0 if wave.thick == planes else wave.together + 1
-        part = (wave.thick + beside) / planes
-        traffic = (1 + beside / wave.thick) / wave.together
-        fits = (wave.together + 3) * slab.slice_bytes * min(part, 1) <= room
-        if fits and traffic < least:
+        # A wave needs a slice and a plane on either side. Blocks read anew the planes between
+        # them, as many as there are updates and one more, half of which are found on average.
+        anew = 0 if wave.thick == planes else (wave.together + 1) / 2
+        traffic = (1 + anew / wave.thick) / wave.together
+        part = min(wave.thick + 2, planes) / planes
+        if (wave.together + 2) * slab.slice_bytes * part <= room and traffic < least:
             best, least = wave, traffic
     return best
