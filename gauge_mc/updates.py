@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Sequence
-from itertools import cycle, repeat
-from typing import Any
+from functools import partial
+from itertools import chain, cycle, repeat
+from typing import Any, cast
 
 import numpy as np
 
 from gauge_mc.devices import Kernel
-from gauge_mc.devices.base import Launch, repeated
+from gauge_mc.devices.base import Launch, LaunchedKernel, parted, repeated
 from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.random import Random
 from gauge_mc.ring.slab import Slab
-from gauge_mc.waves import CHECKERBOARD, sweep_order
+from gauge_mc.waves import CHECKERBOARD, slab_order, sweep_order
 
 
 class _HeatbathArguments(ctypes.Structure):
@@ -102,8 +103,8 @@ Steps = Callable[[Slab, list[WorkStruct]], "ctypes.Array[Any]"]
 def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
     """Carry out sweeps on all slabs.
 
-    Of several slabs the edges come first, so that they are on their way while the rest is updated,
-    and the rest comes beside them, so that a GPU has work while the last of them are updated.
+    Of several slabs on GPUs the edges come first, so that they are on their way while the rest is
+    updated, and the rest comes beside them, so that a GPU has work while the last are updated.
     No slab's links of one direction and parity are read in that update, and a neighbour has to
     have come as far before it begins the next: so nothing is overwritten too early.
     """
@@ -114,29 +115,32 @@ def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
     departures = zip(*map(field.halo.departures, windows), strict=True)
     calls: list[Iterable[Launch]] = []
     for kernel, slab, departs in zip(kernels, field.slabs, departures, strict=True):
-        before, after = _parts(slab)
-        own: list[Iterable[Launch]] = [kernel.launches(steps(slab, before)), cycle(departs)]
-        if after:
-            later = kernel.launches(steps(slab, after), beside=True)
-            own = [repeat(slab.device.fork), *own, later, repeat(slab.device.join)]
-        calls += own
+        if slab.device.copies_beside:
+            calls += _beside(slab, cast(LaunchedKernel, kernel), steps, cycle(departs))
+        else:
+            order = slab_order(slab)
+            parts = parted(steps(slab, list(chain(*order))), [len(part) for part in order])
+            calls += [[partial(kernel, part) for part in parts], cycle(departs)]
     # One step on all slabs after the other, with as little work for the host as can be.
     for step in zip(*calls, repeat(field.halo.finish), strict=False):
         for call in step:
             call()
 
 
-def _parts(slab: Slab) -> tuple[list[WorkStruct], list[WorkStruct]]:
-    """Part the work of a sweep on one of several slabs: before copies of its edges are sent, after.
+def _beside(
+    slab: Slab, kernel: LaunchedKernel, steps: Steps, departs: Iterable[Launch]
+) -> list[Iterable[Launch]]:
+    """List the calls for one of several slabs: edges, copies of them, and the rest beside.
 
-    A device that copies by itself sends when all is done: to go to its edges before would cost
-    more time, since their neighbours then have to be read twice.
+    A device that copies by itself sends when all is done instead: to go to its edges before would
+    cost more time, since their neighbours then have to be read twice.
     """
-    if not slab.device.copies_beside:
-        return [slab.work(parity, mu) for mu, parity in CHECKERBOARD], []
-    edges = [slab.edges(parity, mu) for mu, parity in CHECKERBOARD]
+    edges = kernel.launches(steps(slab, [slab.edges(p, mu) for mu, p in CHECKERBOARD]))
+    if slab.layout.slices == 2:
+        return [edges, departs]
     inside = [slab.interior(parity, mu) for mu, parity in CHECKERBOARD]
-    return edges, inside if slab.layout.slices > 2 else []
+    later = kernel.launches(steps(slab, inside), beside=True)
+    return [repeat(slab.device.fork), edges, departs, later, repeat(slab.device.join)]
 
 
 def _counted(steps: ctypes.Array[Any], each: int, first: int) -> ctypes.Array[Any]:

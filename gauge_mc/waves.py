@@ -5,6 +5,9 @@ after. So a few updates can follow each other through the lattice two time slice
 that a CPU's cache holds, and no bit is different. Since the lattice is periodic, update k of a wave
 begins with slice k: its neighbours are then ready when it comes to an end, too.
 
+One of several slabs waits for its neighbours' edges after every update. There update k of a wave
+leaves out k slices at either end, which need them, until they have come.
+
 Where a few slices are more than the cache holds, the same is done along z: a wave takes a block of
 planes through all slices before it takes the next block, which begins two planes lower from one
 update to the next.
@@ -53,18 +56,52 @@ def sweep_order(slab: Slab, wave: Wave | None = None) -> list[WorkStruct]:
     wave = wave or _fitting(slab)
     if not wave:
         return [slab.work(parity, mu) for mu, parity in CHECKERBOARD]
-    parts = range(0, len(CHECKERBOARD), wave.together)
-    return [work for first in parts for work in _one_wave(slab, wave, first)]
+    fronts = slab.layout.slices + 2 * (wave.together - 1)
+    return [work for first in _firsts(wave) for work in _one_wave(slab, wave, first, fronts)]
 
 
-def _one_wave(slab: Slab, wave: Wave, first: int) -> Iterator[WorkStruct]:
-    """Yield the work of the updates from the first on that go together."""
+def slab_order(slab: Slab, wave: Wave | None = None) -> list[list[WorkStruct]]:
+    """Order the work of a sweep on one of several slabs.
+
+    Parameters
+    ----------
+    slab : Slab
+    wave : Wave, optional
+        As for `sweep_order`; slabs that share a cache were faster with what one would take.
+
+    Returns
+    -------
+    list of list of WorkStruct
+        For every update what is to be done before copies of its edges are sent.
+    """
+    wave = wave or _fitting(slab)
+    if not wave:
+        return [[slab.work(parity, mu)] for mu, parity in CHECKERBOARD]
+    slices, order = slab.layout.slices, []
+    for first in _firsts(wave):
+        order.append(list(_one_wave(slab, wave, first, slices)))
+        for k in range(1, wave.together):
+            mu, parity = CHECKERBOARD[first + k]
+            left = (t for t in range(slices) if not k <= t < slices - k)
+            order.append([WorkStruct(t, 1, 1, parity, mu) for t in left])
+    return order
+
+
+def _firsts(wave: Wave) -> range:
+    return range(0, len(CHECKERBOARD), wave.together)
+
+
+def _one_wave(slab: Slab, wave: Wave, first: int, fronts: int) -> Iterator[WorkStruct]:
+    """Yield the work of the updates from the first on that go together.
+
+    The last of so many `fronts` is where the first update has come to the end, or where all have.
+    """
     slices, planes = slab.layout.slices, slab.layout.extents[2]
     slots = slab.layout.slots // planes
     lower = 2 if wave.thick < planes else 0
     updates = list(enumerate(CHECKERBOARD[first : first + wave.together]))
     for low in range(0, planes + lower * (wave.together - 1), wave.thick):
-        for front in range(slices + 2 * (wave.together - 1)):
+        for front in range(fronts):
             for k, (mu, parity) in updates:
                 if not 0 <= front - 2 * k < slices:
                     continue

@@ -17,6 +17,7 @@ from gauge_mc.random import KINDS, Random
 from gauge_mc.ring import Ring
 from gauge_mc.smearing import Ape
 from gauge_mc.updates import heatbath, overrelax
+from gauge_mc.waves import CHECKERBOARD, Wave, slab_order
 
 LATTICE = Lattice(4, 8, 4, 12)
 DIVISIONS = [(12,), (6, 6), (2, 10), (4, 3, 5), (2, 2, 2, 6)]
@@ -25,9 +26,10 @@ DIVISIONS = [(12,), (6, 6), (2, 10), (4, 3, 5), (2, 2, 2, 6)]
 def ring_of(kind, slices):
     """Make a ring of devices of a kind: different GPUs where there are as many."""
     if kind.startswith("cpu"):
-        return Ring(
-            tuple(CpuDevice(1, int(kind[4:]), len(slices) > 1) for _ in slices), slices=slices
-        )
+        devices = tuple(CpuDevice(1, int(kind[4:].rstrip("w")), len(slices) > 1) for _ in slices)
+        for device in devices:
+            device.cache_bytes = 100_000 if kind.endswith("w") else 2**30
+        return Ring(devices, slices=slices)
     try:
         count = gpu_count()
         return Ring(tuple(CudaDevice(n % count) for n in range(len(slices))), slices=slices)
@@ -35,7 +37,7 @@ def ring_of(kind, slices):
         pytest.skip(str(error))
 
 
-@pytest.fixture(params=["cpu-1", "cpu-16", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.fixture(params=["cpu-1", "cpu-1w", "cpu-16", pytest.param("cuda", marks=pytest.mark.gpu)])
 def rings(request):
     """Rings that divide the lattice in several ways; the first has one device."""
     return [ring_of(request.param, slices) for slices in DIVISIONS]
@@ -113,6 +115,32 @@ def test_copies_are_what_they_copy(rings, group):
             own = np.arange(layout.first, layout.first + layout.slices + held) % t
             assert np.array_equal(times[: own.size], own)
             assert times[-1] == (layout.first - 1) % t
+
+
+@pytest.mark.parametrize("slices", [2, 4, 9, 12])
+@pytest.mark.parametrize("together", [1, 2, 4])
+@pytest.mark.parametrize("thick", [1, 3, 6])
+def test_waves_find_slices_and_copies_as_they_want_them(slices, together, thick):
+    planes, total = 6, slices + slices % 2 + 2
+    ring = Ring(tuple(CpuDevice(1, 1) for _ in range(2)), slices=(slices, total - slices))
+    field = Field.cold(Lattice(2, 2, planes, total), "su2", "single", ring)
+    orders = [slab_order(slab, Wave(together, thick)) for slab in field.slabs]
+    done = [np.zeros((slab.layout.slices, planes), int) for slab in field.slabs]
+    for update in range(len(CHECKERBOARD)):
+        for own, order in zip(done, orders, strict=True):
+            # Copies have had the updates before, since every one is exchanged.
+            known = np.pad(own, ((1, 1), (0, 0)), constant_values=update)
+            for work in order[update]:
+                one = CHECKERBOARD.index((work.mu, work.parity))
+                t, count = work.t_begin, work.slots // 2 or planes
+                for z in range(work.first_slot // 2, work.first_slot // 2 + count):
+                    assert known[t + 1, z] == one
+                    near = known[t : t + 3, [z - 1, z, (z + 1) % planes]]
+                    assert {one, one + 1} >= set(near.flat)
+                known[t + 1, work.first_slot // 2 : work.first_slot // 2 + count] += 1
+            own[:] = known[1:-1]
+            assert set(own[0]) == set(own[-1]) == {update + 1}
+    assert all(np.all(own == len(CHECKERBOARD)) for own in done)
 
 
 def test_divisions():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -51,6 +52,10 @@ class Kernel(Protocol):
             The kernel's arguments for every step; all work on as many slices and parities.
         """
 
+
+class LaunchedKernel(Kernel, Protocol):
+    """A kernel of a device that works beside its copies."""
+
     def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> list[Launch]:
         """The same steps, to be launched one by one; beside other work, between fork and join."""
 
@@ -62,11 +67,18 @@ def repeated(steps: Sequence[ctypes.Structure], times: int) -> ctypes.Array[Any]
     return (kind * (len(steps) * times)).from_buffer_copy(bytes(once) * times)
 
 
-def one_by_one(steps: ctypes.Array[Any]) -> list[ctypes.Array[Any]]:
-    """Each of the steps by itself, sharing their memory."""
+def parted(steps: ctypes.Array[Any], numbers: Sequence[int]) -> list[ctypes.Array[Any]]:
+    """Parts of so many steps, over and over, sharing their memory."""
     kind: Any = steps._type_
     size = ctypes.sizeof(kind)
-    return [(kind * 1).from_buffer(steps, n * size) for n in range(len(steps))]
+    parts: list[ctypes.Array[Any]] = []
+    begin = 0
+    for number in itertools.cycle(numbers):
+        if begin == len(steps):
+            return parts
+        parts.append((kind * number).from_buffer(steps, begin * size))
+        begin += number
+    return parts
 
 
 class Mark(Protocol):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Launch, Mark, Registers, one_by_one
+from gauge_mc.devices.base import Buffer, Copy, Mark, Registers
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.devices.worker import Moment, Worker
 from gauge_mc.errors import GaugeError, UsageError
@@ -147,17 +147,11 @@ class CpuKernel:
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Run steps in order."""
-        self._run(steps, len(steps))
-
-    def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> list[Launch]:
-        """The steps, to be run one by one, in turn with other work."""
-        return [partial(self._run, one, 1) for one in one_by_one(steps)]
-
-    def _run(self, steps: ctypes.Array[Any], count: int) -> None:
+        call = partial(self._function, steps, len(steps), self._threads)
         if self._worker is None:
-            self._function(steps, count, self._threads)
+            call()
         else:
-            self._worker.do(partial(self._function, steps, count, self._threads))
+            self._worker.do(call)
 
 
 class CpuDevice:
