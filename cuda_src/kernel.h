@@ -123,8 +123,9 @@ template <class A> INLINE int slots_of(const A& a) { return a.work.slots ? a.wor
             threads, count, [=](int step) { return items_of(steps[step].work, slots_of(steps[step])); }, \
             [=](int step, long long begin, long long end) {                                           \
                 const ARGUMENTS a = steps[step];                                                      \
+                const int first = a.work.first_slot;                                                  \
                 each_item(a.work, slots_of(a), begin, end, [&](long long, int t, int parity, int slot) { \
-                    BODY(a, locate(a.geometry, t, parity, a.work.first_slot + slot));                 \
+                    BODY(a, locate(a.geometry, t, parity, first + slot));                             \
                 });                                                                                   \
             });                                                                                       \
     }
