@@ -105,13 +105,15 @@ INLINE long long items_of(const Work& work, int items) {
     return (long long)work.slices * (work.parity < 2 ? 1 : 2) * items;
 }
 
-// Calls f(n, t, parity, i) for begin <= n < end, where n numbers the `items` of all slices.
-template <class F> INLINE void each_item(const Work& work, int items, long long begin, long long end, F f) {
-    const int parities = work.parity < 2 ? 1 : 2;
-    int block = (int)(begin / items), i = (int)(begin % items);
+// Calls f(n, t, parity, i) for begin <= n < end, where n numbers the `items` of all slices, those from
+// i = first on.
+template <class F>
+INLINE void each_item(const Work& work, int first, int items, long long begin, long long end, F f) {
+    const int parities = work.parity < 2 ? 1 : 2, last = first + items;
+    int block = (int)(begin / items), i = first + (int)(begin % items);
     for (long long n = begin; n < end; n++) {
         f(n, work.t_begin + block / parities * work.t_step, parities == 1 ? work.parity : block % 2, i);
-        if (++i == items) i = 0, block++;
+        if (++i == last) i = first, block++;
     }
 }
 
@@ -124,8 +126,8 @@ template <class A> INLINE int slots_of(const A& a) { return a.work.slots ? a.wor
             [=](int step, long long begin, long long end) {                                           \
                 const ARGUMENTS a = steps[step];                                                      \
                 const int first = a.work.first_slot;                                                  \
-                each_item(a.work, slots_of(a), begin, end, [&](long long, int t, int parity, int slot) { \
-                    BODY(a, locate(a.geometry, t, parity, first + slot));                             \
+                each_item(a.work, first, slots_of(a), begin, end, [&](long long, int t, int parity, int slot) { \
+                    BODY(a, locate(a.geometry, t, parity, slot));                                     \
                 });                                                                                   \
             });                                                                                       \
     }
@@ -139,7 +141,7 @@ template <class A> INLINE int slots_of(const A& a) { return a.work.slots ? a.wor
             threads, count, [=](int step) { return items_of(steps[step].work, pieces(steps[step])); }, \
             [=](int step, long long begin, long long end) {                                           \
                 const ARGUMENTS a = steps[step];                                                      \
-                each_item(a.work, pieces(a), begin, end, [&](long long n, int t, int parity, int piece) { \
+                each_item(a.work, 0, pieces(a), begin, end, [&](long long n, int t, int parity, int piece) { \
                     double sum[K] = {};                                                               \
                     for (int i = piece * PIECE; i < (piece + 1) * PIECE && i < a.geometry.slots; i++) { \
                         real values[K] = {};                                                          \
