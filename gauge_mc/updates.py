@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from gauge_mc.devices import Kernel
-from gauge_mc.devices.base import Launch, LaunchedKernel, parted, repeated
+from gauge_mc.devices.base import ForkingDevice, Launch, LaunchedKernel, parted, repeated
 from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
@@ -140,7 +140,8 @@ def _beside(
         return [edges, departs]
     inside = [slab.interior(parity, mu) for mu, parity in CHECKERBOARD]
     later = kernel.launches(steps(slab, inside), beside=True)
-    return [repeat(slab.device.fork), edges, departs, later, repeat(slab.device.join)]
+    device = cast(ForkingDevice, slab.device)
+    return [repeat(device.fork), edges, departs, later, repeat(device.join)]
 
 
 def _counted(steps: ctypes.Array[Any], each: int, first: int) -> ctypes.Array[Any]:

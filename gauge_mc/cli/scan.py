@@ -181,18 +181,17 @@ def carry_out_alone(values: Mapping[str, object]) -> None:
 
 def _carry_out(asked: Request, per_device: int | None) -> None:
     """Carry out what is left of a scan on the devices of this machine."""
-    execution = asked.execution
-    with Stop(execution.time_limit) as stop:
+    e = asked.execution
+    with Stop(e.time_limit) as stop:
         # Imported here, since that takes longer than a signal may take to come.
         from gauge_mc.devices import choose_devices
         from gauge_mc.scans.pool import make_slots
 
         asked.scan()
-        e = execution
         chosen = choose_devices(e.devices, e.backend, e.threads, every_gpu=True)
         slots = make_slots(chosen, per_device)
         with asked.held() as scan:
-            reason, failures = _work(scan, slots, execution, stop)
+            reason, failures = _work(scan, slots, e, stop)
     if reason:
         print(f"Stopped by {reason}; to continue: gauge-mc scan --output {quote(str(scan.path))}")
     if failures:

@@ -54,7 +54,7 @@ class Kernel(Protocol):
 
 
 class LaunchedKernel(Kernel, Protocol):
-    """A kernel of a device that works beside its copies."""
+    """A kernel of a `ForkingDevice`."""
 
     def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> list[Launch]:
         """The same steps, to be launched one by one; beside other work, between fork and join."""
@@ -111,7 +111,7 @@ class Device(Protocol):
     name: str
     compiler_name: str
     copies_beside: bool
-    """Whether it works on while it copies, at what is launched beside."""
+    """Whether it works on while it copies, at what is launched beside: a `ForkingDevice`."""
     cache_bytes: int
     """Of the largest cache that holds time slices from one update to the next; 0 on a GPU."""
     group_bytes: int
@@ -147,12 +147,6 @@ class Device(Protocol):
     def wait(self, mark: Mark) -> None:
         """Launch nothing more until a device, this one or another, has reached its mark."""
 
-    def fork(self) -> None:
-        """Let what is launched beside from here on follow the work so far."""
-
-    def join(self) -> None:
-        """Let the work from here on follow all that was launched beside."""
-
     def sending(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], Mark]:
         """Copies of so many bytes each, to be launched together, again and again.
 
@@ -176,3 +170,13 @@ class Device(Protocol):
 
     def close(self) -> None:
         """Give back what the device holds, in the thread that opened it; no more use after that."""
+
+
+class ForkingDevice(Device, Protocol):
+    """A device that copies beside its work."""
+
+    def fork(self) -> None:
+        """Let what is launched beside from here on follow the work so far."""
+
+    def join(self) -> None:
+        """Let the work from here on follow all that was launched beside."""

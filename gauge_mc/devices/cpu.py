@@ -262,12 +262,6 @@ class CpuDevice:
         else:
             mark.synchronize()
 
-    def fork(self) -> None:
-        """Nothing runs beside the work."""
-
-    def join(self) -> None:
-        """Nothing runs beside the work."""
-
     def sending(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], Moment]:
         """Copies from one address to another each."""
         return partial(self._move, [(copy.to, copy.origin, nbytes) for copy in copies])
