@@ -66,7 +66,7 @@ def test_overrelaxation_keeps_the_action_and_moves(group, precision, best_device
 
 
 class PhiloxDraws:
-    """The heatbath's draws, anew from the generator's definition and the published samplers."""
+    """The heatbath's draws, anew from the generator's definition and the sampler's."""
 
     def __init__(self, lattice, seed, step, mu, precision):
         self.site = np.arange(lattice.sites, dtype=np.uint64)
@@ -95,14 +95,14 @@ class PhiloxDraws:
 
     def __call__(self, subgroup, alpha):
         delta = np.full(self.shape, np.nan)
-        attempt = 0
+        attempt, c = 0, 0.25 + 0.75 / (1 + 4 * alpha)
         while np.isnan(delta).any():
             u = np.moveaxis(self.uniforms(subgroup, attempt, 4), -1, 0)
-            peaked = -(np.log(u[0]) + np.log(u[1]) * np.cos(np.pi * u[2] / 2) ** 2) / alpha
-            broad = -np.log1p(u[0] * np.expm1(-2 * alpha)) / alpha
-            trial = np.where(alpha < 1.68, broad, peaked)
-            limit = np.where(alpha < 1.68, trial * (2 - trial), 1 - trial / 2)
-            accept = np.isnan(delta) & (u[3] ** 2 <= limit)
+            gamma = -(np.log(u[0]) + np.log(u[1]) * np.cos(np.pi * u[2] / 2) ** 2)
+            trial = gamma / (alpha + c)
+            # Wanted over proposed, and that over its maximum, where 1 - trial / 2 = 1 / (4 c).
+            ratio = np.sqrt(np.maximum(1 - trial / 2, 0)) * np.exp(c * trial)
+            accept = np.isnan(delta) & (u[3] <= ratio / (np.sqrt(1 / (4 * c)) * np.exp(2 * c - 0.5)))
             delta[accept] = trial[accept]
             attempt += 1
         u = self.uniforms(3, 0, 6)[..., 2 * subgroup : 2 * subgroup + 2]

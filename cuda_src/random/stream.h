@@ -64,10 +64,11 @@ template <int W> struct States {
 #endif
 };
 
-// 31 random bits to (0, 1): n + 1/2 in units of 2^-31. Rounding may reach 1, which is cut off.
+// 31 random bits to (0, 1): n + 1/2 in units of 2^-31; in single precision of 2^-31 - 2^-55, or
+// rounding would reach 1.
 INLINE real uniform_from_31_bits(word n) {
 #if REAL_BYTES == 4
-    return smaller(real_from_31_bits(n, 0x1p-31f, 0x1p-32f), broadcast(0x1.fffffep-1f));
+    return real_from_31_bits(n, 0x1.fffffep-32f, 0x1p-32f);
 #else
     wide half[HALVES];
     spread(n, half);
@@ -76,7 +77,7 @@ INLINE real uniform_from_31_bits(word n) {
 }
 
 #if REAL_BYTES == 4
-// 24 random bits in the same way.
+// 24 random bits: n + 1/2 in units of 2^-24. Rounding may reach 1, which is cut off.
 INLINE real uniform_from_24_bits(word n) {
     return smaller(real_from_31_bits(n, 0x1p-24f, 0x1p-25f), broadcast(0x1.fffffep-1f));
 }
