@@ -139,9 +139,8 @@ class Field:
     ) -> Field:
         """All links Haar-random, a function of `seed`. Arguments and errors as for `empty`."""
         field = cls.empty(lattice, group, precision, device)
-        words = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
         # The all-ones step is one that no sweep of a chain reaches.
-        stream = StreamStruct(seed=tuple(words), step=(2**32 - 1, 2**32 - 1))
+        stream = StreamStruct.of(seed, 2**64 - 1)
         for slab in field.slabs:
             arguments = _HotArguments(slab.geometry, slab.work(), slab.buffer.address, stream)
             slab.kernel("hot")(repeated([arguments], 1))

@@ -116,11 +116,7 @@ class Random:
     def struct(self, slab: Slab) -> StreamStruct:
         """The kernels' stream on one of the field's slabs for the present sweep."""
         address = self.states[self.field.slabs.index(slab)].address if self.states else None
-        return StreamStruct(
-            seed=(self.seed & 0xFFFFFFFF, self.seed >> 32),
-            step=(self.step & 0xFFFFFFFF, self.step >> 32),
-            state=address,
-        )
+        return StreamStruct.of(self.seed, self.step, address)
 
     def stored(self) -> Iterator[NDArray[np.uint32]]:
         """The states.

@@ -5,15 +5,13 @@
 
 #include "stream.h"
 
-INLINE void philox4x32(wide (&c)[4], unsigned key0, unsigned key1) {
+INLINE void philox4x32(wide (&c)[4], const unsigned (&key)[20]) {
     UNROLL for (int round = 0; round < 10; round++) {
         const wide p0 = product32(c[0], 0xD2511F53u), p1 = product32(c[2], 0xCD9E8D57u);
-        c[0] = (p1 >> 32) ^ c[1] ^ key0;
+        c[0] = (p1 >> 32) ^ c[1] ^ key[2 * round];
         c[1] = p1;
-        c[2] = (p0 >> 32) ^ c[3] ^ key1;
+        c[2] = (p0 >> 32) ^ c[3] ^ key[2 * round + 1];
         c[3] = p0;
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
     }
 }
 
@@ -35,7 +33,7 @@ template <int> struct Philox {
         spread(site, number);
         UNROLL for (int half = 0; half < HALVES; half++) {
             wide c[4] = {number[half], wide{} + draw, wide{} + stream.step[0], wide{} + stream.step[1]};
-            philox4x32(c, stream.seed[0], stream.seed[1]);
+            philox4x32(c, stream.key);
             UNROLL for (int i = 0; i < 4; i++) out[i][half] = c[i];
         }
         draw += 16;

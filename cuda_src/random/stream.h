@@ -14,7 +14,7 @@
 #include "../lattice.h"
 
 struct Stream {
-    unsigned seed[2];
+    unsigned key[20];   // of Philox's rounds, two each
     unsigned step[2];   // of the sweep
     unsigned* state;    // of every site, for generators that have one
 };

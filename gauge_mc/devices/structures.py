@@ -44,11 +44,28 @@ class WorkStruct(ctypes.Structure):
     ]
 
 
+class CopiesStruct(ctypes.Structure):
+    """``Copies``; null addresses, if nothing is said of them."""
+
+    _fields_ = [
+        ("first", ctypes.c_void_p),
+        ("last", ctypes.c_void_p),
+        ("last_t", ctypes.c_int),
+    ]
+
+
 class StreamStruct(ctypes.Structure):
     """``Stream``, of random numbers."""
 
     _fields_ = [
-        ("seed", ctypes.c_uint32 * 2),
+        ("key", ctypes.c_uint32 * 20),
         ("step", ctypes.c_uint32 * 2),
         ("state", ctypes.c_void_p),
     ]
+
+    @classmethod
+    def of(cls, seed: int, step: int, state: int | None = None) -> StreamStruct:
+        """For a sweep, with the keys that Philox's rounds make of a seed of 64 bits."""
+        halves = (seed, 0x9E3779B9), (seed >> 32, 0xBB67AE85)
+        keys = [half + n * weyl & 0xFFFFFFFF for n in range(10) for half, weyl in halves]
+        return cls(tuple(keys), (step & 0xFFFFFFFF, step >> 32), state)
