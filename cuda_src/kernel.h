@@ -1,7 +1,8 @@
 // From the body for one site to something a device can launch.
 //
 //   SITE_KERNEL(name, Arguments, body)        body(arguments, site)
-//   SWEEP_KERNEL(name, Arguments, body)       the same, and name_sweep: eight steps in one launch
+//   SWEEP_KERNEL(name, Arguments, body)       the same, and name_sweep: eight steps in one launch;
+//                                             body<true> stores neighbours' copies of links, too
 //   SUM_KERNEL(name, Arguments, K, body)      body(arguments, site, real (&values)[K])
 //
 // Arguments begin with `Geometry geometry; Work work;`. A sum kernel's have `double* sums` too, where
@@ -18,7 +19,7 @@
 struct Tile {
     Divisor z;        // extent along z of a tile; those along x (halved) and y are the block's
     Divisor tiles_z;  // tiles along z
-    int t;            // extent along t
+    int t;            // extent along t; the last may reach beyond the work
 };
 
 template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
@@ -35,6 +36,10 @@ template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
     const int t = a.work.t_begin + (rest * tile.t + in_t) * a.work.t_step;
     const int x = 2 * half_x + ((parity + y + z + lattice_t(g, t)) & 1);
     return {x, y, z, t, parity, (z * (int)g.y.divisor + y) * (int)g.half_x.divisor + half_x};
+}
+
+template <class A> INLINE bool in_work(const A& a, const Site& site) {
+    return site.t < a.work.t_begin + a.work.slices * a.work.t_step;
 }
 
 template <int K> INLINE void store_block_sums(const real (&values)[K], double* sums) {
@@ -55,7 +60,8 @@ template <int K> INLINE void store_block_sums(const real (&values)[K], double* s
 #define SITE_KERNEL(NAME, ARGUMENTS, BODY)                                                     \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const ARGUMENTS a, const Tile tile) {                                             \
-        BODY(a, my_site(a, tile));                                                             \
+        const Site site = my_site(a, tile);                                                    \
+        if (in_work(a, site)) BODY(a, site);                                                   \
     }
 
 // Waits until all blocks have come here so often that `target` arrivals were counted, and sees what
@@ -72,6 +78,8 @@ INLINE void wait_for_grid(unsigned* arrived, unsigned target) {
 }
 
 constexpr int SWEEP = 8;  // steps: four directions, two parities
+// Of a multiprocessor, which then has enough registers for each.
+constexpr int SWEEP_BLOCKS = MIN_BLOCKS < 2 ? MIN_BLOCKS : 2;
 template <class A> struct Steps {
     A step[SWEEP];
 };
@@ -79,12 +87,14 @@ template <class A> struct Steps {
 // A lattice so small that all its blocks are resident at once waits for launches more than for
 // anything else; here a sweep is one launch.
 #define SWEEP_KERNEL(NAME, ARGUMENTS, BODY)                                                    \
-    SITE_KERNEL(NAME, ARGUMENTS, BODY)                                                         \
-    extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS) NAME##_sweep(        \
+    SITE_KERNEL(NAME, ARGUMENTS, BODY<true>)                                                   \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS, SWEEP_BLOCKS) NAME##_sweep(      \
         const __grid_constant__ Steps<ARGUMENTS> steps, const Tile tile, unsigned* arrived, unsigned before) { \
         const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;                             \
         ROLLED for (int i = 0; i < SWEEP; i++) {                                               \
-            BODY(steps.step[i], my_site(steps.step[i], tile));                                 \
+            const ARGUMENTS& a = steps.step[i];                                                \
+            const Site site = my_site(a, tile);                                                \
+            if (in_work(a, site)) BODY<false>(a, site);                                        \
             wait_for_grid(arrived, before + (i + 1) * blocks);                                 \
         }                                                                                      \
     }
@@ -132,7 +142,7 @@ template <class A> INLINE int slots_of(const A& a) { return a.work.slots ? a.wor
             });                                                                                       \
     }
 
-#define SWEEP_KERNEL SITE_KERNEL
+#define SWEEP_KERNEL(NAME, ARGUMENTS, BODY) SITE_KERNEL(NAME, ARGUMENTS, BODY<false>)
 
 #define SUM_KERNEL(NAME, ARGUMENTS, K, BODY)                                                          \
     extern "C" void NAME(const ARGUMENTS* steps, int count, int threads) {                            \

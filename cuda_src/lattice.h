@@ -41,6 +41,13 @@ struct Work {
     int first_slot, slots;  // slots = 0: all
 };
 
+// Where neighbours have copies of a slab's first and last slice, if a kernel is to store there, too:
+// addresses for the slab's own offsets, or null.
+struct Copies {
+    void *first, *last;
+    int last_t;
+};
+
 // Pieces of a field are counted modulo the range of this type, so that steps back are possible.
 #if defined(__CUDACC__) && !LARGE
 typedef unsigned piece_index;  // address arithmetic in 64 bits costs a GPU twice as much

@@ -67,25 +67,39 @@ INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry
     return sum;
 }
 
+// Stores a link, and the copies that neighbours have of it if so wanted.
+template <class G, bool COPIES>
+INLINE void store_link(const typename G::Field& links, const Copies& copies, const Geometry& g, const Site& site,
+                       piece_index here, const typename G::Link& u) {
+    G::store(links, g, here, u);
+    if constexpr (COPIES) {
+        typedef typename G::Field::piece piece;
+        if (copies.first && site.t == 0) G::store({(piece*)copies.first}, g, here, u);
+        if (copies.last && site.t == copies.last_t) G::store({(piece*)copies.last}, g, here, u);
+    }
+}
+
 // Updates a link by G::update with make()'s choice, made when the staples no longer fill registers.
-template <class G, class Make>
-INLINE void update_one(const typename G::Field& links, const Geometry& g, const Site& site, int mu, Make make) {
+template <class G, bool COPIES, class Make>
+INLINE void update_one(const typename G::Field& links, const Copies& copies, const Geometry& g, const Site& site,
+                       int mu, Make make) {
     const typename G::Matrix s = staples<G>(links, g, site, mu);
     const piece_index here = G::Field::place(g, site) + G::Field::direction(g, site.parity, mu);
     const typename G::Link u = G::load(links, g, here);
     auto choose = make();
-    G::store(links, g, here, G::update(u, s, choose));
+    store_link<G, COPIES>(links, copies, g, site, here, G::update(u, s, choose));
     choose.end();
 }
 
-template <class G, class Make>
-INLINE void update_link(const typename G::Field& links, const Geometry& g, const Site& site, int mu, Make make) {
+template <class G, bool COPIES, class Make>
+INLINE void update_link(const typename G::Field& links, const Copies& copies, const Geometry& g, const Site& site,
+                        int mu, Make make) {
     if constexpr (EACH_DIRECTION) {
-        if (mu == 0) update_one<G>(links, g, site, 0, make);
-        else if (mu == 1) update_one<G>(links, g, site, 1, make);
-        else if (mu == 2) update_one<G>(links, g, site, 2, make);
-        else update_one<G>(links, g, site, 3, make);
+        if (mu == 0) update_one<G, COPIES>(links, copies, g, site, 0, make);
+        else if (mu == 1) update_one<G, COPIES>(links, copies, g, site, 1, make);
+        else if (mu == 2) update_one<G, COPIES>(links, copies, g, site, 2, make);
+        else update_one<G, COPIES>(links, copies, g, site, 3, make);
     } else {
-        update_one<G>(links, g, site, mu, make);
+        update_one<G, COPIES>(links, copies, g, site, mu, make);
     }
 }

@@ -12,7 +12,7 @@ import numpy as np
 
 from gauge_mc.devices import Kernel
 from gauge_mc.devices.base import ForkingDevice, Launch, LaunchedKernel, parted, repeated
-from gauge_mc.devices.structures import GeometryStruct, StreamStruct, WorkStruct
+from gauge_mc.devices.structures import CopiesStruct, GeometryStruct, StreamStruct, WorkStruct
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.random import Random
@@ -25,6 +25,7 @@ class _HeatbathArguments(ctypes.Structure):
         ("geometry", GeometryStruct),
         ("work", WorkStruct),
         ("links", ctypes.c_void_p),
+        ("copies", CopiesStruct),
         ("stream", StreamStruct),
         ("beta_over_n", ctypes.c_double),
     ]
@@ -35,14 +36,15 @@ class _OverrelaxationArguments(ctypes.Structure):
         ("geometry", GeometryStruct),
         ("work", WorkStruct),
         ("links", ctypes.c_void_p),
+        ("copies", CopiesStruct),
     ]
 
 
 def heatbath(field: Field, beta: float, random: Random, sweeps: int = 1) -> None:
     """Draw every link anew from its distribution given all the others.
 
-    Creutz's and Kennedy and Pendleton's samplers for SU(2), in the three SU(2) subgroups of
-    Cabibbo and Marinari for SU(3) (``cuda_src/heatbath.h``).
+    Kennedy and Pendleton's sampler for SU(2), with a proposal that is seldom rejected at any beta
+    (``cuda_src/heatbath.h``), in the three SU(2) subgroups of Cabibbo and Marinari for SU(3).
 
     Parameters
     ----------
@@ -64,10 +66,11 @@ def heatbath(field: Field, beta: float, random: Random, sweeps: int = 1) -> None
         raise UsageError(f"beta is {beta}; it must be positive.")
     beta_over_n = beta / int(field.group[2])
 
-    def steps(slab: Slab, works: list[WorkStruct]) -> ctypes.Array[Any]:
-        links, stream = slab.buffer.address, random.struct(slab)
+    def steps(slab: Slab, works: list[WorkStruct], copies: CopiesStruct) -> ctypes.Array[Any]:
+        where, stream = slab.buffer.address, random.struct(slab)
         once = [
-            _HeatbathArguments(slab.geometry, work, links, stream, beta_over_n) for work in works
+            _HeatbathArguments(slab.geometry, work, where, copies, stream, beta_over_n)
+            for work in works
         ]
         return _counted(repeated(once, sweeps), len(works), random.step + 1)
 
@@ -88,29 +91,52 @@ def overrelax(field: Field, sweeps: int = 1) -> None:
         How often every link is updated, at least once.
     """
 
-    def steps(slab: Slab, works: list[WorkStruct]) -> ctypes.Array[Any]:
-        links = slab.buffer.address
-        once = [_OverrelaxationArguments(slab.geometry, work, links) for work in works]
+    def steps(slab: Slab, works: list[WorkStruct], copies: CopiesStruct) -> ctypes.Array[Any]:
+        where = slab.buffer.address
+        once = [_OverrelaxationArguments(slab.geometry, work, where, copies) for work in works]
         return repeated(once, sweeps)
 
     _sweep(field, [slab.kernel("overrelaxation") for slab in field.slabs], steps)
 
 
-Steps = Callable[[Slab, list[WorkStruct]], "ctypes.Array[Any]"]
-"""From a slab and what is to be worked through in a sweep to the arguments for all sweeps."""
+Steps = Callable[[Slab, list[WorkStruct], CopiesStruct], "ctypes.Array[Any]"]
+"""From a slab, what is to be worked through in a sweep, and where neighbours' copies are to be
+stored, to the arguments for all sweeps."""
 
 
 def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
     """Carry out sweeps on all slabs.
 
-    Of several slabs on GPUs the edges come first, so that they are on their way while the rest is
-    updated, and the rest comes beside them, so that a GPU has work while the last are updated.
     No slab's links of one direction and parity are read in that update, and a neighbour has to
     have come as far before it begins the next: so nothing is overwritten too early.
     """
     if len(field.layouts) == 1:
-        kernels[0](steps(field.slabs[0], sweep_order(field.slabs[0])))
+        slab = field.slabs[0]
+        kernels[0](steps(slab, sweep_order(slab), CopiesStruct()))
         return
+    calls = _storing(field, kernels, steps) or _sending(field, kernels, steps)
+    # One step on all slabs after the other, with as little work for the host as can be.
+    for step in zip(*calls, repeat(field.halo.finish), strict=False):
+        for call in step:
+            call()
+
+
+def _storing(field: Field, kernels: Sequence[Kernel], steps: Steps) -> list[Iterable[Launch]]:
+    """List the calls for slabs whose kernels store what neighbours have copies of, if they can."""
+    halo = field.halo
+    if halo.stored is None:
+        return []
+    calls: list[Iterable[Launch]] = []
+    parts = zip(kernels, field.slabs, halo.stored.values(), halo.signals, strict=True)
+    for kernel, slab, copies, signal in parts:
+        works = [slab.work(parity, mu) for mu, parity in CHECKERBOARD]
+        launches = cast(LaunchedKernel, kernel).launches(steps(slab, works, copies))
+        calls += [launches, repeat(signal)]
+    return calls
+
+
+def _sending(field: Field, kernels: Sequence[Kernel], steps: Steps) -> list[Iterable[Launch]]:
+    """List the calls for slabs of which copies are sent."""
     windows = [field.window(mu, parity) for mu, parity in CHECKERBOARD]
     departures = zip(*map(field.halo.departures, windows), strict=True)
     calls: list[Iterable[Launch]] = []
@@ -119,29 +145,29 @@ def _sweep(field: Field, kernels: Sequence[Kernel], steps: Steps) -> None:
             calls += _beside(slab, cast(LaunchedKernel, kernel), steps, cycle(departs))
         else:
             order = slab_order(slab)
-            parts = parted(steps(slab, list(chain(*order))), [len(part) for part in order])
+            all_steps = steps(slab, list(chain(*order)), CopiesStruct())
+            parts = parted(all_steps, [len(part) for part in order])
             calls += [[partial(kernel, part) for part in parts], cycle(departs)]
-    # One step on all slabs after the other, with as little work for the host as can be.
-    for step in zip(*calls, repeat(field.halo.finish), strict=False):
-        for call in step:
-            call()
+    return calls
 
 
 def _beside(
     slab: Slab, kernel: LaunchedKernel, steps: Steps, departs: Iterable[Launch]
 ) -> list[Iterable[Launch]]:
-    """List the calls for one of several slabs: edges, copies of them, and the rest beside.
+    """List the calls for a slab on a GPU: edges, copies of them, and the rest beside.
 
-    A device that copies by itself sends when all is done instead: to go to its edges before would
-    cost more time, since their neighbours then have to be read twice.
+    So the edges are on their way while the rest is updated, and the GPU has work while the last
+    edges are updated. A device that copies by itself sends when all is done instead: to go to its
+    edges before would cost more time, since their neighbours then have to be read twice.
     """
-    edges = kernel.launches(steps(slab, [slab.edges(p, mu) for mu, p in CHECKERBOARD]))
+    edges = [slab.edges(parity, mu) for mu, parity in CHECKERBOARD]
+    first = kernel.launches(steps(slab, edges, CopiesStruct()))
     if slab.layout.slices == 2:
-        return [edges, departs]
+        return [first, departs]
     inside = [slab.interior(parity, mu) for mu, parity in CHECKERBOARD]
-    later = kernel.launches(steps(slab, inside), beside=True)
+    later = kernel.launches(steps(slab, inside, CopiesStruct()), beside=True)
     device = cast(ForkingDevice, slab.device)
-    return [repeat(device.fork), edges, departs, later, repeat(device.join)]
+    return [repeat(device.fork), first, departs, later, repeat(device.join)]
 
 
 def _counted(steps: ctypes.Array[Any], each: int, first: int) -> ctypes.Array[Any]:

@@ -89,8 +89,9 @@ def test_tiles_divide_the_lattice():
         tile = best_tile(extents, slices, threads)
         assert tile.threads <= threads
         assert (extents[0] // 2) % tile.half_x == extents[1] % tile.y == 0
-        assert extents[2] % tile.z == slices % tile.t == 0
-    assert best_tile((48, 48, 48), 48, 128) == Tile(8, 2, 2, 4)
+        assert extents[2] % tile.z == 0
+    for slices in 48, 46:
+        assert best_tile((48, 48, 48), slices, 128) == Tile(8, 2, 2, 4)
 
 
 def test_register_report():

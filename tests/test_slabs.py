@@ -32,14 +32,23 @@ def ring_of(kind, slices):
         return Ring(devices, slices=slices)
     try:
         count = gpu_count()
-        return Ring(tuple(CudaDevice(n % count) for n in range(len(slices))), slices=slices)
+        gpus = tuple(CudaDevice(n % count) for n in range(len(slices)))
+        for gpu in gpus if kind.endswith("sent") else ():
+            gpu.stores_in = lambda other: False
+        return Ring(gpus, slices=slices)
     except GaugeError as error:
         pytest.skip(str(error))
 
 
-@pytest.fixture(params=["cpu-1", "cpu-1w", "cpu-16", pytest.param("cuda", marks=pytest.mark.gpu)])
+GPUS = [pytest.param(kind, marks=pytest.mark.gpu) for kind in ("cuda", "cuda-sent")]
+
+
+@pytest.fixture(params=["cpu-1", "cpu-1w", "cpu-16", *GPUS])
 def rings(request):
-    """Rings that divide the lattice in several ways; the first has one device."""
+    """Rings that divide the lattice in several ways; the first has one device.
+
+    GPUs store what others have copies of there, or send it.
+    """
     return [ring_of(request.param, slices) for slices in DIVISIONS]
 
 

@@ -8,6 +8,7 @@ struct Arguments {
     Geometry geometry;
     Work work;
     GROUP::Field links;
+    Copies copies;
 };
 
 struct Reflection {
@@ -20,8 +21,8 @@ struct Reflection {
     INLINE void end() const {}
 };
 
-INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
-    update_link<GROUP>(a.links, a.geometry, site, a.work.mu, [] { return Reflection(); });
+template <bool COPIES> INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
+    update_link<GROUP, COPIES>(a.links, a.copies, a.geometry, site, a.work.mu, [] { return Reflection(); });
 }
 
 SWEEP_KERNEL(overrelaxation, Arguments, overrelaxation_site)

@@ -153,6 +153,9 @@ class Device(Protocol):
         The mark is reached when all are there. Only the last one counts.
         """
 
+    def stores_in(self, other: Device) -> bool:
+        """Whether its kernels store what others have copies of in their memory, too."""
+
     def host_memory(self, nbytes: int) -> NDArray[np.uint8]:
         """Memory of the host that `fetch` and `put` reach fastest."""
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Mark, Registers
+from gauge_mc.devices.base import Buffer, Copy, Device, Mark, Registers
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.devices.worker import Moment, Worker
 from gauge_mc.errors import GaugeError, UsageError
@@ -265,6 +265,10 @@ class CpuDevice:
     def sending(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], Moment]:
         """Copies from one address to another each."""
         return partial(self._move, [(copy.to, copy.origin, nbytes) for copy in copies])
+
+    def stores_in(self, other: Device) -> bool:
+        """No: in waves it is not the last update that stores the last links."""
+        return False
 
     def host_memory(self, nbytes: int) -> NDArray[np.uint8]:
         """An array."""

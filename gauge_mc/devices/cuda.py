@@ -13,9 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Mark
+from gauge_mc.devices.base import Buffer, Copy, Device, Mark
 from gauge_mc.devices.bounds import USUAL, Bounds, Tuned
-from gauge_mc.devices.cuda_kernel import Arrivals, CudaBuffer, CudaKernel, best_tile
+from gauge_mc.devices.cuda_kernel import (
+    SWEEP_BLOCKS,
+    Arrivals,
+    CudaBuffer,
+    CudaKernel,
+    best_tile,
+)
 from gauge_mc.devices.nvcc import find_nvcc, nvcc_command, nvcc_release, registers_of
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.errors import GaugeError
@@ -84,7 +90,7 @@ class CudaDevice:
         self.compiler_name = f"nvcc, {nvcc_release(nvcc)}"
         device = self._driver.Device(ordinal)
         self._device = device
-        self._peers: set[int] = set()
+        self._reached: dict[int, bool] = {}
         self.ordinal = ordinal
         try:
             self._context = self._contexts.of(device, ordinal)
@@ -124,7 +130,8 @@ class CudaDevice:
         path, report = compiled(name, command, version_of(self._nvcc) or "", ".cubin")
         module = self._driver.module_from_file(str(path))
         self._modules.append(module)
-        arrivals = Arrivals(self.allocate(16), 0, bounds.blocks * self._multiprocessors)
+        resident = min(bounds.blocks, SWEEP_BLOCKS) * self._multiprocessors
+        arrivals = Arrivals(self.allocate(16), 0, resident)
         function, sweep = module.get_function(name), None
         if f"{name}_sweep" in report:
             sweep = module.get_function(f"{name}_sweep")
@@ -216,7 +223,7 @@ class CudaDevice:
         assert isinstance(target, CudaDevice)
         if target.ordinal == self.ordinal:
             return partial(self._driver.memcpy_dtod_async, *what, self.stream)
-        self._befriend(target)
+        self.stores_in(target)  # then copies go straight
         contexts = target._context, self._context
         return partial(self._driver.memcpy_peer_async, *what, *contexts, self.stream)
 
@@ -226,20 +233,19 @@ class CudaDevice:
             copy()
         return record()
 
-    def reaches(self, target: CudaDevice) -> bool:
-        """Whether copies to another GPU go straight to it."""
-        return bool(self._device.can_access_peer(target._device))
-
-    def _befriend(self, target: CudaDevice) -> None:
-        """Let copies go straight to another GPU, if they can."""
-        if target.ordinal in self._peers:
-            return
-        self._peers.add(target.ordinal)
-        if self.reaches(target):
-            self.activate()
-            # LogicError: it was enabled before, by another object for this GPU.
-            with suppress(self._driver.LogicError):
-                self._driver.Context.enable_peer_access(target._context)
+    def stores_in(self, other: Device) -> bool:
+        """Whether its kernels, and copies, reach another GPU's memory: now they may."""
+        assert isinstance(other, CudaDevice)
+        if other.ordinal not in self._reached:
+            reached = other.ordinal == self.ordinal
+            if not reached and self._device.can_access_peer(other._device):
+                reached = True
+                self.activate()
+                # LogicError: it was enabled before, by another object for this GPU.
+                with suppress(self._driver.LogicError):
+                    self._driver.Context.enable_peer_access(other._context)
+            self._reached[other.ordinal] = reached
+        return self._reached[other.ordinal]
 
     def _event(self) -> Any:
         return self._driver.Event(self._driver.event_flags.DISABLE_TIMING)

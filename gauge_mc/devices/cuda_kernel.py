@@ -46,16 +46,18 @@ class Tile:
         """Sites of one parity."""
         return self.half_x * self.y * self.z * self.t
 
-    @property
-    def cost(self) -> float:
+    def cost(self, slices: int) -> float:
         """What a site costs, in arbitrary units: links from outside, and lanes that idle.
 
-        Threads that are neighbours in x read neighbouring 16 bytes: eight make a cache line.
+        Threads that are neighbours in x read neighbouring 16 bytes: eight make a cache line. What
+        lies next in t is read by blocks that come much later. The last of so many slices may leave
+        a part of a tile empty.
         """
-        outside = 1 + 0.5 / self.half_x + 1 / self.y + 1 / self.z + 1 / self.t
+        outside = 1 + 0.5 / self.half_x + 1 / self.y + 1 / self.z + 1.5 / self.t
         idle = -(-self.threads // 32) * 32 / self.threads
         few = 1 + 32 / self.threads
-        return outside * idle * few * max(1.0, 8 / self.half_x)
+        empty = -(-slices // self.t) * self.t / slices
+        return outside * idle * few * empty * max(1.0, 8 / self.half_x)
 
     def struct(self, extent_z: int) -> TileStruct:
         """What kernels are told of it."""
@@ -70,15 +72,16 @@ class TileStruct(ctypes.Structure):
 
 @functools.cache
 def best_tile(extents: tuple[int, int, int], slices: int, threads: int) -> Tile:
-    """The tile of so many sites at most for a lattice so large, with extents that divide it."""
+    """The tile of so many sites at most for a lattice so large; its x, y and z divide it."""
 
     def divisors(n: int) -> list[int]:
         return [k for k in range(1, n + 1) if n % k == 0 and k <= threads]
 
     x, y, z = extents
-    tiles = (Tile(*t) for t in product(*map(divisors, (x // 2, y, z, slices))))
+    depths = range(1, min(slices, 16) + 1)
+    tiles = (Tile(*t) for t in product(*map(divisors, (x // 2, y, z)), depths))
     fitting = (t for t in tiles if t.threads <= threads and t.z * t.t <= 64)
-    return min(fitting, key=lambda t: t.cost)
+    return min(fitting, key=lambda t: t.cost(slices))
 
 
 class CudaBuffer:
@@ -92,6 +95,9 @@ class CudaBuffer:
 
 SWEEP = 8
 """Steps in one launch of a ``_sweep`` function, as in ``cuda_src/kernel.h``."""
+
+SWEEP_BLOCKS = 2
+"""Blocks that a multiprocessor can hold of it, if the kernel's bounds allow for as many."""
 
 
 @dataclass
@@ -192,7 +198,7 @@ class CudaKernel:
         grid = (
             extents[0] // 2 // tile.half_x,
             extents[1] // tile.y,
-            extents[2] // tile.z * parities * (work.slices // tile.t),
+            extents[2] // tile.z * parities * -(-work.slices // tile.t),
         )
         return grid, (tile.half_x, tile.y, tile.z * tile.t), bytes(tile.struct(extents[2]))
 

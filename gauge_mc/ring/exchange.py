@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices import Device
 from gauge_mc.devices.base import Copy, Launch, Mark
+from gauge_mc.devices.structures import CopiesStruct
 from gauge_mc.layout import Layout
 from gauge_mc.ring import Ring
 from gauge_mc.ring.processes import Request
@@ -127,6 +128,40 @@ class Exchange:
             for number, sending in self._sendings[window].items()
         ]
 
+    @cached_property
+    def stored(self) -> dict[int, CopiesStruct] | None:
+        """Where kernels that update slabs can store what others have copies of, by slab.
+
+        None unless all kernels can, and all slabs are of this process.
+        """
+        if any(self._outgoing.values()) or any(self._incoming.values()):
+            return None
+        stored = {}
+        for number, slab in self._slabs.items():
+            addresses: dict[int, int] = {}
+            for t in self._within[number]:
+                target = self._slabs[t.target]
+                if not slab.device.stores_in(target.device):
+                    return None
+                shift = (t.target_place - t.source_place) * slab.slice_bytes
+                addresses[t.source_place] = target.buffer.address + shift
+            last = slab.layout.slices - 1
+            stored[number] = CopiesStruct(addresses.get(0), addresses.get(last), last)
+        return stored
+
+    @cached_property
+    def signals(self) -> list[Launch]:
+        """For each slab what tells those with copies of it that its kernel has stored them."""
+        return [
+            partial(
+                self._depart,
+                number,
+                Window(0, 0),
+                _Sending(slab.device.sending([], 0), self._receivers(number)),
+            )
+            for number, slab in self._slabs.items()
+        ]
+
     def _sending(self, number: int, window: Window) -> _Sending:
         """Prepare the copies from a slab to others of this process."""
         slab = self._slabs[number]
@@ -138,8 +173,12 @@ class Exchange:
             )
             for t in self._within[number]
         ]
-        receivers = tuple(dict.fromkeys(copy.target for copy in copies))
-        return _Sending(slab.device.sending(copies, window.nbytes), receivers)
+        return _Sending(slab.device.sending(copies, window.nbytes), self._receivers(number))
+
+    def _receivers(self, number: int) -> tuple[Device, ...]:
+        """The devices of this process with copies of a slab."""
+        devices = (self._slabs[t.target].device for t in self._within[number])
+        return tuple(dict.fromkeys(devices))
 
     def _depart(self, number: int, window: Window, sending: _Sending) -> None:
         for tag, t in self._incoming[number]:

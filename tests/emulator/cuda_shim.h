@@ -36,6 +36,7 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 
 inline float rsqrt(float x) { return 1 / sqrt(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
+inline float __logf(float x) { return log(x); }
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
