@@ -7,9 +7,10 @@
 #include "su3.h"
 
 // On a GPU a loop of few instructions stays in the instruction cache. SU(2) has few without it, and
-// there compiling each direction by itself leaves fewer addresses to compute.
+// there compiling each direction by itself leaves fewer addresses to compute. WHOLE: no loop, so that
+// the few threads of a small lattice load more at once.
 #if defined(__CUDACC__)
-#define STAPLE_LOOP _Pragma("unroll (G::N == 2 ? 3 : 1)")
+#define STAPLE_LOOP _Pragma("unroll (G::N == 2 || WHOLE ? 3 : 1)")
 #define EACH_DIRECTION (G::N == 2)
 #else
 #define STAPLE_LOOP UNROLL
@@ -49,7 +50,7 @@ template <class Field> INLINE Around around(const Geometry& g, const Site& site,
     return a;
 }
 
-template <class G>
+template <class G, bool WHOLE = false>
 INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site, int mu) {
     typedef typename G::Field Field;
     Around a = around<Field>(g, site, mu);
@@ -83,7 +84,7 @@ INLINE void store_link(const typename G::Field& links, const Copies& copies, con
 template <class G, bool COPIES, class Make>
 INLINE void update_one(const typename G::Field& links, const Copies& copies, const Geometry& g, const Site& site,
                        int mu, Make make) {
-    const typename G::Matrix s = staples<G>(links, g, site, mu);
+    const typename G::Matrix s = staples<G, !COPIES>(links, g, site, mu);
     const piece_index here = G::Field::place(g, site) + G::Field::direction(g, site.parity, mu);
     const typename G::Link u = G::load(links, g, here);
     auto choose = make();

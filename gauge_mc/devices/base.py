@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -56,7 +56,7 @@ class Kernel(Protocol):
 class LaunchedKernel(Kernel, Protocol):
     """A kernel of a `ForkingDevice`."""
 
-    def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> list[Launch]:
+    def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> Iterator[Launch]:
         """The same steps, to be launched one by one; beside other work, between fork and join."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -172,13 +173,16 @@ class CudaKernel:
             )
             self._arrivals.count = (before + SWEEP * math.prod(grid)) % 2**32
 
-    def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> list[Launch]:
-        """The steps, to be launched one by one, beside other work if so wanted."""
+    def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> Iterator[Launch]:
+        """The steps, to be launched one by one, beside other work if so wanted.
+
+        Each is made when it is asked for, so that the GPU works while the next is.
+        """
         grid, block, shape = self._shape(steps)
         stream = self._device.beside if beside else self._device.stream
-        return [
+        return (
             partial(self._launch, grid, block, step + shape, stream) for step in _pieces(steps, 1)
-        ]
+        )
 
     def _launch(self, grid: Extents, block: Extents, arguments: bytes, stream: Any) -> None:
         self._device.activate()
@@ -210,8 +214,8 @@ class CudaKernel:
         self._prepared = size
 
 
-def _pieces(steps: ctypes.Array[Any], together: int) -> list[bytes]:
+def _pieces(steps: ctypes.Array[Any], together: int) -> Iterator[bytes]:
     """The memory of so many steps each."""
     size = together * ctypes.sizeof(steps[0])
     arguments = memoryview(steps).cast("B")
-    return [bytes(arguments[n : n + size]) for n in range(0, len(arguments), size)]
+    return (bytes(arguments[n : n + size]) for n in range(0, len(arguments), size))
