@@ -138,11 +138,12 @@ class Exchange:
             return None
         stored = {}
         for number, slab in self._slabs.items():
+            devices = (slab.device, *self._receivers(number))
+            if not all(map(slab.device.stores_in, devices)):
+                return None
             addresses: dict[int, int] = {}
             for t in self._within[number]:
                 target = self._slabs[t.target]
-                if not slab.device.stores_in(target.device):
-                    return None
                 shift = (t.target_place - t.source_place) * slab.slice_bytes
                 addresses[t.source_place] = target.buffer.address + shift
             last = slab.layout.slices - 1
