@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +22,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.field import Field
 from gauge_mc.formats import open_configuration, write_configuration
 from gauge_mc.formats.table import Table
-from gauge_mc.observables.plaquette import plaquette
-from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.observables.records import AVERAGES, Measurer, observable_of
 from gauge_mc.parameters import STARTS, Measurement, Parameters
 from gauge_mc.random import Random
 from gauge_mc.ring import Ring
@@ -35,49 +34,6 @@ Stop = Callable[[float], str | None]
 
 Report = Callable[["Chain"], None]
 """Called after every composite sweep, to show how far the chain is."""
-
-
-@dataclass(frozen=True)
-class Observable:
-    """Something measured on a field, one record a time.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The names of the numbers in a record.
-    normalisation : str
-        In words, for the header of the table.
-    measure : callable
-        From a field to the numbers.
-    """
-
-    columns: tuple[str, ...]
-    normalisation: str
-    measure: Callable[[Field], tuple[float, ...]]
-
-
-def _plaquette(field: Field) -> tuple[float, ...]:
-    found = plaquette(field)
-    return (found.mean, found.spatial, found.temporal)
-
-
-def _polyakov(field: Field) -> tuple[float, ...]:
-    found = polyakov_loop(field)
-    return (found.real, found.imag, abs(found))
-
-
-OBSERVABLES = {
-    "plaquette": Observable(
-        ("plaquette", "spatial", "temporal"),
-        "Re Tr / N averaged over the lattice: all, space-space and space-time planes",
-        _plaquette,
-    ),
-    "polyakov": Observable(
-        ("re", "im", "abs"),
-        "Tr / N averaged over space: real part, imaginary part, modulus of the average",
-        _polyakov,
-    ),
-}
 
 
 class Chain:
@@ -240,8 +196,7 @@ def provenance(parameters: Parameters) -> dict[str, str]:
 
 def table_header(name: str, parameters: Parameters) -> dict[str, str]:
     """Return the header of an observable's table."""
-    what = {"observable": name, "normalisation": OBSERVABLES[name].normalisation}
-    return what | {"units": "dimensionless"} | provenance(parameters)
+    return {**observable_of(name, parameters.lattice).header, **provenance(parameters)}
 
 
 def generate(
@@ -294,10 +249,15 @@ def generate(
             for sweep, path in run.configs().items():
                 if sweep > chain.sweep:
                     path.unlink()
-        for observable in OBSERVABLES.values():
-            # Compiled now: the time that takes must not count in the rates of the session.
-            observable.measure(chain.field)
-        session = _Session(run, chain, tables, save_time)
+        measurers = {
+            item: observable_of(item.observable, parameters.lattice).measurer(chain.field)
+            for item in parameters.measure
+        }
+        # Compiled now: the time that takes must not count in the rates of the session, which shows
+        # averages as it goes.
+        for measure in (*measurers.values(), *(one.measure for one in AVERAGES.values())):
+            measure(chain.field)
+        session = _Session(run, chain, tables, measurers, save_time)
         reason = None
         while chain.sweep < parameters.sweeps:
             reason = _first(ring.processes.gather(stop(session.seconds_to_stop)))
@@ -325,11 +285,17 @@ class _Session:
     """
 
     def __init__(
-        self, run: Run, chain: Chain, tables: dict[Measurement, Table], save_time: float
+        self,
+        run: Run,
+        chain: Chain,
+        tables: dict[Measurement, Table],
+        measurers: dict[Measurement, Measurer],
+        save_time: float,
     ) -> None:
         self.run = run
         self.chain = chain
         self.tables = tables
+        self._measurers = measurers
         self._saved_sweep, self._saved_at = chain.sweep, time.monotonic()
         self._first_sweep, self._first_at = chain.sweep + 1, math.inf
         self._told_at = -math.inf
@@ -351,11 +317,12 @@ class _Session:
         began = time.monotonic()
         self.chain.update()
         done = self.chain.sweep - self.chain.parameters.thermalize
-        for item in self.chain.parameters.measure:
+        for item, measure in self._measurers.items():
             if _due(done, item.every):
-                numbers = OBSERVABLES[item.observable].measure(self.chain.field)
+                records = measure(self.chain.field)
                 if self.chain.root:
-                    self.tables[item].append([(self.chain.sweep, *numbers)])
+                    rows = [(self.chain.sweep, *record) for record in records]
+                    self.tables[item].append(rows)
         ended = time.monotonic()
         # A compilation in the first sweep must not count for ever.
         self._update_time = max(ended - began, 0.9 * self._update_time)
@@ -422,12 +389,12 @@ def _stand_ready(run: Run, parameters: Parameters, ring: Ring) -> tuple[Chain, f
 
 def _open_table(run: Run, chain: Chain, item: Measurement) -> Table:
     """Open an observable's table, with just the rows up to where the chain stands."""
-    observable = OBSERVABLES[item.observable]
+    observable = observable_of(item.observable, chain.parameters.lattice)
     header = table_header(item.observable, chain.parameters)
     table = Table(run.table(item.observable), header, ("sweep", *observable.columns))
     try:
         measured = max(0, chain.sweep - chain.parameters.thermalize) // item.every
-        table.truncate(after=chain.sweep, expected=measured)
+        table.truncate(after=chain.sweep, expected=measured * observable.records)
     except BaseException:
         table.close()
         raise

@@ -8,33 +8,26 @@ measured again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Protocol
 
 import numpy as np
 
 from gauge_mc import __version__
-from gauge_mc.chain import OBSERVABLES, provenance
+from gauge_mc.chain import provenance
 from gauge_mc.crew import Crew, DeviceOrRing
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.field import Field
 from gauge_mc.formats import open_configuration
-from gauge_mc.formats.table import Table, Value, read_table
+from gauge_mc.formats.table import Table, read_table
 from gauge_mc.lattice import Lattice
-from gauge_mc.observables.wilson import WilsonLoops, check_extents, steps_along
+from gauge_mc.observables.records import Measurer, Observable, Record
 from gauge_mc.run import Hold, Run, newest_run
-from gauge_mc.smearing import Ape
 
 VERSION = f"gauge-mc {__version__}"
-
-Record = tuple[Value, ...]
-
-Measurer = Callable[[Field], list[Record]]
-"""Gives the records of a field. It may hold memory of the device that the field is on."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +44,8 @@ class Ensemble:
         What identifies them, for the headers of tables.
     folder : Path
         Where tables go.
+    measured : tuple of str
+        Observables that have tables there from `generate`.
     """
 
     files: dict[int, Path]
@@ -59,6 +54,7 @@ class Ensemble:
     precision: str
     facts: dict[str, str]
     folder: Path
+    measured: tuple[str, ...] = ()
 
     def load(self, number: int, precision: str, device: DeviceOrRing) -> Field:
         """Read a configuration.
@@ -106,7 +102,8 @@ def _ensemble_of_run(run: Run) -> Ensemble:
     if not files and not parameters.keeps_configs:
         raise GaugeError(
             f"The run {run.path} keeps no configurations to measure on, its format being none; "
-            "generate others with --format ildg and another --output."
+            "generate others with --format ildg and another --output, or with --measure "
+            "wilson-loops:10 to measure along the way."
         )
     if not files:
         raise GaugeError(
@@ -114,7 +111,8 @@ def _ensemble_of_run(run: Run) -> Ensemble:
         )
     p = parameters
     facts = {name: fact for name, fact in provenance(p).items() if name != "version"}
-    return Ensemble(files, p.group, p.lattice, p.precision, facts, run.path)
+    measured = tuple(item.observable for item in p.measure)
+    return Ensemble(files, p.group, p.lattice, p.precision, facts, run.path, measured)
 
 
 def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
@@ -145,121 +143,6 @@ def _number_of(path: Path) -> int:
     """Return the last number in the name of a file, such as 4000 of ckpoint_lat.4000."""
     numbers = re.findall(r"\d+", path.name)
     return int(numbers[-1]) if numbers else 0
-
-
-class Observable(Protocol):
-    """Something to measure on configurations.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        Names of the values in a record, without the number of the configuration.
-    header : dict of str to str
-        What the table is to say of it: name, normalisation, parameters.
-    records : int
-        Records of one configuration.
-    """
-
-    @property
-    def columns(self) -> tuple[str, ...]: ...  # noqa: D102
-
-    @property
-    def header(self) -> Mapping[str, str]: ...  # noqa: D102
-
-    @property
-    def records(self) -> int: ...  # noqa: D102
-
-    def measurer(self, like: Field) -> Measurer:
-        """Return what measures on fields like this one, on the same device."""
-
-
-@dataclass(frozen=True)
-class Average:
-    """An observable of one record a configuration, as `generate` measures it.
-
-    Attributes
-    ----------
-    name : str
-        ``plaquette`` or ``polyakov``.
-    """
-
-    name: str
-    records: ClassVar[int] = 1
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the values in a record."""
-        return OBSERVABLES[self.name].columns
-
-    @property
-    def header(self) -> dict[str, str]:
-        """What the table is to say of it."""
-        return {
-            "observable": self.name,
-            "normalisation": OBSERVABLES[self.name].normalisation,
-            "units": "dimensionless",
-        }
-
-    def measurer(self, like: Field) -> Measurer:
-        """Return what measures on fields."""
-        return lambda field: [OBSERVABLES[self.name].measure(field)]
-
-
-@dataclass(frozen=True)
-class Loops:
-    """Wilson loops, a record each.
-
-    Attributes
-    ----------
-    lattice : Lattice
-    r_max, t_max, paths, smearing, levels
-        As for `gauge_mc.observables.wilson.WilsonLoops`.
-
-    Raises
-    ------
-    UsageError
-        If an extent or a path is out of bounds.
-    """
-
-    lattice: Lattice
-    r_max: int
-    t_max: int
-    paths: tuple[str, ...]
-    smearing: Ape
-    levels: tuple[int, ...]
-    columns: ClassVar[tuple[str, ...]] = ("smearing", "path", "r", "t", "loop")
-
-    def __post_init__(self) -> None:
-        check_extents(self.lattice, self.r_max, self.t_max, self.paths)
-
-    @property
-    def records(self) -> int:
-        """Records of one configuration."""
-        steps = sum(steps_along(path, self.r_max) for path in self.paths)
-        return len(self.levels) * self.t_max * steps
-
-    @property
-    def header(self) -> dict[str, str]:
-        """What the table is to say of it."""
-        return {
-            "observable": "wilson_loops",
-            "normalisation": "Re Tr / N averaged over sites and equivalent directions",
-            "units": "r in steps along path, such as (1,1,0); t in lattice units",
-            "smearing": str(self.smearing) if max(self.levels) else "none",
-            "iterations": ",".join(map(str, self.levels)),
-            "paths": ",".join(self.paths),
-            "r_max": str(self.r_max),
-            "t_max": str(self.t_max),
-        }
-
-    def measurer(self, like: Field) -> Measurer:
-        """Return what measures on fields like this one, with the memory of two more."""
-        measure = WilsonLoops(like, self.r_max, self.t_max, self.paths, self.smearing, self.levels)
-        return lambda field: [
-            (level, path, r + 1, t + 1, float(loop))
-            for level, path, loops in measure(field)
-            for (r, t), loop in np.ndenumerate(loops)
-        ]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,12 @@ PRECISIONS = ("single", "double")
 GENERATORS = ("philox", "lcg", "ranlux")
 MAX_LUXURY = 4
 STARTS = ("cold", "hot")
-OBSERVABLES = ("plaquette", "polyakov")
+AVERAGES = ("plaquette", "polyakov")
+OBSERVABLES = (*AVERAGES, "wilson-loops")
+LOOP_EXTENT = 12
+"""R and T of Wilson loops at the most, if nothing is said of them."""
+ITERATIONS = 25
+"""Of smearing, likewise."""
 SUFFIXES = {"ildg": ".lime", "nersc": ".nersc", "openqcd": ".openqcd"}
 FORMATS = tuple(SUFFIXES)
 NO_FORMAT = "none"
@@ -148,7 +153,7 @@ class Parameters:
     thermalize: int = 200
     configs: int = 10
     separation: int = 20
-    measure: tuple[Measurement, ...] = tuple(Measurement(name) for name in OBSERVABLES)
+    measure: tuple[Measurement, ...] = tuple(map(Measurement, AVERAGES))
     format: str = "ildg"
 
     def __post_init__(self) -> None:

@@ -166,7 +166,7 @@ class Run:
 
     def table(self, observable: str) -> Path:
         """Return the path of an observable's table."""
-        return self.path / f"{observable}.csv"
+        return self.path / f"{observable.replace('-', '_')}.csv"
 
     def config(self, sweep: int, format: str) -> Path:
         """Return the path of the configuration after `sweep` composite sweeps."""

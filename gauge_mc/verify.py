@@ -15,6 +15,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import Averages, open_configuration, plaquette_of
 from gauge_mc.formats.links import Links
 from gauge_mc.formats.table import TableData, read_table
+from gauge_mc.observables.records import observable_of
 from gauge_mc.parameters import Parameters
 from gauge_mc.run import Run
 
@@ -138,8 +139,13 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Advan
             if found not in (None, expected):
                 raise GaugeError(f"{path} is of another run: its {name} is {found}.")
         for item in parameters.measure:
-            if path.stem == item.observable:
-                _check_sweeps(path, table, parameters.thermalize, item.every, sweep)
+            if path == Run(path.parent).table(item.observable):
+                observable = observable_of(item.observable, parameters.lattice)
+                if tuple(table.columns) != ("sweep", *observable.columns):
+                    columns = ",".join(table.columns)
+                    raise GaugeError(f"{path} is damaged: it has the columns {columns}.")
+                start, records = parameters.thermalize, observable.records
+                _check_sweeps(path, table, start, item.every, records, sweep)
                 _check_sums(path, table)
     return f"records: {max(map(len, table.columns.values()))}"
 
@@ -158,16 +164,18 @@ def _sound(path: Path) -> TableData:
     return table
 
 
-def _check_sweeps(path: Path, table: TableData, start: int, every: int, sweep: int) -> None:
-    """Check that there is one row for each sweep that is due, up to `sweep` at the least."""
-    found = table.columns.get("sweep", np.zeros(0))
-    wanted = start + every * np.arange(1, len(found) + 1)
+def _check_sweeps(
+    path: Path, table: TableData, start: int, every: int, records: int, sweep: int
+) -> None:
+    """Check that each sweep that is due has all its rows, up to `sweep` at the least."""
+    found = table.columns["sweep"]
+    wanted = start + every * (1 + np.arange(len(found)) // records)
     if not np.array_equal(found, wanted):
         row = int(np.argmax(found != wanted))
         raise GaugeError(
             f"{path} is damaged: row {row + 1} is of sweep {found[row]} instead of {wanted[row]}."
         )
-    due = max(0, sweep - start) // every
+    due = max(0, sweep - start) // every * records
     if len(found) < due:
         raise GaugeError(
             f"{path} is damaged: it ends after {len(found)} of {due} rows; restore it from a copy."
@@ -182,7 +190,7 @@ def _check_sums(path: Path, table: TableData) -> None:
     elif {"re", "im", "abs"} <= c.keys():
         excess = c["abs"] - np.hypot(c["re"], c["im"])
     else:
-        raise GaugeError(f"{path} is damaged: it has the columns {','.join(c)}.")
+        return
     wrong = np.abs(excess) > 1e-9
     if wrong.any():
         row = int(np.argmax(wrong))

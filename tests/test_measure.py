@@ -30,10 +30,10 @@ def call(*words):
     app([str(word) for word in (*words, *on_cpu)], standalone_mode=False)
 
 
-def generate(path, configs=4, lattice="4x4x4x6", group="su2"):
+def generate(path, configs=4, lattice="4x4x4x6", group="su2", *words):
     call(
         "generate", "--output", path, "--lattice", lattice, "--group", group, "--configs", configs,
-        "--thermalize", 4, "--separation", 2, "--quiet",
+        "--thermalize", 4, "--separation", 2, "--quiet", *words,
     )  # fmt: skip
 
 
@@ -101,6 +101,30 @@ def test_measuring_goes_on_where_it_stopped(run, capsys):
     assert path.read_bytes().startswith(whole)
     assert set(read_table(path).columns["sweep"]) == {6, 8, 10, 12, 14}
     assert [item.name for item in run.glob(".*")] == []
+
+
+def test_loops_measured_along_the_way_are_those_of_the_configurations(folder, capsys):
+    """In double precision, as which links come back from files with no bit lost."""
+    run, how = folder / "along", ("--measure", "wilson-loops:2,plaquette", "--precision", "double")
+    for configs in (2, 4):
+        generate(run, configs, "4x4x4x6", "su2", *how)
+    along = read_table(run / "wilson_loops.csv")
+    assert set(along.columns["sweep"]) == {6, 8, 10, 12}
+    assert (along.header["r_max"], along.header["t_max"], along.header["iterations"]) == (
+        "2", "3", "25",
+    )  # fmt: skip
+    call("measure", "wilson-loops", run, "--quiet")
+    files = read_table(run / "wilson_loops_configs.csv")
+    assert along.columns.keys() == files.columns.keys()
+    for name, column in along.columns.items():
+        assert np.array_equal(files.columns[name], column) or name == "loop"
+    np.testing.assert_allclose(files.columns["loop"], along.columns["loop"], rtol=1e-12)
+    call("verify", run)
+    lines = (run / "wilson_loops.csv").read_text().splitlines(keepends=True)
+    (run / "wilson_loops.csv").write_text("".join(lines[:-1]))
+    with pytest.raises(GaugeError, match=r"1 of 9 files, .*wilson_loops.csv"):
+        call("verify", run)
+    assert "wilson_loops.csv is damaged: it ends after 23 of 24 rows" in capsys.readouterr().out
 
 
 def test_any_number_of_devices_makes_the_same_table(run, capsys):

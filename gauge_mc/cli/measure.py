@@ -12,14 +12,15 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.errors import UsageError
-from gauge_mc.parameters import PRECISIONS
+from gauge_mc.parameters import ITERATIONS, LOOP_EXTENT, PRECISIONS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from gauge_mc.crew import DeviceOrRing
     from gauge_mc.lattice import Lattice
-    from gauge_mc.measure import Loops, Observable, Work
+    from gauge_mc.measure import Ensemble, Work
+    from gauge_mc.observables.records import Loops, Observable
 
 LOOPS = "Wilson loops"
 TABLES = {
@@ -29,8 +30,10 @@ TABLES = {
 }
 """Observables and their tables: ``plaquette.csv`` and ``polyakov.csv`` are those of `generate`."""
 
-R_MAX = T_MAX = 12
-WEIGHT, ITERATIONS = 0.2, "25"
+CONFIGS = "wilson_loops_configs.csv"
+"""The table of Wilson loops where ``wilson_loops.csv`` is the run's own."""
+
+WEIGHT = 0.2
 SILENCE = 30.0
 """Seconds between plain lines at the most; they also come at every tenth of the work."""
 
@@ -52,10 +55,11 @@ def measure(
     ] = None,
     r_max: Annotated[
         int | None,
-        _loops(f"Largest distance [dim]\\[default: {R_MAX}, or half the lattice][/dim]"),
+        _loops(f"Largest distance [dim]\\[default: {LOOP_EXTENT}, or half the lattice][/dim]"),
     ] = None,
     t_max: Annotated[
-        int | None, _loops(f"Largest time [dim]\\[default: {T_MAX}, or half the lattice][/dim]")
+        int | None,
+        _loops(f"Largest time [dim]\\[default: {LOOP_EXTENT}, or half the lattice][/dim]"),
     ] = None,
     off_axis: Annotated[
         bool | None,
@@ -130,12 +134,14 @@ def measure(
     again goes on where it stopped, and measures what is new. Other parameters are refused by
     name; they go to another --output. Wilson loops go to wilson_loops.csv, plaquettes and Polyakov
     loops to plaquette_configs.csv and polyakov_configs.csv, since plaquette.csv and polyakov.csv
-    belong to generate.
+    belong to generate; wilson_loops.csv, too, if the run measures loops along the way, when they go
+    to wilson_loops_configs.csv.
     """
     from rich.console import Console
 
     from gauge_mc.crew import crew_of
-    from gauge_mc.measure import Average, find_ensemble, measurement
+    from gauge_mc.measure import find_ensemble, measurement
+    from gauge_mc.observables.records import AVERAGES
 
     given = {
         "r-max": r_max,
@@ -157,9 +163,9 @@ def measure(
     ensemble = find_ensemble(run or [])
     wanted: Observable
     wanted = (
-        loops_of(ensemble.lattice, values) if observable == "wilson-loops" else Average(observable)
+        loops_of(ensemble.lattice, values) if observable == "wilson-loops" else AVERAGES[observable]
     )
-    path = output or ensemble.folder / TABLES[observable]
+    path = output or ensemble.folder / _table(observable, ensemble)
     width = precision or ensemble.precision
     console = Console(quiet=bool(quiet), highlight=False, markup=False)
     openers = _openers(devices, backend or "auto", threads, bool(split))[: len(ensemble.files)]
@@ -184,7 +190,7 @@ def loops_of(lattice: Lattice, values: dict[str, Any]) -> Loops:
     UsageError
         If a value is not allowed, or two of them exclude each other.
     """
-    from gauge_mc.measure import Loops
+    from gauge_mc.observables.records import Loops
     from gauge_mc.observables.wilson import PATHS
     from gauge_mc.smearing import Ape
 
@@ -203,13 +209,15 @@ def loops_of(lattice: Lattice, values: dict[str, Any]) -> Loops:
         ape = Ape.from_alpha(values["alpha"], *kind)
     else:
         ape = Ape(values.get("weight", WEIGHT), *kind)
+    usual = Loops.usual(lattice)
+    levels = _levels(values["iterations"]) if "iterations" in values else usual.levels
     return Loops(
         lattice,
-        values.get("r-max", min(R_MAX, min(lattice.extents[:3]) // 2)),
-        values.get("t-max", min(T_MAX, lattice.t // 2)),
-        PATHS if values.get("off-axis") else PATHS[:1],
+        values.get("r-max", usual.r_max),
+        values.get("t-max", usual.t_max),
+        PATHS if values.get("off-axis") else usual.paths,
         ape,
-        (0,) if smear == "none" else _levels(values.get("iterations", ITERATIONS)),
+        (0,) if smear == "none" else levels,
     )
 
 
@@ -219,6 +227,12 @@ def _levels(text: str) -> tuple[int, ...]:
     if not all(word.strip().isdecimal() for word in words):
         raise UsageError(f"--iterations: '{text}' is not of the form N or N,N,..., such as 0,25.")
     return tuple(sorted({int(word) for word in words}))
+
+
+def _table(observable: str, ensemble: Ensemble) -> str:
+    """Return the name of a table, one that does not belong to `generate`."""
+    own = observable == "wilson-loops" and observable in ensemble.measured
+    return CONFIGS if own else TABLES[observable]
 
 
 def _check(precision: str | None) -> None:

@@ -67,7 +67,8 @@ Measure = Annotated[
     str | None,
     _option(
         ENSEMBLE,
-        "Observables, after every update or, as in polyakov:10, every so many; or none.",
+        "plaquette, polyakov, wilson-loops: after every update or, as in polyakov:10, every so "
+        "many; or none.",
         _usual["measure"],
         "NAME[:EVERY],...",
     ),

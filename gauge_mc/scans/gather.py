@@ -7,9 +7,10 @@ from importlib.util import find_spec
 
 from gauge_mc.analysis.scan import PANELS, average, draw_scan, write_scan
 from gauge_mc.analysis.timeseries import with_error
-from gauge_mc.chain import OBSERVABLES, provenance
+from gauge_mc.chain import provenance
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats.table import Value
+from gauge_mc.observables.records import AVERAGES
 from gauge_mc.scans import Member, Point, Scan
 
 
@@ -56,9 +57,9 @@ class Averages:
         }
         try:
             for item in shared.measure:
-                name, columns = item.observable, OBSERVABLES[item.observable].columns
-                paths = [member.run.table(name) for member in chains]
-                row |= average(name, columns, paths, item.every, lattice)
+                if found := AVERAGES.get(item.observable):
+                    paths = [member.run.table(found.name) for member in chains]
+                    row |= average(found.name, found.columns, paths, item.every, lattice)
             self.rows[point] = row
         except GaugeError as error:
             self.failures[first] = str(error)
