@@ -92,7 +92,10 @@ class _Schedule:
 
     def step(self) -> None:
         """Do one operation."""
-        (operation,) = self.random.choices(self.ready, [o.haste for o in self.ready])
+        ready = tuple(self.ready)
+        (operation,) = self.random.choices(ready, [o.haste for o in ready])
+        if operation not in self.ready:
+            return  # done for memory that was given back just now, in this thread
         self.ready.remove(operation)
         try:
             operation.run()
