@@ -155,9 +155,9 @@ def plot_effective_potential(
     with _figure(path, (WIDTH, 5.6)) as figure:
         axes = figure.subplots()
         shades = load("matplotlib").colormaps["viridis"](np.linspace(0, 0.8, grid.r.size))
-        for i, distance in enumerate(loops.distances):
-            if not np.isfinite(known[i]).any():
-                continue
+        shown = [i for i in range(grid.r.size) if np.isfinite(known[i]).any()]
+        levels = []
+        for i in shown:
             axes.errorbar(
                 grid.t, known[i], grid.error[i], color=shades[i], fmt=MARKERS[i % len(MARKERS)]
             )
@@ -165,10 +165,12 @@ def plot_effective_potential(
             if point := plateaus.get(int(grid.r[i])):
                 level = point.potential.value
                 _draw_plateau(axes, point, shades[i])
-            beside = (1.015, level)
+            levels.append(level)
+        low, high = axes.get_ylim()
+        for i, level in zip(shown, _apart(levels, 0.025 * (high - low)), strict=True):
             axes.annotate(
-                f"{distance:.4g}",
-                beside,
+                f"{loops.distances[i]:.4g}",
+                (1.015, level),
                 xycoords=("axes fraction", "data"),
                 color=shades[i],
                 va="center",
@@ -179,6 +181,17 @@ def plot_effective_potential(
         axes.tick_params(which="minor", bottom=False, top=False)
         axes.set_xlabel("$t/a$")
         axes.set_ylabel(r"$a\,V(R,t)=\ln[W(R,t)/W(R,t+a)]$")
+
+
+def _apart(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
+    """Return levels at least `gap` apart, in the same order and as near as can be."""
+    order, steps = np.argsort(levels), gap * np.arange(len(levels))
+    even = np.sort(levels) - steps
+    from_below = np.maximum.accumulate(even)
+    from_above = np.minimum.accumulate(even[::-1])[::-1]
+    result = np.empty(len(levels))
+    result[order] = (from_below + from_above) / 2 + steps
+    return result
 
 
 def plot_history(quantities: Sequence[tuple[str, Sequence[History]]], path: Path) -> None:

@@ -7,6 +7,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 from synthetic_loops import autoregressive, synthetic_loops
 
+from gauge_mc.analysis import plots
 from gauge_mc.analysis.plots import (
     COLOURS,
     MARKERS,
@@ -86,6 +87,15 @@ def test_runs_differ_in_colour(tmp_path):
     assert pixels_near(path, COLOURS[1]) == 0
     draw_potential(path, 2)
     assert pixels_near(path, COLOURS[1]) > 500
+
+
+def test_labels_keep_their_order_and_a_distance(rng):
+    levels = np.round(rng.normal(size=30), 2)
+    found = plots._apart(levels, 0.1)
+    assert np.diff(np.sort(found)).min() > 0.0999
+    assert np.array_equal(np.argsort(found), np.argsort(levels))
+    far = 10.0 * rng.permutation(5)
+    np.testing.assert_allclose(plots._apart(far, 0.1), far)
 
 
 def test_runs_stay_apart_for_the_colour_blind():
