@@ -69,30 +69,28 @@ template <int K> INLINE void store_block_sums(const real (&values)[K], double* s
 INLINE void wait_for_grid(unsigned* arrived, unsigned target) {
     __syncthreads();
     if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
-        __threadfence();
-        atomicAdd(arrived, 1);
-        while ((int)(*(volatile unsigned*)arrived - target) < 0) {}
-        __threadfence();
+        arrive(arrived);
+        while ((int)(arrivals(arrived) - target) < 0) {}
     }
     __syncthreads();
 }
 
 constexpr int SWEEP = 8;  // steps: four directions, two parities
-// Of a multiprocessor, which then has enough registers for each.
-constexpr int SWEEP_BLOCKS = MIN_BLOCKS < 2 ? MIN_BLOCKS : 2;
+constexpr int SWEEP_THREADS = 256;  // of a block at most, each with as many registers as it wants
 template <class A> struct Steps {
     A step[SWEEP];
 };
 
 // A lattice so small that all its blocks are resident at once waits for launches more than for
-// anything else; here a sweep is one launch.
+// anything else; here a sweep is one launch, or several are, if they have the same arguments.
 #define SWEEP_KERNEL(NAME, ARGUMENTS, BODY)                                                    \
     SITE_KERNEL(NAME, ARGUMENTS, BODY<true>)                                                   \
-    extern "C" __global__ void __launch_bounds__(MAX_THREADS, SWEEP_BLOCKS) NAME##_sweep(      \
-        const __grid_constant__ Steps<ARGUMENTS> steps, const Tile tile, unsigned* arrived, unsigned before) { \
+    extern "C" __global__ void __launch_bounds__(SWEEP_THREADS, 1) NAME##_sweep(               \
+        const __grid_constant__ Steps<ARGUMENTS> steps, const Tile tile, unsigned* arrived, unsigned before,   \
+        int times) {                                                                           \
         const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;                             \
-        ROLLED for (int i = 0; i < SWEEP; i++) {                                               \
-            const ARGUMENTS& a = steps.step[i];                                                \
+        ROLLED for (int i = 0; i < SWEEP * times; i++) {                                       \
+            const ARGUMENTS& a = steps.step[i % SWEEP];                                        \
             const Site site = my_site(a, tile);                                                \
             if (in_work(a, site)) BODY<false>(a, site);                                        \
             wait_for_grid(arrived, before + (i + 1) * blocks);                                 \

@@ -43,6 +43,25 @@ INLINE real from_bits(real_bits x) { return __longlong_as_double(x); }
 template <class F> INLINE real lanewise(real x, F f) { return f(x); }
 INLINE double lane_sum(real x) { return (double)x; }
 
+// Counts a thread's arrival, after all that its block wrote before __syncthreads(); who sees it sees
+// that, too. __threadfence() would order more, and take longer.
+INLINE void arrive(unsigned* arrived) {
+#ifdef __CUDA_ARCH__
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
+#else
+    atomicAdd(arrived, 1);
+#endif
+}
+INLINE unsigned arrivals(const unsigned* arrived) {
+#ifdef __CUDA_ARCH__
+    unsigned seen;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
+    return seen;
+#else
+    return *(volatile const unsigned*)arrived;
+#endif
+}
+
 // Sixteen bytes, the widest load of a thread.
 #if REAL_BYTES == 4
 typedef float4 chunk;

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gauge_mc.devices.cuda_kernel import Tile, best_tile
+from gauge_mc.devices.cuda_kernel import Sweep, Tile, best_tile
 from gauge_mc.devices.nvcc import registers_of
 from tests.calls import call
 
@@ -92,6 +92,15 @@ def test_tiles_divide_the_lattice():
         assert extents[2] % tile.z == 0
     for slices in 48, 46:
         assert best_tile((48, 48, 48), slices, 128) == Tile(8, 2, 2, 4)
+
+
+def test_blocks_of_a_sweep_are_all_there_at_once():
+    sweep = Sweep(None, registers=121, multiprocessors=10, arrived=None)
+    assert [sweep.threads(sites) for sites in (64, 320, 321, 10**6)] == [32, 32, 64, 256]
+    assert sweep.fits(20, 256)  # 2 * 256 * 128 registers
+    assert not sweep.fits(21, 256)
+    assert sweep.fits(50, 96)
+    assert not sweep.fits(51, 96)
 
 
 def test_register_report():

@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Copy, Device, Mark
 from gauge_mc.devices.bounds import USUAL, Bounds, Tuned
-from gauge_mc.devices.cuda_kernel import (
-    SWEEP_BLOCKS,
-    Arrivals,
-    CudaBuffer,
-    CudaKernel,
-    best_tile,
-)
+from gauge_mc.devices.cuda_kernel import CudaBuffer, CudaKernel, Sweep, best_tile
 from gauge_mc.devices.nvcc import find_nvcc, nvcc_command, nvcc_release, registers_of
 from gauge_mc.devices.source import Variant, compiled, version_of
 from gauge_mc.errors import GaugeError
@@ -130,14 +124,12 @@ class CudaDevice:
         path, report = compiled(name, command, version_of(self._nvcc) or "", ".cubin")
         module = self._driver.module_from_file(str(path))
         self._modules.append(module)
-        resident = min(bounds.blocks, SWEEP_BLOCKS) * self._multiprocessors
-        arrivals = Arrivals(self.allocate(16), 0, resident)
-        function, sweep = module.get_function(name), None
-        if f"{name}_sweep" in report:
-            sweep = module.get_function(f"{name}_sweep")
-        self._kernels[name, variant] = CudaKernel(
-            self, function, sweep, arrivals, bounds.threads, registers_of(report, name)
-        )
+        sweep = None
+        if found := registers_of(report, f"{name}_sweep"):
+            function, counter = module.get_function(f"{name}_sweep"), self.allocate(16)
+            sweep = Sweep(function, found.count, self._multiprocessors, counter)
+        function, registers = module.get_function(name), registers_of(report, name)
+        self._kernels[name, variant] = CudaKernel(self, function, sweep, bounds.threads, registers)
 
     def pieces(self, extents: tuple[int, int, int], variant: Variant) -> int:
         """Pieces of which a sum kernel gives the sums: a thread block each, of either parity."""

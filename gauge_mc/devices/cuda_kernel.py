@@ -8,10 +8,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import groupby, product
 from typing import Any, Protocol
 
 from gauge_mc.devices.base import Launch, Registers
+from gauge_mc.devices.bounds import REGISTERS
 from gauge_mc.devices.structures import DivisorStruct
 
 
@@ -95,29 +96,48 @@ class CudaBuffer:
 
 
 SWEEP = 8
-"""Steps in one launch of a ``_sweep`` function, as in ``cuda_src/kernel.h``."""
+"""Steps of a sweep, as in ``cuda_src/kernel.h``."""
 
-SWEEP_BLOCKS = 2
-"""Blocks that a multiprocessor can hold of it, if the kernel's bounds allow for as many."""
+SWEEP_THREADS = 256
+"""Of a block of a ``_sweep`` function at most, as there."""
+
+MOST_WARPS, MOST_BLOCKS = 32, 16
+"""That every multiprocessor since 2017 holds, if their registers fit."""
 
 
 @dataclass
-class Arrivals:
-    """A counter in a GPU's memory by which the blocks of a launch wait for each other.
+class Sweep:
+    """A kernel's function for whole sweeps, whose blocks wait for each other after every step.
 
     Attributes
     ----------
-    buffer : CudaBuffer
-        Where it is.
+    function : pycuda Function
+    registers : int
+        Of a thread.
+    multiprocessors : int
+        Of the GPU.
+    arrived : CudaBuffer
+        A counter in its memory.
     count : int
-        What it will be when all launches so far have ended.
-    blocks : int
-        Blocks that the GPU can hold at once.
+        What the counter will be when all launches so far have ended.
     """
 
-    buffer: CudaBuffer
-    count: int
-    blocks: int
+    function: Any
+    registers: int
+    multiprocessors: int
+    arrived: CudaBuffer
+    count: int = 0
+
+    def threads(self, sites: int) -> int:
+        """Threads of a block for so many sites, so that all multiprocessors have a share."""
+        warps = -(-sites // (32 * self.multiprocessors))
+        return 32 * min(warps, SWEEP_THREADS // 32)
+
+    def fits(self, blocks: int, threads: int) -> bool:
+        """Whether the GPU can hold so many blocks of so many threads at once."""
+        warps, registers = -(-threads // 32), -(-self.registers // 8) * 8
+        each = min(REGISTERS // (32 * warps * registers), MOST_WARPS // warps, MOST_BLOCKS)
+        return blocks <= each * self.multiprocessors
 
 
 Extents = tuple[int, int, int]
@@ -132,8 +152,8 @@ class CudaKernel:
         Where it is loaded.
     function : pycuda Function
         One step a launch.
-    sweep : pycuda Function or None
-        `SWEEP` steps a launch, for lattices whose blocks `arrivals` says can wait for each other.
+    sweep : Sweep or None
+        Whole sweeps in one launch, for lattices whose blocks fit on the GPU at once.
     threads : int
         Of a block at most.
     registers : Registers or None
@@ -144,41 +164,49 @@ class CudaKernel:
         self,
         device: Owner,
         function: Any,
-        sweep: Any,
-        arrivals: Arrivals,
+        sweep: Sweep | None,
         threads: int,
         registers: Registers | None,
     ):
         self._device = device
         self._function = function
         self._sweep = sweep
-        self._arrivals = arrivals
         self._threads = threads
         self._prepared = 0
         self.registers = registers
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Launch steps in order."""
-        grid, block, shape = self._shape(steps)
-        if not self._sweep or len(steps) % SWEEP or math.prod(grid) > self._arrivals.blocks:
+        if not self._in_sweeps(steps):
             for launch in self.launches(steps):
                 launch()
-            return
+
+    def _in_sweeps(self, steps: ctypes.Array[Any]) -> bool:
+        """Launch steps as whole sweeps, if they are and the lattice is small enough."""
+        sweep = self._sweep
+        if not sweep or len(steps) % SWEEP:
+            return False
+        sites = steps[0].work.slices * steps[0].geometry.slots
+        grid, block, shape = self._shape(steps, sweep.threads(sites))
+        blocks = math.prod(grid)
+        if not sweep.fits(blocks, math.prod(block)):
+            return False
         self._device.activate()
-        for sweep in _pieces(steps, SWEEP):
-            before = self._arrivals.count
-            address = self._arrivals.buffer.address
-            self._sweep.prepared_async_call(
-                grid, block, self._device.stream, sweep, shape, address, before
+        stream, address = self._device.stream, sweep.arrived.address
+        for arguments, same in groupby(_pieces(steps, SWEEP)):
+            times = sum(1 for _ in same)
+            sweep.function.prepared_async_call(
+                grid, block, stream, arguments, shape, address, sweep.count, times
             )
-            self._arrivals.count = (before + SWEEP * math.prod(grid)) % 2**32
+            sweep.count = (sweep.count + times * SWEEP * blocks) % 2**32
+        return True
 
     def launches(self, steps: ctypes.Array[Any], beside: bool = False) -> Iterator[Launch]:
         """The steps, to be launched one by one, beside other work if so wanted.
 
         Each is made when it is asked for, so that the GPU works while the next is.
         """
-        grid, block, shape = self._shape(steps)
+        grid, block, shape = self._shape(steps, self._threads)
         stream = self._device.beside if beside else self._device.stream
         return (
             partial(self._launch, grid, block, step + shape, stream) for step in _pieces(steps, 1)
@@ -189,13 +217,13 @@ class CudaKernel:
         # PyCUDA's public calls come to this, but take longer than the driver to pack arguments.
         self._function._launch_kernel(grid, block, arguments, 0, stream)
 
-    def _shape(self, steps: ctypes.Array[Any]) -> tuple[Extents, Extents, bytes]:
-        """The grid and the block of threads that steps need, and what they are told of it."""
+    def _shape(self, steps: ctypes.Array[Any], threads: int) -> tuple[Extents, Extents, bytes]:
+        """The grid and the block of so many threads that steps need, and what they are told."""
         first, size = steps[0], ctypes.sizeof(steps[0])
         extents, work = tuple(first.geometry.extent), first.work
         # A sum belongs to one slice, so that slabs may begin anywhere.
         depth = 1 if hasattr(first, "sums") else work.slices
-        tile = best_tile(extents, depth, self._threads)
+        tile = best_tile(extents, depth, threads)
         if size != self._prepared:
             self._prepare(size)
         parities = 1 if work.parity < 2 else 2
@@ -210,7 +238,7 @@ class CudaKernel:
         tile = f"{ctypes.sizeof(TileStruct)}s"
         self._function.prepare([f"{size}s", tile])
         if self._sweep:
-            self._sweep.prepare([f"{SWEEP * size}s", tile, "P", "I"])
+            self._sweep.function.prepare([f"{SWEEP * size}s", tile, "P", "I", "i"])
         self._prepared = size
 
 

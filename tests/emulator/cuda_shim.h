@@ -173,7 +173,8 @@ inline void caught(int) { siglongjmp(escape, 1); }
 // Runs a kernel whose parameters lie one after the other, aligned; shape is that of the grid and
 // that of a block.
 template <class... P>
-int launch(void (*kernel)(P...), const unsigned* shape, const char* parameters, size_t bytes, unsigned seed) {
+int launch(void (*kernel)(P...), unsigned most_threads, const unsigned* shape, const char* parameters, size_t bytes,
+           unsigned seed) {
     size_t end = 0;
     auto align = [&](size_t to) { return end = (end + to - 1) / to * to; };
     ((end = align(alignof(P)) + sizeof(P)), ...);
@@ -190,7 +191,7 @@ int launch(void (*kernel)(P...), const unsigned* shape, const char* parameters, 
     blockDim = {shape[3], shape[4], shape[5]};
     gpu.threads = blockDim.x * blockDim.y * blockDim.z;
     gpu.seed = seed;
-    if (gpu.threads > MAX_THREADS) return TOO_MANY_THREADS;
+    if (gpu.threads > most_threads) return TOO_MANY_THREADS;
     gpu.kernel = [&] { std::apply(kernel, arguments); };
 
     struct sigaction action = {}, before[2];
@@ -223,7 +224,7 @@ template <class T> inline T atomicAdd(T* address, T value) {
 }
 inline unsigned atomicAdd(unsigned* address, int value) { return atomicAdd(address, (unsigned)value); }
 
-#define EMULATE(NAME)                                                                                      \
+#define EMULATE(NAME, MOST_THREADS)                                                                        \
     extern "C" int emulate_##NAME(const unsigned* shape, const char* parameters, size_t bytes, unsigned seed) { \
-        return emulator::launch(NAME, shape, parameters, bytes, seed);                                     \
+        return emulator::launch(NAME, MOST_THREADS, shape, parameters, bytes, seed);                       \
     }
