@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -126,7 +127,9 @@ def compiled(kernel: str, command: Sequence[str], identity: str, suffix: str) ->
         return path, report.read_text()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        with _alone(path), tempfile.TemporaryDirectory(dir=folder) as scratch:
+            if path.exists() and report.exists():
+                return path, report.read_text()
             built = Path(scratch) / path.name
             printed = run_compiler(kernel, command, built)
             (Path(scratch) / report.name).write_text(printed)
@@ -138,6 +141,15 @@ def compiled(kernel: str, command: Sequence[str], identity: str, suffix: str) ->
             "name another folder in the environment variable GAUGE_MC_CACHE."
         ) from error
     return path, printed
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let others who want the same wait, threads or processes, where the file system has locks."""
+    with path.with_suffix(".lock").open("w") as lock:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def run_compiler(kernel: str, command: Sequence[str], output: Path) -> str:
