@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.devices.cpu import CpuDevice
+from gauge_mc.devices.cuda import CudaDevice
 from gauge_mc.errors import UsageError
 from gauge_mc.field import Field
 from gauge_mc.lattice import Lattice
@@ -298,6 +299,15 @@ def test_one_launch_a_sweep_equals_one_a_step(group, precision, gpu):
         for name in ("heatbath", "overrelaxation")
     )
     assert np.array_equal(chain(True), chain(False))
+
+
+@pytest.mark.gpu
+def test_blocks_do_not_wait_for_each_other_beside_other_processes(gpu, monkeypatch, tmp_path):
+    variant = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", gpu).slabs[0].variant()
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
+    assert CudaDevice(gpu.ordinal).kernel("overrelaxation", variant)._sweep
+    (tmp_path / "control").touch()
+    assert not CudaDevice(gpu.ordinal).kernel("overrelaxation", variant)._sweep
 
 
 @pytest.mark.parametrize("beta", [0.0, -1.0, float("nan"), float("inf")])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import math
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,7 +127,8 @@ class CudaDevice:
         module = self._driver.module_from_file(str(path))
         self._modules.append(module)
         sweep = None
-        if found := registers_of(report, f"{name}_sweep"):
+        # Blocks that wait for each other must not wait for room that another process has.
+        if not _beside_others() and (found := registers_of(report, f"{name}_sweep")):
             function, counter = module.get_function(f"{name}_sweep"), self.allocate(16)
             sweep = Sweep(function, found.count, self._multiprocessors, counter)
         function, registers = module.get_function(name), registers_of(report, name)
@@ -293,6 +296,12 @@ def gpu_count() -> int:
 def gpu_id(ordinal: int) -> str:
     """The PCI bus address of a GPU, which tells it from all others of a host."""
     return str(_load_driver().Device(ordinal).pci_bus_id())
+
+
+def _beside_others() -> bool:
+    """Tell whether other processes' kernels run beside ours: CUDA's Multi-Process Service."""
+    pipes = os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps")
+    return (Path(pipes) / "control").exists()
 
 
 def _load_driver() -> Any:
