@@ -50,7 +50,7 @@ template <class Field> INLINE Around around(const Geometry& g, const Site& site,
     return a;
 }
 
-template <class G, bool WHOLE = false>
+template <class G, bool WHOLE>
 INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site, int mu) {
     typedef typename G::Field Field;
     Around a = around<Field>(g, site, mu);
@@ -84,6 +84,7 @@ INLINE void store_link(const typename G::Field& links, const Copies& copies, con
 template <class G, bool COPIES, class Make>
 INLINE void update_one(const typename G::Field& links, const Copies& copies, const Geometry& g, const Site& site,
                        int mu, Make make) {
+    // Without copies it is a sweep in one launch.
     const typename G::Matrix s = staples<G, !COPIES>(links, g, site, mu);
     const piece_index here = G::Field::place(g, site) + G::Field::direction(g, site.parity, mu);
     const typename G::Link u = G::load(links, g, here);

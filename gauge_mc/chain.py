@@ -254,8 +254,10 @@ def generate(
             for item in parameters.measure
         }
         # Compiled now: the time that takes must not count in the rates of the session, which shows
-        # averages as it goes.
-        for measure in (*measurers.values(), *(one.measure for one in AVERAGES.values())):
+        # averages as it goes, measured or not.
+        measured = {item.observable for item in measurers}
+        shown = (one.measure for name, one in AVERAGES.items() if name not in measured)
+        for measure in (*measurers.values(), *shown):
             measure(chain.field)
         session = _Session(run, chain, tables, measurers, save_time)
         reason = None

@@ -95,7 +95,8 @@ def tune(
         least = float("inf")
         try:
             for bounds in [before, *(b for b in candidates() if b != before)]:
-                device.bind(kernel, variant, bounds)
+                # Whole sweeps in one launch, of a small lattice, would not depend on the bounds.
+                device.bind(kernel, variant, bounds, whole_sweeps=False)
                 time = seconds_of(field.ring, call, seconds)[0] / lattice.links
                 kept = time < WORTHWHILE * least
                 if kept:

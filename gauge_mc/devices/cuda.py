@@ -119,8 +119,8 @@ class CudaDevice:
             self.bind(name, variant, self.tuned.bounds(name, variant))
         return self._kernels[name, variant]
 
-    def bind(self, name: str, variant: Variant, bounds: Bounds) -> None:
-        """Use a kernel with these launch bounds from now on."""
+    def bind(self, name: str, variant: Variant, bounds: Bounds, whole_sweeps: bool = True) -> None:
+        """Use a kernel with these launch bounds from now on, and for whole sweeps what has none."""
         self.activate()
         command = nvcc_command(self._nvcc, self.architecture, variant, bounds)
         path, report = compiled(name, command, version_of(self._nvcc) or "", ".cubin")
@@ -128,7 +128,8 @@ class CudaDevice:
         self._modules.append(module)
         sweep = None
         # Blocks that wait for each other must not wait for room that another process has.
-        if not _beside_others() and (found := registers_of(report, f"{name}_sweep")):
+        usable = whole_sweeps and not _beside_others()
+        if usable and (found := registers_of(report, f"{name}_sweep")):
             function, counter = module.get_function(f"{name}_sweep"), self.allocate(16)
             sweep = Sweep(function, found.count, self._multiprocessors, counter)
         function, registers = module.get_function(name), registers_of(report, name)

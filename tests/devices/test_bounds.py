@@ -67,7 +67,10 @@ def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group):
         return field.to_numpy(), plaquette(field)
 
     links, average = chain()
-    trials = list(tune(gpu, group, lattice, seconds=0.01))
+    trials = []
+    for trial in tune(gpu, group, lattice, seconds=0.01):
+        trials.append(trial)
+        assert not gpu.kernel(trial.kernel, Variant(group, "single"))._sweep
     for kernel in ("heatbath", "overrelaxation"):
         mine = [trial for trial in trials if trial.kernel == kernel]
         assert len(mine) >= len(candidates())
