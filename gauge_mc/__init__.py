@@ -3,53 +3,85 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gauge_mc.devices import open_device
+    from gauge_mc.domain.device_group import DeviceGroup, open_device_group
+    from gauge_mc.domain.lattice import Lattice
     from gauge_mc.errors import GaugeError, UsageError
-    from gauge_mc.field import Field
-    from gauge_mc.lattice import Lattice
-    from gauge_mc.observables.plaquette import plaquette
-    from gauge_mc.observables.polyakov import polyakov_loop
-    from gauge_mc.random import Random
-    from gauge_mc.ring import Ring, open_ring
-    from gauge_mc.updates import heatbath, overrelax
+    from gauge_mc.exports import export
+    from gauge_mc.fields.field import Field
+    from gauge_mc.fields.random_field import Random
+    from gauge_mc.fits import fit
+    from gauge_mc.inspection.verify import verify
+    from gauge_mc.run.chain import Chain
+    from gauge_mc.run.convert import convert
+    from gauge_mc.run.generate import generate
+    from gauge_mc.run.measure import measure
+    from gauge_mc.run.parameters import Parameters
+    from gauge_mc.scans.carry_out import scan
+    from gauge_mc.updates.heatbath import heatbath
+    from gauge_mc.updates.overrelaxation import overrelax
 
-__version__ = "0.1.0"
+try:
+    __version__ = version("gauge-mc")
+except PackageNotFoundError:  # a checkout that is not installed
+    __version__ = "unknown"
+
+_HOMES = {
+    "Chain": "run.chain",
+    "DeviceGroup": "domain.device_group",
+    "Field": "fields.field",
+    "GaugeError": "errors",
+    "Lattice": "domain.lattice",
+    "Parameters": "run.parameters",
+    "Random": "fields.random_field",
+    "UsageError": "errors",
+    "convert": "run.convert",
+    "export": "exports",
+    "fit": "fits",
+    "generate": "run.generate",
+    "heatbath": "updates.heatbath",
+    "measure": "run.measure",
+    "open_device": "devices",
+    "open_device_group": "domain.device_group",
+    "overrelax": "updates.overrelaxation",
+    "scan": "scans.carry_out",
+    "verify": "inspection.verify",
+}
 
 __all__ = [
+    "Chain",
+    "DeviceGroup",
     "Field",
     "GaugeError",
     "Lattice",
+    "Parameters",
     "Random",
-    "Ring",
     "UsageError",
+    "convert",
+    "export",
+    "fit",
+    "generate",
     "heatbath",
+    "measure",
     "open_device",
-    "open_ring",
+    "open_device_group",
     "overrelax",
-    "plaquette",
-    "polyakov_loop",
+    "scan",
+    "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names when first used, so that the command line starts quickly."""
-    homes = {
-        "open_device": "devices",
-        "GaugeError": "errors",
-        "UsageError": "errors",
-        "Field": "field",
-        "Lattice": "lattice",
-        "plaquette": "observables.plaquette",
-        "polyakov_loop": "observables.polyakov",
-        "Random": "random",
-        "Ring": "ring",
-        "open_ring": "ring",
-        "heatbath": "updates",
-        "overrelax": "updates",
-    }
-    if name not in homes:
+    """Import public names when they are first used, so that the command line starts quickly."""
+    if name not in _HOMES:
         raise AttributeError(f"module 'gauge_mc' has no attribute '{name}'")
-    return getattr(import_module(f"gauge_mc.{homes[name]}"), name)
+    return getattr(import_module(f"gauge_mc.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return [*__all__, "__version__"]

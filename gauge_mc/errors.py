@@ -2,12 +2,16 @@
 
 
 class GaugeError(Exception):
-    """Something failed; the message is one sentence that says what and what to do (exit 1)."""
+    """A failure. The message is one sentence that says what is wrong and what to do (exit code 1)."""
 
     exit_code = 1
 
 
 class UsageError(GaugeError):
-    """The user asked for something that cannot be; the message says what instead (exit 2)."""
+    """A request that cannot be met. The message says what can be asked for instead (exit code 2)."""
 
     exit_code = 2
+
+
+INTERRUPTED = 75
+"""The exit code of a run that was stopped before its end and can be continued (EX_TEMPFAIL)."""

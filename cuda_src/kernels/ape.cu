@@ -1,8 +1,8 @@
 // APE smearing (Albanese et al., Phys. Lett. B 192 (1987) 163) of the spatial links into another
 // field: U -> P[U + w sum of staples], with the staples in the planes of the first `dims` directions.
 // Temporal links are copied.
-#include "../kernel.h"
-#include "../project.h"
+#include "arch/launch.h"
+#include "group/group.h"
 
 struct Arguments {
     Geometry geometry;
@@ -10,16 +10,16 @@ struct Arguments {
     GROUP::Field source, target;
     double weight;
     int dims;
-    int unitary;  // polar projection, not the largest trace
+    int unitary;  // 1 for the polar projection, 0 for the one with the largest trace
 };
 
 INLINE void ape_site(const Arguments& a, const Site& site) {
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
     const int even = site.parity, odd = 1 - even;
-    const piece_index here = Field::place(g, site);
+    const packet_index here = Field::place(g, site);
     auto link = [&](int parity, int mu, const Offset& o) {
-        return GROUP::load(a.source, g, here + Field::direction(g, parity, mu) + o.pieces, o.turn);
+        return GROUP::load(a.source, g, here + Field::direction(g, parity, mu) + o.packets, o.crossing);
     };
     ROLLED
     for (int mu = 0; mu < 3; mu++) {
@@ -32,11 +32,12 @@ INLINE void ape_site(const Arguments& a, const Site& site) {
             GROUP::add_upper(sum, link(even, nu, {0, 0}), link(odd, mu, up), link(odd, nu, ahead));
             GROUP::add_lower(sum, link(odd, nu, down), link(odd, mu, down), link(even, nu, down + ahead));
         }
-        sum = scaled(sum, (scalar)a.weight);
-        add(sum, GROUP::matrix(link(even, mu, {0, 0})));
-        GROUP::store(a.target, g, here + Field::direction(g, even, mu), a.unitary ? polar(sum) : maximal(sum));
+        sum = GROUP::scaled(sum, (scalar)a.weight);
+        GROUP::add(sum, GROUP::matrix(link(even, mu, {0, 0})));
+        const GROUP::Link u = a.unitary ? GROUP::polar(sum) : GROUP::maximal(sum);
+        GROUP::store(a.target, g, here + Field::direction(g, even, mu), u);
     }
     GROUP::store(a.target, g, here + Field::direction(g, even, 3), link(even, 3, {0, 0}));
 }
 
-SITE_KERNEL(ape, Arguments, ape_site)
+SITE_KERNEL(ape, ape_site)

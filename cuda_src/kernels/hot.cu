@@ -1,9 +1,9 @@
-// Haar-random links: Gaussian components (Box and Muller, Ann. Math. Stat. 29 (1958) 610), made
-// orthonormal; the third row of SU(3) follows from the other two.
-#include "../kernel.h"
-#include "../maths.h"
-#include "../random/philox.h"
-#include "../su3.h"
+// Haar-random links: Gaussian components (Box and Muller, Ann. Math. Stat. 29 (1958) 610), brought to the
+// group. The third row of SU(3) follows from the other two.
+#include "arch/launch.h"
+#include "arch/maths.h"
+#include "group/group.h"
+#include "random/random.h"
 
 struct Arguments {
     Geometry geometry;
@@ -17,7 +17,7 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
     const Geometry& g = a.geometry;
     ROLLED
     for (int mu = 0; mu < 4; mu++) {
-        Philox<C> random(a.stream, g, site, mu);
+        RANDOM<C> random(a.stream, g, site, mu);
         real u[C], c[C];
         random.uniforms(u, everywhere(true));
         UNROLL for (int i = 0; i < C; i += 2) {
@@ -26,11 +26,11 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
             c[i] = radius * (scalar(1) - scalar(2) * s * s);
             c[i + 1] = radius * scalar(2) * s * cosine;
         }
-        const piece_index here = GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu);
+        const packet_index here = GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu);
         a.links.write(g, here, c);
-        // Twice, since rows that were nearly parallel are not orthogonal after once.
+        // Rows that were nearly parallel are orthogonal only after the second time.
         GROUP::store(a.links, g, here, GROUP::normalised(GROUP::normalised(GROUP::load(a.links, g, here))));
     }
 }
 
-SITE_KERNEL(hot, Arguments, hot_site)
+SITE_KERNEL(hot, hot_site)

@@ -1,7 +1,7 @@
 // Sums of Re Tr U_mu(x) U_nu(x+mu) U_mu(x+nu)^dagger U_nu(x)^dagger over the spatial and over the
 // temporal planes.
-#include "../kernel.h"
-#include "../su3.h"
+#include "arch/launch.h"
+#include "group/group.h"
 
 struct Arguments {
     Geometry geometry;
@@ -14,9 +14,9 @@ INLINE void plaquette_site(const Arguments& a, const Site& site, real (&values)[
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
     const int even = site.parity, odd = 1 - even;
-    const piece_index here = Field::place(g, site);
+    const packet_index here = Field::place(g, site);
     auto link = [&](int parity, int mu, const Offset& o) {
-        return GROUP::load(a.links, g, here + Field::direction(g, parity, mu) + o.pieces, o.turn);
+        return GROUP::load(a.links, g, here + Field::direction(g, parity, mu) + o.packets, o.crossing);
     };
     real spatial = broadcast(0), temporal = broadcast(0);
     ROLLED
@@ -32,4 +32,4 @@ INLINE void plaquette_site(const Arguments& a, const Site& site, real (&values)[
     values[1] = temporal;
 }
 
-SUM_KERNEL(plaquette, Arguments, 2, plaquette_site)
+SUM_KERNEL(plaquette, 2, plaquette_site)

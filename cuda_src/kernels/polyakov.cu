@@ -1,6 +1,6 @@
-// Sums of the traces of lines through all of t, real and imaginary part: one call a line.
-#include "../kernel.h"
-#include "../transporter.h"
+// Sums of the traces of lines through all of t, real and imaginary part. Called once a line.
+#include "arch/launch.h"
+#include "lattice/lines.h"
 
 struct Arguments {
     Geometry geometry;
@@ -15,4 +15,4 @@ INLINE void polyakov_site(const Arguments& a, const Site& site, real (&values)[2
     values[1] = GROUP::trace_im(GROUP::matrix(line));
 }
 
-SUM_KERNEL(polyakov, Arguments, 2, polyakov_site)
+SUM_KERNEL(polyakov, 2, polyakov_site)

@@ -1,15 +1,15 @@
-// Transforms links to temporal gauge, into another field: U_mu(x) becomes V(x) U_mu(x) V(x+mu)^dagger
-// with V(x, t) = U_t(x, 0) ... U_t(x, t-1). U_t is 1 then but on the last slice, where it is the
-// Polyakov line. One call a line, which begins with the line through the slabs before.
-#include "../kernel.h"
-#include "../transporter.h"
+// Transform links to temporal gauge, into another field: U_mu(x) becomes V(x) U_mu(x) V(x+mu)^dagger with
+// V(x, t) = U_t(x, 0) ... U_t(x, t-1). Then U_t is 1 except on the last slice, where it is the Polyakov
+// line. Called once a line, which begins with the line through the preceding slabs.
+#include "arch/launch.h"
+#include "lattice/lines.h"
 
 struct Arguments {
     Geometry geometry;
     Work work;
     GROUP::Field source, target;
     TimeLines before;
-    int slices;  // that the line runs through
+    int slices;  // through which the line runs
 };
 
 INLINE void temporal_gauge_site(const Arguments& a, const Site& site) {
@@ -19,22 +19,22 @@ INLINE void temporal_gauge_site(const Arguments& a, const Site& site) {
     ROLLED
     for (int mu = 0; mu < 3; mu++) {
         const Offset ahead = Field::step(g, site, mu, true);
-        const piece_index there = TimeLines::place(g, 1 - start, site.slot) + ahead.pieces;
+        const packet_index there = TimeLines::place(g, 1 - start, site.slot) + ahead.packets;
         GROUP::Link near = load_time_line(a.before, g, TimeLines::place(g, start, site.slot), 0);
-        GROUP::Link far = load_time_line(a.before, g, there, ahead.turn);
+        GROUP::Link far = load_time_line(a.before, g, there, ahead.crossing);
         Site at = site;
         ROLLED
         for (; at.t < a.slices; at.t++) {
-            const piece_index here = Field::place(g, at), place = here + Field::direction(g, at.parity, mu);
-            const piece_index time = Field::direction(g, at.parity, 3), time_ahead = Field::direction(g, 1 - at.parity, 3);
-            const GROUP::Link u = transformed(near, GROUP::load(a.source, g, place), far);
+            const packet_index here = Field::place(g, at), place = here + Field::direction(g, at.parity, mu);
+            const packet_index time = Field::direction(g, at.parity, 3), time_ahead = Field::direction(g, 1 - at.parity, 3);
+            const GROUP::Link u = GROUP::transformed(near, GROUP::load(a.source, g, place), far);
             GROUP::store(a.target, g, place, GROUP::normalised(u));
             near = longer(near, GROUP::load(a.source, g, here + time));
-            far = longer(far, GROUP::load(a.source, g, here + time_ahead + ahead.pieces, ahead.turn));
-            if (mu == 0) GROUP::store(a.target, g, here + time, at.t == end ? near : link_of(GROUP::one()));
+            far = longer(far, GROUP::load(a.source, g, here + time_ahead + ahead.packets, ahead.crossing));
+            if (mu == 0) GROUP::store(a.target, g, here + time, at.t == end ? near : GROUP::link(GROUP::one()));
             at.parity = 1 - at.parity;
         }
     }
 }
 
-SITE_KERNEL(temporal_gauge, Arguments, temporal_gauge_site)
+SITE_KERNEL(temporal_gauge, temporal_gauge_site)

@@ -1,14 +1,14 @@
-// Lines along t through a slab: V(x) U_t(x, 0) ... U_t(x, T-1), where V is the line through the slabs
-// before. One call a line. A line keeps its slot and alternates in parity.
-#include "../kernel.h"
-#include "../transporter.h"
+// Lines along t through a slab: V(x) U_t(x, 0) ... U_t(x, T-1), where V is the line through the preceding
+// slabs. Called once a line, which keeps its slot and alternates in parity.
+#include "arch/launch.h"
+#include "lattice/lines.h"
 
 struct Arguments {
     Geometry geometry;
     Work work;
     GROUP::Field links;
     TimeLines before, after;
-    int slices;  // that the line runs through
+    int slices;  // through which the line runs
 };
 
 INLINE void time_line_site(const Arguments& a, const Site& site) {
@@ -25,4 +25,4 @@ INLINE void time_line_site(const Arguments& a, const Site& site) {
     GROUP::store(a.after, g, TimeLines::place(g, start, site.slot), line);
 }
 
-SITE_KERNEL(time_line, Arguments, time_line_site)
+SITE_KERNEL(time_line, time_line_site)

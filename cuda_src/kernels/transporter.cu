@@ -1,6 +1,6 @@
-// Makes every line one step longer, by the step that begins where the line ends.
-#include "../kernel.h"
-#include "../transporter.h"
+// Make every line one step longer, by the step that begins where the line ends.
+#include "arch/launch.h"
+#include "lattice/lines.h"
 
 struct Arguments {
     Geometry geometry;
@@ -11,9 +11,9 @@ struct Arguments {
 
 INLINE void transporter_site(const Arguments& a, const Site& site) {
     const Geometry& g = a.geometry;
-    const Away from = away(g, site, a.end);
-    const GROUP::Matrix step = carried(load_line(a.lines, g, from.site, Lines::STEP), g, from);
-    store_line(a.lines, g, site, Lines::LINE, product(load_line(a.lines, g, site, Lines::LINE), step));
+    const Displaced from = displaced(g, site, a.end);
+    const GROUP::Matrix step = brought_from(from, g, load_line(a.lines, g, from.site, Lines::STEP));
+    store_line(a.lines, g, site, Lines::LINE, GROUP::product(load_line(a.lines, g, site, Lines::LINE), step));
 }
 
-SITE_KERNEL(transporter, Arguments, transporter_site)
+SITE_KERNEL(transporter, transporter_site)

@@ -1,6 +1,6 @@
-// The transporter of one step, the average over some paths of links: it begins the line, too.
-#include "../kernel.h"
-#include "../transporter.h"
+// The transporter of one step, which is the average over some paths of links. It also begins the line.
+#include "arch/launch.h"
+#include "lattice/lines.h"
 
 struct Arguments {
     Geometry geometry;
@@ -8,7 +8,7 @@ struct Arguments {
     GROUP::Field links;
     Lines lines;
     int paths, length;
-    int path[6][3];  // directions 0, 1, 2 forwards, -1, -2, -3 backwards
+    int path[6][3];  // directions: 0, 1, 2 forwards and -1, -2, -3 backwards
 };
 
 INLINE void transporter_step_site(const Arguments& a, const Site& site) {
@@ -22,16 +22,16 @@ INLINE void transporter_step_site(const Arguments& a, const Site& site) {
         for (int i = 0; i < a.length; i++) {
             const int code = a.path[p][i], mu = code < 0 ? -1 - code : code;
             UNROLL for (int d = 0; d < 3; d++) steps[d] -= d == mu && code < 0;
-            const Away from = away(g, site, steps);
-            const GROUP::Link u = carried(load_link(a.links, g, from.site, mu), g, from);
-            line = code < 0 ? multiply_adjoint(line, u) : GROUP::multiply(line, u);
+            const Displaced from = displaced(g, site, steps);
+            const GROUP::Link u = brought_from(from, g, load_link(a.links, g, from.site, mu));
+            line = code < 0 ? GROUP::multiply_adjoint(line, u) : GROUP::multiply(line, u);
             UNROLL for (int d = 0; d < 3; d++) steps[d] += d == mu && code >= 0;
         }
-        add(sum, line);
+        GROUP::add(sum, line);
     }
-    const GROUP::Matrix mean = scaled(sum, scalar(1) / (scalar)a.paths);
+    const GROUP::Matrix mean = GROUP::scaled(sum, scalar(1) / (scalar)a.paths);
     store_line(a.lines, g, site, Lines::STEP, mean);
     store_line(a.lines, g, site, Lines::LINE, mean);
 }
 
-SITE_KERNEL(transporter_step, Arguments, transporter_step_site)
+SITE_KERNEL(transporter_step, transporter_step_site)

@@ -1,10 +1,10 @@
-// Sums of Re Tr of the Wilson loops between a spatial line at t and that at t + T, for some T in
-// turn. In temporal gauge nothing lies between them but, where T leads across the last slice, the
-// Polyakov lines P: those at the line's ends then close the loop.
-#include "../kernel.h"
-#include "../transporter.h"
+// Sums of Re Tr of the Wilson loops between a spatial line at t and the one at t + T, for several T. In
+// temporal gauge nothing lies between them, unless T leads across the last slice of the lattice. Then
+// the Polyakov lines P at the line's ends close the loop.
+#include "arch/launch.h"
+#include "lattice/lines.h"
 
-constexpr int VALUES = 8;  // extents T at a time
+constexpr int EXTENTS_AT_A_TIME = 8;  // values of T in one launch
 
 struct Arguments {
     Geometry geometry;
@@ -22,19 +22,19 @@ INLINE GROUP::Matrix across(const Arguments& a, const Site& site, const GROUP::M
     Site last = site;
     last.t = g.full[3] - 1 - g.first;
     last.parity = (site.parity + last.t - site.t) & 1;
-    const Away far = away(g, last, a.end);
+    const Displaced far = displaced(g, last, a.end);
     const GROUP::Link near_end = load_link(a.links, g, last, 3);
-    const GROUP::Link far_end = carried(load_link(a.links, g, far.site, 3), g, far);
-    return GROUP::multiply(product(adjoint(GROUP::matrix(near_end)), line), far_end);
+    const GROUP::Link far_end = brought_from(far, g, load_link(a.links, g, far.site, 3));
+    return GROUP::multiply(GROUP::product(GROUP::adjoint(GROUP::matrix(near_end)), line), far_end);
 }
 
-INLINE void wilson_loops_site(const Arguments& a, const Site& site, real (&values)[VALUES]) {
+INLINE void wilson_loops_site(const Arguments& a, const Site& site, real (&values)[EXTENTS_AT_A_TIME]) {
     const Geometry& g = a.geometry;
     GROUP::Matrix line = load_line(a.lines, g, site, Lines::LINE);
     Site at = site;
     at.t += a.first - 1;
     at.parity = (site.parity + a.first - 1) & 1;
-    // Where the lattice begins again: a slab has copies of the slices that follow.
+    // The slice at which the lattice begins again: a slab's halo holds the slices that follow it.
     const int again = g.full[3] - g.first;
     if (at.t >= again) line = across(a, site, line);
     if (at.t >= g.slices) at.t -= g.slices;
@@ -44,13 +44,8 @@ INLINE void wilson_loops_site(const Arguments& a, const Site& site, real (&value
         at.parity = 1 - at.parity;
         if (at.t == again) line = across(a, site, line);
         if (at.t == g.slices) at.t = 0;
-        const real value = overlap(line, load_line(a.lines, g, at, Lines::LINE));
-#ifdef __CUDACC__
-        UNROLL for (int i = 0; i < VALUES; i++) values[i] = i == k ? value : values[i];  // registers have no index
-#else
-        values[k] = value;
-#endif
+        set_element(values, k, GROUP::overlap(line, load_line(a.lines, g, at, Lines::LINE)));
     }
 }
 
-SUM_KERNEL(wilson_loops, Arguments, VALUES, wilson_loops_site)
+SUM_KERNEL(wilson_loops, EXTENTS_AT_A_TIME, wilson_loops_site)

@@ -1,8 +1,9 @@
-// The linear congruential generator of Cardoso and Bicudo (arXiv:1010.4834, eqs. 19 and 20), one
-// state a site: x -> (a x + b) mod m with m = 2^31 - 1. Simple and fast; its quality is poor.
+// The linear congruential generator of Cardoso and Bicudo (arXiv:1010.4834, eqs. 19 and 20), with one
+// state a site: x -> (a x + b) mod m with a = 1664525, b = 1013904223, m = 2^31 - 1. It is simple and
+// fast, and its quality is poor.
 #pragma once
 
-#include "stream.h"
+#include "random/stream.h"
 
 template <int> struct Lcg {
     static constexpr int STATE_WORDS = 1;
@@ -15,7 +16,7 @@ template <int> struct Lcg {
     INLINE void begin(int) {}
     INLINE void end() { states.write(x); }
 
-    // 2^31 = 1 mod m, so the bits above the 31st are added to those below.
+    // Since 2^31 = 1 mod m, the bits above the 31st are added to those below.
     static INLINE word next(word x) {
         wide half[HALVES];
         spread(x, half);

@@ -1,29 +1,29 @@
 // RANLUX (Luescher, Comput. Phys. Commun. 79 (1994) 100, hep-lat/9309020): the subtract-with-borrow
 // generator of Marsaglia and Zaman (Ann. Appl. Prob. 1 (1991) 462),
 //
-//   x_n = x_{n-10} - x_{n-24} - c_{n-1} mod b,  b = 2^24,  c_n = 1 where that was negative, else 0,
+//   x_n = x_{n-10} - x_{n-24} - c_{n-1} mod b,  b = 2^24,  c_n = 1 if that was negative, else 0,
 //
-// of which a batch of 24 numbers in every p is used and p - 24 are skipped.
+// of which a batch of 24 numbers in every p = LUXURY is used, and p - 24 are skipped.
 //
-// Every link takes a share of its site's stream: the next batch or, where it needs no more than
-// USUAL numbers, the next half (links along x and z begin a batch, those along y and t have what is
-// left of it) or the next two. What a link leaves of its share is not used. Where a lane's proposal
-// is refused it draws the last numbers of its share; where it has done so before, it goes on by a
-// batch and draws those that are at the same place there.
+// Every link takes a share of its site's stream: the next batch, or the next two. A link that needs no
+// more than half a batch takes half: links along x and z begin a batch, and those along y and t have the
+// other half of it. What a link leaves of its share is not used. A lane whose proposal is rejected draws
+// the last numbers of its share; if it has done so before, it goes on by a batch and draws the numbers
+// in the same place there.
 #pragma once
 
-#include "stream.h"
+#include "random/stream.h"
 
 constexpr int BATCH = 24;
 
 // The last 24 numbers, the oldest first, and minus the last borrow c.
 //
-// They stand for sum_k x_{n-24+k} b^k - sum_{k<10} x_{n-10+k} b^k + c modulo m = b^24 - b^10 + 1,
-// which a step divides by b (Tezuka, L'Ecuyer and Couture, ACM Trans. Model. Comput. Simul. 3 (1993)
-// 315), whatever the borrow is as long as x_n - b c_n is right. So numbers that are skipped need no
-// borrows but one subtraction each, until words are full. 24 steps with borrows then bring all x
-// back to 0 <= x < b; the last borrow may be more than one, for which the oldest x makes up. The
-// numbers of the next 24 steps are those of the definition again, and so is the borrow after them.
+// They represent sum_k x_{n-24+k} b^k - sum_{k<10} x_{n-10+k} b^k + c modulo m = b^24 - b^10 + 1, which a
+// step divides by b (Tezuka, L'Ecuyer and Couture, ACM Trans. Model. Comput. Simul. 3 (1993) 315) whatever
+// the borrow is, as long as x_n - b c_n is right. So skipped numbers need one subtraction each and no
+// borrow, until the words are full. Then 24 steps with borrows bring all x back to 0 <= x < b. The last
+// borrow may exceed one, for which the oldest x makes up. The numbers of the next 24 steps are again those
+// of the definition, and so is the borrow after them.
 struct SubtractWithBorrow {
     signed_word x[BATCH], carry;
 
@@ -46,7 +46,7 @@ struct SubtractWithBorrow {
     }
 
 private:
-    // Without borrows |x| grows by 2^(1/16) a step, to 2^31 after 107.
+    // Without borrows |x| grows by a factor of about 2^(1/16) a step, from 2^24 to 2^31 after 107 steps.
     static constexpr int MOST_PLAIN = 107;
 
     template <int STEPS, int PARTS> INLINE void skip_parts() {
@@ -59,14 +59,14 @@ private:
         }
     }
 
-    // The oldest number, which after so many steps is elsewhere, back to the first place.
+    // Move the oldest number, which is elsewhere after so many steps, back to the first place.
     INLINE void rotate(int steps) {
         signed_word old[BATCH];
         UNROLL for (int i = 0; i < BATCH; i++) old[i] = x[i];
         UNROLL for (int i = 0; i < BATCH; i++) x[i] = old[(steps + i) % BATCH];
     }
 
-    // Numbers of hardly more than 24 bits that stand for the same: what is above goes to the next.
+    // Carry what exceeds 24 bits to the next number, which leaves the value that they represent unchanged.
     INLINE void shorten() {
         signed_word high[BATCH];
         UNROLL for (int i = 0; i < BATCH; i++) high[i] = x[i] >> 24;
@@ -75,7 +75,7 @@ private:
     }
 };
 
-// Numbers of 24 bits one after the other in words of 32, four in three.
+// The i-th of numbers of 24 bits that are packed into words of 32 bits, four in three.
 template <int W> INLINE word number(const word (&w)[W], int i) {
     const int place = i * 24 / 32;
     switch (i % 4) {
@@ -86,7 +86,7 @@ template <int W> INLINE word number(const word (&w)[W], int i) {
     }
 }
 
-// Drops the first COUNT numbers, an even number of them.
+// Drop the first COUNT numbers, an even number of them.
 template <int COUNT, int W> INLINE void drop(word (&w)[W]) {
     constexpr int WORDS = COUNT * 24 / 32;
     UNROLL for (int i = 0; i + WORDS < W; i++) {
@@ -95,15 +95,12 @@ template <int COUNT, int W> INLINE void drop(word (&w)[W]) {
     }
 }
 
-// Left alone, a GPU's compiler unpacks numbers long before they are drawn, and spills them.
 template <int W> INLINE void keep_packed(word (&w)[W]) {
-#ifdef __CUDACC__
-    UNROLL for (int i = 0; i < W; i++) asm("" : "+r"(w[i]));
-#endif
+    UNROLL for (int i = 0; i < W; i++) keep_in_register(w[i]);
 }
 
-// A site's state: the last 24 numbers in 18 words, minus the last borrow, and 1 where numbers are to
-// be skipped before the next batch, as they are before every batch but the first.
+// A site's state: the last 24 numbers in 18 words, minus the last borrow, and 1 if numbers are to be
+// skipped before the next batch, as they are before every batch but the first.
 struct RanluxState {
     static constexpr int NUMBERS = 18, BORROW = 18, SKIP = 19, WORDS = 20;
     word w[WORDS];
@@ -126,11 +123,11 @@ struct RanluxState {
         w[BORROW] = (word)s.carry;
     }
 
-    // Goes on by a batch.
+    // Go on by a batch.
     INLINE void advance() {
         SubtractWithBorrow s = unpacked();
         // The lanes of a register begin together.
-        if (some_lane(w[SKIP])) s.template skip<LUXURY_PERIOD - BATCH>();
+        if (any_lane(w[SKIP])) s.template skip<LUXURY - BATCH>();
         s.next_batch();
         pack(s);
         w[SKIP] = word{} + 1u;
@@ -138,7 +135,8 @@ struct RanluxState {
 };
 
 template <int USUAL> struct Ranlux {
-    static constexpr int EACH = REAL_BYTES / 4;  // numbers of 24 bits in a uniform
+    static constexpr int STATE_WORDS = RanluxState::WORDS;
+    static constexpr int EACH = REAL_BYTES / 4;  // numbers of 24 bits for one uniform
     static constexpr bool HALVED = USUAL * EACH <= BATCH / 2;
     static constexpr int PART = HALVED ? RanluxState::NUMBERS / 2 : RanluxState::NUMBERS;  // words of a batch
     static constexpr int PARTS = HALVED ? 1 : (USUAL * EACH + BATCH - 1) / BATCH;
@@ -175,7 +173,7 @@ template <int USUAL> struct Ranlux {
 
     template <int N> INLINE void uniforms(real (&u)[N], mask wanted) {
         const mask lacking = wanted & spent;
-        if (some_lane(lacking)) renew(lacking);
+        if (any_lane(lacking)) renew(lacking);
         spent = spent | wanted;
         to_reals(spare, u);
     }
@@ -209,7 +207,7 @@ private:
         RanluxState old, state;
         states.read(old.w);
         state = old;
-        state.w[RanluxState::SKIP] = word{} + 1u;  // as it is, which spares the compiler a branch
+        state.w[RanluxState::SKIP] = word{} + 1u;  // it is 1 already; to say so spares the compiler a branch
         state.advance();
         UNROLL for (int i = 0; i < RanluxState::WORDS; i++)
             state.w[i] = select_word(lanes, state.w[i], old.w[i]);

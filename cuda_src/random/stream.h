@@ -1,71 +1,43 @@
 // Uniform random numbers in (0, 1), never 0 or 1. Every generator offers
 //
-//   Generator<USUAL>(stream, geometry, site, mu)   the numbers that belong to this link in this
-//                         sweep; mostly a link takes no more than USUAL
-//   begin(k)              its k-th sub-stream, 0 <= k < 4 (counter-based ones)
+//   STATE_WORDS           32-bit words of state a site, 0 for a counter-based generator
+//   Generator<USUAL>(stream, geometry, site, mu)
+//                         the numbers that belong to this link in this sweep; most links take no
+//                         more than USUAL of them
+//   begin(k)              go to the k-th sub-stream, 0 <= k < 4 (counter-based generators)
 //   uniforms(u)           N numbers for every lane
-//   uniforms(u, wanted)   N more, four at most; lanes outside `wanted` draw nothing
-//   end()                 keeps the state
+//   uniforms(u, wanted)   N more, at most four; lanes outside `wanted` draw nothing
+//   end()                 keep the state
 //
-// so that a number depends on the seed, the site, the direction and the sweep alone: never on the
+// so that a number depends only on the seed, the site, the direction and the sweep, and never on the
 // threads, lanes or slabs that share the work.
 #pragma once
 
-#include "../lattice.h"
+#include "lattice/geometry.h"
 
 struct Stream {
-    unsigned key[20];   // of Philox's rounds, two each
-    unsigned step[2];   // of the sweep
-    unsigned* state;    // of every site, for generators that have one
+    unsigned key[20];  // what the generator's Python module makes of the seed
+    unsigned step[2];  // number of the sweep, low word first
+    unsigned* state;   // of every site, or null
 };
 
-// W words of every site: for every lane of a slot one after the other (CPU), or, in pieces of four
-// where they divide W, as the pieces of a link (GPU): [t][parity][piece][slot].
+// W words of every site, [t][parity] and then, in the machine's order, slots and packets of words.
 template <int W> struct States {
-#ifdef __CUDACC__
-    static constexpr int TOGETHER = W % 4 == 0 ? 4 : 1;
     unsigned* all;
-    piece_index first, stride;
+    packet_index first, stride;
 
     INLINE States(const Stream& stream, const Geometry& g, const Site& s)
-        : all(stream.state), first((piece_index)((s.t * 2 + s.parity) * (W / TOGETHER)) * (piece_index)g.slots + s.slot),
-          stride(g.slots) {}
+        : all(stream.state),
+          first((packet_index)((s.t * 2 + s.parity) * (W / WORDS_PER_PACKET<W>)) * (packet_index)g.slots +
+                (packet_index)(s.slot * (SLOT_BY_SLOT ? W : 1))),
+          stride((packet_index)g.slots) {}
 
-    INLINE void read(word (&w)[W]) const {
-        UNROLL for (int i = 0; i < W; i += TOGETHER) {
-            if constexpr (TOGETHER == 4) {
-                const uint4 four = ((const uint4*)all)[first + i / 4 * stride];
-                w[i] = four.x, w[i + 1] = four.y, w[i + 2] = four.z, w[i + 3] = four.w;
-            } else {
-                w[i] = all[first + i * stride];
-            }
-        }
-    }
-    INLINE void write(const word (&w)[W]) const {
-        UNROLL for (int i = 0; i < W; i += TOGETHER) {
-            if constexpr (TOGETHER == 4)
-                ((uint4*)all)[first + i / 4 * stride] = make_uint4(w[i], w[i + 1], w[i + 2], w[i + 3]);
-            else
-                all[first + i * stride] = w[i];
-        }
-    }
-#else
-    word* first;
-
-    INLINE States(const Stream& stream, const Geometry& g, const Site& s)
-        : first((word*)stream.state + ((long long)(s.t * 2 + s.parity) * g.slots + s.slot) * W) {}
-
-    INLINE void read(word (&w)[W]) const {
-        UNROLL for (int i = 0; i < W; i++) w[i] = first[i];
-        // Those of the next slot.
-        UNROLL for (int i = 0; i < W; i++) __builtin_prefetch(&first[W + i]);
-    }
-    INLINE void write(const word (&w)[W]) const { UNROLL for (int i = 0; i < W; i++) first[i] = w[i]; }
-#endif
+    INLINE void read(word (&w)[W]) const { load_words(all, first, stride, w); }
+    INLINE void write(const word (&w)[W]) const { store_words(all, first, stride, w); }
 };
 
-// 31 random bits to (0, 1): n + 1/2 in units of 2^-31; in single precision of 2^-31 - 2^-55, or
-// rounding would reach 1.
+// Map 31 random bits n to (n + 1/2) 2^-31. In single precision the unit is 2^-31 - 2^-55, because
+// rounding would otherwise reach 1.
 INLINE real uniform_from_31_bits(word n) {
 #if REAL_BYTES == 4
     return real_from_31_bits(n, 0x1.fffffep-32f, 0x1p-32f);
@@ -77,12 +49,13 @@ INLINE real uniform_from_31_bits(word n) {
 }
 
 #if REAL_BYTES == 4
-// 24 random bits: n + 1/2 in units of 2^-24. Rounding may reach 1, which is cut off.
+// Map 24 random bits n to (n + 1/2) 2^-24. Rounding may reach 1, which is cut off.
 INLINE real uniform_from_24_bits(word n) {
     return smaller(real_from_31_bits(n, 0x1p-24f, 0x1p-25f), broadcast(0x1.fffffep-1f));
 }
 #else
-// n + 1/2 in units of 2^-48, of 24 bits and 24 more; nothing is rounded.
+// Map 24 bits and 24 more, together n, to (n + 1/2) 2^-48. Nothing is rounded: n is put into the
+// mantissa of a number in [1, 2).
 INLINE real uniform_from_48_bits(word high, word low) {
     wide h[HALVES], l[HALVES];
     spread(high, h);

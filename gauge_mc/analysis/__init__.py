@@ -1,1 +1,1 @@
-"""Analysis of time series: estimates, loops, the static potential and plots; no device."""
+"""From tables to numbers: time series, Wilson loops, fits. Nothing here needs a device."""

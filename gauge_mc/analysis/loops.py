@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats.table import TableData, read_table
+from gauge_mc.files.table import TableData, read_table
 
 Series = NDArray[np.float64]
 
-COLUMNS = {"sweep": "i", "smearing": "i", "path": "U", "r": "i", "t": "i", "loop": "if"}
-"""Columns of a table of Wilson loops, and the kinds of NumPy types that each may have."""
+LOOP_COLUMNS = {"sweep": "i", "smearing": "i", "path": "U", "r": "i", "t": "i", "loop": "if"}
+"""The columns of a table of Wilson loops, and the kinds of NumPy types that each may have."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Loops:
     Attributes
     ----------
     path : str
-        Lattice direction of the spatial lines: ``"100"`` on axis, ``"110"``, ``"210"``, ``"111"``.
+        Direction of the spatial lines: ``"100"`` on axis, ``"110"``, ``"210"``, ``"111"``.
     smearing : int
-        Iterations of APE smearing of the spatial links.
+        Iterations of smearing of the spatial links.
     sweeps : ndarray of int64, shape (configurations,)
         Numbers of the configurations, ascending.
     r, t : ndarray of int64, shape (R,) and (T,)
-        Steps along the path and extents in time, 1, 2, 3, ...
+        Steps along the path, and extents in time in lattice units: 1, 2, 3, ...
     values : ndarray of float64, shape (configurations, R, T)
         W(r, t) = Re Tr / N, averaged over each configuration.
     """
@@ -51,13 +51,13 @@ class Loops:
 
 
 @dataclass(frozen=True)
-class Grid:
+class LoopGrid:
     """A function of r and t with its errors.
 
     Attributes
     ----------
     r, t : ndarray of int64, shape (R,) and (T,)
-        Lattice units.
+        Extents in lattice units.
     value, error : ndarray of float64, shape (R, T)
         NaN where the loops have no logarithm.
     """
@@ -68,13 +68,13 @@ class Grid:
     error: Series
 
 
-def paths(table: TableData) -> list[str]:
+def paths_of(table: TableData) -> list[str]:
     """Return the paths that a table holds, such as ``["100", "110"]``."""
     return sorted(set(_path_names(table)))
 
 
-def smearings(table: TableData) -> list[int]:
-    """Return the numbers of smearing iterations that a table holds, ascending."""
+def smearing_levels(table: TableData) -> list[int]:
+    """Return the smearing levels that a table holds, ascending."""
     return [int(level) for level in np.unique(_integers(table, "smearing"))]
 
 
@@ -91,31 +91,27 @@ def read_loops(path: Path, smearing: int | None = None) -> tuple[list[Loops], di
     Returns
     -------
     list of Loops
-        One a path; on axis comes first.
+        One for each path, on axis first.
     dict of str to str
-        What the table says of the ensemble: group, beta, lattice.
+        The ensemble as the table states it: group, beta, lattice.
 
     Raises
     ------
     GaugeError
-        If there is no such table, or as `select_loops`.
+        If the table cannot be read; otherwise as `select_loops`.
     """
-    if not path.exists():
-        raise GaugeError(
-            f"There is no table {path}; make it by gauge-mc measure wilson-loops {path.parent}."
-        )
     table, source = read_table(path), str(path)
     _check_columns(table, source)
     ensemble = ("group", "beta", "lattice")
     known = {name: value for name, value in table.header.items() if name in ensemble}
-    return [select_loops(table, one, smearing, source) for one in paths(table)], known
+    return [select_loops(table, one, smearing, source) for one in paths_of(table)], known
 
 
 def select_loops(
     table: TableData,
     path: str = "100",
     smearing: int | None = None,
-    source: str = "wilson_loops.csv",
+    source: str = "The table",
 ) -> Loops:
     """Take the loops along one path, at one smearing level, out of a table.
 
@@ -141,13 +137,13 @@ def select_loops(
         complete set of r and t, once for every configuration.
     """
     _check_columns(table, source)
-    if path not in paths(table):
-        known = ", ".join(paths(table))
+    if path not in paths_of(table):
+        known = ", ".join(paths_of(table))
         raise GaugeError(f"{source} holds no loops along the path {path}, only along {known}.")
-    level = smearings(table)[-1] if smearing is None else smearing
+    level = smearing_levels(table)[-1] if smearing is None else smearing
     rows = (_path_names(table) == path) & (_integers(table, "smearing") == level)
     if not rows.any():
-        known = ", ".join(str(known) for known in smearings(table))
+        known = ", ".join(str(known) for known in smearing_levels(table))
         raise GaugeError(
             f"{source} holds no loops along {path} after {level} smearing iterations; "
             f"the levels in it are {known}."
@@ -171,7 +167,7 @@ def select_loops(
 
 
 def log_loops(loops: Loops) -> Series:
-    """Linearised series of ln W(r, t), whose mean is the logarithm of the mean loop.
+    """Return the linearised series of ln W(r, t), whose mean is the logarithm of the mean loop.
 
     Errors propagate linearly through such series (U. Wolff, hep-lat/0306017, sect. 2.3): any
     linear combination of them is again the series of a derived quantity.
@@ -187,7 +183,7 @@ def log_loops(loops: Loops) -> Series:
 
 
 def effective_potential(loops: Loops) -> Series:
-    """Linearised series of V(r, t) = ln W(r, t) / W(r, t + 1).
+    """Return the linearised series of V(r, t) = ln W(r, t) / W(r, t + 1).
 
     Returns
     -------
@@ -198,7 +194,7 @@ def effective_potential(loops: Loops) -> Series:
     return log[:, :, :-1] - log[:, :, 1:]
 
 
-def effective_potential_grid(loops: Loops) -> Grid:
+def effective_potential_grid(loops: Loops) -> LoopGrid:
     """Return V(r, t) = ln W(r, t) / W(r, t + 1) with errors, in lattice units.
 
     Raises
@@ -212,11 +208,11 @@ def effective_potential_grid(loops: Loops) -> Grid:
     return _grid(effective_potential(loops), loops.r, loops.t[:-1])
 
 
-def creutz_ratios(loops: Loops) -> Grid:
+def creutz_ratios(loops: Loops) -> LoopGrid:
     """Return chi(r, t) = -ln [W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))] with errors.
 
-    Loops with a side of length 0 are 1. In lattice units chi tends to the string tension; perimeter
-    and corner terms of the loops cancel (M. Creutz, Phys. Rev. Lett. 45 (1980) 313).
+    Loops with a side of length 0 are 1. In lattice units chi tends to the string tension, because
+    perimeter and corner terms of the loops cancel (M. Creutz, Phys. Rev. Lett. 45 (1980) 313).
 
     Raises
     ------
@@ -232,27 +228,29 @@ def creutz_ratios(loops: Loops) -> Grid:
 
 
 def _check_columns(table: TableData, source: str) -> None:
-    """Refuse what is no table of Wilson loops, or an empty one."""
-    for name, kinds in COLUMNS.items():
+    """Refuse a table that is not of Wilson loops, or is empty."""
+    for name, kinds in LOOP_COLUMNS.items():
         if name not in table.columns:
-            raise GaugeError(f"{source} has no column '{name}', so it is no table of Wilson loops.")
+            raise GaugeError(f"{source} has no column '{name}', so it is not a table of Wilson loops.")
         if len(table.columns[name]) and table.columns[name].dtype.kind not in kinds:
-            raise GaugeError(f"{source} is damaged: its column '{name}' holds what is no number.")
+            raise GaugeError(
+                f"{source} is damaged: its column '{name}' contains a value that is not a number."
+            )
     if not len(table.columns["loop"]):
-        raise GaugeError(f"{source} holds no loops yet; run gauge-mc measure wilson-loops first.")
+        raise GaugeError(f"{source} holds no loops yet; measure some first.")
 
 
-def _grid(series: Series, r: NDArray[np.int64], t: NDArray[np.int64]) -> Grid:
+def _grid(series: Series, r: NDArray[np.int64], t: NDArray[np.int64]) -> LoopGrid:
     """Estimate every element of a series of shape (configurations, R, T)."""
     results = [[estimate(series[:, i, j]) for j in range(t.size)] for i in range(r.size)]
     value = np.array([[one.value for one in row] for row in results])
     error = np.array([[one.error for one in row] for row in results])
-    return Grid(r, t, value, error)
+    return LoopGrid(r, t, value, error)
 
 
 def _require_configurations(loops: Loops) -> None:
     if loops.sweeps.size < 2:
-        raise GaugeError("One configuration tells no errors; measure Wilson loops on more of them.")
+        raise GaugeError("Errors need at least two configurations; measure Wilson loops on more of them.")
 
 
 def _integers(table: TableData, name: str) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.fit import LinearFit, can_invert, fit_linear
+from gauge_mc.analysis.linear_fit import LinearFit, can_invert, fit_linear
 from gauge_mc.analysis.loops import Loops, effective_potential, log_loops
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.errors import GaugeError, UsageError
@@ -16,8 +16,10 @@ from gauge_mc.errors import GaugeError, UsageError
 Array = NDArray[np.float64]
 
 MIN_CONFIGURATIONS = 10
+"""Fewest configurations from which errors of plateaus are estimated."""
+
 LOOP_PRECISION = 0.1
-"""Relative error of W beyond which ln W is not used: its bias would near its error."""
+"""Relative error of W above which ln W is not used, because its bias would approach its error."""
 
 AUTOMATIC = (
     "from one step after the first t at which V(R, t) exceeds the plateau of all later t "
@@ -35,7 +37,7 @@ class Point:
     path : str
         Direction of the spatial lines.
     steps : int
-        Steps along it.
+        Steps along the path.
     distance : float
         R in lattice units.
     potential : Estimate
@@ -43,7 +45,7 @@ class Point:
     t_min, t_max : int
         First and last t of the plateau.
     chi2, chi2_expected : float
-        Of the fit of a constant.
+        chi2 of the fit of a constant, and its expectation.
     """
 
     path: str
@@ -63,7 +65,7 @@ class Plateaus:
     Attributes
     ----------
     rule : str
-        How the plateaus were chosen, in words.
+        The rule by which the plateaus were chosen, in words.
     points : tuple of Point
     sweeps : ndarray of int64, shape (configurations,)
     series : ndarray of float64, shape (configurations, points)
@@ -77,12 +79,12 @@ class Plateaus:
 
     @property
     def tau_int(self) -> float:
-        """Integrated autocorrelation time of V(R) in configurations, averaged over R."""
+        """The integrated autocorrelation time of V(R) in configurations, averaged over R."""
         return float(np.mean([one.potential.tau_int for one in self.points]))
 
     @property
     def independent(self) -> float:
-        """How many independent configurations these amount to."""
+        """The number of independent configurations to which these amount."""
         return len(self.series) / (2 * self.tau_int)
 
 
@@ -103,7 +105,7 @@ def find_plateaus(
     Returns
     -------
     Plateaus
-        Distances at which no t is left are left out.
+        Distances at which no t is usable are left out.
 
     Raises
     ------

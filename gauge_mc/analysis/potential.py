@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.extra import load
-from gauge_mc.analysis.fit import can_invert, fit_linear
+from gauge_mc.analysis.libraries import load
+from gauge_mc.analysis.linear_fit import can_invert, fit_linear
 from gauge_mc.analysis.loops import Loops
 from gauge_mc.analysis.plateau import Plateaus, Point, find_plateaus
 from gauge_mc.analysis.timeseries import STRETCH, Estimate
@@ -101,7 +101,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Scan:
+class WindowScan:
     """A fit, and how it changes with its window of distances.
 
     Attributes
@@ -157,7 +157,7 @@ class StaticPotential:
         How the plateaus in t and the window in R were chosen.
     points : tuple of Point
         V(R), in order of R.
-    free, string : Scan
+    free, string : WindowScan
         Fits with B free, and with B = -pi/12.
     ensemble : dict of str to str
         What the ensemble is: group, beta, lattice.
@@ -169,8 +169,8 @@ class StaticPotential:
     plateau: str
     window: str
     points: tuple[Point, ...]
-    free: Scan
-    string: Scan
+    free: WindowScan
+    string: WindowScan
     ensemble: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -286,7 +286,7 @@ def choose_window(
     return float(inside[0]), float(inside[-1])
 
 
-def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> Scan:
+def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> WindowScan:
     """Fit a window of distances, and those in which one of its ends is another.
 
     Parameters
@@ -300,7 +300,7 @@ def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -
     known = _distances(plateaus)
     below = known[known <= r_max + 1e-9][: 1 - LEAST_DISTANCES]
     above = known[known >= r_min - 1e-9][LEAST_DISTANCES - 1 :]
-    return Scan(
+    return WindowScan(
         fit_window(plateaus, b_free, r_min, r_max),
         tuple(fit_window(plateaus, b_free, float(low), r_max) for low in below),
         tuple(fit_window(plateaus, b_free, r_min, float(high)) for high in above),

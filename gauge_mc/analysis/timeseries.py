@@ -1,4 +1,4 @@
-"""Means of Monte Carlo time series, with errors that include autocorrelation."""
+"""Averages of Monte Carlo time series, with errors that include autocorrelation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 STRETCH = 1.5
-"""S of the automatic window: assumed ratio of exponential to integrated autocorrelation time."""
+"""S of the automatic window: the assumed ratio of exponential to integrated autocorrelation time."""
+
+LEAST_BINS, TAUS_IN_A_BIN = 20, 10
+"""Fewest bins of a jackknife, and the length of a bin in integrated autocorrelation times."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number from a Markov chain.
+    """An average over a Markov chain.
 
     Attributes
     ----------
@@ -24,7 +27,7 @@ class Estimate:
         Integrated autocorrelation time and its error, in steps of the series; 1/2 means
         independent samples.
     samples : int
-        Length of the series.
+        The length of the series.
     """
 
     value: float
@@ -42,10 +45,10 @@ class Estimate:
 
 
 def with_error(value: float, error: float) -> str:
-    """Write a value with its error in brackets, in units of the last digits.
+    """Return a value with its error in brackets, in units of the last digits.
 
-    The error keeps one or two digits by the rule of the Particle Data Group: two where its three
-    leading digits are at most 354, one up to 949, beyond that it is rounded up to 1000.
+    The error has one or two digits by the rule of the Particle Data Group: two if its three leading
+    digits are at most 354, one up to 949, and beyond that it is rounded up to 1000.
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ def with_error(value: float, error: float) -> str:
 
 
 def estimate(*chains: ArrayLike) -> Estimate:
-    """Mean and error of a stationary time series by the Gamma method.
+    """Return mean and error of a stationary time series by the Gamma method.
 
     The autocorrelation function is summed up to the window W at which the systematic error of
     stopping there, exp(-W/tau), falls below the statistical error of going on (U. Wolff,
@@ -94,10 +97,10 @@ def estimate(*chains: ArrayLike) -> Estimate:
     Returns
     -------
     Estimate
-        tau_int is never below 1/2: anticorrelation is not let shrink an error. A constant series
-        has error 0 and tau_int 1/2. Of a single sample nothing but the value is
-        known (error NaN); a series that is empty or holds a NaN or an infinity gives NaN
-        throughout. Errors of series shorter than some 50 tau_int are not to be trusted.
+        tau_int is never below 1/2: anticorrelation never reduces the quoted error. A constant
+        series has error 0 and tau_int 1/2. A single sample has an error of NaN. An empty series,
+        or one that contains a NaN or an infinity, gives NaN throughout. Errors of series shorter
+        than about 50 tau_int are not reliable.
     """
     parts = [np.asarray(chain, dtype=np.float64).ravel() for chain in chains]
     x = np.concatenate(parts)
@@ -117,7 +120,7 @@ def estimate(*chains: ArrayLike) -> Estimate:
 
 
 def autocovariance(*chains: ArrayLike) -> NDArray[np.float64]:
-    """Autocovariance of chains about their common mean (hep-lat/0306017, eq. 31).
+    """Return the autocovariance of chains about their common mean (hep-lat/0306017, eq. 31).
 
     Parameters
     ----------
@@ -126,7 +129,7 @@ def autocovariance(*chains: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of float64, shape (longest // 2 + 1,)
-        At lags 0, 1, 2, ... up to half the longest chain.
+        The autocovariance at lags 0, 1, 2, ... up to half the longest chain.
     """
     parts = [np.asarray(chain, dtype=np.float64) for chain in chains]
     mean = np.concatenate(parts).mean()
@@ -149,9 +152,55 @@ def _window(gamma: NDArray[np.float64], samples: int) -> int:
 
 
 def _unbiased(gamma: NDArray[np.float64], window: int, samples: int) -> tuple[float, float]:
-    """Return the variance and tau_int, both freed of the bias of the subtracted mean."""
-    # An apparent anticorrelation is mostly noise, and trusting it would make errors vanish.
+    """Return the variance and tau_int, corrected for the bias of the subtracted mean."""
+    # An apparent anticorrelation is mostly noise. Trusting it would make errors vanish.
     bias = max(gamma[0] + 2 * gamma[1 : window + 1].sum(), gamma[0]) / samples
     unbiased = gamma[: window + 1] + bias
     tau_int = 0.5 + unbiased[1:].sum() / unbiased[0]
     return float(unbiased[0]), max(float(tau_int), 0.5)
+
+
+def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:
+    """Return the susceptibility V (<x^2> - <x>^2) and its error by the jackknife.
+
+    The bins that are left out in turn have a length of at least 10 tau_int of x or of (x - <x>)^2,
+    whichever is longer, or less so that there are 20 bins.
+
+    Parameters
+    ----------
+    *chains : array_like of float, shape (samples,)
+        Measurements of x in the order of each Markov chain.
+    volume : int
+        The factor V.
+
+    Returns
+    -------
+    float, float
+        The error is NaN if there are fewer than two bins; both are NaN without measurements.
+    """
+    parts = [np.asarray(chain, dtype=np.float64) for chain in chains]
+    samples = sum(part.size for part in parts)
+    if not samples:
+        return math.nan, math.nan
+    mean = np.concatenate(parts).mean()
+    parts = [part - mean for part in parts]  # changes only the rounding of the result
+    tau = max(estimate(*parts).tau_int, estimate(*(part**2 for part in parts)).tau_int)
+    length = max(1, min(math.ceil(TAUS_IN_A_BIN * np.nan_to_num(tau)), samples // LEAST_BINS))
+    bins = [
+        one
+        for part in parts
+        for one in np.array_split(part, max(1, part.size // length))
+        if one.size
+    ]
+    sums = np.array([(one.size, one.sum(), (one**2).sum()) for one in bins])
+    value = volume * _variance(sums.sum(axis=0))
+    if len(bins) < 2:
+        return float(value), math.nan
+    without = volume * _variance((sums.sum(axis=0) - sums).T)
+    return float(value), float(np.sqrt((len(bins) - 1) * without.var()))
+
+
+def _variance(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return <x^2> - <x>^2 from the number of samples and the sums of x and x^2."""
+    count, first, second = sums
+    return np.asarray(second / count - (first / count) ** 2)

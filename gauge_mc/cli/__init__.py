@@ -1,8 +1,8 @@
 """The command line: one module a command.
 
-A command is a line in `COMMANDS` and a module of its name that holds a function of its name,
-annotated for Typer. Modules are imported when their command is called, not before, so that
-``gauge-mc --help`` stays fast.
+A command is an entry of `COMMANDS` and a module of its name that holds a function of its name,
+annotated for Typer. Modules are imported when their command is called, so that ``gauge-mc --help``
+stays fast.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import importlib
 import inspect
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -19,22 +21,34 @@ import typer.core
 from gauge_mc import __version__
 from gauge_mc.errors import GaugeError
 
+GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
+"""What one does: the panels of the help text."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as it is listed: its panel of the help text, and what it does."""
+
+    panel: str
+    help: str
+
+
 COMMANDS = {
-    "generate": "Generate an ensemble of configurations, or continue to.",
-    "scan": "Carry out a grid of independent runs.",
-    "status": "Show how far a run is.",
-    "info": "Show what a configuration file or a run holds.",
-    "measure": "Measure on configurations: Wilson loops, plaquettes, Polyakov loops.",
-    "fit": "Fit the static potential, or determine Creutz ratios.",
-    "plot": "Draw figures of what runs have measured.",
-    "verify": "Look for damage in runs and configuration files.",
-    "convert": "Write a configuration in another format.",
-    "export": "Write the tables of a run to one file for other tools.",
-    "bench": "Time the kernels here.",
-    "doctor": "Show what works here, and what mends the rest.",
+    "generate": Command(GENERATE, "Generate an ensemble of configurations, or continue to."),
+    "scan": Command(GENERATE, "Carry out a grid of independent runs."),
+    "status": Command(GENERATE, "Show how far a run or a scan is."),
+    "measure": Command(ANALYSE, "Measure observables on stored configurations."),
+    "fit": Command(ANALYSE, "Determine physical quantities from what was measured."),
+    "plot": Command(ANALYSE, "Draw figures of what runs have measured."),
+    "export": Command(ANALYSE, "Write the tables of a run to one file for other tools."),
+    "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
+    "verify": Command(FILES, "Look for damage in runs, scans and configuration files."),
+    "convert": Command(FILES, "Write a configuration in another format."),
+    "bench": Command(MACHINE, "Time the kernels on this machine."),
+    "doctor": Command(MACHINE, "Show what works on this machine, and how to mend the rest."),
 }
 
-INTERRUPTED = 130
+KILLED_BY_SIGINT = 130
 """The exit code of a program that SIGINT ended, by convention of shells."""
 
 
@@ -59,15 +73,11 @@ class LazyGroup(typer.core.TyperGroup):
         """Return the stand-in for a command, or None."""
         if cmd_name not in COMMANDS:
             return None
-        return LazyCommand(cmd_name, help=COMMANDS[cmd_name])
+        command = COMMANDS[cmd_name]
+        return LazyCommand(cmd_name, help=command.help, rich_help_panel=command.panel)
 
 
-app = typer.Typer(
-    cls=LazyGroup,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
+app = typer.Typer(cls=LazyGroup, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
 @app.callback(invoke_without_command=True)
@@ -85,7 +95,7 @@ def gauge_mc(
 def load_command(name: str) -> Any:
     """Import a command's module and make the command that Typer calls."""
     module = importlib.import_module(f"gauge_mc.cli.{name}")
-    function = getattr(module, name)
+    function: Callable[..., Any] = getattr(module, name)
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
     single.command(name, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(function)
@@ -93,13 +103,13 @@ def load_command(name: str) -> Any:
 
 
 def main() -> None:
-    """Run the program; every failure that is not a bug ends in one sentence on stderr."""
+    """Run the program. Every failure that is not a bug ends in one sentence on stderr."""
     try:
         code = app(standalone_mode=False) or 0
     except GaugeError as error:
         code = _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        code = _complain("Interrupted.", INTERRUPTED)
+        code = _complain("Interrupted.", KILLED_BY_SIGINT)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1

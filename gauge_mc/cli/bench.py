@@ -1,14 +1,17 @@
-"""``gauge-mc bench``: how fast the kernels are here."""
+"""``gauge-mc bench``: how fast the kernels are on this machine."""
 
 from __future__ import annotations
 
-import json
+import json as text
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gauge_mc import defaults
 from gauge_mc.cli import options as o
 from gauge_mc.errors import UsageError
 
@@ -16,18 +19,17 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from gauge_mc.bench import Benchmark
-    from gauge_mc.lattice import Lattice
-    from gauge_mc.ring import Ring
-
-DEFAULT_LATTICE = {"cpu": "16x16x16x16", "cuda": "48x48x48x48"}
+    from gauge_mc.bench.kernels import Benchmark
+    from gauge_mc.bench.observables import ObservablesTime
+    from gauge_mc.domain.device_group import DeviceGroup
+    from gauge_mc.domain.lattice import Lattice
 
 
 def bench(
     group: o.Group = None,
     lattice: o.Extents = None,
     precision: o.Precision = None,
-    rng: o.Generator = None,
+    rng: o.Rng = None,
     luxury: o.Luxury = None,
     backend: o.Backend = None,
     threads: o.Threads = None,
@@ -36,14 +38,18 @@ def bench(
     seconds: Annotated[
         float, typer.Option(help="About how long to time each kernel.", min=0.05)
     ] = 1.0,
-    loops: Annotated[
-        bool, typer.Option(help="Time Wilson loops and smearing instead, in heatbath sweeps.")
+    observables: Annotated[
+        bool,
+        typer.Option(
+            "--observables",
+            help="Time observables and smearings instead, in heatbath sweeps.",
+        ),
     ] = False,
     tune: Annotated[
         bool,
         typer.Option("--tune", help="First find the fastest launch bounds for this kind of GPU."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: o.Json = False,
     save: Annotated[
         Path | None, typer.Option(help="Also write the JSON object to a file.", metavar="FILE")
     ] = None,
@@ -53,68 +59,110 @@ def bench(
 ) -> None:
     """Time every kernel on a thermal field and compare with what the memory allows.
 
-    A lattice of --lattice is by default 16⁴ on a CPU and 48⁴ on a GPU. "Roofline" is the time
-    that the least possible traffic takes at the bandwidth of a large copy, measured in the same
-    run, as a part of the kernel's time; above 100 % the caches hold the field.
+    By default the lattice is 16⁴ on a CPU and 48⁴ on a GPU. "Roofline" is the time that the least
+    possible traffic takes at the bandwidth of a large copy, measured in the same run, as a part of
+    the kernel's time; above 100 % the caches hold the field.
     """
     from rich.console import Console
 
-    from gauge_mc.bench import benchmark, loops_time
-    from gauge_mc.lattice import Lattice
-    from gauge_mc.parameters import Parameters
-    from gauge_mc.ring import open_ring
-    from gauge_mc.ring.mpi import find_processes
+    from gauge_mc.bench.kernels import benchmark
+    from gauge_mc.bench.observables import observables_time
+    from gauge_mc.devices import BACKENDS
+    from gauge_mc.devices.choice import AUTOMATIC, hint
+    from gauge_mc.domain.device_group import open_device_group
+    from gauge_mc.domain.lattice import Lattice
+    from gauge_mc.domain.mpi import find_processes
 
     before = _saved(compare) if compare else None
-    console = Console(highlight=False, stderr=as_json)
+    console = Console(highlight=False, stderr=json)
     processes = find_processes()
-    with processes.together():
-        ring = open_ring(devices, backend or "auto", threads, processes, bool(share_gpus))
-        group, precision, rng = group or "su2", precision or "single", rng or "philox"
-        extents = Lattice.parse(lattice or DEFAULT_LATTICE[ring.devices[0].backend])
-        luxury = Parameters().luxury if luxury is None else luxury
+    with processes.aborting():
+        chosen = backend or AUTOMATIC
+        group_of_devices = open_device_group(
+            devices, chosen, threads, processes, bool(share_gpus)
+        )
+        extent = BACKENDS[group_of_devices.devices[0].backend].bench_extent
+        extents = Lattice.parse(lattice or str(extent))
+        kind = (group or defaults.GROUP, extents, precision or defaults.PRECISION)
+        root = group_of_devices.root
+        advice = hint() if chosen == AUTOMATIC and not devices else None
+        if advice and root:
+            console.print(advice, soft_wrap=True)
         if tune:
-            _tune(ring, console, group, extents, precision, rng, luxury)
-        if loops:
-            found = loops_time(ring, group, extents, precision, seconds)
-            if ring.root:
-                print(json.dumps(asdict(found), indent=2) if as_json else found)
-            return
-        result = benchmark(ring, group, extents, precision, rng, seconds, luxury)
-    if not ring.root:
+            _tune(group_of_devices, console, *kind, rng or defaults.RNG, luxury)
+        with _progress(console if root else Console(quiet=True)) as progress:
+            if observables:
+                found = observables_time(group_of_devices, *kind, seconds, progress)
+            else:
+                generator = rng or defaults.RNG
+                result = benchmark(
+                    group_of_devices, *kind, generator, seconds, luxury, progress
+                )
+    if not root:
         return
-    text = json.dumps(asdict(result), indent=2)
+    values = asdict(found if observables else result)
     if save:
-        save.write_text(text + "\n")
-    if as_json:
-        print(text)
-        return
-    console.print(_title(result), soft_wrap=True)
-    console.print(_table(result, before))
-    if result.hidden is not None:
-        console.print(f"{result.hidden:.0%} of the exchange is hidden behind the heatbath")
+        save.write_text(text.dumps(values, indent=2) + "\n")
+    if json:
+        o.print_json(values)
+    elif observables:
+        console.print(*_observables(found), sep="\n")
+    else:
+        _show(result, before, console)
 
 
-def _tune(ring: Ring, console: Console, group: str, lattice: Lattice, *kind: Any) -> None:
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[str, int], object]]:
+    """Show what is timed at present, on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    bar = Progress(
+        TextColumn("timing {task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
+        done = -1
+
+        def advance(name: str, total: int) -> None:
+            nonlocal done
+            done += total > 0
+            bar.update(task, description=name, total=total or None, completed=max(done, 0))
+
+        yield advance
+
+
+def _tune(
+    devices: DeviceGroup,
+    console: Console,
+    group: str,
+    lattice: Lattice,
+    precision: str,
+    rng: str,
+    luxury: int | None,
+) -> None:
     """Show the trials of launch bounds, those that were fastest so far with a star."""
-    from gauge_mc.devices.cuda import CudaDevice
-    from gauge_mc.tune import tune
+    from gauge_mc.bench.tune import tune
+    from gauge_mc.devices.base import TunableDevice
 
-    device = ring.devices[0]
-    if not isinstance(device, CudaDevice) or ring.processes.size > 1:
+    device = devices.devices[0]
+    if not isinstance(device, TunableDevice) or devices.processes.size > 1:
         raise UsageError("--tune is for a GPU and one process: there is nothing to tune on a CPU.")
-    for trial in tune(device, group, lattice, *kind):
+    for trial in tune(device, group, lattice, precision, rng, luxury):
         registers = f"{trial.registers.count:3} registers" if trial.registers else ""
         spilled = f"{trial.registers.spilled:4} B spilled" if trial.registers else ""
-        bounds = f"blocks of {trial.bounds.threads:3}, {trial.bounds.blocks:2} at once"
         time = f"{trial.ns_per_link:.4g} ns/link{'  *' * trial.kept}"
-        console.print(f"{trial.kernel:14}  {bounds}  {registers}  {spilled}  {time}")
+        console.print(f"{trial.kernel:14}  {trial.choice}  {registers}  {spilled}  {time}")
 
 
 def _saved(path: Path) -> dict[str, float]:
-    """Times in ns per link by kernel."""
+    """Return saved times in ns per link by kernel."""
     try:
-        kernels = json.loads(path.read_text())["kernels"]
+        kernels = text.loads(path.read_text())["kernels"]
         return {kernel["name"]: float(kernel["ns_per_link"]) for kernel in kernels}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
@@ -122,12 +170,19 @@ def _saved(path: Path) -> dict[str, float]:
         ) from error
 
 
-def _title(result: Benchmark) -> str:
-    return (
-        f"{result.group.upper()} {result.lattice}, {result.precision} precision, "
-        f"{result.random} on {result.device}, {result.lanes} "
-        f"site{'s' * (result.lanes > 1)} a register; copy {result.copy_gb_per_s:.4g} GB/s"
+def _show(result: Benchmark, before: dict[str, float] | None, console: Console) -> None:
+    """Print a benchmark."""
+    lanes = f"{result.lanes} site{'s' * (result.lanes > 1)} a register"
+    console.print(
+        f"{result.group.upper()} {result.lattice}, {result.precision} precision, {result.random} "
+        f"on {result.device}, {lanes}; copy {result.copy_gb_per_s:.4g} GB/s",
+        soft_wrap=True,
     )
+    console.print(_table(result, before))
+    if result.hidden is not None:
+        console.print(f"{result.hidden:.0%} of the exchange is hidden behind the heatbath")
+    for line in result.left_out:
+        console.print(line)
 
 
 def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
@@ -146,12 +201,25 @@ def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
             f"{kernel.ns_per_link:.4g}",
             f"{kernel.spread / 2:.0%}",
             f"{kernel.links_per_s / 1e6:.0f}",
-            f"{kernel.bytes_per_link:g}",
-            f"{kernel.roofline:.0%}",
+            "–" if kernel.bytes_per_link is None else f"{kernel.bytes_per_link:g}",
+            "–" if kernel.roofline is None else f"{kernel.roofline:.0%}",
         ]
-        row += [str(kernel.registers), str(kernel.spilled)] * registers
+        counts = (kernel.registers, kernel.spilled)
+        row += ["–" if count is None else str(count) for count in counts] * registers
         if before is not None:
             old = before.get(kernel.name)
             row.append(f"{kernel.ns_per_link / old:.3f}" if old else "–")
         table.add_row(*row)
     return table
+
+
+def _observables(found: ObservablesTime) -> list[Any]:
+    from rich.table import Table
+
+    table = Table("measured once", "heatbath sweeps")
+    for name, sweeps in found.observables.items():
+        table.add_row(name, f"{sweeps:.3g}")
+    for name, sweeps in found.smearings.items():
+        table.add_row(f"an iteration of {name}", f"{sweeps:.3g}")
+    what = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
+    return [f"{what}: a heatbath sweep takes {1e3 * found.heatbath_s:.4g} ms", table]

@@ -1,19 +1,33 @@
-"""``gauge-mc doctor``: what works here, and what mends the rest."""
+"""``gauge-mc doctor``: what works on this machine, and how to mend the rest."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
 
-def doctor() -> None:
+def doctor(
+    clear_cache: Annotated[
+        bool,
+        typer.Option(
+            "--clear-cache", help="Remove all compiled kernels and tuned launch bounds instead."
+        ),
+    ] = False,
+) -> None:
     """Show which devices, compilers and extras work here, and the command that mends the rest.
 
-    Exits with 1 if no device works.
+    It also shows where compiled kernels are kept. Exits with 1 if no device works.
     """
     from rich.console import Console
 
-    from gauge_mc.doctor import examine
+    from gauge_mc.devices import BACKENDS
+    from gauge_mc.devices.cache import cache_folder, clear_cache as clear
+    from gauge_mc.inspection.doctor import examine
 
+    if clear_cache:
+        print(f"{cache_folder()}: {clear()} files removed")
+        return
     console = Console(highlight=False, markup=False)
     working = set()
     with console.status("Trying compilers and devices"):
@@ -25,5 +39,6 @@ def doctor() -> None:
                 working.add(finding.subject)
             else:
                 console.print(f"          {finding.remedy}", style="bold", soft_wrap=True)
-    if not any(subject.startswith(("CPU", "GPU")) for subject in working):
+    labels = {backend.label for backend in BACKENDS.values()}
+    if not any(subject.partition(" ")[0] in labels for subject in working):
         raise typer.Exit(1)

@@ -7,24 +7,26 @@ from typing import Annotated
 
 import typer
 
-from gauge_mc.run import Run
+from gauge_mc.exports import EXPORTS
+from gauge_mc.registry import in_words
+from gauge_mc.run.directory import Run
+
+_kinds = "; ".join(f"{one.ending}: {one.summary}" for one in EXPORTS.values())
+_endings = in_words([one.ending for one in EXPORTS.values()], "or")
 
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Ends in .h5 or .json.gz.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"Ends in {_endings}. {_kinds}.")],
 ) -> None:
-    """Write the tables of a run to one file for other tools: HDF5, or pyerrors' JSON.
+    """Write the tables of a run to one file for other tools, chosen by the ending of OUT.
 
-    OUT.h5 has a group for each table, with its header and the run's parameters as attributes.
-    OUT.json.gz is read by pyerrors.input.json.load_json_dict. OUT is replaced if it is there.
+    OUT is replaced if it is there.
     """
-    from gauge_mc.export import LEAST
-    from gauge_mc.export import export as write
+    from gauge_mc.exports import export as write
 
-    there = Run(run)
-    tables = write(there, out)
+    tables = write(run, out)
     print(f"{out}: {', '.join(tables)}")
-    left_out = sorted({path.stem for path in there.path.glob("*.csv")} - set(tables))
+    left_out = sorted({path.stem for path in Run(run).tables()} - set(tables))
     if left_out:
-        print(f"left out, with less than {LEAST} records: {', '.join(left_out)}")
+        print(f"left out, with too few records: {', '.join(left_out)}")

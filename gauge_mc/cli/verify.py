@@ -1,4 +1,4 @@
-"""``gauge-mc verify``: look for damage in runs and configuration files."""
+"""``gauge-mc verify``: look for damage in runs, scans and configuration files."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Annotated
 import typer
 
 from gauge_mc.errors import GaugeError
-from gauge_mc.run import newest_run
+from gauge_mc.run.directory import newest_run
 
 NAMED = 5
-"""So many files, at most, are named at the end; each is where it was found."""
+"""Maximum number of files that are named at the end; each is also named where it was found."""
 
 
 def verify(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="RUN|CONFIG",
-            help="Runs or configuration files; without any, the newest run in runs/.",
+            metavar="RUN|SCAN|CONFIG",
+            help="Runs, scans or configuration files; without any, the newest run in runs/.",
         ),
     ] = None,
 ) -> None:
-    """Check every file of a run, or configuration files: checksum, unitarity, plaquette.
+    """Check every file of a run or a scan, or configuration files: checksum, unitarity, plaquette.
 
     The plaquette of a configuration is compared with what its file and the table of the run say.
     Exits with 1 if a file is damaged or missing.
@@ -32,7 +32,7 @@ def verify(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from gauge_mc.verify import checks_of
+    from gauge_mc.inspection.verify import carry_out, checks_of, summarise
 
     checks = [check for path in paths or [newest_run().path] for check in checks_of(path)]
     console = Console(highlight=False, markup=False)
@@ -44,21 +44,18 @@ def verify(
         transient=True,
         disable=not console.is_terminal,
     )
-    bad = []
+    verdicts = []
     with bar:
         task = bar.add_task("", total=len(checks))
         for number, check in enumerate(checks, 1):
-            try:
-                found = check.carry_out(partial(bar.advance, task))
-                console.print(f"good  {check.path}  {found}", soft_wrap=True)
-            except GaugeError as error:
-                bad.append(str(check.path))
-                console.print(f"BAD   {error}", style="bold red", soft_wrap=True)
+            verdict = carry_out(check, partial(bar.advance, task))
+            verdicts.append(verdict)
+            if verdict.sound:
+                console.print(f"good  {verdict.path}  {verdict.words}", soft_wrap=True)
+            else:
+                console.print(f"BAD   {verdict.words}", style="bold red", soft_wrap=True)
             bar.update(task, completed=number)
-    if bad:
-        more = f" and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
-        raise GaugeError(
-            f"Damaged or missing: {len(bad)} of {len(checks)} files, "
-            f"{', '.join(bad[:NAMED])}{more}."
-        )
+    damage = summarise(verdicts, NAMED)
+    if damage:
+        raise GaugeError(damage)
     console.print(f"All {len(checks)} files are good.")

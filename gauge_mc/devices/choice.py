@@ -4,69 +4,86 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gauge_mc.devices.base import Device
-from gauge_mc.devices.cpu import CpuDevice, cores
+from gauge_mc.devices.base import Backend, Device
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.registry import Registry, in_words
 
-BACKENDS = ("auto", "cuda", "cpu")
+BACKENDS: Registry[Backend] = Registry("backend", "gauge_mc.devices", folders=True)
+
+AUTOMATIC = "auto"
+"""Instead of a backend: the one with the highest preference that works here."""
+
+MAX_THREADS = 1024
+"""Upper limit for the number of threads, against mistyped numbers."""
 
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """A device that is to be opened, by the thread that is to use it.
+    """A device to be opened by the thread that uses it.
 
     Attributes
     ----------
     backend : str
-        ``cuda`` or ``cpu``.
+        The name of its backend.
     ordinal : int
-        The number of a GPU, as CUDA counts; 0 for a CPU.
+        Its number; 0 for a backend whose devices are not numbered.
     threads : int, optional
-        Of a CPU; by default all that this process may use.
+        Threads of such a device; by default all that this process may use.
     """
 
     backend: str
     ordinal: int = 0
     threads: int | None = None
 
-    def open(self) -> Device:
-        """Open it.
+    @property
+    def numbered(self) -> bool:
+        """Whether it is chosen by its number."""
+        return BACKENDS[self.backend].numbered
 
-        Raises
-        ------
-        UsageError
-            If the number of threads is not possible.
-        GaugeError
-            If the device cannot be used: no such GPU, no PyCUDA, no compiler.
-        """
-        if self.backend == "cpu":
-            return CpuDevice(self.threads)
-        from gauge_mc.devices.cuda import CudaDevice
+    @property
+    def name(self) -> str:
+        """What people call it, such as ``GPU 0``."""
+        label = BACKENDS[self.backend].label
+        return f"{label} {self.ordinal}" if self.numbered else label
 
-        return CudaDevice(self.ordinal)
+    def open(self, worker: bool = False) -> Device:
+        """Open it; errors as of `Backend.open`."""
+        return BACKENDS[self.backend].open(self.ordinal, self.threads, worker)
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse a number of threads that is out of bounds.
+
+    Raises
+    ------
+    UsageError
+        If it is.
+    """
+    if threads is not None and not 1 <= threads <= MAX_THREADS:
+        raise UsageError(f"threads must lie between 1 and {MAX_THREADS}, not {threads}.")
 
 
 def choose_devices(
     devices: str | None = None,
-    backend: str = "auto",
+    backend: str = AUTOMATIC,
     threads: int | None = None,
-    every_gpu: bool = False,
+    all_by_default: bool = False,
 ) -> tuple[DeviceChoice, ...]:
     """Choose devices.
 
     Parameters
     ----------
     devices : str, optional
-        A number: so many GPUs, the first ones. Numbers with commas (``0,2`` or ``2,``): these
-        GPUs. ``all``: all GPUs. ``cpu``: the CPU. ``cpu:N``: N parts of it, with equal shares of
-        the threads, one at least. By default one device, a GPU if the backend is not ``cpu`` and
-        one works here, else the CPU.
+        For devices that are numbered, such as GPUs: how many, counted from the first; or their
+        numbers with commas (``0,2`` or ``2,``); or ``all``. For others ``cpu``, or ``cpu:N`` for N
+        equal parts, which share the threads, at least one each. By default one device of the
+        backend.
     backend : str
-        One of `BACKENDS`.
+        Its name, or `AUTOMATIC`.
     threads : int, optional
-        Of the CPU, in all; by default as many as this process may run on.
-    every_gpu : bool
-        Whether it is all GPUs by default, not one.
+        Number of CPU threads, over all parts; by default as many as this process may run on.
+    all_by_default : bool
+        Whether the default is all numbered devices instead of one.
 
     Raises
     ------
@@ -74,66 +91,85 @@ def choose_devices(
         If there is no such backend, or `devices` is not of one of these forms or not of the
         backend.
     GaugeError
-        If GPUs are wanted and none works here, or not so many.
+        If devices are wanted that are not here.
     """
-    if backend not in BACKENDS:
-        raise UsageError(f"The backend '{backend}' is unknown; there are {', '.join(BACKENDS)}.")
+    if backend != AUTOMATIC:
+        BACKENDS.check(backend)
+    check_threads(threads)
     if devices is None:
-        one = _one(backend, threads)
-        if one.backend == "cpu" or not every_gpu:
-            return (one,)
-        devices = "all"
+        one = _preferred() if backend == AUTOMATIC else BACKENDS[backend]
+        if not one.numbered:
+            return (DeviceChoice(one.name, threads=threads),)
+        return _numbered(one, "all" if all_by_default else "1")
     name, colon, count = devices.partition(":")
-    if name == "cpu" and backend != "cuda":
-        if colon and not (count.isdecimal() and int(count) >= 1):
-            raise UsageError(f"--devices {devices}: cpu:N takes a number from 1 on, such as cpu:2.")
-        return _parts_of_cpu(int(count or 1), threads)
+    known = [one for one in BACKENDS.values() if backend in (AUTOMATIC, one.name)]
+    for one in known:
+        if one.name == name and not one.numbered:
+            if colon and not (count.isdecimal() and int(count) >= 1):
+                raise UsageError(
+                    f"--devices {devices}: {name}:N takes a number from 1 on, such as {name}:2."
+                )
+            return _parts(one, int(count or 1), threads)
     words = devices.removesuffix(",").split(",")
-    if backend == "cpu" or not (devices == "all" or all(word.isdecimal() for word in words)):
+    numbered = [one for one in known if one.numbered]
+    if not numbered or not (devices == "all" or all(word.isdecimal() for word in words)):
+        parts = in_words([f"{one.name}:N" for one in BACKENDS.values() if not one.numbered], "or")
         raise UsageError(
             f"--devices {devices} is not possible with --backend {backend}: it takes a number of "
-            "GPUs, their numbers with commas such as 0,2, all, or cpu:N."
+            f"GPUs, their numbers with commas such as 0,2, all, or {parts}."
         )
-    return tuple(DeviceChoice("cuda", ordinal) for ordinal in _ordinals(devices, words))
+    return _numbered(max(numbered, key=lambda one: one.preference), devices)
 
 
-def _one(backend: str, threads: int | None) -> DeviceChoice:
-    if backend == "auto":
-        from gauge_mc.devices.cuda import gpu_count
-        from gauge_mc.devices.nvcc import find_nvcc
+def hint() -> str | None:
+    """Return why a device that is here is not used by default, and how to mend that, or None."""
+    hints = (one.hint() for one in BACKENDS.values() if one.preference > _preferred().preference)
+    return next((words for words in hints if words), None)
 
+
+def open_device(backend: str = AUTOMATIC, threads: int | None = None) -> Device:
+    """Open one device: by default a GPU if one works here, else the CPU.
+
+    Parameters and errors as of `choose_devices` and `DeviceChoice.open`.
+    """
+    return choose_devices(None, backend, threads)[0].open()
+
+
+def _preferred() -> Backend:
+    """Return the backend with the highest preference that works here."""
+    for one in sorted(BACKENDS.values(), key=lambda one: -one.preference):
         try:
-            backend = "cuda" if gpu_count() and find_nvcc() else "cpu"
+            if one.count():
+                return one
         except GaugeError:
-            backend = "cpu"
-    return DeviceChoice(backend, threads=threads)
+            continue
+    raise GaugeError("No device works here; run `gauge-mc doctor`.")
 
 
-def _parts_of_cpu(count: int, threads: int | None) -> tuple[DeviceChoice, ...]:
+def _parts(backend: Backend, count: int, threads: int | None) -> tuple[DeviceChoice, ...]:
+    """Divide a device into parts that share its threads."""
+    check_threads(count)
     if count == 1:
-        return (DeviceChoice("cpu", threads=threads),)
-    total = cores() if threads is None else threads
-    if total < 1:
-        raise UsageError(f"The number of threads is {total}; it must be at least 1.")
+        return (DeviceChoice(backend.name, threads=threads),)
+    total = backend.available_threads() if threads is None else threads
     shares = (total // count + (part < total % count) for part in range(count))
-    return tuple(DeviceChoice("cpu", threads=max(1, share)) for share in shares)
+    return tuple(DeviceChoice(backend.name, threads=max(1, share)) for share in shares)
 
 
-def _ordinals(devices: str, words: list[str]) -> list[int]:
-    """Return the GPUs that are meant, and check that they are here."""
-    from gauge_mc.devices.cuda import gpu_count
-
-    here = gpu_count()
+def _numbered(backend: Backend, devices: str) -> tuple[DeviceChoice, ...]:
+    """Return the numbered devices that are meant, and check that they are here."""
+    here = backend.count()
     if devices == "all":
         wanted = list(range(here))
     elif "," in devices:
-        wanted = [int(word) for word in words]
+        wanted = [int(word) for word in devices.removesuffix(",").split(",")]
     else:
-        wanted = list(range(int(devices)))
+        wanted = list(range(min(int(devices), here + 1)))
     if not wanted or len(set(wanted)) < len(wanted):
-        raise UsageError(f"--devices {devices} names no GPU, or one twice.")
+        raise UsageError(f"--devices {devices} names no {backend.label}, or one twice.")
     if max(wanted) >= here:
         raise GaugeError(
-            f"--devices {devices} needs GPU {max(wanted)}, but CUDA sees {here}, numbered from 0."
+            f"--devices {devices} needs {backend.label} {max(wanted)}, but there are {here}, "
+            "numbered from 0."
         )
-    return wanted
+    return tuple(DeviceChoice(backend.name, ordinal) for ordinal in wanted)

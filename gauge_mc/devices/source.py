@@ -1,195 +1,257 @@
-"""Kernel sources and the on-disk cache of what compilers made of them."""
+"""Kernel sources: where they are, what they include, and the declarations that Python shares.
+
+A kernel declares its arguments and its constants once, in C++. This module reads the declarations
+from the source, so that Python fills a structure by the names in it. What was read is stated again
+as assertions that the compiler checks (see `gauge_mc.devices.kernels`), so that a declaration that is
+read wrongly fails the build.
+"""
 
 from __future__ import annotations
 
-import fcntl
+import ast
+import ctypes
 import hashlib
-import os
-import signal
-import subprocess
-import tempfile
+import operator
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-from platformdirs import user_cache_path
+from typing import Any
 
 from gauge_mc.errors import GaugeError
 
-GENERATORS = {"philox": "Philox", "lcg": "Lcg", "ranlux": "Ranlux"}
-"""Names of the random number generators, and of their classes in ``cuda_src/random``."""
+SCALARS = {
+    "int": ctypes.c_int,
+    "unsigned": ctypes.c_uint32,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+    "long long": ctypes.c_longlong,
+    "unsigned long long": ctypes.c_ulonglong,
+}
+"""C++ types of numbers and their counterparts."""
 
-LUXURY_PERIODS = (24, 48, 97, 223, 389)
-"""The p of RANLUX at its luxury levels 0 to 4."""
-
-DEFAULT_LUXURY = 3
-
-
-@dataclass(frozen=True)
-class Variant:
-    """What a kernel is compiled for.
-
-    Parameters
-    ----------
-    group : str
-        ``su2`` or ``su3``.
-    precision : str
-        ``single`` or ``double``.
-    random : str
-        The generator; kernels that draw nothing are the same for all.
-    luxury : int
-        The luxury level of ``ranlux``, 0 to 4.
-    lanes : int
-        Sites in a register (CPU); 1 on a GPU.
-    large : bool
-        Whether a field has 2**32 pieces of 16 bytes or more (GPU).
-    """
-
-    group: str
-    precision: str
-    random: str = "philox"
-    luxury: int = DEFAULT_LUXURY
-    lanes: int = 1
-    large: bool = False
-
-    @property
-    def definitions(self) -> list[str]:
-        """The compiler's options that select this variant."""
-        return [
-            f"-DGROUP={self.group.upper()}",
-            f"-DREAL_BYTES={4 if self.precision == 'single' else 8}",
-            f"-DRANDOM={GENERATORS[self.random]}",
-            f"-DLUXURY_PERIOD={LUXURY_PERIODS[self.luxury]}",
-            f"-DLANES={self.lanes}",
-            f"-DLARGE={int(self.large)}",
-        ]
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
 
 
 @cache
 def source_folder() -> Path:
-    """The folder ``cuda_src``: inside an installed package, or beside it in a checkout."""
+    """Return the folder ``cuda_src``: inside an installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "cuda_src"
     return inside if inside.is_dir() else package.parent / "cuda_src"
 
 
 @cache
-def source_digest() -> bytes:
-    """A hash of all kernel sources."""
+def included(roots: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return source files and all that they include by name, each once, the innermost first."""
+    found: dict[Path, None] = {}
+
+    def visit(path: Path) -> None:
+        if path in found:
+            return
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', _text(path), re.MULTILINE):
+            beside = path.parent / name
+            inner = beside if beside.is_file() else source_folder() / name
+            if inner.is_file():
+                visit(inner)
+        found[path] = None
+
+    for root in roots:
+        visit(root)
+    return tuple(found)
+
+
+def digest_of(paths: Sequence[Path]) -> bytes:
+    """Return a hash of the contents of files, in their order."""
     digest = hashlib.sha256()
-    for path in sorted(source_folder().rglob("*")):
-        if path.suffix in (".h", ".cu"):
-            digest.update(str(path.relative_to(source_folder())).encode())
-            digest.update(path.read_bytes())
+    for path in paths:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.digest()
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: ``$GAUGE_MC_CACHE``, or the user's cache folder."""
-    chosen = os.environ.get("GAUGE_MC_CACHE")
-    return Path(chosen) if chosen else user_cache_path("gauge-mc") / "kernels"
+@cache
+def constants(path: Path) -> dict[str, int]:
+    """Return the integers that a source file declares as ``constexpr int``, by name.
+
+    Declarations whose values are not integers or sums and products of others are left out.
+    """
+    found: dict[str, int] = {}
+    for declaration in re.findall(r"\bconstexpr\s+int\s+([^;]+);", _code(path)):
+        for name, value in re.findall(r"(\w+)\s*=\s*([^,]+)", declaration):
+            try:
+                found[name] = _evaluate(value.rpartition("::")[2].strip(), found)
+            except (SyntaxError, LookupError):
+                continue
+    return found
 
 
-def compiled(kernel: str, command: Sequence[str], identity: str, suffix: str) -> tuple[Path, str]:
-    """Compile ``cuda_src/kernels/<kernel>.cu``, or find it compiled.
+@dataclass(frozen=True)
+class Member:
+    """A member of a C++ structure.
 
-    Parameters
+    Attributes
     ----------
-    kernel : str
-        The kernel's name.
-    command : sequence of str
-        The compiler and its options, without input and output.
-    identity : str
-        Whatever else the result depends on: compiler version, processor.
-    suffix : str
-        Of the object file.
+    name : str
+    cpp : str
+        Its type in C++, without extents.
+    extents : tuple of int
+        Of an array; empty for a single value.
+    kind : type
+        Its type in ctypes, extents included.
+    """
 
-    Returns
-    -------
-    path : Path
-        The compiled object.
-    report : str
-        What the compiler printed.
+    name: str
+    cpp: str
+    extents: tuple[int, ...]
+    kind: type[Any]
+
+
+@cache
+def members(name: str, roots: tuple[Path, ...]) -> tuple[Member, ...]:
+    """Return the members of a structure that source files, or what they include, declare.
+
+    A member is a number, a structure, an array of these, or a pointer. A type that is neither a
+    number nor a structure declared in the same way, such as a field, is taken for one pointer.
 
     Raises
     ------
     GaugeError
-        If the compiler fails, or the cache cannot be written.
+        If there is no such structure, or a member cannot be read.
     """
-    digest = hashlib.sha256(source_digest())
-    digest.update("\0".join([kernel, *command, identity]).encode())
-    folder = cache_folder()
-    path = folder / f"{kernel}-{digest.hexdigest()[:24]}{suffix}"
-    report = path.with_suffix(".txt")
-    if path.exists() and report.exists():
-        return path, report.read_text()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _alone(path), tempfile.TemporaryDirectory(dir=folder) as scratch:
-            if path.exists() and report.exists():
-                return path, report.read_text()
-            built = Path(scratch) / path.name
-            printed = run_compiler(kernel, command, built)
-            (Path(scratch) / report.name).write_text(printed)
-            os.replace(Path(scratch) / report.name, report)
-            os.replace(built, path)
-    except OSError as error:
-        raise GaugeError(
-            f"Compiled kernels cannot be kept in {folder} ({error.strerror}): free some space, or "
-            "name another folder in the environment variable GAUGE_MC_CACHE."
-        ) from error
-    return path, printed
+    body = _body(name, roots)
+    if body is None:
+        raise GaugeError(f"No structure {name} is declared in {roots[-1]}.")
+    sizes = {key: value for path in included(roots) for key, value in constants(path).items()}
+    found = []
+    for statement in body:
+        first, *others = statement.removeprefix("const ").split(",")
+        match = re.fullmatch(r"(.+?)\s*([\s*])\s*(\w+)((?:\[\w+\])*)\s*", first)
+        words = [re.fullmatch(r"\s*(\*?)\s*(\w+)((?:\[\w+\])*)\s*", one) for one in others]
+        if not match or not all(words):
+            raise GaugeError(f"The member '{statement}' of {name} in {roots[-1]} cannot be read.")
+        cpp = match[1].strip()
+        declared = [match.groups()[1:], *(word.groups() for word in words if word)]
+        for star, member, brackets in declared:
+            pointer = star.strip()
+            kind = ctypes.c_void_p if pointer else _kind(cpp, roots)
+            extents = tuple(_evaluate(n, sizes) for n in re.findall(r"\[(\w+)\]", brackets))
+            for extent in reversed(extents):
+                kind = kind * extent
+            found.append(Member(member, cpp + pointer, extents, kind))
+    return tuple(found)
 
 
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Let others who want the same wait, threads or processes, where the file system has locks."""
-    with path.with_suffix(".lock").open("w") as lock:
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def structure(name: str, roots: tuple[Path, ...]) -> type[ctypes.Structure]:
+    """Return a ctypes structure with the members of the C++ structure of this name.
 
+    The same declaration always gives the same class, whichever source includes it.
 
-def run_compiler(kernel: str, command: Sequence[str], output: Path) -> str:
-    """Compile a kernel; return what the compiler printed, or raise GaugeError if it fails."""
-    source = source_folder() / "kernels" / f"{kernel}.cu"
-    # In a session of its own, since a signal from the terminal is for this process to handle.
-    with subprocess.Popen(
-        [*command, str(source), "-o", str(output)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            printed = process.communicate()[0]
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-    if process.returncode != 0 or not output.exists():
-        first = next((line for line in printed.splitlines() if "error" in line), printed[:200])
-        raise GaugeError(
-            f"The compiler {command[0]} failed on the kernel '{kernel}': {first.strip()}. "
-            "Run `gauge-mc doctor` to see which compilers work here."
-        )
-    return printed
+    Raises
+    ------
+    GaugeError
+        As `members` does.
+    """
+    home = _home(name, roots)
+    return _structure(name, roots if home in (None, roots[-1]) else (home,))
 
 
 @cache
-def version_of(compiler: str) -> str | None:
-    """What ``compiler --version`` prints, or None if it does not run."""
-    try:
-        done = subprocess.run(
-            [*compiler.split(), "--version"],
-            capture_output=True,
-            text=True,
-            check=False,
-            start_new_session=True,
-        )
-    except OSError:
+def _structure(name: str, roots: tuple[Path, ...]) -> type[ctypes.Structure]:
+    fields = [(member.name, member.kind) for member in members(name, roots)]
+    return type(name.rpartition("::")[2], (ctypes.Structure,), {"_fields_": fields})
+
+
+def assertions(name: str, roots: tuple[Path, ...]) -> Iterator[str]:
+    """Yield C++ assertions that a structure is laid out as `structure` takes it to be.
+
+    Each assertion's message is the name of the member that it is about.
+    """
+    kind, plain = structure(name, roots), name.rpartition("::")[2]
+    yield f'static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{plain}");'
+    for member in members(name, roots):
+        field = getattr(kind, member.name)
+        message = f"{plain}::{member.name}"
+        place = f"offsetof({name}, {member.name}) == {field.offset}"
+        size = f"sizeof({name}::{member.name}) == {field.size}"
+        yield f'static_assert({place} && {size}, "{message}");'
+        if member.cpp in SCALARS:
+            extents = "".join(f"[{extent}]" for extent in member.extents)
+            same = f"std::is_same<decltype({name}::{member.name}), {member.cpp}{extents}>::value"
+            yield f'static_assert({same}, "{message}");'
+        elif not member.cpp.endswith("*") and _body(member.cpp, roots) is not None:
+            yield from assertions(member.cpp, roots)
+
+
+def _kind(cpp: str, roots: tuple[Path, ...]) -> type[Any]:
+    if cpp in SCALARS:
+        return SCALARS[cpp]
+    if _body(cpp, roots) is None:
+        return ctypes.c_void_p
+    return structure(cpp, roots)
+
+
+@cache
+def _home(name: str, roots: tuple[Path, ...]) -> Path | None:
+    """Return the file that declares a structure, or None."""
+    pattern = re.compile(rf"\bstruct\s+{re.escape(name.rpartition('::')[2])}\s*\{{")
+    return next((path for path in included(roots) if pattern.search(_code(path))), None)
+
+
+@cache
+def _body(name: str, roots: tuple[Path, ...]) -> tuple[str, ...] | None:
+    """Return the declarations of the data of a structure; None if it is not plain data."""
+    home = _home(name, roots)
+    if home is None:
         return None
-    return done.stdout if done.returncode == 0 else None
+    begin = rf"\bstruct\s+{re.escape(name.rpartition('::')[2])}\s*\{{"
+    return tuple(_statements(re.split(begin, _code(home), maxsplit=1)[1]))
+
+
+def _statements(code: str) -> Iterator[str]:
+    """Yield the data declarations up to the brace that closes a structure."""
+    depth, statement = 0, ""
+    for character in code:
+        if character == "}" and depth == 0:
+            return
+        depth += (character == "{") - (character == "}")
+        if depth == 0 and character == ";" or (depth == 0 and character == "}"):
+            text = " ".join(statement.split())
+            if text and not re.match(r"(static|typedef|using|template|struct|INLINE)\b", text):
+                if "(" not in text:
+                    yield text
+            statement = ""
+        else:
+            statement += character
+
+
+def _evaluate(text: str, known: dict[str, int]) -> int:
+    """Evaluate a C++ expression of integers, known names, +, -, * and /."""
+
+    def value(node: ast.expr) -> int:
+        match node:
+            case ast.Constant(value=int(number)):
+                return number
+            case ast.Name(id=name):
+                return known[name]
+            case ast.BinOp(left=left, op=op, right=right):
+                return OPERATORS[type(op)](value(left), value(right))
+        raise LookupError(text)
+
+    return value(ast.parse(text.replace("/", "//"), mode="eval").body)
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def _code(path: Path) -> str:
+    """Return a source file without comments."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", _text(path), flags=re.DOTALL)

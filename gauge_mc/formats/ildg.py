@@ -1,12 +1,13 @@
 """ILDG files: links in a LIME container, with a SciDAC checksum.
 
-The ``ildg-format`` record names group, precision and extents in XML; ``ildg-binary-data`` holds
-the links ``[t][z][y][x][mu][a][b][re, im]``, big endian; ``ildg-data-lfn`` the logical file
-name. (ILDG Metadata Working Group, ILDG binary file format, revision 1.1; SU(2) is the field
-``su2gauge``.) The other records are those of the SciDAC file format, so that SciDAC programs
+The record ``ildg-format`` states group, precision and extents in XML, ``ildg-binary-data`` holds
+the links ``[t][z][y][x][mu][a][b][re, im]``, big endian, and ``ildg-data-lfn`` the logical file
+name (ILDG Metadata Working Group, ILDG binary file format, revision 1.1; SU(2) is the field
+``su2gauge``). The other records are those of the SciDAC file format, so that SciDAC programs
 read the same file as their own: private and user XML for file and record, and
-``scidac-checksum``. (USQCD, QIO programmer's manual.) The record's user XML is USQCD's
-``usqcdInfo`` with plaquette and link trace; provenance is in the file's user XML.
+``scidac-checksum`` (USQCD, QIO programmer's manual). The record's user XML is USQCD's
+``usqcdInfo`` with plaquette and link trace. The provenance is in the file's user XML; of its keys
+``creation_date`` and ``ildg-data-lfn`` (by default the name of the file) have a place of their own.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
+from pathlib import Path
+from typing import BinaryIO, ClassVar
 from xml.etree import ElementTree
 
-from gauge_mc.formats import lime
-from gauge_mc.formats.checksums import RotatedChecksum
-from gauge_mc.formats.files import InputFile
-from gauge_mc.formats.header import Header, lattice_of
-from gauge_mc.formats.lime import Record
-from gauge_mc.formats.links import COLOURS, Links, decode, encode
-from gauge_mc.formats.plaquette import Averages, PlaquetteStream
-from gauge_mc.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.files import lime
+from gauge_mc.files.checksums import RotatedChecksum
+from gauge_mc.files.input import InputFile
+from gauge_mc.files.header import Header, lattice_of
+from gauge_mc.files.lime import Record
+from gauge_mc.files.links import Links, decode, encode
+from gauge_mc.files.averages import Averages, AveragesStream
+from gauge_mc.formats import FORMATS, Format
+from gauge_mc.groups import GROUPS, Group
 
 LFN = "ildg-data-lfn"
 """The key of the logical file name in the provenance."""
@@ -46,8 +50,8 @@ class IldgReader:
     offset: int
 
     def slices(self, file: InputFile) -> Iterator[Links]:
-        """Stream the links; see `gauge_mc.formats.header.Reader`."""
-        lattice, n = self.header.lattice, COLOURS[self.header.group]
+        """Stream the links; see `gauge_mc.files.header.Reader`."""
+        lattice, n = self.header.lattice, GROUPS[self.header.group].colours
         dtype = _TYPES[self.header.precision]
         site_bytes = _site_bytes(n, self.header.precision)
         slice_bytes = site_bytes * lattice.x * lattice.y * lattice.z
@@ -63,53 +67,84 @@ class IldgReader:
             yield decode(data, dtype, (lattice.z, lattice.y, lattice.x, 4, n, n))
 
 
-def recognises(head: bytes) -> bool:
-    """Tell from the first bytes whether a file is of this format."""
-    return head.startswith(lime.MAGIC)
+class Ildg(Format):
+    """The format of the International Lattice Data Grid."""
+
+    name: ClassVar[str] = "ildg"
+    title: ClassVar[str] = "ILDG"
+    summary: ClassVar[str] = "LIME container with SciDAC checksum; any group, single or double"
+    suffix: ClassVar[str] = ".lime"
+
+    def recognises(self, head: bytes) -> bool:
+        """Return whether a file begins like a LIME file."""
+        return head.startswith(lime.MAGIC)
+
+    def read_header(self, file: InputFile) -> IldgReader:
+        """Find and check the records of a file; see `Format.read_header`."""
+        return _read_header(file)
+
+    def write(
+        self,
+        out: BinaryIO,
+        slices: Iterable[Links],
+        lattice: Lattice,
+        group: Group,
+        precision: str,
+        provenance: Mapping[str, str],
+    ) -> None:
+        """Write a configuration; see `gauge_mc.formats.write_configuration`."""
+        _write(out, slices, lattice, group, precision, provenance)
+
+    def fields(self, path: Path) -> Mapping[str, str]:
+        """Return the logical file name."""
+        return {LFN: path.name}
 
 
-def read_header(file: InputFile) -> IldgReader:
-    """Find and check the records of a file.
-
-    Raises
-    ------
-    GaugeError
-        If they are damaged, contradict each other or the size of the file, or are not those of
-        one SU(2) or SU(3) configuration.
-    """
+def _read_header(file: InputFile) -> IldgReader:
+    """Find and check the records of a file."""
     records = lime.read_records(file)
     fields = _fields(file, _only(file, records, "ildg-format"), "ildgFormat")
     group = fields.get("field", "").removesuffix("gauge")
     precision = _PRECISIONS.get(fields.get("precision", ""), "")
     extents = [fields.get(name, "") for name in ("lx", "ly", "lz", "lt")]
-    if not (group in COLOURS and precision and all(re.fullmatch("[0-9]{1,9}", e) for e in extents)):
-        raise file.damaged(
-            "its ildg-format record does not give su2gauge or su3gauge, 32 or 64 bits and four "
-            "extents"
-        )
+    if not (precision and all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents)):
+        raise file.damaged("its ildg-format record does not give 32 or 64 bits and four extents")
+    if group not in GROUPS:
+        known = ", ".join(f"{name}gauge" for name in GROUPS)
+        raise file.unsupported(f"its field is '{group}gauge', and the fields known are {known}")
     lattice = lattice_of(file, *(int(extent) for extent in extents))
     data = _only(file, records, "ildg-binary-data")
-    expected = lattice.sites * _site_bytes(COLOURS[group], precision)
+    expected = lattice.sites * _site_bytes(GROUPS[group].colours, precision)
     if data.length != expected:
         raise file.damaged(
             f"it holds {data.length} bytes of links where its header implies {expected}"
         )
     provenance, plaquette, link_trace = _provenance(file, records)
     checksum = _checksum(file, records)
-    header = Header("ildg", lattice, group, precision, plaquette, link_trace, checksum, provenance)
+    warning = "" if checksum else "it has no SciDAC checksum, so that its links are not checked by one"
+    header = Header(
+        Ildg.name,
+        lattice,
+        group,
+        precision,
+        plaquette,
+        link_trace,
+        checksum,
+        provenance,
+        warning,
+    )
     return IldgReader(header, data.offset)
 
 
-def write(
+def _write(
     out: BinaryIO,
     slices: Iterable[Links],
     lattice: Lattice,
-    group: str,
+    group: Group,
     precision: str,
     provenance: Mapping[str, str],
 ) -> None:
-    """Write a configuration; see `gauge_mc.formats.write_configuration`."""
-    n = COLOURS[group]
+    n = group.colours
     site_bytes = _site_bytes(n, precision)
     lfn = provenance.get(LFN, "unknown")
     fields = "".join(_element(_tag(key), provenance[key]) for key in provenance if key != LFN)
@@ -119,11 +154,11 @@ def write(
     lime.write_record(out, "scidac-private-record-xml", record_xml, begins=True)
     place = out.tell()
     lime.write_record(out, "scidac-record-xml", _usqcd_info(None))
-    lime.write_record(out, "ildg-format", _ildg_format(lattice, group, precision))
+    lime.write_record(out, "ildg-format", _ildg_format(lattice, group.name, precision))
     lime.write_record(out, LFN, lfn.encode("utf-8", "replace"))
     length = lattice.sites * site_bytes
     lime.write_header(out, "ildg-binary-data", length)
-    checksum, stream = RotatedChecksum(), PlaquetteStream()
+    checksum, stream = RotatedChecksum(), AveragesStream()
     for links in slices:
         data = encode(links, _TYPES[precision])
         checksum.add_sites(data, site_bytes)
@@ -140,7 +175,7 @@ def _site_bytes(n: int, precision: str) -> int:
 
 
 def _only(file: InputFile, records: list[Record], kind: str) -> Record:
-    """Find the one record of a type."""
+    """Return the only record of a type."""
     found = [record for record in records if record.type == kind]
     if len(found) != 1:
         raise file.damaged(f"it has {len(found)} {kind} records where an ILDG file has one")
@@ -148,7 +183,7 @@ def _only(file: InputFile, records: list[Record], kind: str) -> Record:
 
 
 def _checksum(file: InputFile, records: list[Record]) -> str:
-    """Read the SciDAC checksum, two words of eight digits; empty if there is none."""
+    """Read the SciDAC checksum, two words of eight digits, empty if there is none."""
     if not any(record.type == "scidac-checksum" for record in records):
         return ""
     fields = _fields(file, _only(file, records, "scidac-checksum"), "scidacChecksum")
@@ -180,7 +215,7 @@ def _provenance(
 
 
 def _number(text: str | None) -> float | None:
-    """Read an average that only informs, so that no error is due if it is not one."""
+    """Read an average, or return None: it only informs, so that nothing is refused because of it."""
     try:
         value = float(text or "")
     except ValueError:
@@ -195,7 +230,7 @@ def _text(file: InputFile, record: Record) -> str:
 
 
 def _fields(file: InputFile, record: Record, root: str) -> dict[str, str]:
-    """Read a flat XML document: names and texts of the elements below its root."""
+    """Read a flat XML document: the names and texts of the elements below its root."""
     if record.length > _MAX_TEXT:
         raise file.damaged(f"its {record.type} record has {record.length} bytes of XML")
     text = _text(file, record)
@@ -212,12 +247,12 @@ def _fields(file: InputFile, record: Record, root: str) -> dict[str, str]:
 
 
 def _local(tag: str) -> str:
-    """Strip the namespace off the name of an element."""
+    """Return the name of an element without its namespace."""
     return tag.rpartition("}")[2]
 
 
 def _tag(key: str) -> str:
-    """Make an element's name of a key."""
+    """Return a key as the name of an element."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", key)
     return name if re.match(r"[A-Za-z_]", name) else f"_{name}"
 
@@ -232,7 +267,7 @@ def _document(root: str, content: str, attributes: str = "") -> bytes:
 
 
 def _scidac_file(lattice: Lattice) -> bytes:
-    """Write what SciDAC programs need to know of the file: one volume, four dimensions."""
+    """Describe the file for SciDAC programs: one volume, four dimensions."""
     return _document(
         "scidacFile",
         _element("version", "1.1")
@@ -243,7 +278,7 @@ def _scidac_file(lattice: Lattice) -> bytes:
 
 
 def _scidac_record(n: int, precision: str, date: str) -> bytes:
-    """Write what SciDAC programs need to know of the links: four matrices a site."""
+    """Describe the links for SciDAC programs: four matrices a site."""
     letter = precision[0].upper().replace("S", "F")
     return _document(
         "scidacRecord",
@@ -259,7 +294,7 @@ def _scidac_record(n: int, precision: str, date: str) -> bytes:
 
 
 def _usqcd_info(averages: Averages | None) -> bytes:
-    """Write plaquette and link trace, always of the same length; without them, zeros."""
+    """Write plaquette and link trace, or zeros, always of the same length."""
     plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
     return _document(
         "usqcdInfo",
@@ -293,3 +328,6 @@ def _scidac_checksum(checksum: RotatedChecksum) -> bytes:
         + _element("suma", f"{checksum.first:x}")
         + _element("sumb", f"{checksum.second:x}"),
     )
+
+
+FORMATS.register(Ildg())

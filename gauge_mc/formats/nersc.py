@@ -1,11 +1,13 @@
 """The NERSC archive format of the Gauge Connection.
 
-A text header of lines ``KEY = VALUE`` between ``BEGIN_HEADER`` and ``END_HEADER``, then the
-links ``[t][z][y][x][mu][a][b][re, im]``. ``DATATYPE`` says whether all rows of a link are
-there (``4D_SU3_GAUGE_3x3``) or all but the last (``4D_SU3_GAUGE``), and ``FLOATING_POINT`` how
-wide the reals are and in which byte order. ``CHECKSUM`` is the sum of the 32-bit words of the
-links, modulo 2^32; ``PLAQUETTE`` and ``LINK_TRACE`` are averages of Re Tr / N. SU(2) files have
-a 2 in place of each 3. (The Gauge Connection, http://qcd.nersc.gov, archive format 1.0.)
+A text header of lines ``KEY = VALUE`` between ``BEGIN_HEADER`` and ``END_HEADER`` is followed by the
+links ``[t][z][y][x][mu][a][b][re, im]``. ``DATATYPE`` says whether all rows of a link are there
+(``4D_SU3_GAUGE_3x3``) or all but the last (``4D_SU3_GAUGE``), and ``FLOATING_POINT`` how wide the
+reals are and in which byte order. ``CHECKSUM`` is the sum of the 32-bit words of the links, modulo
+2^32. ``PLAQUETTE`` and ``LINK_TRACE`` are averages of Re Tr / N. SU(2) files have a 2 in place of each
+3 (The Gauge Connection, http://qcd.nersc.gov, archive format 1.0). Of the provenance ``ensemble_id``,
+``ensemble_label``, ``sequence_number``, ``creator``, ``creator_hardware``, ``creation_date`` and
+``archive_date`` have a place of their own.
 """
 
 from __future__ import annotations
@@ -14,27 +16,24 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.formats.files import InputFile
-from gauge_mc.formats.header import Header, lattice_of
-from gauge_mc.formats.links import COLOURS, Links, complete_rows, decode, encode, misfit
-from gauge_mc.formats.plaquette import Averages, PlaquetteStream
-from gauge_mc.lattice import Lattice
+from gauge_mc.files.input import InputFile
+from gauge_mc.files.header import Header, lattice_of
+from gauge_mc.files.links import Links, complete_rows, decode, encode, misfit
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.files.averages import Averages, AveragesStream
+from gauge_mc.formats import FORMATS, Format
+from gauge_mc.groups import GROUPS, Group, group_of
 
 _BEGIN, _END = b"BEGIN_HEADER", b"END_HEADER"
 _MAX_HEADER = 65536
-_ROWS = {
-    "4D_SU3_GAUGE_3x3": ("su3", 3),
-    "4D_SU3_GAUGE": ("su3", 2),
-    "4D_SU2_GAUGE_2x2": ("su2", 2),
-    "4D_SU2_GAUGE": ("su2", 1),
-}
+_DATATYPE = re.compile(r"4D_SU(\d+)_GAUGE(?:_(\d+)x(\d+))?")
 _TOLERANCE = {"single": 1e-5, "double": 1e-8}
-"""How well averages must agree: other programs sum them in the precision of the links."""
+"""How well averages must agree, by precision: other programs sum them in that of the links."""
 _OWN_KEYS = re.compile(
     "HDR_VERSION|DATATYPE|STORAGE_FORMAT|DIMENSION_[1-4]|BOUNDARY_[1-4]|CHECKSUM|LINK_TRACE"
     "|PLAQUETTE|FLOATING_POINT"
@@ -48,7 +47,7 @@ _PROVENANCE = {
     "CREATION_DATE": "unknown",
     "ARCHIVE_DATE": "unknown",
 }
-"""Fields that programs look for, and what they hold if nothing else is known."""
+"""Fields that other programs look for, and their values if nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +58,13 @@ class NerscReader:
     ----------
     header : Header
     offset : int
-        Where the links begin, in bytes.
+        The place of the links, in bytes.
     rows : int
-        Rows of each link that are stored.
+        The number of rows of each link that are stored.
     dtype : str
         NumPy's name of the stored reals.
     digits : tuple of float
-        One unit in the last digit of plaquette and link trace in the header.
+        The units of the last digits of plaquette and link trace in the header.
     """
 
     header: Header
@@ -75,11 +74,11 @@ class NerscReader:
     digits: tuple[float, float]
 
     def slices(self, file: InputFile) -> Iterator[Links]:
-        """Stream the links; see `gauge_mc.formats.header.Reader`."""
-        lattice, n = self.header.lattice, COLOURS[self.header.group]
+        """Stream the links; see `gauge_mc.files.header.Reader`."""
+        lattice, n = self.header.lattice, GROUPS[self.header.group].colours
         shape = (lattice.z, lattice.y, lattice.x, 4, self.rows, n)
         slice_bytes = math.prod(shape) * 2 * np.dtype(self.dtype).itemsize
-        checksum, stream = 0, PlaquetteStream()
+        checksum, stream = 0, AveragesStream()
         for t in range(lattice.t):
             data = file.read(self.offset + t * slice_bytes, slice_bytes)
             checksum = _checksum(checksum, data, self.dtype[0])
@@ -92,8 +91,8 @@ class NerscReader:
                 self._verify(file, checksum, stream)
             yield links
 
-    def _verify(self, file: InputFile, checksum: int, stream: PlaquetteStream) -> None:
-        """Compare what the links give with what the header states."""
+    def _verify(self, file: InputFile, checksum: int, stream: AveragesStream) -> None:
+        """Compare checksum and averages of the links with those of the header."""
         if checksum != int(self.header.checksum, 16):
             raise file.damaged(
                 f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
@@ -110,27 +109,42 @@ class NerscReader:
                 )
 
 
-def recognises(head: bytes) -> bool:
-    """Tell from the first bytes whether a file is of this format."""
-    return head.startswith(_BEGIN)
+class Nersc(Format):
+    """The archive format of the Gauge Connection."""
+
+    name: ClassVar[str] = "nersc"
+    title: ClassVar[str] = "NERSC"
+    summary: ClassVar[str] = "text header with checksum and averages; any group, single or double"
+    suffix: ClassVar[str] = ".nersc"
+
+    def recognises(self, head: bytes) -> bool:
+        """Return whether a file begins with ``BEGIN_HEADER``."""
+        return head.startswith(_BEGIN)
+
+    def read_header(self, file: InputFile) -> NerscReader:
+        """Read and check the header; see `Format.read_header`."""
+        return _read_header(file)
+
+    def write(
+        self,
+        out: BinaryIO,
+        slices: Iterable[Links],
+        lattice: Lattice,
+        group: Group,
+        precision: str,
+        provenance: Mapping[str, str],
+    ) -> None:
+        """Write a configuration with all rows, big endian; see `write_configuration`."""
+        _write(out, slices, lattice, group, precision, provenance)
 
 
-def read_header(file: InputFile) -> NerscReader:
-    """Read and check the header.
-
-    Raises
-    ------
-    GaugeError
-        If it is damaged, does not fit the size of the file, or is not that of an SU(2) or
-        SU(3) configuration.
-    """
+def _read_header(file: InputFile) -> NerscReader:
+    """Read and check the header."""
     fields, offset = _fields(file)
-    kind, real = fields.get("DATATYPE", ""), fields.get("FLOATING_POINT", "")
-    if kind not in _ROWS:
-        raise file.damaged(f"its DATATYPE '{kind}' is none of {', '.join(_ROWS)}")
+    real = fields.get("FLOATING_POINT", "")
+    group, rows = _group_and_rows(file, fields.get("DATATYPE", ""))
     if not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
         raise file.damaged(f"its FLOATING_POINT '{real}' is not IEEE32BIG, IEEE64BIG or the like")
-    group, rows = _ROWS[kind]
     extents = [fields.get(f"DIMENSION_{i}", "") for i in (1, 2, 3, 4)]
     if not all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents):
         raise file.damaged(f"its extents '{' '.join(extents)}' are not four whole numbers")
@@ -141,32 +155,42 @@ def read_header(file: InputFile) -> NerscReader:
     link_trace, trace_digit = _average(file, fields, "LINK_TRACE")
     lattice = lattice_of(file, *(int(extent) for extent in extents))
     bytes_each = int(real[4:6]) // 8
-    file.expect_size(offset + lattice.sites * 4 * rows * COLOURS[group] * 2 * bytes_each)
+    file.expect_size(offset + lattice.sites * 4 * rows * group.colours * 2 * bytes_each)
     header = Header(
-        "nersc",
+        Nersc.name,
         lattice,
-        group,
+        group.name,
         "double" if bytes_each == 8 else "single",
         plaquette,
         link_trace,
         checksum,
         {key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)},
     )
-    dtype = _byte_order(file, real, offset, rows, COLOURS[group]) + f"f{bytes_each}"
+    dtype = _byte_order(file, real, offset, rows, group.colours) + f"f{bytes_each}"
     return NerscReader(header, offset, rows, dtype, (plaquette_digit, trace_digit))
 
 
-def write(
+def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
+    """Return the group and the number of stored rows that a ``DATATYPE`` states."""
+    match = _DATATYPE.fullmatch(datatype)
+    if not match or match[2] != match[3] or match[2] not in (None, match[1]):
+        raise file.damaged(f"its DATATYPE '{datatype}' is not like 4D_SU3_GAUGE_3x3 or 4D_SU3_GAUGE")
+    colours = int(match[1][:3])
+    if colours not in {group.colours for group in GROUPS.values()}:
+        raise file.unsupported(f"its DATATYPE is '{datatype}', a group that is not known")
+    return group_of(colours), colours if match[2] else colours - 1
+
+
+def _write(
     out: BinaryIO,
     slices: Iterable[Links],
     lattice: Lattice,
-    group: str,
+    group: Group,
     precision: str,
     provenance: Mapping[str, str],
 ) -> None:
-    """Write a configuration with all rows; see `gauge_mc.formats.write_configuration`."""
     dtype = ">f8" if precision == "double" else ">f4"
-    checksum, stream = 0, PlaquetteStream()
+    checksum, stream = 0, AveragesStream()
     out.write(_header(lattice, group, precision, provenance, checksum, None))
     for links in slices:
         data = encode(links, dtype)
@@ -178,7 +202,7 @@ def write(
 
 
 def _fields(file: InputFile) -> tuple[dict[str, str], int]:
-    """Read the lines of the header; also tell where it ends."""
+    """Return the fields of the header, and where it ends."""
     head = file.read(0, min(file.size, _MAX_HEADER)).tobytes()
     end = re.search(rb"\n" + _END + rb"[ \t\r]*\n", head)
     if not end:
@@ -192,7 +216,7 @@ def _fields(file: InputFile) -> tuple[dict[str, str], int]:
 
 
 def _average(file: InputFile, fields: Mapping[str, str], key: str) -> tuple[float | None, float]:
-    """Read an average of the header, and one unit in its last digit."""
+    """Return an average of the header, and the unit of its last digit."""
     if key not in fields:
         return None, 0.0
     match = re.fullmatch(
@@ -205,7 +229,7 @@ def _average(file: InputFile, fields: Mapping[str, str], key: str) -> tuple[floa
 
 
 def _byte_order(file: InputFile, real: str, offset: int, rows: int, n: int) -> str:
-    """Tell the byte order; where it is not named, see in which one the first links make sense."""
+    """Return the byte order; if it is not named, the one in which the first links are in the group."""
     if not real.endswith(("32", "64")):
         return ">" if real.endswith("BIG") else "<"
     width = int(real[4:6]) // 8
@@ -217,20 +241,20 @@ def _byte_order(file: InputFile, real: str, offset: int, rows: int, n: int) -> s
 
 
 def _checksum(checksum: int, data: NDArray[np.uint8], order: str) -> int:
-    """Add the 32-bit words of `data` to the sum; those of a double may come in either order."""
+    """Add the 32-bit words of `data` to the sum; the two of a double may come in either order."""
     return (checksum + int(np.sum(data.view(f"{order}u4"), dtype=np.uint64))) & 0xFFFFFFFF
 
 
 def _header(
     lattice: Lattice,
-    group: str,
+    group: Group,
     precision: str,
     provenance: Mapping[str, str],
     checksum: int,
     averages: Averages | None,
 ) -> bytes:
-    """Write the header, always of the same length; without averages they are zero."""
-    n = COLOURS[group]
+    """Return the header, always of the same length; averages that are not known are zero."""
+    n = group.colours
     plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
     lines = {
         "HDR_VERSION": "1.0",
@@ -249,7 +273,7 @@ def _header(
 
 
 def _provenance(provenance: Mapping[str, str]) -> dict[str, str]:
-    """Make header lines of free texts: keys in capitals, one line of text each."""
+    """Return free texts as lines of the header: keys in capitals, one line of text each."""
     lines = dict(_PROVENANCE)
     for key, text in provenance.items():
         name = re.sub("[^A-Z0-9_]", "_", key.upper())
@@ -259,3 +283,6 @@ def _provenance(provenance: Mapping[str, str]) -> dict[str, str]:
     if not re.fullmatch("[1-9][0-9]{0,8}", lines["SEQUENCE_NUMBER"]):
         lines["SEQUENCE_NUMBER"] = _PROVENANCE["SEQUENCE_NUMBER"]
     return lines
+
+
+FORMATS.register(Nersc())

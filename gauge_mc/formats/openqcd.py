@@ -1,10 +1,10 @@
 """openQCD's universal configuration files.
 
-Little endian: four 32-bit extents t, x, y, z; the average plaquette Re Tr U in double
-precision; then for each odd site, z fastest and t slowest, eight SU(3) links in double
-precision: those in directions t, x, y, z, each followed by the one that arrives at the site
-from the opposite side. There is no checksum. (M. Lüscher and S. Schaefer, openQCD, notes of
-``modules/archive``.)
+They are little endian: four 32-bit extents t, x, y, z, then the average plaquette Re Tr U in double
+precision, then for each odd site, z fastest and t slowest, eight SU(3) links in double precision.
+These are the links in directions t, x, y, z, each followed by the one that arrives at the site from
+the opposite side. There is no checksum and no provenance (M. Lüscher and S. Schaefer, openQCD, notes
+of ``modules/archive``).
 """
 
 from __future__ import annotations
@@ -13,20 +13,24 @@ import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.formats.files import InputFile
-from gauge_mc.formats.header import Header, lattice_of
-from gauge_mc.formats.links import Links, decode, encode
-from gauge_mc.formats.plaquette import PlaquetteStream
-from gauge_mc.lattice import Lattice
+from gauge_mc.files.input import InputFile
+from gauge_mc.files.header import Header, lattice_of
+from gauge_mc.files.links import Links, decode, encode
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.files.averages import AveragesStream
+from gauge_mc.formats import FORMATS, Format
+from gauge_mc.groups import Group, group_of
 
+_COLOURS = 3
+_PRECISION = "double"
 _HEADER = struct.Struct("<4id")
 _MAX_EXTENT = 4096
-"""Beyond it four integers are not taken for extents, as nothing else tells the format."""
+"""The largest integer that is taken for an extent, since nothing else marks the format."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,13 @@ class OpenQcdReader:
     header: Header
 
     def slices(self, file: InputFile) -> Iterator[Links]:
-        """Stream the links; see `gauge_mc.formats.header.Reader`.
+        """Stream the links; see `gauge_mc.files.header.Reader`.
 
-        The links in t that leave the even sites of a slice are found with the next slice;
+        The links in t that leave the even sites of a slice are stored with the next slice, and
         those of the last slice with the first.
         """
         lattice = self.header.lattice
-        stream = PlaquetteStream()
+        stream = AveragesStream()
         block = self._block(file, 0)
         arriving = block[:, 1].copy()
         for t in range(lattice.t):
@@ -64,50 +68,68 @@ class OpenQcdReader:
         data = file.read(_HEADER.size + t * block_bytes, block_bytes)
         return decode(data, "<f8", (sites, 8, 3, 3))
 
-    def _verify(self, file: InputFile, stream: PlaquetteStream) -> None:
+    def _verify(self, file: InputFile, stream: AveragesStream) -> None:
         found, stated = stream.averages().mean, self.header.plaquette or 0.0
-        # openQCD itself asks for roundings alone; another program may add in another order.
+        # openQCD itself allows for rounding alone; another program may add in another order.
         if not abs(found - stated) <= 1e-12 + math.sqrt(6 * self.header.lattice.sites) * 2**-52:
             raise file.damaged(
                 f"its links have the plaquette {found:.14g}, its header says {stated:.14g}"
             )
 
 
-def recognises(head: bytes) -> bool:
-    """Tell from the first bytes whether a file may be of this format, which has no mark."""
-    if len(head) < _HEADER.size:
-        return False
-    *extents, plaquette = _HEADER.unpack(head[: _HEADER.size])
-    return all(2 <= e <= _MAX_EXTENT for e in extents) and abs(plaquette) <= 3
+class OpenQcd(Format):
+    """The universal format of openQCD."""
+
+    name: ClassVar[str] = "openqcd"
+    title: ClassVar[str] = "openQCD"
+    summary: ClassVar[str] = "openQCD's universal format; SU(3), double"
+    suffix: ClassVar[str] = ".openqcd"
+    signed: ClassVar[bool] = False
+
+    def recognises(self, head: bytes) -> bool:
+        """Return whether a file begins with four extents and an average plaquette."""
+        if len(head) < _HEADER.size:
+            return False
+        *extents, plaquette = _HEADER.unpack(head[: _HEADER.size])
+        return all(2 <= e <= _MAX_EXTENT for e in extents) and abs(plaquette) <= _COLOURS
+
+    def read_header(self, file: InputFile) -> OpenQcdReader:
+        """Read and check the header; see `Format.read_header`."""
+        t, x, y, z, plaquette = _HEADER.unpack(file.read(0, _HEADER.size).tobytes())
+        lattice = lattice_of(file, x, y, z, t)
+        file.expect_size(_HEADER.size + lattice.links * 144)
+        group = group_of(_COLOURS).name
+        header = Header(self.name, lattice, group, _PRECISION, plaquette / _COLOURS)
+        return OpenQcdReader(header)
+
+    def refusal(self, group: Group, precision: str) -> str | None:
+        """Return why other links than SU(3) in double precision cannot be held."""
+        if (group.colours, precision) == (_COLOURS, _PRECISION):
+            return None
+        return (
+            f"openQCD files hold SU({_COLOURS}) links in {_PRECISION} precision, not "
+            f"{group.label} in {precision} precision"
+        )
+
+    def write(
+        self,
+        out: BinaryIO,
+        slices: Iterable[Links],
+        lattice: Lattice,
+        group: Group,
+        precision: str,
+        provenance: Mapping[str, str],
+    ) -> None:
+        """Write a configuration; see `write_configuration`. The provenance is not stored."""
+        _write(out, slices, lattice)
 
 
-def read_header(file: InputFile) -> OpenQcdReader:
-    """Read and check the header.
+def _write(out: BinaryIO, slices: Iterable[Links], lattice: Lattice) -> None:
+    """Write a configuration.
 
-    Raises
-    ------
-    GaugeError
-        If it does not fit the size of the file.
+    The block of the first slice needs links of the last one, and so is written at the end.
     """
-    t, x, y, z, plaquette = _HEADER.unpack(file.read(0, _HEADER.size).tobytes())
-    lattice = lattice_of(file, x, y, z, t)
-    file.expect_size(_HEADER.size + lattice.links * 144)
-    return OpenQcdReader(Header("openqcd", lattice, "su3", "double", plaquette / 3))
-
-
-def write(
-    out: BinaryIO,
-    slices: Iterable[Links],
-    lattice: Lattice,
-    group: str,
-    precision: str,
-    provenance: Mapping[str, str],
-) -> None:
-    """Write an SU(3) configuration in double precision; see `write_configuration`.
-
-    The block of the first slice needs links of the last one, and is written at the end.
-    """
-    stream = PlaquetteStream()
+    stream = AveragesStream()
     first: Links | None = None
     arriving: Links | None = None
     for t, links in enumerate(slices):
@@ -127,13 +149,13 @@ def write(
 
 
 def _sites(lattice: Lattice, t: int, parity: int) -> tuple[NDArray[np.intp], ...]:
-    """Coordinates (x, y, z) of the sites of a time slice with a parity, z fastest."""
+    """Return the coordinates (x, y, z) of the sites of a time slice with a parity, z fastest."""
     x, y, z = np.indices((lattice.x, lattice.y, lattice.z))
     return np.nonzero((x + y + z + t) % 2 == parity)
 
 
 def _links(lattice: Lattice, t: int, block: Links, following: Links) -> Links:
-    """Put the links of a time slice where they belong, from its block.
+    """Return the links of a time slice from its block.
 
     Those in direction t that leave its even sites come from the next one, ``following[:, a, b]``.
     """
@@ -149,7 +171,7 @@ def _links(lattice: Lattice, t: int, block: Links, following: Links) -> Links:
 
 
 def _block(lattice: Lattice, t: int, links: Links, arriving: Links) -> Links:
-    """Take the eight links of each odd site of a time slice.
+    """Return the eight links of each odd site of a time slice.
 
     Those in direction t that arrive from the slice before are ``arriving[z, y, x, a, b]``.
     """
@@ -167,7 +189,10 @@ def _block(lattice: Lattice, t: int, links: Links, arriving: Links) -> Links:
 def _behind(
     lattice: Lattice, sites: tuple[NDArray[np.intp], ...], mu: int
 ) -> tuple[NDArray[np.intp], ...]:
-    """Step back one site in direction x, y or z."""
+    """Return the sites one step back in direction x, y or z."""
     moved = list(sites)
     moved[mu] = (moved[mu] - 1) % lattice.extents[mu]
     return tuple(moved)
+
+
+FORMATS.register(OpenQcd())

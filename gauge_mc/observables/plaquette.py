@@ -3,30 +3,70 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from gauge_mc.field import Field
-from gauge_mc.observables.sums import lattice_sums
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import lattice_sums
+from gauge_mc.files.averages import Averages
+from gauge_mc.observables import OBSERVABLES, Columns, Observable, Quantity, Record
+
+PLAQUETTE = Kernel("plaquette")
+
+PLANES = 3
+"""The number of spatial planes, and of temporal ones."""
+
+ROUNDING = 1e-9
+"""How far the numbers of a row may be apart from rounding."""
 
 
+@OBSERVABLES.register
 @dataclass(frozen=True)
-class Plaquette:
-    """Re Tr U_plaquette / N averaged over the lattice, in [-1, 1].
+class Plaquette(Observable):
+    """Re Tr U_p / N averaged over the lattice, in [-1, 1]."""
 
-    Attributes
-    ----------
-    mean : float
-        Over all six planes.
-    spatial, temporal : float
-        Over the three planes without, and the three with the direction t.
-    """
+    name: ClassVar[str] = "plaquette"
+    summary: ClassVar[str] = "plaquettes: all, spatial and temporal"
+    columns: ClassVar[tuple[str, ...]] = ("plaquette", "spatial", "temporal")
+    normalisation: ClassVar[str] = (
+        "Re Tr / N averaged over the lattice: all, space-space and space-time planes"
+    )
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity("plaquette", "plaquette", "plaquette"),
+        Quantity("spatial", "spatial plaquette", "spatial plaquette"),
+        Quantity("temporal", "temporal plaquette", "temporal plaquette"),
+    )
+    links_moved: ClassVar[float | None] = 1.0
+    main_kernel: ClassVar[Kernel | None] = PLAQUETTE
 
-    mean: float
-    spatial: float
-    temporal: float
+    def measure(self, field: Field) -> Record:
+        """Return the averages over all, over the spatial and over the temporal planes."""
+        normalisation = PLANES * field.group.colours * field.lattice.sites
+        sums = lattice_sums(field, PLAQUETTE, values=2)
+        spatial, temporal = (float(one) / normalisation for one in sums)
+        return ((spatial + temporal) / 2, spatial, temporal)
+
+    @classmethod
+    def live(cls, record: Record) -> str:
+        """Return the average over all planes in words."""
+        return f"plaquette {record[0]:.5f}"
+
+    @classmethod
+    def contradictions(cls, columns: Columns) -> NDArray[np.bool_]:
+        """Mark rows in which the first number is not the mean of the others."""
+        mean = (columns["spatial"] + columns["temporal"]) / 2
+        return np.asarray(np.abs(columns["plaquette"] - mean) > ROUNDING)
+
+    @classmethod
+    def of_averages(cls, averages: Averages) -> dict[str, float]:
+        """Return the plaquettes of a stored configuration."""
+        found = (averages.mean, averages.spatial, averages.temporal)
+        return dict(zip(cls.columns, found, strict=True))
 
 
-def plaquette(field: Field) -> Plaquette:
-    """Measure the plaquette of a field."""
-    normalisation = 3 * int(field.group[2]) * field.lattice.sites
-    spatial, temporal = (float(s) / normalisation for s in lattice_sums(field, "plaquette", 2))
-    return Plaquette((spatial + temporal) / 2, spatial, temporal)
+def plaquette(field: Field) -> float:
+    """Return the average of Re Tr U_p / N over all plaquettes of a field."""
+    return float(Plaquette().measure(field)[0])

@@ -2,42 +2,90 @@
 
 from __future__ import annotations
 
-import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
-from gauge_mc.devices.structures import GeometryStruct, WorkStruct
-from gauge_mc.field import Field
-from gauge_mc.observables.sums import SlabSums
-from gauge_mc.observables.time_lines import TimeLines, time_lines
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.timeseries import susceptibility
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import SlabSums
+from gauge_mc.fields.time_lines import TimeLines, time_lines
+from gauge_mc.observables import OBSERVABLES, Columns, Derived, Observable, Quantity, Record
+
+POLYAKOV = Kernel("polyakov")
+
+ROUNDING = 1e-9
+"""How far the numbers of a row may be apart from rounding."""
 
 
-class _PolyakovArguments(ctypes.Structure):
-    _fields_ = [
-        ("geometry", GeometryStruct),
-        ("work", WorkStruct),
-        ("lines", ctypes.c_void_p),
-        ("sums", ctypes.c_void_p),
-    ]
+def _susceptibility(chains: Sequence[Columns], lattice: Lattice) -> tuple[float, float]:
+    """Return V (<|L|^2> - <|L|>^2) and its error."""
+    return susceptibility(*(columns["abs"] for columns in chains), volume=lattice.slice_sites)
+
+
+@OBSERVABLES.register
+@dataclass(frozen=True)
+class Polyakov(Observable):
+    """Tr prod_t U_t(x, t) / N averaged over the spatial lattice; real for SU(2)."""
+
+    name: ClassVar[str] = "polyakov"
+    summary: ClassVar[str] = "the Polyakov loop"
+    columns: ClassVar[tuple[str, ...]] = ("re", "im", "abs")
+    normalisation: ClassVar[str] = (
+        "Tr / N averaged over space: real part, imaginary part, modulus of the average"
+    )
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity("abs", "Polyakov loop, modulus", r"$\langle|L|\rangle$", "|L|"),
+        Quantity("re", "Polyakov loop, real part", r"$\langle\mathrm{Re}\,L\rangle$"),
+    )
+    derived: ClassVar[tuple[Derived, ...]] = (
+        Derived(
+            "susceptibility",
+            "V (<|L|^2> - <|L|>^2) of the average L over the V sites of space; jackknife",
+            "χ",
+            r"$V\,(\langle|L|^2\rangle-\langle|L|\rangle^2)$",
+            _susceptibility,
+        ),
+    )
+    links_moved: ClassVar[float | None] = 0.25
+    main_kernel: ClassVar[Kernel | None] = POLYAKOV
+
+    def measure(self, field: Field) -> Record:
+        """Return real part, imaginary part and modulus of the average."""
+        loop = polyakov_loop(field)
+        return (loop.real, loop.imag, abs(loop))
+
+    @classmethod
+    def live(cls, record: Record) -> str:
+        """Return the average as a complex number, or a real one if it is real."""
+        real, imaginary = float(record[0]), float(record[1])
+        return f"Polyakov loop {real:+.4f}" + (f"{imaginary:+.4f}i" if imaginary else "")
+
+    @classmethod
+    def contradictions(cls, columns: Columns) -> NDArray[np.bool_]:
+        """Mark rows whose modulus is not that of the complex number."""
+        modulus = np.hypot(columns["re"], columns["im"])
+        return np.asarray(np.abs(columns["abs"] - modulus) > ROUNDING)
 
 
 def polyakov_loop(field: Field) -> complex:
-    """Measure Tr prod_t U_t(x, t) / N, averaged over the spatial lattice.
-
-    Returns
-    -------
-    complex
-        |P| <= 1; for SU(2), whose traces are real, the imaginary part is 0.
-    """
+    """Return Tr prod_t U_t(x, t) / N averaged over the spatial lattice; |P| <= 1."""
     last = time_lines(field)[-1]
     complete = last.slab.layout.times.stop == field.lattice.t
-    # Only where the last slab is do lines close.
-    found = field.ring.processes.gather(_trace(last) if complete else None)
-    lines = int(field.group[2]) * field.lattice.sites // field.lattice.t
+    # Lines close only in the process that has the last slab.
+    found = field.devices.processes.gather(_trace(last) if complete else None)
+    lines = field.group.colours * field.lattice.slice_sites
     return next(trace for trace in found if trace is not None) / lines
 
 
 def _trace(lines: TimeLines) -> complex:
+    """Return the sum of the traces of closed lines."""
     sums = SlabSums(lines.slab, values=2, rows=1, slices=1)
-    arguments = _PolyakovArguments(lines.slab.geometry, sums.work, lines.after.address)
-    sums.launch("polyakov", [arguments])
+    sums.launch(POLYAKOV, {"lines": lines.after.address})
     re, im = sums.by_slice()[0, 0]
     return complex(re, im)

@@ -1,4 +1,4 @@
-"""Child processes at work, each in a slot: a device, or a share of one."""
+"""Child processes at work, each in a slot, which is a device or a share of one."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import IO
 
-from gauge_mc.devices import DeviceChoice
-from gauge_mc.devices.cpu import cores
-from gauge_mc.errors import UsageError
-from gauge_mc.scans import Member
+from gauge_mc.devices import BACKENDS, DeviceChoice
+from gauge_mc.devices.base import Backend
+from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.scans.scan import Member
 
 
 @dataclass(frozen=True)
 class Slot:
     """A place for one child at a time.
 
-    Parameters
+    Attributes
     ----------
     device : str
-        For people.
+        The name of the device, for people.
     options : tuple of str
-        Words that tell a child to compute there.
+        Options that make a child compute there.
     share : int
-        Its number among the slots of the device, from 1; 0 if it is the only one.
+        The number of the slot among those of the device, from 1; 0 if it is the only one.
     """
 
     device: str
@@ -36,7 +36,7 @@ class Slot:
 
     @property
     def name(self) -> str:
-        """What people are shown."""
+        """The name of the slot, for people."""
         return f"{self.device} ({self.share})" if self.share else self.device
 
 
@@ -46,10 +46,10 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
     Parameters
     ----------
     choices : sequence of DeviceChoice
-        GPUs, or one CPU.
+        Numbered devices such as GPUs, or one that is divided into threads.
     per_device : int, optional
-        Slots on each device. By default 1 on a GPU; on a CPU as many as it has cores for, with
-        one thread each if nothing else was chosen.
+        Slots on each device. By default 1 on a GPU; on a CPU as many as it has cores for, with one
+        thread each unless something else was chosen.
 
     Raises
     ------
@@ -60,33 +60,40 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
         raise UsageError(f"per_device must be at least 1, not {per_device}.")
     number = per_device or 1
     devices: dict[str, tuple[str, ...]]
-    if choices[0].backend == "cpu":
+    if choices[0].numbered:
+        devices = {one.name: ("--devices", f"{one.ordinal},") for one in choices}
+    else:
         if len(choices) > 1:
             raise UsageError(
-                "A run of a scan has one device; --per-device N makes N of them at a time."
+                "A run of a scan has one device; --per-device N carries out N of them at a time."
             )
-        threads = choices[0].threads or max(1, cores() // (per_device or cores()))
-        number = per_device or max(1, cores() // threads)
-        devices = {"CPU": ("--backend", "cpu", "--threads", str(threads))}
-    else:
-        devices = {f"GPU {one.ordinal}": ("--devices", f"{one.ordinal},") for one in choices}
+        threads, number = _threads_and_slots(choices[0], per_device)
+        words = ("--backend", choices[0].backend, "--threads", str(threads))
+        devices = {choices[0].name: words}
     shares = range(1, number + 1) if number > 1 else (0,)
     return [Slot(name, words, share) for share in shares for name, words in devices.items()]
+
+
+def _threads_and_slots(choice: DeviceChoice, per_device: int | None) -> tuple[int, int]:
+    """Return the threads of a run, and how many runs share a device that is divided."""
+    backend: Backend = BACKENDS[choice.backend]
+    cores = backend.available_threads()
+    threads = choice.threads or max(1, cores // (per_device or cores))
+    return threads, per_device or max(1, cores // threads)
 
 
 @dataclass(frozen=True)
 class Child:
     """A child process at work on a run.
 
-    Parameters
+    Attributes
     ----------
     member : Member
         The run.
     slot : Slot
-        Where.
     process : subprocess.Popen
     complaint : file
-        What it has written to stderr.
+        The file to which it writes its stderr.
     """
 
     member: Member
@@ -97,7 +104,7 @@ class Child:
     def failure(self) -> str | None:
         """Return why it has failed, in one sentence, or None."""
         code = self.process.returncode
-        if not code or code == -signal.SIGTERM:
+        if code in (None, 0, INTERRUPTED, -signal.SIGTERM):
             return None
         self.complaint.seek(0)
         lines = self.complaint.read().decode(errors="replace").split("\n")
@@ -108,10 +115,10 @@ class Child:
 
 
 class Pool:
-    """Children in slots; when the pool is left, none of them lives on.
+    """Child processes in slots. When the pool is left, none of them lives on.
 
-    Children are in sessions of their own, so that of the terminal's signals they hear only what
-    the pool tells them.
+    Children are in sessions of their own, so that signals from the terminal reach them only through
+    the pool.
 
     Parameters
     ----------
@@ -121,7 +128,7 @@ class Pool:
     ----------
     free : list of Slot
     children : list of Child
-        At work.
+        The children at work.
     """
 
     def __init__(self, slots: Sequence[Slot]) -> None:
@@ -129,7 +136,7 @@ class Pool:
         self.children: list[Child] = []
 
     def start(self, member: Member, command: Sequence[str]) -> None:
-        """Start a child on a run in a free slot, by a command and the slot's options."""
+        """Start a child on a run in a free slot: a command with the slot's options."""
         slot = self.free.pop(0)
         complaint = tempfile.TemporaryFile()  # noqa: SIM115 - read when the child has ended
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What is asked for of a scan, by the names of options or in a card."""
+"""What is asked for of a scan, by the names of options or in a run card."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gauge_mc.parameters import Execution, Parameters
-from gauge_mc.run import Hold
-from gauge_mc.scans import Scan, default_path, parse_betas, parse_lattices
+from gauge_mc.run.lock import RunLock
+from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.scans.grid import parse_betas, parse_lattices
+from gauge_mc.scans.scan import Scan, default_path
 
 
 @dataclass(frozen=True)
 class Request:
-    """What options and card ask for.
+    """What options and a run card ask for.
 
-    Parameters
+    Attributes
     ----------
     values : mapping of str to object
         What all runs share, by the names of `Parameters`.
     execution : Execution
     path : Path
         The directory of the scan.
-    beta : str, optional
-    lattice : str, optional
-        As on the command line.
+    beta, lattice : str, optional
+        The grid, as on the command line.
     chains : int, optional
+        Chains at each point.
     """
 
     values: Mapping[str, object]
@@ -39,7 +40,7 @@ class Request:
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Request:
-        """Read it from values by the names of options.
+        """Make it from values by the names of options.
 
         Raises
         ------
@@ -62,7 +63,7 @@ class Request:
         UsageError
             If it is not possible, or differs from the one in the directory.
         """
-        if (self.path / "scan.toml").is_file():
+        if Scan(self.path, Parameters()).exists():
             there = Scan.read(self.path).continued(self.values)
         else:
             there = Scan(self.path, Parameters.from_values(self.values))
@@ -73,26 +74,26 @@ class Request:
         )
 
     @contextmanager
-    def held(self) -> Iterator[Scan]:
-        """Write the scan that is asked for, and let no other process work on it meanwhile.
+    def locked(self) -> Iterator[Scan]:
+        """Write the scan that is asked for, and lock it while this is entered.
 
         Raises
         ------
         UsageError
-            As of `scan`, or if there is something else at the path.
+            As of `scan`; also if there is something else at the path.
         GaugeError
             If another process is at work on the scan.
         """
         self.scan().make()
-        with closing(Hold(self.path / "lock")) as hold:
-            hold.say(hold.holder)
+        with closing(RunLock(self.scan().lock)) as lock:
+            lock.record(lock.holder)
             scan = self.scan()
             scan.write()
             yield scan
 
 
 def _words(values: Mapping[str, object], name: str) -> str | None:
-    """Return an entry as it is on the command line; a card may also have a number or a list."""
+    """Return an entry as it is on the command line; a run card may have a number or a list."""
     value = values.get(name)
     if value is None:
         return None

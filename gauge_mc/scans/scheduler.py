@@ -1,4 +1,4 @@
-"""Which run of a scan begins when, and what becomes of those that end."""
+"""The order in which the runs of a scan are carried out, and what is done when one ends."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-from gauge_mc.chain import Stop
-from gauge_mc.parameters import Execution
-from gauge_mc.scans import Member
-from gauge_mc.scans.board import Board, point_words
-from gauge_mc.scans.gather import Averages
+from gauge_mc.run.parameters import Execution
+from gauge_mc.run.session import StopReason
+from gauge_mc.scans.averages import Averages
+from gauge_mc.scans.display import ProgressDisplay, point_words
 from gauge_mc.scans.pool import Child, Pool
+from gauge_mc.scans.scan import Member
 
 SECONDS_TO_STOP = 4.0
-"""Before the end of its time limit, a scan tells those of its runs to stop that have not yet."""
+"""Seconds before the end of its time limit at which a scan tells runs to stop that have not yet."""
 
 TICK = 0.1
 """Seconds between two looks at the children."""
@@ -28,13 +28,12 @@ class Scheduler:
     ----------
     pool : Pool
     command : sequence of str
-        Carries out a run, with options of ``generate`` behind it.
-    board : Board
-        Shows how far the scan is.
+        The command that carries out a run, to be followed by options of ``generate``.
+    display : ProgressDisplay
     averages : Averages
         Gathers what is complete.
     execution : Execution
-        What children are told, too.
+        How the scan is carried out; children are told the same.
 
     Attributes
     ----------
@@ -46,13 +45,13 @@ class Scheduler:
         self,
         pool: Pool,
         command: Sequence[str],
-        board: Board,
+        display: ProgressDisplay,
         averages: Averages,
         execution: Execution,
     ) -> None:
         self.pool = pool
         self.command = command
-        self.board = board
+        self.display = display
         self.averages = averages
         self.execution = execution
         self.failures: dict[str, str] = {}
@@ -60,9 +59,9 @@ class Scheduler:
         self._deadline = math.inf if limit is None else time.monotonic() + limit
         self._stopped: str | None = None
 
-    def carry_out(self, members: Sequence[Member], stop: Stop) -> str | None:
-        """Carry out runs until all are done or there is a reason to stop; return the reason."""
-        # The largest come first, so that the others can fill the gaps at the end.
+    def carry_out(self, members: Sequence[Member], stop: StopReason) -> str | None:
+        """Carry out runs until all are done or there is a reason to stop, which is returned."""
+        # The largest run first, so that the others can fill the gaps at the end.
         queue = deque(sorted(members, key=lambda one: -one.parameters.lattice.sites))
         reason = None
         while self.pool.children or (queue and not reason):
@@ -74,7 +73,7 @@ class Scheduler:
                     self._fill(queue)
             for child in self.pool.ended():
                 self._note(child)
-            self.board.refresh(self.pool.children)
+            self.display.refresh(self.pool.children)
             time.sleep(TICK)
         return reason or self._stopped
 
@@ -100,12 +99,12 @@ class Scheduler:
 
     def _note(self, child: Child) -> None:
         """Note the end of a child: a run complete, failed or stopped."""
-        member, tally = child.member, self.board.tally
+        member, tally = child.member, self.display.tally
         failure = child.failure()
         tally.note(member)
         if failure:
             self.failures[member.name] = failure
-            self.board.line(f"{member.name} failed: {failure}")
+            self.display.line(f"{member.name} failed: {failure}")
         elif not tally.done(member):
             limited = math.isfinite(self._deadline)
             self._stopped = "the time limit" if limited else f"a signal to {member.name}"
@@ -114,4 +113,4 @@ class Scheduler:
             self.averages.write()
             row = self.averages.rows.get(member.point)
             if row:
-                self.board.line(point_words(member, row))
+                self.display.line(point_words(member, row))

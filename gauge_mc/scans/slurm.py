@@ -1,4 +1,4 @@
-"""Job arrays of Slurm, by way of submitit."""
+"""Job arrays of Slurm, submitted by submitit."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gauge_mc.analysis.libraries import load
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.parameters import Execution
-from gauge_mc.scans import Member
+from gauge_mc.run.parameters import Execution
+from gauge_mc.scans.scan import Member
+
+NAME = "slurm"
+"""The batch system, as in ``--submit``."""
 
 PARALLELISM = "array_parallelism"
-"""How many jobs of an array may run at a time: of submitit, since sbatch has no such option."""
+"""The option for how many jobs of an array may run at a time: submitit's own, not one of sbatch."""
 
 USUAL = {"job_name": "gauge-mc", "signal": "USR1@90"}
-"""Options of sbatch that can be overridden. At the signal, seconds before the end of a job's time,
-`generate` saves and stops."""
+"""Options of sbatch that can be overridden. At the signal, 90 seconds before the end of its time, a
+run saves and stops."""
 
 
 def parse_options(words: Sequence[str]) -> dict[str, Any]:
@@ -27,7 +31,7 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
     Returns
     -------
     dict of str to object
-        For submitit's executor.
+        Parameters of submitit's executor.
 
     Raises
     ------
@@ -55,12 +59,12 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_minutes(text: str) -> int:
-    """Minutes in a time as sbatch has it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S, rounded up.
+    """Return a time of sbatch in minutes, rounded up: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S.
 
     Raises
     ------
     UsageError
-        If `text` is not of these forms, or no time at all.
+        If `text` is not of these forms, or is zero.
     """
     days, dash, rest = text.rpartition("-")
     words = rest.split(":")
@@ -71,7 +75,7 @@ def parse_minutes(text: str) -> int:
     seconds = sum(n * unit for n, unit in zip(numbers, units, strict=False))
     seconds += 86400 * int(days) if dash else 0
     if not seconds:
-        raise UsageError(f"--slurm: time={text} is no time at all.")
+        raise UsageError(f"--slurm: time={text} must be longer than zero.")
     return -(-seconds // 60)
 
 
@@ -102,14 +106,14 @@ def submit(
     Parameters
     ----------
     function : callable
-        What a job calls with its task.
+        Called by a job with its task.
     tasks : sequence of mappings
     folder : Path
-        For scripts, logs and what else submitit leaves behind.
+        The folder for scripts, logs and other files of submitit.
     options : mapping of str to object
-        From `parse_options`.
+        As of `parse_options`.
     cluster : str
-        An executor of submitit.
+        The name of an executor of submitit.
 
     Returns
     -------
@@ -120,28 +124,22 @@ def submit(
     GaugeError
         If submitit is not installed, there is no Slurm here, or it refuses.
     """
-    try:
-        import submitit
-    except ImportError as error:
-        raise GaugeError(
-            f"This needs the Python package submitit, which cannot be imported ({error}); "
-            "install it by pip install 'gauge-mc[slurm]'."
-        ) from error
+    submitit = load("submitit", "slurm")
     try:
         executor = submitit.AutoExecutor(folder, cluster)
         executor.update_parameters(**options)
-        with contextlib.redirect_stderr(io.StringIO()):  # sbatch's complaint comes as an error, too
+        with contextlib.redirect_stderr(io.StringIO()):  # sbatch's message is in the error as well
             return list(executor.map_array(function, tasks))
     except RuntimeError as error:
         if "srun" in str(error):
             raise GaugeError(
                 "There is no Slurm here (no srun); submit on a machine that has it."
             ) from error
-        raise GaugeError(f"Slurm has refused the jobs: {_brief(error)}.") from error
+        raise GaugeError(f"Slurm has refused the jobs: {_last_line(error)}.") from error
     except OSError as error:
-        raise GaugeError(f"The jobs cannot be submitted: {_brief(error)}.") from error
+        raise GaugeError(f"The jobs cannot be submitted: {_last_line(error)}.") from error
 
 
-def _brief(error: Exception) -> str:
-    """Return the last line of what an error says, which is what sbatch has complained of."""
+def _last_line(error: Exception) -> str:
+    """Return the last line of an error, which is the message of sbatch."""
     return [*str(error).strip().split("\n")][-1].strip().rstrip(".")

@@ -1,0 +1,206 @@
+// The CPU: a "site" is a SIMD register of LANES sites, and a mask is a register of 0 and -1.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#if defined(__AVX__) || defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#define INLINE inline __attribute__((always_inline))
+#define UNCHANGED_CODE inline __attribute__((noinline))  // rounds alike wherever it is called from
+#define RARE __attribute__((noinline))  // keeps what seldom runs out of the way
+#define UNROLL _Pragma("GCC unroll 128")
+#define ROLLED _Pragma("GCC unroll 1")
+#define UNROLL_IF(condition) UNROLL
+
+#define REGISTER_BYTES (LANES * REAL_BYTES)
+
+// In single precision a register holds twice as many reals as 64-bit products. The even lanes are
+// then multiplied in one `wide` and the odd lanes in another.
+#if REAL_BYTES == 4 && LANES > 1
+#define HALVES 2
+#else
+#define HALVES 1
+#endif
+#define WIDE_BYTES (LANES / HALVES * 8)
+
+#if REAL_BYTES == 4
+typedef int32_t lane_integer;
+#else
+typedef int64_t lane_integer;
+#endif
+typedef scalar real __attribute__((vector_size(REGISTER_BYTES)));
+typedef lane_integer mask __attribute__((vector_size(REGISTER_BYTES)));
+typedef mask real_bits;
+typedef uint32_t word __attribute__((vector_size(LANES * 4)));
+typedef int32_t signed_word __attribute__((vector_size(LANES * 4)));
+typedef uint64_t wide __attribute__((vector_size(WIDE_BYTES)));
+
+// Masked intrinsics compile to the plain instructions, whose headers GCC warns about (its bug 105593).
+#define ALL_LANES (-1)
+
+INLINE real broadcast(scalar x) { return real{} + x; }
+INLINE real select(mask m, real a, real b) { return m ? a : b; }
+INLINE mask everywhere(bool value) { return mask{} - (lane_integer)value; }
+
+INLINE word select_word(mask m, word a, word b) {
+    word bits = __builtin_convertvector(m, word);
+    return (a & bits) | (b & ~bits);
+}
+
+template <class V> INLINE bool any_lane(V m) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(V) == 64) return _mm512_test_epi64_mask((__m512i)m, (__m512i)m) != 0;
+#endif
+#ifdef __AVX__
+    if constexpr (sizeof(V) == 32) return !_mm256_testz_si256((__m256i)m, (__m256i)m);
+#endif
+    bool found = false;
+    for (unsigned lane = 0; lane < sizeof(V) / sizeof(m[0]); lane++) found |= m[lane] != 0;
+    return found;
+}
+
+INLINE real root(real x) {
+#if defined(__AVX512F__) && REGISTER_BYTES == 64 && REAL_BYTES == 4
+    return (real)_mm512_maskz_sqrt_ps(ALL_LANES, (__m512)x);
+#elif defined(__AVX512F__) && REGISTER_BYTES == 64
+    return (real)_mm512_maskz_sqrt_pd(ALL_LANES, (__m512d)x);
+#elif defined(__AVX__) && REGISTER_BYTES == 32 && REAL_BYTES == 4
+    return (real)_mm256_sqrt_ps((__m256)x);
+#elif defined(__AVX__) && REGISTER_BYTES == 32
+    return (real)_mm256_sqrt_pd((__m256d)x);
+#else
+    real y;
+    for (int lane = 0; lane < LANES; lane++) y[lane] = std::sqrt(x[lane]);
+    return y;
+#endif
+}
+
+INLINE real inverse_root(real x) { return scalar(1) / root(x); }
+INLINE real smaller(real a, real b) { return a < b ? a : b; }
+INLINE real larger(real a, real b) { return a > b ? a : b; }
+
+// Multiply the low 32 bits of every element by b, to 64 bits.
+INLINE wide product32(wide a, uint32_t b) {
+#if defined(__AVX512F__) && WIDE_BYTES == 64
+    return (wide)_mm512_maskz_mul_epu32(ALL_LANES, (__m512i)a, _mm512_set1_epi64((long long)b));
+#elif defined(__AVX2__) && WIDE_BYTES == 32
+    return (wide)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x((long long)b));
+#elif defined(__SSE2__) && WIDE_BYTES == 16
+    return (wide)_mm_mul_epu32((__m128i)a, _mm_set1_epi64x((long long)b));
+#else
+    return (a & (wide{} + 0xffffffffu)) * (uint64_t)b;
+#endif
+}
+
+// Convert a word of every lane to `wide` and back. The high 32 bits of a wide are arbitrary.
+INLINE void spread(word w, wide (&half)[HALVES]) {
+#if HALVES == 2
+    half[0] = (wide)w;
+    half[1] = half[0] >> 32;
+#else
+    half[0] = __builtin_convertvector(w, wide);
+#endif
+}
+
+INLINE word gather(const wide (&half)[HALVES]) {
+#if HALVES == 2
+    return (word)((half[0] & (wide{} + 0xffffffffu)) | (half[1] << 32));
+#else
+    return __builtin_convertvector(half[0] & (wide{} + 0xffffffffu), word);
+#endif
+}
+
+INLINE real_bits bits_of(real x) { return (real_bits)x; }
+INLINE real from_bits(real_bits x) { return (real)x; }
+#if REAL_BYTES == 4
+INLINE real real_from_31_bits(word n, scalar scale, scalar shift) {
+    return __builtin_convertvector((real_bits)n, real) * scale + shift;
+}
+INLINE real to_real(real_bits x) { return __builtin_convertvector(x, real); }
+#endif
+
+template <class F> INLINE real lanewise(real x, F f) {
+    real y;
+    for (int lane = 0; lane < LANES; lane++) y[lane] = f(x[lane]);
+    return y;
+}
+
+// Sum over the lanes as a fixed binary tree, in double precision.
+INLINE double lane_sum(real x) {
+    double part[LANES];
+    for (int lane = 0; lane < LANES; lane++) part[lane] = (double)x[lane];
+    for (int width = LANES / 2; width > 0; width /= 2)
+        for (int lane = 0; lane < width; lane++) part[lane] += part[lane + width];
+    return part[0];
+}
+
+// Return y with y[lane] = x[order[lane]].
+INLINE real permute(real x, const lane_integer* order) {
+#if defined(__AVX512F__) && REGISTER_BYTES == 64 && REAL_BYTES == 4
+    return (real)_mm512_maskz_permutexvar_ps(ALL_LANES, _mm512_loadu_si512(order), (__m512)x);
+#elif defined(__AVX512F__) && REGISTER_BYTES == 64
+    return (real)_mm512_maskz_permutexvar_pd(ALL_LANES, _mm512_loadu_si512(order), (__m512d)x);
+#elif defined(__AVX2__) && REGISTER_BYTES == 32 && REAL_BYTES == 4
+    return (real)_mm256_permutevar8x32_ps((__m256)x, _mm256_loadu_si256((const __m256i*)order));
+#else
+    real y;
+    for (int lane = 0; lane < LANES; lane++) y[lane] = x[order[lane]];
+    return y;
+#endif
+}
+
+
+// The processor has no faster logarithm than the polynomial of maths.h.
+constexpr bool HAS_FAST_LOG = false;
+INLINE real fast_log(real x) { return x; }
+
+// A loop that fills values one by one, indexed by a loop counter.
+template <int K> INLINE void set_element(real (&values)[K], int k, real value) { values[k] = value; }
+
+INLINE void keep_in_register(word&) {}
+
+// Code for each direction by itself is not worth its size: addresses cost little here.
+constexpr bool ADDRESSES_ARE_COSTLY = false;
+
+// Memory. The components of a link, and the words of a state, follow each other: a field is
+// [...][slot][component], with one packet a component.
+typedef real packet;
+typedef unsigned long long packet_index;
+constexpr int COMPONENTS_PER_PACKET = 1;
+constexpr bool SLOT_BY_SLOT = true;  // the packets of a slot are neighbours in memory
+template <int W> constexpr int WORDS_PER_PACKET = 1;
+
+template <int C> INLINE void load_packets(const packet* data, packet_index first, packet_index, real (&c)[C]) {
+    UNROLL for (int i = 0; i < C; i++) c[i] = data[first + i];
+    // The next slot reads the link beside this one. With this a field beyond the cache arrives twice as fast.
+    UNROLL for (int i = 0; i < C; i++) __builtin_prefetch(&data[first + C + i]);
+}
+template <int C> INLINE void store_packets(packet* data, packet_index first, packet_index, const real (&c)[C]) {
+    UNROLL for (int i = 0; i < C; i++) data[first + i] = c[i];
+}
+template <int W> INLINE void load_words(const unsigned* data, packet_index first, packet_index, word (&w)[W]) {
+    const word* all = (const word*)data;
+    UNROLL for (int i = 0; i < W; i++) w[i] = all[first + i];
+    UNROLL for (int i = 0; i < W; i++) __builtin_prefetch(&all[first + W + i]);
+}
+template <int W> INLINE void store_words(unsigned* data, packet_index first, packet_index, const word (&w)[W]) {
+    word* all = (word*)data;
+    UNROLL for (int i = 0; i < W; i++) all[first + i] = w[i];
+}
+
+// The numbers of the sites of a slot, from the number in the first lane's sub-lattice.
+INLINE word lane_numbers(unsigned first, const unsigned* lane_site) {
+    word number;
+    memcpy(&number, lane_site, sizeof number);
+    return number + first;
+}
+
+// Bring to each lane the value of another one, for every component of x.
+template <class T> INLINE void permute_lanes(T& x, const void* orders, int number) {
+    const lane_integer* order = (const lane_integer*)orders + number * LANES;
+    real* component = (real*)&x;
+    UNROLL for (unsigned i = 0; i < sizeof(T) / sizeof(real); i++) component[i] = permute(component[i], order);
+}

@@ -1,0 +1,119 @@
+// Launching kernels on a CPU: threads share the slots of every step.
+#pragma once
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "lattice/geometry.h"
+
+// Slots that are added up to one partial sum.
+constexpr int SLOTS_PER_PART = 32;
+
+// Threads that work through a list of steps together: no step begins before the one before it has ended.
+class Barrier {
+    const int size;
+    std::atomic<int> waiting{0};
+    std::atomic<unsigned> round{0};
+
+public:
+    explicit Barrier(int size) : size(size) {}
+    void wait() {
+        const unsigned mine = round.load();
+        if (waiting.fetch_add(1) + 1 == size) {
+            waiting.store(0);
+            round.store(mine + 1);
+            return;
+        }
+        for (int spins = 0; round.load() == mine; spins++)
+            if (spins > 4096) std::this_thread::yield();
+    }
+};
+
+// Call work(step, begin, end) until all items of every step are done. A thread takes its own share of the
+// items in chunks, and then what is left of the others' shares, so that a delayed thread delays no other.
+template <class Count, class Work> void run_threads(int threads, int steps, Count count, Work work) {
+    struct alignas(64) Share {
+        std::atomic<long long> next;
+    };
+    std::vector<Share> shares((size_t)threads * steps);
+    Barrier barrier(threads);
+    auto run = [&](int me) {
+        for (int step = 0; step < steps; step++) {
+            const long long items = count(step), chunk = items / (16 * threads) + 1;
+            for (int k = 0; k < threads; k++) {
+                const int whose = (me + k) % threads;
+                const long long first = items * whose / threads, end = items * (whose + 1) / threads;
+                auto& next = shares[(size_t)step * threads + whose].next;
+                for (long long n; (n = first + next.fetch_add(chunk)) < end;)
+                    work(step, n, n + chunk < end ? n + chunk : end);
+            }
+            barrier.wait();
+        }
+    };
+    std::vector<std::thread> others;
+    for (int thread = 1; thread < threads; thread++) others.emplace_back(run, thread);
+    run(0);
+    for (auto& other : others) other.join();
+}
+
+INLINE long long items_of(const Work& work, int items) {
+    return (long long)work.slices * (work.parity < 2 ? 1 : 2) * items;
+}
+
+// Call f(n, t, parity, i) for begin <= n < end, where n numbers the items of all slices and parities, and
+// i the items of one of them from `first` on.
+template <class F>
+INLINE void each_item(const Work& work, int first, int items, long long begin, long long end, F f) {
+    const int parities = work.parity < 2 ? 1 : 2, last = first + items;
+    int block = (int)(begin / items), i = first + (int)(begin % items);
+    for (long long n = begin; n < end; n++) {
+        f(n, work.t_begin + block / parities * work.t_step, parities == 1 ? work.parity : block % 2, i);
+        if (++i == last) i = first, block++;
+    }
+}
+
+template <class A> INLINE int slots_of(const A& a) { return a.work.slots ? a.work.slots : a.geometry.slots; }
+template <class A> INLINE int parts_of(const A& a) { return (a.geometry.slots + SLOTS_PER_PART - 1) / SLOTS_PER_PART; }
+
+template <class A, class Body> INLINE void run_sites(const A* steps, int count, int threads, Body body) {
+    run_threads(
+        threads, count, [=](int step) { return items_of(steps[step].work, slots_of(steps[step])); },
+        [=](int step, long long begin, long long end) {
+            const A a = steps[step];
+            each_item(a.work, a.work.first_slot, slots_of(a), begin, end, [&](long long, int t, int parity, int slot) {
+                body(a, locate(a.geometry, t, parity, slot));
+            });
+        });
+}
+
+template <int K, class A, class Body> INLINE void run_sums(const A* steps, int count, int threads, Body body) {
+    run_threads(
+        threads, count, [=](int step) { return items_of(steps[step].work, parts_of(steps[step])); },
+        [=](int step, long long begin, long long end) {
+            const A a = steps[step];
+            each_item(a.work, 0, parts_of(a), begin, end, [&](long long n, int t, int parity, int part) {
+                double sum[K] = {};
+                for (int i = part * SLOTS_PER_PART; i < (part + 1) * SLOTS_PER_PART && i < a.geometry.slots; i++) {
+                    real values[K] = {};
+                    body(a, locate(a.geometry, t, parity, i), values);
+                    for (int k = 0; k < K; k++) sum[k] += lane_sum(values[k]);
+                }
+                for (int k = 0; k < K; k++) a.sums[n * K + k] = sum[k];
+            });
+        });
+}
+
+#define SITE_KERNEL(NAME, BODY)                                                                      \
+    extern "C" void NAME(const Arguments* steps, int count, int threads) {                           \
+        run_sites(steps, count, threads, [](const Arguments& a, const Site& site)                    \
+                      __attribute__((always_inline)) { BODY(a, site); });                            \
+    }
+
+#define SWEEP_KERNEL(NAME, BODY) SITE_KERNEL(NAME, BODY<false>)
+
+#define SUM_KERNEL(NAME, K, BODY)                                                                    \
+    extern "C" void NAME(const Arguments* steps, int count, int threads) {                           \
+        run_sums<K>(steps, count, threads, [](const Arguments& a, const Site& site, real (&values)[K]) \
+                        __attribute__((always_inline)) { BODY(a, site, values); });                  \
+    }

@@ -1,0 +1,130 @@
+// The GPU: a site is a thread, and a mask is a bool.
+#pragma once
+
+#define INLINE __device__ __forceinline__
+#define UNCHANGED_CODE __device__ __noinline__  // rounds alike wherever it is called from
+#define RARE INLINE  // a call would spill registers
+#define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
+// A loop of few instructions stays in the instruction cache, so unrolling is a choice.
+#define PRAGMA_OF(text) _Pragma(#text)
+#define UNROLL_IF(condition) PRAGMA_OF(unroll((condition) ? 64 : 1))
+
+typedef scalar real;
+typedef bool mask;
+typedef unsigned int word;
+typedef int signed_word;
+typedef unsigned long long wide;
+#define HALVES 1
+
+INLINE real broadcast(scalar x) { return x; }
+INLINE real select(mask m, real a, real b) { return m ? a : b; }
+INLINE word select_word(mask m, word a, word b) { return m ? a : b; }
+INLINE mask everywhere(bool value) { return value; }
+INLINE bool any_lane(mask m) { return m; }
+INLINE real root(real x) { return sqrt(x); }
+INLINE real inverse_root(real x) { return rsqrt(x); }
+INLINE real smaller(real a, real b) { return a < b ? a : b; }
+INLINE real larger(real a, real b) { return a > b ? a : b; }
+
+// Multiply the low 32 bits of a by b, to 64 bits.
+INLINE wide product32(wide a, unsigned int b) { return (wide)(unsigned int)a * b; }
+// Convert a word to `wide` and back.
+INLINE void spread(word w, wide (&half)[HALVES]) { half[0] = w; }
+INLINE word gather(const wide (&half)[HALVES]) { return (word)half[0]; }
+
+#if REAL_BYTES == 4
+typedef int real_bits;
+INLINE real real_from_31_bits(word n, scalar scale, scalar shift) { return fmaf((float)(int)n, scale, shift); }
+INLINE real_bits bits_of(real x) { return __float_as_int(x); }
+INLINE real from_bits(real_bits x) { return __int_as_float(x); }
+INLINE real to_real(real_bits x) { return (float)x; }
+#else
+typedef long long real_bits;
+INLINE real_bits bits_of(real x) { return __double_as_longlong(x); }
+INLINE real from_bits(real_bits x) { return __longlong_as_double(x); }
+#endif
+
+template <class F> INLINE real lanewise(real x, F f) { return f(x); }
+INLINE double lane_sum(real x) { return (double)x; }
+
+// In single precision the GPU has an instruction for the logarithm.
+#if REAL_BYTES == 4
+constexpr bool HAS_FAST_LOG = true;
+INLINE real fast_log(real x) { return __logf(x); }
+#else
+constexpr bool HAS_FAST_LOG = false;
+INLINE real fast_log(real x) { return x; }
+#endif
+
+// A loop that fills values one by one. Registers cannot be indexed by a loop counter.
+template <int K> INLINE void set_element(real (&values)[K], int k, real value) {
+    UNROLL for (int i = 0; i < K; i++) values[i] = i == k ? value : values[i];
+}
+
+// Keep the compiler from unpacking a word long before it is used, which would spill registers.
+INLINE void keep_in_register(word& w) { asm("" : "+r"(w)); }
+
+// Code for each direction by itself leaves fewer addresses to compute, where the code is short.
+constexpr bool ADDRESSES_ARE_COSTLY = true;
+
+// Memory. Neighbouring threads read neighbouring packets of 16 bytes, the widest load of a thread:
+// a field is [...][packet][slot].
+#if REAL_BYTES == 4
+typedef float4 packet;
+#else
+typedef double2 packet;
+#endif
+constexpr int COMPONENTS_PER_PACKET = 16 / REAL_BYTES;
+constexpr bool SLOT_BY_SLOT = false;  // the packets of a slot are as many packets apart as there are slots
+#if LARGE
+typedef unsigned long long packet_index;
+#else
+typedef unsigned packet_index;  // address arithmetic in 64 bits costs twice as much
+#endif
+template <int W> constexpr int WORDS_PER_PACKET = W % 4 == 0 ? 4 : 1;
+
+template <int C>
+INLINE void load_packets(const packet* data, packet_index first, packet_index stride, real (&c)[C]) {
+    UNROLL for (int i = 0; i < C / COMPONENTS_PER_PACKET; i++) {
+        const packet p = data[first + i * stride];
+        c[COMPONENTS_PER_PACKET * i] = p.x, c[COMPONENTS_PER_PACKET * i + 1] = p.y;
+#if REAL_BYTES == 4
+        c[COMPONENTS_PER_PACKET * i + 2] = p.z, c[COMPONENTS_PER_PACKET * i + 3] = p.w;
+#endif
+    }
+}
+template <int C>
+INLINE void store_packets(packet* data, packet_index first, packet_index stride, const real (&c)[C]) {
+    UNROLL for (int i = 0; i < C / COMPONENTS_PER_PACKET; i++) {
+#if REAL_BYTES == 4
+        data[first + i * stride] = make_float4(c[4 * i], c[4 * i + 1], c[4 * i + 2], c[4 * i + 3]);
+#else
+        data[first + i * stride] = make_double2(c[2 * i], c[2 * i + 1]);
+#endif
+    }
+}
+template <int W>
+INLINE void load_words(const unsigned* data, packet_index first, packet_index stride, word (&w)[W]) {
+    UNROLL for (int i = 0; i < W; i += WORDS_PER_PACKET<W>) {
+        if constexpr (WORDS_PER_PACKET<W> == 4) {
+            const uint4 four = ((const uint4*)data)[first + i / 4 * stride];
+            w[i] = four.x, w[i + 1] = four.y, w[i + 2] = four.z, w[i + 3] = four.w;
+        } else {
+            w[i] = data[first + i * stride];
+        }
+    }
+}
+template <int W>
+INLINE void store_words(unsigned* data, packet_index first, packet_index stride, const word (&w)[W]) {
+    UNROLL for (int i = 0; i < W; i += WORDS_PER_PACKET<W>) {
+        if constexpr (WORDS_PER_PACKET<W> == 4)
+            ((uint4*)data)[first + i / 4 * stride] = make_uint4(w[i], w[i + 1], w[i + 2], w[i + 3]);
+        else
+            data[first + i * stride] = w[i];
+    }
+}
+
+// A thread is one site: it has no lanes to tell apart or to permute.
+INLINE word lane_numbers(unsigned first, const unsigned*) { return first; }
+template <class T> INLINE void permute_lanes(T&, const void*, int) {}

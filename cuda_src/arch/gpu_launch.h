@@ -1,0 +1,115 @@
+// Launching kernels on a GPU: a thread takes one site of every step.
+#pragma once
+
+#include "lattice/geometry.h"
+
+// The sites of a thread block. A block is a small box of the lattice: its sites share most of their
+// neighbours with each other, whose links the multiprocessor's cache then holds.
+struct Tile {
+    Divisor z;        // extent along z of a tile; those along x (halved) and y are the block's
+    Divisor tiles_z;  // tiles along z
+    int t;            // extent along t; the last tile may reach beyond the work
+};
+
+template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
+    const Geometry& g = a.geometry;
+    const int half_x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    const int in_t = tile.z.quotient(threadIdx.z), in_z = threadIdx.z - in_t * (int)tile.z.divisor;
+    int rest = tile.tiles_z.quotient(blockIdx.z);
+    const int z = (blockIdx.z - rest * (int)tile.tiles_z.divisor) * (int)tile.z.divisor + in_z;
+    int parity = a.work.parity;
+    if (parity == 2) {
+        parity = rest & 1;
+        rest >>= 1;
+    }
+    const int t = a.work.t_begin + (rest * tile.t + in_t) * a.work.t_step;
+    const int x = 2 * half_x + ((parity + y + z + lattice_t(g, t)) & 1);
+    return {x, y, z, t, parity, (z * (int)g.y.divisor + y) * (int)g.half_x.divisor + half_x};
+}
+
+template <class A> INLINE bool in_work(const A& a, const Site& site) {
+    return site.t < a.work.t_begin + a.work.slices * a.work.t_step;
+}
+
+// Add up the values of a block's threads as a tree and store the partial sum.
+template <int K> INLINE void store_block_sums(const real (&values)[K], double* sums) {
+    __shared__ double tree[K][MAX_THREADS];
+    const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    const int threads = blockDim.x * blockDim.y * blockDim.z;
+    UNROLL for (int k = 0; k < K; k++) tree[k][me] = values[k];
+    for (int width = 512; width > 0; width /= 2) {
+        __syncthreads();
+        if (me < width && me + width < threads)
+            UNROLL for (int k = 0; k < K; k++) tree[k][me] += tree[k][me + width];
+    }
+    const int part = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    if (me == 0)
+        UNROLL for (int k = 0; k < K; k++) sums[part * K + k] = tree[k][0];
+}
+
+// Count a thread's arrival at a barrier of the grid. Whoever reads the count also sees what the thread's
+// block wrote before __syncthreads(); __threadfence() would order more, and take longer.
+INLINE void arrive(unsigned* arrived) {
+#ifdef __CUDA_ARCH__
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
+#else
+    atomicAdd(arrived, 1);
+#endif
+}
+INLINE unsigned arrivals(const unsigned* arrived) {
+#ifdef __CUDA_ARCH__
+    unsigned seen;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
+    return seen;
+#else
+    return *(volatile const unsigned*)arrived;
+#endif
+}
+
+// Wait until the count of arrivals has reached `target`, and see what all blocks wrote before. All blocks
+// must be resident at the same time.
+INLINE void wait_for_grid(unsigned* arrived, unsigned target) {
+    __syncthreads();
+    if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
+        arrive(arrived);
+        while ((int)(arrivals(arrived) - target) < 0) {}
+    }
+    __syncthreads();
+}
+
+constexpr int SWEEP = 8;            // steps of a sweep: four directions, two parities
+constexpr int SWEEP_THREADS = 256;  // most threads of a block that runs whole sweeps
+template <class A> struct Steps {
+    A step[SWEEP];
+};
+
+#define SITE_KERNEL(NAME, BODY)                                                                \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
+        NAME(const Arguments a, const Tile tile) {                                             \
+        const Site site = my_site(a, tile);                                                    \
+        if (in_work(a, site)) BODY(a, site);                                                   \
+    }
+
+// A lattice so small that all its blocks are resident at once waits for launches more than for anything
+// else. There a sweep is one launch, and so are several sweeps with the same arguments.
+#define SWEEP_KERNEL(NAME, BODY)                                                               \
+    SITE_KERNEL(NAME, BODY<true>)                                                              \
+    extern "C" __global__ void __launch_bounds__(SWEEP_THREADS, 1) NAME##_sweep(               \
+        const __grid_constant__ Steps<Arguments> steps, const Tile tile, unsigned* arrived,    \
+        unsigned before, int times) {                                                          \
+        const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;                             \
+        ROLLED for (int i = 0; i < SWEEP * times; i++) {                                       \
+            const Arguments& a = steps.step[i % SWEEP];                                        \
+            const Site site = my_site(a, tile);                                                \
+            if (in_work(a, site)) BODY<false>(a, site);                                        \
+            wait_for_grid(arrived, before + (i + 1) * blocks);                                 \
+        }                                                                                      \
+    }
+
+#define SUM_KERNEL(NAME, K, BODY)                                                              \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
+        NAME(const Arguments a, const Tile tile) {                                             \
+        real values[K] = {};                                                                   \
+        BODY(a, my_site(a, tile), values);                                                     \
+        store_block_sums<K>(values, a.sums);                                                   \
+    }

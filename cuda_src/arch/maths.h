@@ -1,0 +1,78 @@
+// Elementary functions of a register of reals, from the same source on every machine.
+//
+// The coefficients are those of polynomials that interpolate the function at the zeros of a Chebyshev
+// polynomial on the interval named (for sin(pi w)/w and cos(pi w) in w^2, for the logarithm as said
+// there), of the degree at which the error falls below the rounding of the type.
+#pragma once
+
+#include "arch/arch.h"
+
+template <int N> INLINE real polynomial(real x, const scalar (&c)[N]) {
+    real y = broadcast(c[N - 1]);
+    UNROLL for (int i = N - 2; i >= 0; i--) y = y * x + c[i];
+    return y;
+}
+
+// sin(pi w) and cos(pi w) for |w| <= 1/2.
+INLINE real sin_pi(real w) {
+#if REAL_BYTES == 4
+    return w * polynomial(w * w, {scalar(3.14159264007720325), scalar(-5.16771007666831441),
+                                  scalar(2.55007738652891187), scalar(-0.598290411283427535),
+                                  scalar(0.0776559122760138694)});
+#else
+    return w * polynomial(w * w, {scalar(3.14159265358979324), scalar(-5.16771278004996961),
+                                  scalar(2.55016403987730047), scalar(-0.599264529318944681),
+                                  scalar(0.082145886573102895), scalar(-0.0073704305059169434),
+                                  scalar(0.00046629981618983938), scalar(-2.19034970746260172e-5),
+                                  scalar(7.69782676822419065e-7)});
+#endif
+}
+
+INLINE real cos_pi(real w) {
+#if REAL_BYTES == 4
+    return polynomial(w * w, {scalar(0.999999999779154032), scalar(-4.93480213692894564),
+                              scalar(4.05870915476313425), scalar(-1.33521194939055034),
+                              scalar(0.23493706859508651), scalar(-0.0243959320975504445)});
+#else
+    return polynomial(w * w, {scalar(1.0), scalar(-4.9348022005446793), scalar(4.05871212641676754),
+                              scalar(-1.33526276885455496), scalar(0.23533063035799502),
+                              scalar(-0.025806891376592964), scalar(0.00192957418728123483),
+                              scalar(-0.000104637416817521383), scalar(4.30072417273484693e-6),
+                              scalar(-1.34352129509532007e-7)});
+#endif
+}
+
+// log(x) for normal x > 0, from x = 2^e m with sqrt(1/2) <= m < sqrt(2). With f = m - 1, log m is
+// f - f^2/2 + f^3 p(f) (single), or, with s = f / (2 + f), 2 s + s^3 p(s^2) (double).
+INLINE real natural_log(real x) {
+    const scalar ln2 = scalar(0.693147180559945309);
+#if REAL_BYTES == 4
+    const real_bits e = (bits_of(x) - 0x3f3504f3) >> 23;
+    const real f = from_bits(bits_of(x) - (e << 23)) - scalar(1);
+    const real series = polynomial(f, {scalar(0.333333307282), scalar(-0.250003064226),
+                                       scalar(0.200010450942), scalar(-0.166412814631),
+                                       scalar(0.142144959239), scalar(-0.129981837637),
+                                       scalar(0.126223198492), scalar(-0.0790274377239)});
+    const real f2 = f * f;
+    return to_real(e) * ln2 + (f + f2 * (f * series - scalar(0.5)));
+#else
+    // 0x3fe6a09e667f3bcd is sqrt(1/2). The exponent becomes a real by way of 1.5 * 2^52, since few machines
+    // convert 64-bit integers.
+    const real_bits e = (bits_of(x) - 0x3fe6a09e667f3bcdLL) >> 52;
+    const real exponent = from_bits(e + 0x4338000000000000LL) - scalar(6755399441055744.0);
+    const real f = from_bits(bits_of(x) - (e << 52)) - scalar(1);
+    const real s = f / (f + scalar(2));
+    const real z = s * s;
+    const real series = polynomial(z, {scalar(0.666666666666666969), scalar(0.399999999998995045),
+                                       scalar(0.285714286259754849), scalar(0.222222111347950799),
+                                       scalar(0.181828891252617221), scalar(0.153317216005560413),
+                                       scalar(0.146164496850434059)});
+    return exponent * ln2 + (scalar(2) * s + s * z * series);
+#endif
+}
+
+// log(x) to an absolute error of 4e-7, for chance alone: no random number needs more.
+INLINE real rough_log(real x) {
+    if constexpr (HAS_FAST_LOG) return fast_log(x);
+    else return natural_log(x);
+}

@@ -1,0 +1,61 @@
+// SU(2): links and sums of links are quaternions.
+#pragma once
+
+#include "group/quaternion.h"
+#include "lattice/links.h"
+
+struct SU2 {
+    static constexpr int N = 2, COMPONENTS = 4, MATRIX_COMPONENTS = 4;
+    typedef Quaternion Link;
+    typedef Quaternion Matrix;
+    typedef Links<COMPONENTS> Field;
+
+    static INLINE Link load(const Field& f, const Geometry& g, packet_index first, int crossing = 0) {
+        Link u;
+        f.read(g, first, crossing, u.a);
+        return u;
+    }
+    static INLINE void store(const Field& f, const Geometry& g, packet_index first, const Link& u) {
+        f.write(g, first, u.a);
+    }
+    static INLINE Matrix unpack(const real (&c)[MATRIX_COMPONENTS]) {
+        Matrix m;
+        UNROLL for (int i = 0; i < 4; i++) m.a[i] = c[i];
+        return m;
+    }
+    static INLINE void pack(const Matrix& m, real (&c)[MATRIX_COMPONENTS]) { UNROLL for (int i = 0; i < 4; i++) c[i] = m.a[i]; }
+
+    static INLINE Matrix zero() { return {{broadcast(0), broadcast(0), broadcast(0), broadcast(0)}}; }
+    static INLINE Matrix one() { return {{broadcast(1), broadcast(0), broadcast(0), broadcast(0)}}; }
+    static INLINE Matrix matrix(const Link& u) { return u; }
+    static INLINE Link link(const Matrix& m) { return m; }
+    static INLINE Matrix adjoint(const Matrix& m) { return m.conj(); }
+    static INLINE Matrix product(const Matrix& a, const Matrix& b) { return a * b; }
+    static INLINE Matrix multiply(const Matrix& a, const Link& u) { return a * u; }
+    static INLINE Matrix multiply_adjoint(const Matrix& a, const Link& u) { return a * u.conj(); }
+    static INLINE Link transformed(const Link& g, const Link& u, const Link& h) { return g * u * h.conj(); }
+    static INLINE Matrix scaled(const Matrix& m, scalar s) { return m.times(broadcast(s)); }
+    static INLINE void add(Matrix& s, const Matrix& x) { UNROLL for (int i = 0; i < 4; i++) s.a[i] = s.a[i] + x.a[i]; }
+    static INLINE real trace_re(const Matrix& a) { return a.a[0] + a.a[0]; }
+    static INLINE real trace_im(const Matrix&) { return broadcast(0); }
+    static INLINE real overlap(const Matrix& a, const Matrix& b) {
+        const real half = a.a[0] * b.a[0] + a.a[1] * b.a[1] + a.a[2] * b.a[2] + a.a[3] * b.a[3];
+        return half + half;
+    }
+    static INLINE Link normalised(const Link& u) { return u.normalised(); }
+
+    static INLINE void add_upper(Matrix& s, const Link& a, const Link& b, const Link& c) { add(s, a * b * c.conj()); }
+    static INLINE void add_lower(Matrix& s, const Link& a, const Link& b, const Link& c) { add(s, a.conj() * (b * c)); }
+
+    static INLINE real plaquette(const Link& a, const Link& b, const Link& c, const Link& d) { return overlap(a * b, d * c); }
+
+    // A sum of SU(2) matrices is a multiple of one of them, so that both projections are the same.
+    static INLINE Link polar(const Matrix& m) { return m.normalised(); }
+    static INLINE Link maximal(const Matrix& m) { return m.normalised(); }
+
+    // u -> g u with g = choose(0, w), where Re Tr(g u s^dagger) is the scalar part of g w.
+    template <class Choose> static INLINE Link update(const Link& u, const Matrix& s, Choose& choose) {
+        const Quaternion w = u * s.conj();
+        return normalised(choose(0, w.times(broadcast(2))) * u);
+    }
+};

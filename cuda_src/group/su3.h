@@ -1,0 +1,318 @@
+// SU(3): the first two rows of a link are stored. The third is the complex conjugate of their cross
+// product. A product of links is a link, so that it too needs two rows only, and a staple costs fewer
+// operations than two products of full matrices.
+#pragma once
+
+#include "arch/maths.h"
+#include "group/quaternion.h"
+#include "lattice/links.h"
+
+struct complex {
+    real re, im;
+};
+
+INLINE complex operator+(const complex& a, const complex& b) { return {a.re + b.re, a.im + b.im}; }
+INLINE complex operator-(const complex& a, const complex& b) { return {a.re - b.re, a.im - b.im}; }
+INLINE complex operator*(const complex& a, const complex& b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+INLINE complex conj(const complex& a) { return {a.re, -a.im}; }
+// s += a b and s += a b^*
+INLINE void add_product(complex& s, const complex& a, const complex& b) {
+    s.re += a.re * b.re; s.re -= a.im * b.im;
+    s.im += a.re * b.im; s.im += a.im * b.re;
+}
+INLINE void add_product_conj(complex& s, const complex& a, const complex& b) {
+    s.re += a.re * b.re; s.re += a.im * b.im;
+    s.im += a.im * b.re; s.im -= a.re * b.im;
+}
+
+struct SU3 {
+    // The 18 reals of a matrix do not fill whole packets of a GPU, so that two more are stored.
+    static constexpr int N = 3, COMPONENTS = 12, MATRIX_COMPONENTS = 20;
+    typedef Links<COMPONENTS> Field;
+
+    struct Row {
+        complex c[3];
+    };
+    struct Link {
+        Row row[2];
+    };
+    struct Matrix {
+        Row row[3];
+    };
+
+    static INLINE Link load(const Field& f, const Geometry& g, packet_index first, int crossing = 0) {
+        real c[COMPONENTS];
+        f.read(g, first, crossing, c);
+        Link u;
+        UNROLL for (int i = 0; i < 6; i++) u.row[i / 3].c[i % 3] = {c[2 * i], c[2 * i + 1]};
+        return u;
+    }
+    static INLINE void store(const Field& f, const Geometry& g, packet_index first, const Link& u) {
+        real c[COMPONENTS];
+        UNROLL for (int i = 0; i < 6; i++) {
+            c[2 * i] = u.row[i / 3].c[i % 3].re;
+            c[2 * i + 1] = u.row[i / 3].c[i % 3].im;
+        }
+        f.write(g, first, c);
+    }
+
+    // The conjugate of one component of the cross product of two rows.
+    static INLINE complex cross(const Row& a, const Row& b, int i) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        complex s = a.c[j] * b.c[k];
+        const complex minus = {-a.c[k].re, -a.c[k].im};
+        add_product(s, minus, b.c[j]);
+        return conj(s);
+    }
+    static INLINE Row third(const Row& a, const Row& b) { return {{cross(a, b, 0), cross(a, b, 1), cross(a, b, 2)}}; }
+    static INLINE Matrix matrix(const Link& u) { return {{u.row[0], u.row[1], third(u.row[0], u.row[1])}}; }
+
+    static INLINE Link link(const Matrix& m) { return {{m.row[0], m.row[1]}}; }
+
+    static INLINE Matrix unpack(const real (&c)[MATRIX_COMPONENTS]) {
+        Matrix m;
+        UNROLL for (int i = 0; i < 9; i++) m.row[i / 3].c[i % 3] = {c[2 * i], c[2 * i + 1]};
+        return m;
+    }
+    static INLINE void pack(const Matrix& m, real (&c)[MATRIX_COMPONENTS]) {
+        UNROLL for (int i = 0; i < 9; i++) c[2 * i] = m.row[i / 3].c[i % 3].re, c[2 * i + 1] = m.row[i / 3].c[i % 3].im;
+        c[18] = c[19] = broadcast(0);
+    }
+
+    static INLINE Matrix zero() {
+        Matrix m;
+        UNROLL for (int i = 0; i < 9; i++) m.row[i / 3].c[i % 3] = {broadcast(0), broadcast(0)};
+        return m;
+    }
+    static INLINE Matrix one() {
+        Matrix m = zero();
+        UNROLL for (int i = 0; i < 3; i++) m.row[i].c[i].re = broadcast(1);
+        return m;
+    }
+
+    // A row times a matrix, or its adjoint.
+    static INLINE Row times(const Row& a, const Matrix& m) {
+        Row r;
+        UNROLL for (int j = 0; j < 3; j++) {
+            r.c[j] = a.c[0] * m.row[0].c[j];
+            add_product(r.c[j], a.c[1], m.row[1].c[j]);
+            add_product(r.c[j], a.c[2], m.row[2].c[j]);
+        }
+        return r;
+    }
+    static INLINE Row times_adjoint(const Row& a, const Matrix& m) {
+        Row r;
+        UNROLL for (int j = 0; j < 3; j++) {
+            r.c[j] = a.c[0] * conj(m.row[j].c[0]);
+            add_product_conj(r.c[j], a.c[1], m.row[j].c[1]);
+            add_product_conj(r.c[j], a.c[2], m.row[j].c[2]);
+        }
+        return r;
+    }
+    static INLINE Matrix multiply(const Matrix& a, const Link& u) {
+        const Matrix m = matrix(u);
+        return {{times(a.row[0], m), times(a.row[1], m), times(a.row[2], m)}};
+    }
+    static INLINE Matrix multiply_adjoint(const Matrix& a, const Link& u) {
+        const Matrix m = matrix(u);
+        return {{times_adjoint(a.row[0], m), times_adjoint(a.row[1], m), times_adjoint(a.row[2], m)}};
+    }
+    static INLINE Matrix product(const Matrix& a, const Matrix& b) {
+        return {{times(a.row[0], b), times(a.row[1], b), times(a.row[2], b)}};
+    }
+    static INLINE Matrix adjoint(const Matrix& m) {
+        Matrix a;
+        UNROLL for (int i = 0; i < 9; i++) a.row[i % 3].c[i / 3] = conj(m.row[i / 3].c[i % 3]);
+        return a;
+    }
+    static INLINE Link transformed(const Link& g, const Link& u, const Link& h) {
+        const Matrix m = matrix(u);
+        const Row first = times(g.row[0], m), second = times(g.row[1], m);
+        const Matrix n = matrix(h);
+        return {{times_adjoint(first, n), times_adjoint(second, n)}};
+    }
+    static INLINE Matrix scaled(const Matrix& m, scalar s) {
+        const real factor = broadcast(s);
+        return {{scaled(m.row[0], factor), scaled(m.row[1], factor), scaled(m.row[2], factor)}};
+    }
+    static INLINE void add(Matrix& sum, const Matrix& m) {
+        UNROLL for (int i = 0; i < 9; i++) sum.row[i / 3].c[i % 3] = sum.row[i / 3].c[i % 3] + m.row[i / 3].c[i % 3];
+    }
+    static INLINE real overlap(const Matrix& a, const Matrix& b) {
+        real sum = broadcast(0);
+        UNROLL for (int i = 0; i < 9; i++) {
+            sum = sum + a.row[i / 3].c[i % 3].re * b.row[i / 3].c[i % 3].re;
+            sum = sum + a.row[i / 3].c[i % 3].im * b.row[i / 3].c[i % 3].im;
+        }
+        return sum;
+    }
+    static INLINE real trace_re(const Matrix& a) { return a.row[0].c[0].re + a.row[1].c[1].re + a.row[2].c[2].re; }
+    static INLINE real trace_im(const Matrix& a) { return a.row[0].c[0].im + a.row[1].c[1].im + a.row[2].c[2].im; }
+
+    static INLINE real norm2(const Row& a) {
+        real n = square(a.c[0].re) + square(a.c[0].im);
+        UNROLL for (int i = 1; i < 3; i++) n = n + square(a.c[i].re) + square(a.c[i].im);
+        return n;
+    }
+    static INLINE Row scaled(const Row& a, real s) {
+        return {{{a.c[0].re * s, a.c[0].im * s}, {a.c[1].re * s, a.c[1].im * s}, {a.c[2].re * s, a.c[2].im * s}}};
+    }
+    // Gram-Schmidt.
+    static INLINE Link normalised(const Link& u) {
+        Link v;
+        v.row[0] = scaled(u.row[0], inverse_root(norm2(u.row[0])));
+        complex overlap = {broadcast(0), broadcast(0)};
+        UNROLL for (int i = 0; i < 3; i++) add_product_conj(overlap, u.row[1].c[i], v.row[0].c[i]);
+        Row second = u.row[1];
+        const complex minus = {-overlap.re, -overlap.im};
+        UNROLL for (int i = 0; i < 3; i++) add_product(second.c[i], minus, v.row[0].c[i]);
+        v.row[1] = scaled(second, inverse_root(norm2(second)));
+        return v;
+    }
+
+    // s += a b c^dagger and s += a^dagger b c.
+    static INLINE void add_upper(Matrix& s, const Link& a, const Link& b, const Link& c) {
+        const Matrix full_b = matrix(b);
+        const Row p0 = times(a.row[0], full_b), p1 = times(a.row[1], full_b);
+        const Matrix full_c = matrix(c);
+        add_link(s, times_adjoint(p0, full_c), times_adjoint(p1, full_c));
+    }
+    static INLINE void add_lower(Matrix& s, const Link& a, const Link& b, const Link& c) {
+        const Matrix full_c = matrix(c);
+        const Row p0 = times(b.row[0], full_c), p1 = times(b.row[1], full_c);
+        const Matrix p = {{p0, p1, third(p0, p1)}};
+        add_link(s, adjoint_column_times(a, 0, p), adjoint_column_times(a, 1, p));
+    }
+
+    // Re Tr (a b (d c)^dagger).
+    static INLINE real plaquette(const Link& a, const Link& b, const Link& c, const Link& d) {
+        const Matrix full_b = matrix(b), full_c = matrix(c);
+        const Row p0 = times(a.row[0], full_b), p1 = times(a.row[1], full_b);
+        const Row q0 = times(d.row[0], full_c), q1 = times(d.row[1], full_c);
+        return overlap_re(p0, q0) + overlap_re(p1, q1) + overlap_re(third(p0, p1), third(q0, q1));
+    }
+
+    // The unitary factor of m by Newton's iteration x -> (s x + x^{-dagger} / s) / 2, with s such that both
+    // terms have the same norm (N. J. Higham, SIAM J. Sci. Stat. Comput. 7 (1986) 1160), divided by the
+    // principal cube root of its determinant. The iteration converges quadratically: it ends when the
+    // squared distance before a step was so small that after it only rounding errors are left.
+    static INLINE Link polar(const Matrix& m) {
+        const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-7 : 1e-16);
+        const scalar tiny = scalar(REAL_BYTES == 4 ? 1e-30 : 1e-290);  // a singular matrix has no inverse
+        Matrix x = m;
+        complex determinant;
+        ROLLED
+        for (int step = 0; step < 40; step++) {
+            Matrix y;
+            UNROLL for (int i = 0; i < 3; i++) y.row[i] = third(x.row[(i + 1) % 3], x.row[(i + 2) % 3]);
+            determinant = {broadcast(0), broadcast(0)};
+            UNROLL for (int i = 0; i < 3; i++) add_product_conj(determinant, x.row[0].c[i], y.row[0].c[i]);
+            const real square_root = inverse_root(square(determinant.re) + square(determinant.im) + tiny);
+            const complex phase = {determinant.re * square_root, determinant.im * square_root};
+            determinant = phase;
+            const real size_x = norm2(x.row[0]) + norm2(x.row[1]) + norm2(x.row[2]);
+            const real size_y = (norm2(y.row[0]) + norm2(y.row[1]) + norm2(y.row[2])) * square(square_root);
+            const real s = root(root((size_y + tiny) / (size_x + tiny)));
+            const real to_y = square_root / s;
+            real distance2 = broadcast(0);
+            UNROLL for (int i = 0; i < 9; i++) {
+                complex& a = x.row[i / 3].c[i % 3];
+                const complex b = phase * y.row[i / 3].c[i % 3];
+                const complex p = {s * a.re, s * a.im}, q = {to_y * b.re, to_y * b.im};
+                distance2 = distance2 + square(p.re - q.re) + square(p.im - q.im);
+                a = {scalar(0.5) * (p.re + q.re), scalar(0.5) * (p.im + q.im)};
+            }
+            if (!any_lane(distance2 > broadcast(tolerance))) break;
+        }
+        // A third of the phase, over pi, from tan(phase/2) = im / (1 + re).
+        const real tangent = determinant.im / larger(scalar(1) + determinant.re, broadcast(tiny));
+        const real angle = lanewise(tangent, [](scalar t) { return atan(t); }) * scalar(2.0 / 3.0 / 3.14159265358979324);
+        const complex back = {cos_pi(angle), -sin_pi(angle)};
+        Link u;
+        UNROLL for (int i = 0; i < 6; i++) u.row[i / 3].c[i % 3] = x.row[i / 3].c[i % 3] * back;
+        return normalised(u);
+    }
+
+    // The link u with the largest Re Tr (u m^dagger): from the polar projection uphill, subgroup by
+    // subgroup, until no rotation exceeds the rounding error.
+    static INLINE Link maximal(const Matrix& m) {
+        const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-12 : 4e-30);
+        Link u = polar(m);
+        ROLLED
+        for (int step = 0; step < 500; step++) {
+            Ascent ascent;
+            u = update(u, m, ascent);
+            if (!any_lane(ascent.moved2 > broadcast(tolerance))) break;
+        }
+        return u;
+    }
+    // u -> g u with g in the three SU(2) subgroups in turn (Cabibbo and Marinari, Phys. Lett. 119B
+    // (1982) 387), g = choose(i, w), where Re Tr(g w') is the scalar part of g w and a constant.
+    template <class Choose> static INLINE Link update(const Link& link, const Matrix& s, Choose& choose) {
+        Matrix u = matrix(link);
+        Matrix w = {{times_adjoint(u.row[0], s), times_adjoint(u.row[1], s), times_adjoint(u.row[2], s)}};
+        rotate<0, 1>(u, w, choose(0, projected<0, 1>(w)));
+        rotate<0, 2>(u, w, choose(1, projected<0, 2>(w)));
+        rotate<1, 2>(u, w, choose(2, projected<1, 2>(w)));
+        return normalised({{u.row[0], u.row[1]}});
+    }
+
+private:
+    // The rotation of an SU(2) subgroup that makes Re Tr (u m^dagger) as large as it can be.
+    struct Ascent {
+        real moved2 = broadcast(0);
+        INLINE Quaternion operator()(int, Quaternion w) {
+            w.a[0] = w.a[0] + NEVER_ZERO;
+            const real inverse = inverse_root(w.norm2());
+            const Quaternion g = w.conj().times(inverse);
+            moved2 = larger(moved2, square(g.a[1]) + square(g.a[2]) + square(g.a[3]));
+            return g;
+        }
+    };
+    static INLINE real overlap_re(const Row& a, const Row& b) {
+        real s = a.c[0].re * b.c[0].re + a.c[0].im * b.c[0].im;
+        UNROLL for (int i = 1; i < 3; i++) s = s + a.c[i].re * b.c[i].re + a.c[i].im * b.c[i].im;
+        return s;
+    }
+    // Row i of a^dagger p.
+    static INLINE Row adjoint_column_times(const Link& a, int i, const Matrix& p) {
+        const complex a0 = conj(a.row[0].c[i]), a1 = conj(a.row[1].c[i]);
+        const complex a2 = conj(cross(a.row[0], a.row[1], i));
+        Row r;
+        UNROLL for (int j = 0; j < 3; j++) {
+            r.c[j] = a0 * p.row[0].c[j];
+            add_product(r.c[j], a1, p.row[1].c[j]);
+            add_product(r.c[j], a2, p.row[2].c[j]);
+        }
+        return r;
+    }
+    static INLINE void add_link(Matrix& s, const Row& a, const Row& b) {
+        UNROLL for (int j = 0; j < 3; j++) {
+            s.row[0].c[j] = s.row[0].c[j] + a.c[j];
+            s.row[1].c[j] = s.row[1].c[j] + b.c[j];
+            s.row[2].c[j] = s.row[2].c[j] + cross(a, b, j);
+        }
+    }
+    template <int I, int J> static INLINE Quaternion projected(const Matrix& w) {
+        const complex ii = w.row[I].c[I], ij = w.row[I].c[J], ji = w.row[J].c[I], jj = w.row[J].c[J];
+        return {{ii.re + jj.re, ij.im + ji.im, ij.re - ji.re, ii.im - jj.im}};
+    }
+    template <int I, int J> static INLINE void rotate_rows(Matrix& m, const Quaternion& g) {
+        const complex ii = {g.a[0], g.a[3]}, ij = {g.a[2], g.a[1]};
+        UNROLL for (int k = 0; k < 3; k++) {
+            const complex p = m.row[I].c[k], q = m.row[J].c[k];
+            m.row[I].c[k] = ii * p;
+            add_product(m.row[I].c[k], ij, q);
+            m.row[J].c[k] = q * conj(ii);
+            const complex minus = {-ij.re, ij.im};
+            add_product(m.row[J].c[k], minus, p);
+        }
+    }
+    // The compiler drops the elements of w and u that no later subgroup reads.
+    template <int I, int J> static INLINE void rotate(Matrix& u, Matrix& w, const Quaternion& g) {
+        rotate_rows<I, J>(w, g);
+        rotate_rows<I, J>(u, g);
+    }
+};

@@ -1,0 +1,25 @@
+// Sums over whole slices from the partial sums that sum kernels store: for every row and slice the parts
+// are added in their order.
+#include "arch/launch.h"
+
+struct Arguments {
+    Geometry geometry;
+    Work work;              // of parity 0, so that every slot of a slice comes once
+    const double* partial;  // [row][t][part][value]
+    double* totals;         // [row][t][value]
+    int rows, slices, parts, values;
+};
+
+INLINE void add_partial_sums_site(const Arguments& a, const Site& site) {
+    ROLLED
+    for (int n = site.slot; n < a.rows * a.values; n += a.geometry.slots) {
+        const int row = n / a.values, k = n % a.values;
+        const long long slice = (long long)row * a.slices + site.t;
+        const double* partial = a.partial + slice * a.parts * a.values + k;
+        double sum = 0;
+        for (int i = 0; i < a.parts; i++) sum += partial[(long long)i * a.values];
+        a.totals[slice * a.values + k] = sum;
+    }
+}
+
+SITE_KERNEL(add_partial_sums, add_partial_sums_site)

@@ -1,0 +1,42 @@
+// The random numbers that a link of SU(2) would draw if one proposal in two were rejected, or a link of
+// SU(3) if that happened in one subgroup: 4 or 8 in each of three sub-streams. For tests of generators.
+#include "arch/launch.h"
+#include "group/group.h"
+#include "random/random.h"
+
+struct Arguments {
+    Geometry geometry;
+    Work work;
+    Stream stream;
+    Stream numbers;  // where their bits go, in words like those of a state
+};
+
+INLINE void random_numbers_site(const Arguments& a, const Site& site) {
+    constexpr int DRAWS = 3 * (GROUP::N - 1), NUMBERS = 4 * DRAWS, EACH = REAL_BYTES / 4;
+    RANDOM<NUMBERS> random(a.stream, a.geometry, site, a.work.mu);
+    word bits[NUMBERS * EACH];
+    UNROLL for (int draw = 0; draw < DRAWS; draw++) {
+        real u[4];
+        if (draw == DRAWS - 1) {
+            random.uniforms(u, everywhere(true));
+        } else {
+            random.begin(draw % 4);
+            random.uniforms(u);
+        }
+        UNROLL for (int i = 0; i < 4; i++) {
+            word* const w = bits + (4 * draw + i) * EACH;
+#if REAL_BYTES == 4
+            w[0] = (word)bits_of(u[i]);
+#else
+            wide half[HALVES] = {(wide)bits_of(u[i])};
+            w[0] = gather(half);
+            half[0] = half[0] >> 32;
+            w[1] = gather(half);
+#endif
+        }
+    }
+    random.end();
+    States<NUMBERS * EACH>(a.numbers, a.geometry, site).write(bits);
+}
+
+SITE_KERNEL(random_numbers, random_numbers_site)

@@ -1,0 +1,78 @@
+// Products of links along lines, and how to reach a site some steps away in space.
+//
+// A transporter is a product of links, or an average of such products, and so a general matrix. A
+// field of spatial lines holds two of them a site: the transporter of one step, and of the whole line.
+#pragma once
+
+#include "group/group.h"
+
+struct Lines : Links<GROUP::MATRIX_COMPONENTS> {
+    static constexpr int STEP = 0, LINE = 1;
+
+    static INLINE packet_index place(const Geometry& g, const Site& s, int which) {
+        const int block = (s.t * 2 + s.parity) * 2 + which;
+        return (packet_index)(block * PACKETS) * (packet_index)g.slots + (packet_index)(s.slot * PER_SLOT);
+    }
+};
+
+INLINE GROUP::Matrix load_line(const Lines& lines, const Geometry& g, const Site& site, int which) {
+    real c[GROUP::MATRIX_COMPONENTS];
+    lines.read(g, Lines::place(g, site, which), 0, c);
+    return GROUP::unpack(c);
+}
+INLINE void store_line(const Lines& lines, const Geometry& g, const Site& site, int which, const GROUP::Matrix& m) {
+    real c[GROUP::MATRIX_COMPONENTS];
+    GROUP::pack(m, c);
+    lines.write(g, Lines::place(g, site, which), c);
+}
+INLINE GROUP::Link load_link(const GROUP::Field& links, const Geometry& g, const Site& site, int mu) {
+    return GROUP::load(links, g, GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu));
+}
+
+// One line along t for every site of a slice, [parity][slot], where the parity is that of the line on
+// even slices. So a line keeps its place whichever slice it has reached.
+struct TimeLines : GROUP::Field {
+    static INLINE int parity(const Geometry& g, const Site& s) { return (s.parity + lattice_t(g, s.t)) & 1; }
+    static INLINE packet_index place(const Geometry& g, int parity, int slot) {
+        return (packet_index)(parity * PACKETS) * (packet_index)g.slots + (packet_index)(slot * PER_SLOT);
+    }
+};
+
+// A line up to here, which is 1 if none has begun.
+INLINE GROUP::Link load_time_line(const TimeLines& lines, const Geometry& g, packet_index first, int crossing) {
+    return lines.data ? GROUP::load(lines, g, first, crossing) : GROUP::link(GROUP::one());
+}
+// A line one link longer. Lines that two kernels or two slabs follow must agree in every bit.
+UNCHANGED_CODE GROUP::Link longer(const GROUP::Link& line, const GROUP::Link& u) {
+    return GROUP::normalised(GROUP::link(GROUP::multiply(GROUP::matrix(line), u)));
+}
+
+// A site some steps away in its slice, and how many sub-lattice edges lie between.
+struct Displaced {
+    Site site;
+    int edges[3];
+};
+
+INLINE Displaced displaced(const Geometry& g, const Site& s, const int (&steps)[3]) {
+    int at[3] = {s.x + steps[0], s.y + steps[1], s.z + steps[2]}, edges[3] = {0, 0, 0};
+    UNROLL for (int d = 0; d < 3; d++) {
+        for (; at[d] >= g.extent[d]; edges[d]++) at[d] -= g.extent[d];
+        for (; at[d] < 0; edges[d]--) at[d] += g.extent[d];
+    }
+    const int parity = (s.parity + steps[0] + steps[1] + steps[2]) & 1;
+    const int slot = (at[2] * (int)g.y.divisor + at[1]) * (int)g.half_x.divisor + (at[0] >> 1);
+    return {{at[0], at[1], at[2], s.t, parity, slot}, {edges[0], edges[1], edges[2]}};
+}
+
+// Bring what was read at a displaced site to the lanes that it belongs to, edge by edge.
+template <class M> INLINE M brought_from(const Displaced& from, const Geometry& g, M m) {
+    if constexpr (LANES > 1) {
+        UNROLL for (int d = 0; d < 3; d++) {
+            const int crossing = from.edges[d] > 0 ? g.crossing[d] : -g.crossing[d];
+            if (crossing == 0) continue;
+            for (int n = from.edges[d] > 0 ? from.edges[d] : -from.edges[d]; n > 0; n--)
+                permute_lanes(m, g.lane_orders, NO_CROSSING + crossing);
+        }
+    }
+    return m;
+}

@@ -1,0 +1,56 @@
+// A field of links, C stored real components each: [t][parity][mu] and then, in the machine's order,
+// slots and packets.
+#pragma once
+
+#include "lattice/geometry.h"
+
+template <int C> struct Links {
+    static constexpr int PACKETS = C / COMPONENTS_PER_PACKET;        // of a link
+    static constexpr int PER_SLOT = SLOT_BY_SLOT ? PACKETS : 1;      // packets from one slot to the next
+    packet* data;
+
+    // A link's first packet is at place(site) + direction(parity, mu).
+    static INLINE packet_index direction(const Geometry& g, int parity, int mu) {
+        return (packet_index)((parity * 4 + mu) * PACKETS) * (packet_index)g.slots;
+    }
+    static INLINE packet_index place(const Geometry& g, const Site& s) {
+        return (packet_index)(s.t * 8 * PACKETS) * (packet_index)g.slots + (packet_index)(s.slot * PER_SLOT);
+    }
+
+    // The way from a site to its neighbour one step along mu.
+    static INLINE Offset step(const Geometry& g, const Site& s, int mu, bool forward) {
+        int slots, crossing = 0;
+        if (mu == 0) {
+            const int last = g.extent[0] - 1;
+            const bool wrap = s.x == (forward ? last : 0);
+            const int x = wrap ? (forward ? 0 : last) : s.x + (forward ? 1 : -1);
+            slots = (x >> 1) - (s.x >> 1);
+            crossing = wrap;
+        } else if (mu == 3) {
+            const bool wrap = s.t == (forward ? g.slices - 1 : 0);
+            const int slices = wrap ? (forward ? 1 - g.slices : g.slices - 1) : (forward ? 1 : -1);
+            return {(packet_index)(slices * 8 * PACKETS) * (packet_index)g.slots, 0};
+        } else {
+            const int stride = (int)g.half_x.divisor * (mu == 1 ? 1 : (int)g.y.divisor);
+            const int at = mu == 1 ? s.y : s.z, last = (mu == 1 ? g.extent[1] : g.extent[2]) - 1;
+            const bool wrap = at == (forward ? last : 0);
+            slots = (wrap ? (forward ? -last : last) : (forward ? 1 : -1)) * stride;
+            crossing = wrap;
+        }
+        if constexpr (LANES == 1) crossing = 0;
+        else if (crossing) crossing = forward ? g.crossing[mu] : -g.crossing[mu];
+        return {(packet_index)(slots * PER_SLOT), crossing};
+    }
+
+    // Read the link whose first packet is `first`, across the edges of Offset::crossing.
+    INLINE void read(const Geometry& g, packet_index first, int crossing, real (&c)[C]) const {
+        load_packets(data, first, (packet_index)g.slots, c);
+        if constexpr (LANES > 1) {
+            if (crossing != 0) permute_lanes(c, g.lane_orders, NO_CROSSING + crossing);
+        }
+    }
+
+    INLINE void write(const Geometry& g, packet_index first, const real (&c)[C]) const {
+        store_packets(data, first, (packet_index)g.slots, c);
+    }
+};

@@ -1,0 +1,49 @@
+// The update of one link, given the sum of staples around it.
+#pragma once
+
+#include "action/action.h"
+#include "group/group.h"
+
+// Where neighbouring slabs keep their copies of this slab's first and last slice, if a kernel is to
+// store there as well: addresses that take the slab's own offsets, or null.
+struct HaloTargets {
+    void *first, *last;
+    int last_t;
+};
+
+template <class G, bool STORES_HALO>
+INLINE void store_link(const typename G::Field& links, const HaloTargets& halo, const Geometry& g, const Site& site,
+                       packet_index here, const typename G::Link& u) {
+    G::store(links, g, here, u);
+    if constexpr (STORES_HALO) {
+        if (halo.first && site.t == 0) G::store({(packet*)halo.first}, g, here, u);
+        if (halo.last && site.t == halo.last_t) G::store({(packet*)halo.last}, g, here, u);
+    }
+}
+
+// Update a link of direction mu by the choice that make() returns. It is made after the staples are
+// summed, when they no longer fill registers. Without STORES_HALO the lattice is small and a sweep is
+// one launch, whose few threads load all staples at once.
+template <class A, bool STORES_HALO, class Make>
+INLINE void update_in_direction(const A& a, const Site& site, int mu, Make make) {
+    typedef GROUP::Field Field;
+    const Geometry& g = a.geometry;
+    const GROUP::Matrix s = ACTION::template staples<GROUP, !STORES_HALO>(a.links, g, site, mu, a.action);
+    const packet_index here = Field::place(g, site) + Field::direction(g, site.parity, mu);
+    const GROUP::Link u = GROUP::load(a.links, g, here);
+    auto choose = make();
+    store_link<GROUP, STORES_HALO>(a.links, a.halo, g, site, here, GROUP::update(u, s, choose));
+    choose.end();
+}
+
+template <class A, bool STORES_HALO, class Make> INLINE void update_link(const A& a, const Site& site, Make make) {
+    const int mu = a.work.mu;
+    if constexpr (ADDRESSES_ARE_COSTLY && GROUP::N == 2) {
+        if (mu == 0) update_in_direction<A, STORES_HALO>(a, site, 0, make);
+        else if (mu == 1) update_in_direction<A, STORES_HALO>(a, site, 1, make);
+        else if (mu == 2) update_in_direction<A, STORES_HALO>(a, site, 2, make);
+        else update_in_direction<A, STORES_HALO>(a, site, 3, make);
+    } else {
+        update_in_direction<A, STORES_HALO>(a, site, mu, make);
+    }
+}

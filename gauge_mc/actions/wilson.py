@@ -1,0 +1,27 @@
+"""The Wilson action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gauge_mc.actions import ACTIONS, Action, UpdateSet
+from gauge_mc.groups import Group
+
+
+class Wilson(Action):
+    """S = beta sum over plaquettes of (1 - Re Tr U_p / N), K. G. Wilson, Phys. Rev. D 10 (1974) 2445."""
+
+    name = "wilson"
+    formula = "beta sum over plaquettes of (1 - Re Tr U_p / N), beta = 2 N / g^2"
+    header = "action/wilson.h"
+    cpp = "Wilson"
+    # Links of one direction on a checkerboard share no plaquette.
+    update_sets = tuple(UpdateSet(mu, parity) for mu in range(4) for parity in range(2))
+    halo_depth = 1
+
+    def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
+        """Return beta / N."""
+        return {"beta_over_n": beta / group.colours}
+
+
+ACTIONS.register(Wilson())

@@ -1,0 +1,231 @@
+"""Figures: files, palette, and what several plots draw.
+
+Runs differ by colour and by marker, with the palette of M. Okabe and K. Ito (2008), which can be told
+apart with every kind of colour vision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.libraries import load
+from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.atomic import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Curves = Sequence[tuple[str, Sequence[tuple[float, Estimate]]]]
+"""Labels, and averages by the variable of the abscissa."""
+
+ENDINGS = ("pdf", "png", "svg")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = "os^Dv<>PX"
+WIDTH = 6.3
+"""Width of a figure in inches: the text width of a printed page."""
+
+STYLE = {
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 11.0,
+    "legend.fontsize": 9.5,
+    "axes.linewidth": 0.8,
+    "xtick.direction": "in",
+    "ytick.direction": "in",
+    "xtick.top": True,
+    "ytick.right": True,
+    "xtick.minor.visible": True,
+    "ytick.minor.visible": True,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4.5,
+    "errorbar.capsize": 2.0,
+    "legend.frameon": False,
+    "axes.unicode_minus": True,
+    "axes.formatter.useoffset": False,
+    "svg.hashsalt": "gauge-mc",
+    "savefig.dpi": 200,
+}
+
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class History:
+    """A time series of one run.
+
+    Attributes
+    ----------
+    label : str
+        The run, for the legend.
+    sweeps : ndarray of int64, shape (samples,)
+        The update of every measurement, ascending.
+    values : ndarray of float64 or complex128, shape (samples,)
+    """
+
+    label: str
+    sweeps: NDArray[np.int64]
+    values: NDArray[Any]
+
+
+def physics_label(group: str, beta: str | float, lattice: str) -> str:
+    """Return group, coupling and lattice in words, such as ``SU(3), β = 6, 16³×32``."""
+    extents = lattice.split("x")
+    short, i = [], 0
+    while i < len(extents):
+        count = 1
+        while i + count < len(extents) and extents[i + count] == extents[i]:
+            count += 1
+        short.append(extents[i] + (str(count).translate(SUPERSCRIPTS) if count > 1 else ""))
+        i += count
+    return f"{group}, β = {float(beta):g}, {'×'.join(short)}"
+
+
+@contextmanager
+def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
+    """Open an empty figure of a size in inches, and write it to `path` when it is drawn.
+
+    Raises
+    ------
+    UsageError
+        If the ending of `path` is not one of `ENDINGS`.
+    GaugeError
+        If Matplotlib is missing, or the file cannot be written.
+    """
+    ending = path.suffix.lower().lstrip(".")
+    if ending not in ENDINGS:
+        raise UsageError(f"The name of a plot has to end in .pdf, .png or .svg; {path} does not.")
+    matplotlib = load("matplotlib")
+    date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[ending]
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
+        figure = load("matplotlib.figure").Figure(figsize=size, layout="constrained")
+        yield figure
+        with replacing(path) as file:
+            figure.savefig(file, format=ending, metadata=date)
+
+
+def look(i: int) -> dict[str, Any]:
+    """Return the colour and marker of the i-th run."""
+    return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
+
+
+def draw_curves(axes: Axes, curves: Curves) -> None:
+    """Draw averages with errors against a variable; lines guide the eye."""
+    for i, (label, points) in enumerate(curves):
+        x = np.array([one for one, _ in points])
+        value = np.array([found.value for _, found in points])
+        error = np.nan_to_num([found.error for _, found in points])
+        axes.plot(x, value, color=look(i)["color"], alpha=0.4, linewidth=0.8)
+        axes.errorbar(x, value, error, **look(i), linestyle="none", label=plain(label))
+
+
+def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path) -> None:
+    """Draw averages of several quantities against one variable, one below the other.
+
+    Parameters
+    ----------
+    panels : sequence of (str, curves)
+        For each quantity the label of its axis, and its curves, ascending in the variable.
+    abscissa : str
+        The label of the variable.
+    path : Path
+        The file to write; its ending determines the format.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        As of `figure_file`; GaugeError also if there is nothing to plot.
+    """
+    require(panels)
+    for _, curves in panels:
+        require(curves)
+    with figure_file(path, (WIDTH, 2.4 + 1.8 * len(panels))) as figure:
+        rows = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
+        for axes, (name, curves) in zip(rows, panels, strict=True):
+            draw_curves(axes, curves)
+            axes.set_ylabel(name)
+        rows[-1].set_xlabel(abscissa)
+        rows[0].legend(loc="best")
+        figure.align_ylabels()
+
+
+def draw_history(axes: Axes, history: History, look: dict[str, Any], label: str) -> None:
+    """Draw a series, and its running mean: the mean up to each update."""
+    colour = look["color"]
+    axes.plot(history.sweeps, history.values, color=colour, alpha=0.35, linewidth=0.6, zorder=1)
+    running = np.cumsum(history.values) / np.arange(1, history.values.size + 1)
+    every = max(1, running.size // 8)
+    axes.plot(history.sweeps, running, color="white", linewidth=3, zorder=2)
+    marks = (every // 2, every)
+    axes.plot(history.sweeps, running, **look, markevery=marks, zorder=3, label=label)
+
+
+def draw_distribution(
+    axes: Axes, history: History, look: dict[str, Any], horizontal: bool = True
+) -> None:
+    """Draw the distribution of a series as the outline of a histogram."""
+    values = np.real(history.values)
+    bins = min(40, max(5, math.isqrt(values.size)))
+    density, edges = np.histogram(values, bins, density=True)
+    orientation: Any = "horizontal" if horizontal else "vertical"
+    axes.stairs(density, edges, orientation=orientation, color=look["color"])
+    axes.stairs(density, edges, orientation=orientation, color=look["color"], fill=True, alpha=0.2)
+
+
+def describe_history(history: History) -> str:
+    """Return mean, error and tau_int of a series as text for a legend."""
+    result = estimate(history.values)
+    steps = np.diff(history.sweeps)
+    even = steps.size > 0 and (steps == steps[0]).all()
+    step, unit = (int(steps[0]), "updates") if even else (1, "measurements")
+    name = f"{plain(history.label)}: " if history.label else ""
+    if not math.isfinite(result.error):
+        return f"{name}${minus(result)}$"
+    tau_int = with_error(result.tau_int * step, result.tau_int_error * step)
+    return f"{name}${minus(result)}$,  $\\tau_\\mathrm{{int}}={tau_int}$ {unit}"
+
+
+def check_history(history: History) -> None:
+    """Refuse a series that cannot be drawn.
+
+    Raises
+    ------
+    GaugeError
+        If it is empty or contains a value that is not a number.
+    """
+    if history.values.size == 0 or not np.isfinite(history.values).all():
+        raise GaugeError(
+            f"The series of {history.label or 'the run'} is empty or contains a value that is not "
+            "a number."
+        )
+
+
+def require(items: Sequence[object]) -> None:
+    """Refuse to plot nothing.
+
+    Raises
+    ------
+    GaugeError
+        If there is nothing.
+    """
+    if not items:
+        raise GaugeError("There is nothing to plot: no run with measurements was given.")
+
+
+def plain(label: str) -> str:
+    """Return a label in which Matplotlib finds no mathematics."""
+    return label.replace("$", r"\$")
+
+
+def minus(result: Estimate) -> str:
+    """Return an estimate as mathematical text, with a minus sign that takes no space."""
+    return str(result).replace("-", "{-}") if result.value < 0 else str(result)

@@ -1,0 +1,1 @@
+"""Benchmarks: how fast the kernels are, and how that compares with what the memory allows."""

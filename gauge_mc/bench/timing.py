@@ -1,0 +1,94 @@
+"""Timing of work on devices."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+from gauge_mc.devices.base import repeated
+from gauge_mc.devices.kernels import REAL_BYTES, Kernel
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.slab import Slab
+from gauge_mc.fields.field import Field
+from gauge_mc.groups import GROUPS
+
+COPY = Kernel("copy")
+
+COPY_SECONDS = 0.3
+"""Seconds for which a copy is timed."""
+
+COPY_EXTENT = 32
+"""Spatial extent of the lattice that is copied."""
+
+COPY_SHARE = 0.8
+"""Share of the free memory that the copied fields may occupy."""
+
+WARM_UPS = 3
+"""Repetitions before the timed ones, in which clocks settle."""
+
+
+def seconds_of(
+    devices: DeviceGroup, call: Callable[[int], object], seconds: float
+) -> tuple[float, float]:
+    """Return the median and the range of the time of one of many repetitions.
+
+    Parameters
+    ----------
+    devices : DeviceGroup
+    call : callable
+        Takes the number of repetitions to carry out.
+    seconds : float
+        About how long to time. Repetitions are grouped so that a group takes a tenth of it.
+    """
+
+    def timed(times: int) -> float:
+        devices.synchronize()
+        start = time.perf_counter()
+        call(times)
+        devices.synchronize()
+        return (time.perf_counter() - start) / times
+
+    once = devices.processes.broadcast(min(timed(1) for _ in range(3)))
+    times = max(1, round(seconds / 10 / once))
+    for _ in range(WARM_UPS):
+        timed(times)
+    results = [timed(times) for _ in range(max(3, min(10, int(seconds / (times * once)))))]
+    return statistics.median(results), max(results) - min(results)
+
+
+def copy_bandwidth(devices: DeviceGroup, group: str, precision: str) -> float:
+    """Return the bytes per second, read and written, of a copy on all devices at once.
+
+    The copied fields are larger than any cache if that much memory is free. The faster of a
+    kernel's copy, which uses all threads of a CPU, and the driver's counts.
+    """
+    pairs = [_pair(DeviceGroup((device,)), group, precision) for device in devices.devices]
+
+    def by_kernel(times: int) -> None:
+        for source, target in pairs:
+            addresses = {"source": source.buffer.address, "target": target.buffer.address}
+            once = source.arguments(COPY, source.whole(), **addresses)
+            source.kernel(COPY)(repeated([once], times))
+
+    def by_driver(times: int) -> None:
+        for _ in range(times):
+            for source, target in pairs:
+                source.device.copy(target.buffer, source.buffer)
+
+    median = min(seconds_of(devices, copy, COPY_SECONDS)[0] for copy in (by_kernel, by_driver))
+    moved = sum(2 * source.buffer.nbytes for source, _ in pairs)
+    return sum(devices.processes.gather(moved / median))
+
+
+def _pair(device: DeviceGroup, group: str, precision: str) -> tuple[Slab, Slab]:
+    """Return two fields on a device that fit into its free memory."""
+    slices = 16 if device.devices[0].in_host_memory else 128
+    link_bytes = GROUPS[group].components * REAL_BYTES[precision]
+    room = COPY_SHARE * device.devices[0].free_bytes() / 2
+    while slices > 2 and 4 * COPY_EXTENT**3 * slices * link_bytes > room:
+        slices //= 2
+    lattice = Lattice(COPY_EXTENT, COPY_EXTENT, COPY_EXTENT, slices)
+    source, target = (Field.cold(lattice, group, precision, device).slabs[0] for _ in range(2))
+    return source, target

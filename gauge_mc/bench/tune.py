@@ -1,0 +1,100 @@
+"""Search for the compilation of the updates that is fastest on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from gauge_mc import defaults
+from gauge_mc.actions import ACTIONS
+from gauge_mc.bench.timing import seconds_of
+from gauge_mc.devices.base import Registers, TunableDevice
+from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.groups import GROUPS
+from gauge_mc.updates.heatbath import HEATBATH, heatbath
+from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
+
+WORTHWHILE = 0.99
+"""Ratio of times below which another way is preferred: a gain of less than 1 % may be chance."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One way to compile one kernel.
+
+    Attributes
+    ----------
+    kernel : str
+    choice : str
+        The way in words.
+    registers : Registers or None
+        The registers that the compiler used.
+    ns_per_link : float
+        The time of a sweep.
+    kept : bool
+        Whether this is the fastest so far.
+    """
+
+    kernel: str
+    choice: str
+    registers: Registers | None
+    ns_per_link: float
+    kept: bool
+
+
+def tune(
+    device: TunableDevice,
+    group: str,
+    lattice: Lattice,
+    precision: str = defaults.PRECISION,
+    random: str = defaults.RNG,
+    luxury: int | None = None,
+    seconds: float = 0.2,
+) -> Iterator[Trial]:
+    """Try ways to compile heatbath and overrelaxation, and keep the fastest for this kind of device.
+
+    Parameters
+    ----------
+    device : TunableDevice
+    group, lattice, precision, random, luxury
+        The kind of the field, and the generator.
+    seconds : float
+        About how long to time each choice.
+
+    Yields
+    ------
+    Trial
+        Each choice when it has been tried; the first of each kernel is the one used before.
+    """
+    field = Field.hot(lattice, group, precision, device)
+    generator, beta = Random.for_field(field, random, luxury=luxury), GROUPS[group].beta
+    heatbath(field, beta, generator, sweeps=5)
+    slab, action = field.slabs[0], ACTIONS[defaults.ACTION].choice
+    calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
+        (
+            HEATBATH,
+            slab.variant(action, generator.choice),
+            partial(heatbath, field, beta, generator),
+        ),
+        (OVERRELAXATION, slab.variant(action), partial(overrelax, field)),
+    ]
+    for kernel, variant, call in calls:
+        choices = device.tuning_choices(kernel, variant)
+        best, least = choices[0], float("inf")
+        try:
+            for choice in choices:
+                device.use(kernel, variant, choice)
+                field.prepared.clear()
+                time = seconds_of(field.devices, call, seconds)[0] / lattice.links
+                kept = time < WORTHWHILE * least
+                if kept:
+                    best, least = choice, time
+                registers = device.kernel(kernel, variant).registers()
+                yield Trial(kernel.name, str(choice), registers, time * 1e9, kept)
+        finally:
+            device.keep(kernel, variant, best)
+            field.prepared.clear()

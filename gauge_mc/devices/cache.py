@@ -1,0 +1,169 @@
+"""Compilers, and the on-disk cache of what they made of the kernels."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.devices.source import source_folder
+from gauge_mc.errors import GaugeError
+
+
+def cache_folder() -> Path:
+    """Return where compiled kernels are kept: ``$GAUGE_MC_CACHE``, or the user's cache folder."""
+    chosen = os.environ.get("GAUGE_MC_CACHE")
+    return Path(chosen) if chosen else user_cache_path("gauge-mc") / "kernels"
+
+
+def clear_cache() -> int:
+    """Remove all compiled kernels and tuned launch bounds; return how many files there were.
+
+    Raises
+    ------
+    GaugeError
+        If a file cannot be removed.
+    """
+    folder = cache_folder()
+    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    try:
+        if folder.is_dir():
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise GaugeError(
+            f"{error.filename} cannot be removed ({error.strerror}); remove {folder} by hand."
+        ) from error
+    return len(files)
+
+
+def compiled(
+    kernel: Kernel, variant: Variant, command: Sequence[str], identity: str, suffix: str, *checked: str
+) -> tuple[Path, str]:
+    """Compile a kernel, or find it compiled.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    variant : Variant
+    command : sequence of str
+        The compiler and its options, without input and output.
+    identity : str
+        Whatever else the result depends on: compiler version, processor.
+    suffix : str
+        The ending of the object file.
+    checked : str
+        Structures whose layout is to be checked besides the kernel's arguments.
+
+    Returns
+    -------
+    path : Path
+        The object file.
+    report : str
+        What the compiler printed.
+
+    Raises
+    ------
+    GaugeError
+        If the compiler fails, or the cache cannot be written.
+    """
+    unit = kernel.translation_unit(variant, *checked)
+    digest = hashlib.sha256(kernel.digest(variant))
+    digest.update("\0".join([unit, *command, identity]).encode())
+    folder = cache_folder()
+    path = folder / f"{kernel.name}-{digest.hexdigest()[:24]}{suffix}"
+    report = path.with_suffix(".txt")
+    if path.exists() and report.exists():
+        return path, report.read_text()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(path), tempfile.TemporaryDirectory(dir=folder) as scratch:
+            if path.exists() and report.exists():
+                return path, report.read_text()
+            built = Path(scratch) / path.name
+            printed = run_compiler(kernel.name, unit, command, built)
+            (Path(scratch) / report.name).write_text(printed)
+            os.replace(Path(scratch) / report.name, report)
+            os.replace(built, path)
+    except OSError as error:
+        raise GaugeError(
+            f"Compiled kernels cannot be kept in {folder} ({error.strerror}): free some space, or "
+            "name another folder in the environment variable GAUGE_MC_CACHE."
+        ) from error
+    return path, printed
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let threads and processes that want the same object wait, if the file system has locks."""
+    with path.with_suffix(".lock").open("w") as lock:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -> str:
+    """Compile a translation unit beside its output; return what the compiler printed.
+
+    Raises
+    ------
+    GaugeError
+        If the compiler fails; the message names an argument that Python and C++ disagree about.
+    """
+    source = output.with_suffix(".cu")
+    source.write_text(unit, encoding="utf-8")
+    # In a session of its own, since a signal from the terminal is for this process to handle.
+    with subprocess.Popen(
+        [*command, f"-I{source_folder()}", str(source), "-o", str(output)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            printed = process.communicate()[0]
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode == 0 and output.exists():
+        return printed
+    disagreement = re.search(r"assert.*?\W(\w+(?:::\w+)?)\"?\s*$", printed, re.MULTILINE)
+    if disagreement:
+        raise GaugeError(
+            f"The kernel '{kernel}' declares {disagreement[1]} otherwise than Python has read it: "
+            "use only numbers, arrays, pointers and structures of these in its arguments."
+        )
+    first = next((line for line in printed.splitlines() if "error" in line), printed[:200])
+    raise GaugeError(
+        f"The compiler {command[0]} failed on the kernel '{kernel}': {first.strip()}. "
+        "Run `gauge-mc doctor` to see which compilers work here."
+    )
+
+
+@cache
+def version_of(compiler: str) -> str | None:
+    """Return what ``compiler --version`` prints, or None if it does not run."""
+    try:
+        done = subprocess.run(
+            [*compiler.split(), "--version"],
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,
+        )
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None

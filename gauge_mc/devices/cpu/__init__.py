@@ -1,0 +1,60 @@
+"""The CPU backend: kernels compiled by a C++ compiler, with SIMD lanes and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gauge_mc.devices import BACKENDS
+from gauge_mc.devices.base import Backend, Finding
+
+if TYPE_CHECKING:
+    from gauge_mc.devices.cpu.device import CpuDevice
+
+INSTALL = "apt install g++   # or another C++ compiler"
+
+
+class Cpu(Backend):
+    """The cores that this process may run on."""
+
+    name = "cpu"
+    label = "CPU"
+    numbered = False
+    preference = 0
+    bench_extent = 16
+    remedy = INSTALL
+
+    def count(self) -> int:
+        """Return 1."""
+        return 1
+
+    def open(
+        self, ordinal: int = 0, threads: int | None = None, worker: bool = False
+    ) -> CpuDevice:
+        """Open so many threads of the CPU; see `Backend.open`."""
+        from gauge_mc.devices.cpu.device import CpuDevice
+
+        return CpuDevice(threads, worker=worker)
+
+    def available_threads(self) -> int:
+        """Return how many cores this process may run on."""
+        from gauge_mc.devices.cpu.compiler import cores
+
+        return cores()
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield the processor and the C++ compilers."""
+        from gauge_mc.devices.cache import version_of
+        from gauge_mc.devices.cpu.compiler import candidates, processor, register_bytes
+
+        detail = f"{processor()[0]}, registers of {8 * register_bytes()} bits"
+        yield Finding("processor", True, detail)
+        for command in candidates():
+            text = version_of(command)
+            detail = text.splitlines()[0] if text else "does not run"
+            yield Finding(f"C++ compiler {command}", bool(text), detail, INSTALL)
+        if not candidates():
+            yield Finding("C++ compiler", False, "none found", INSTALL)
+
+
+BACKENDS.register(Cpu())

@@ -1,0 +1,104 @@
+"""The C++ compiler and the processor that it compiles for."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gauge_mc.devices.cache import version_of
+from gauge_mc.errors import GaugeError
+
+FLAGS = [
+    "-std=c++20",
+    "-O3",
+    "-march=native",
+    # Multiplications and additions fuse. Whatever would hide a NaN stays off.
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-shared",
+    "-fPIC",
+    "-pthread",
+    "-Wall",
+    "-Wextra",
+    "-x",
+    "c++",
+]
+
+CACHES = "/sys/devices/system/cpu/cpu0/cache"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler that works here: its command, and what it says of its version."""
+
+    command: str
+    version: str
+
+
+def candidates() -> list[str]:
+    """Return the commands of compilers to try, in order."""
+    named = [os.environ["CXX"]] if os.environ.get("CXX") else []
+    zig = [f"{sys.executable} -m ziglang c++"] if importlib.util.find_spec("ziglang") else []
+    return named + [c for c in ("c++", "g++", "clang++") if shutil.which(c)] + zig
+
+
+@functools.cache
+def find_compiler() -> Compiler:
+    """Return the first compiler that runs.
+
+    Raises
+    ------
+    GaugeError
+        If there is none.
+    """
+    for command in candidates():
+        version = version_of(command)
+        if version is not None:
+            return Compiler(command, version)
+    raise GaugeError(
+        "There is no C++ compiler here, which the CPU kernels need: install g++ "
+        "(Debian and Ubuntu: apt install g++), or `pip install 'gauge-mc[zig]'`, or name one in "
+        "the environment variable CXX."
+    )
+
+
+@functools.cache
+def processor() -> tuple[str, frozenset[str]]:
+    """Return the processor's name and the instruction sets that it offers (Linux names)."""
+    name, flags = platform.machine(), frozenset[str]()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                name = value.strip()
+            elif key.strip() in ("flags", "Features"):
+                flags = frozenset(value.split())
+    return name, flags
+
+
+def register_bytes() -> int:
+    """Return the size of a SIMD register."""
+    flags = processor()[1]
+    if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags:
+        return 64
+    return 32 if "avx2" in flags else 16
+
+
+def cores() -> int:
+    """Return how many cores this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+@functools.cache
+def cache_bytes() -> int:
+    """Return the size of the processor's largest cache; 0 if the system does not tell."""
+    sizes = [path.read_text() for path in Path(CACHES).glob("index*/size")]
+    return max((int(size.strip().removesuffix("K")) * 1024 for size in sizes), default=0)

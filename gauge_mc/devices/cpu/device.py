@@ -1,0 +1,245 @@
+"""The CPU as a device."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.base import (
+    Buffer,
+    Copy,
+    Device,
+    Event,
+    Launch,
+    Registers,
+    split_steps,
+)
+from gauge_mc.devices.cache import compiled
+from gauge_mc.devices.cpu import compiler
+from gauge_mc.devices.cpu.worker import TaskEvent, Worker
+from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
+from gauge_mc.devices.source import constants, source_folder
+from gauge_mc.errors import GaugeError, UsageError
+
+
+def slots_per_part() -> int:
+    """Return how many slots a sum kernel adds up to one partial sum."""
+    return constants(source_folder() / "arch" / "cpu_launch.h")["SLOTS_PER_PART"]
+
+
+class CpuBuffer:
+    """Anonymous memory, in huge pages if the system has them, that outlives a worker's use of it."""
+
+    def __init__(self, nbytes: int, worker: Worker | None = None):
+        self.nbytes = nbytes
+        self._worker = worker
+        self._map = mmap.mmap(-1, max(nbytes, 1))
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            self._map.madvise(mmap.MADV_HUGEPAGE)
+        self.bytes: NDArray[np.uint8] = np.frombuffer(self._map, dtype=np.uint8)
+        self.address = int(self.bytes.ctypes.data)
+
+    def __del__(self) -> None:
+        if self._worker:
+            self._worker.event().synchronize()
+
+
+class CpuKernel:
+    """A kernel in a shared object, run by a number of threads. ctypes releases the GIL meanwhile."""
+
+    def __init__(self, path: Path, name: str, threads: int, worker: Worker | None):
+        self._function = getattr(ctypes.CDLL(str(path)), name)
+        self._function.restype = None
+        self._threads = threads
+        self._worker = worker
+
+    def launches(
+        self, steps: ctypes.Array[Any], lengths: Sequence[int], side: bool = False
+    ) -> Iterator[Launch]:
+        """Return calls that run consecutive steps; see `LoadedKernel.launches`."""
+        return (partial(self, part) for part in split_steps(steps, lengths))
+
+    def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
+        """Return None: C++ compilers do not report registers."""
+        return None
+
+    def __call__(self, steps: ctypes.Array[Any]) -> None:
+        """Run steps in order."""
+        call = partial(self._function, steps, len(steps), self._threads)
+        if self._worker is None:
+            call()
+        else:
+            self._worker.do(call)
+
+
+class CpuDevice:
+    """Cores of this machine.
+
+    Parameters
+    ----------
+    threads : int, optional
+        How many to use; by default as many as this process may run on.
+    lanes : int, optional
+        The largest number of sites in a register, a power of two; by default what a register
+        holds.
+    worker : bool
+        Whether to work in a thread of its own, beside the caller, as a device that shares a
+        lattice with others must. That thread is the first of the `threads`.
+    """
+
+    backend = "cpu"
+    in_host_memory = True
+    has_side_stream = False
+    packet_bytes = 0
+
+    def __init__(self, threads: int | None = None, lanes: int | None = None, worker: bool = False):
+        if threads is not None and threads < 1:
+            raise UsageError(f"The number of threads is {threads}; it must be at least 1.")
+        self.threads = threads or compiler.cores()
+        self.compiler = compiler.find_compiler()
+        self.compiler_name = self.compiler.version.partition("\n")[0]
+        self.cache_bytes = compiler.cache_bytes()
+        self._lanes = lanes
+        self._kernels: dict[tuple[Kernel, Variant], CpuKernel] = {}
+        self._scratch: dict[str, CpuBuffer] = {}
+        self._worker = Worker() if worker else None
+        threads_in_words = f"{self.threads} thread{'s' * (self.threads > 1)}"
+        self.name = f"{compiler.processor()[0]}, {threads_in_words}"
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    def lanes(self, precision: str) -> int:
+        """Return the largest number of sites in a register."""
+        most = compiler.register_bytes() // REAL_BYTES[precision]
+        return most if self._lanes is None else min(most, self._lanes)
+
+    def kernel(self, kernel: Kernel, variant: Variant) -> CpuKernel:
+        """Compile a kernel, or find it compiled, and load it."""
+        key = (kernel, kernel.narrowed(variant))
+        if key not in self._kernels:
+            command = [*self.compiler.command.split(), *compiler.FLAGS, *key[1].definitions]
+            identity = self.compiler.version + repr(sorted(compiler.processor()[1]))
+            path, _ = compiled(*key, command, identity, ".so")
+            self._kernels[key] = CpuKernel(path, kernel.name, self.threads, self._worker)
+        return self._kernels[key]
+
+    def partial_sums(self, extents: tuple[int, int, int], variant: Variant) -> int:
+        """Return how many partial sums a sum kernel stores: for so many slots of either parity."""
+        return 2 * -(-math.prod(extents) // (2 * slots_per_part()))
+
+    def allocate(self, nbytes: int) -> CpuBuffer:
+        """Allocate zeroed memory.
+
+        Raises
+        ------
+        GaugeError
+            If this machine has less memory left.
+        """
+        free = self.free_bytes()
+        if nbytes <= free:
+            try:
+                return CpuBuffer(nbytes, self._worker)
+            except OSError:
+                pass
+        raise GaugeError(
+            f"The lattice needs {nbytes / 2**30:.3g} GiB of memory at once and "
+            f"{free / 2**30:.3g} GiB are left: take a smaller lattice or single precision."
+        )
+
+    def free_bytes(self) -> int:
+        """Return how much memory is available."""
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+        return sys.maxsize
+
+    def scratch(self, use: str, nbytes: int) -> CpuBuffer:
+        """Return memory with arbitrary content, valid until the next call for the same use."""
+        if use not in self._scratch or self._scratch[use].nbytes < nbytes:
+            self._scratch.pop(use, None)
+            self._scratch[use] = self.allocate(nbytes)
+        return self._scratch[use]
+
+    def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
+        """Copy `data` to byte `offset` of the buffer."""
+        assert isinstance(buffer, CpuBuffer)
+        self.synchronize()
+        flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        buffer.bytes[offset : offset + flat.size] = flat
+
+    def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
+        """Return a copy of bytes of the buffer."""
+        assert isinstance(buffer, CpuBuffer)
+        self.synchronize()
+        return buffer.bytes[offset : offset + nbytes].copy()
+
+    def copy(self, target: Buffer, source: Buffer) -> None:
+        """Copy a whole buffer to another of the same size."""
+        self._move([(target.address, source.address, source.nbytes)])
+
+    def event(self) -> TaskEvent:
+        """Return the point at the end of the work issued so far."""
+        if self._worker:
+            return self._worker.event()
+        event = TaskEvent()
+        event.reach()
+        return event
+
+    def wait(self, event: Event) -> None:
+        """Begin no later work until a device, this one or another, has reached an event."""
+        if self._worker:
+            self._worker.do(event.synchronize)
+        else:
+            event.synchronize()
+
+    def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], TaskEvent]:
+        """Return a call that issues copies of so many bytes each."""
+        return partial(self._move, [(copy.to, copy.origin, nbytes) for copy in copies])
+
+    def reaches(self, other: Device) -> bool:
+        """Return False: in a wavefront the last update is not the one that stores the last links."""
+        return False
+
+    def pinned_memory(self, nbytes: int) -> NDArray[np.uint8]:
+        """Return an array."""
+        return np.empty(nbytes, np.uint8)
+
+    def download(self, data: NDArray[np.uint8], origin: int) -> TaskEvent:
+        """Copy from an address to an array."""
+        return self._move([(data.ctypes.data, origin, data.nbytes)])
+
+    def upload(self, to: int, data: NDArray[np.uint8]) -> TaskEvent:
+        """Copy from an array to an address."""
+        return self._move([(to, data.ctypes.data, data.nbytes)])
+
+    def _move(self, copies: Sequence[tuple[int, int, int]]) -> TaskEvent:
+        """Copy in the order of the work."""
+        for copy in copies:
+            if self._worker:
+                self._worker.do(partial(ctypes.memmove, *copy))
+            else:
+                ctypes.memmove(*copy)
+        return self.event()
+
+    def synchronize(self) -> None:
+        """Wait until all work has ended."""
+        if self._worker:
+            self._worker.synchronize()
+
+    def close(self) -> None:
+        """Drop the kernels and the scratch memory, and end the worker."""
+        self.synchronize()
+        self._kernels.clear()
+        self._scratch.clear()
+        if self._worker:
+            self._worker.close()

@@ -1,0 +1,248 @@
+"""Devices that share lattices, a slab of time slices each."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TypeVar
+
+from gauge_mc.devices import BACKENDS, Device, DeviceChoice, choose_devices, describe_devices
+from gauge_mc.devices.choice import AUTOMATIC, open_device
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.processes import OneProcess, Processes
+from gauge_mc.errors import GaugeError, UsageError
+
+T = TypeVar("T")
+
+LEAST_SLICES = 2
+"""Fewest time slices of a slab: its first and its last slice are updated before the others."""
+
+
+@dataclass(frozen=True)
+class DeviceGroup:
+    """Devices that share lattices. Results do not depend on how many there are, to the bit.
+
+    The devices form a ring: each is a neighbour of the next, and the last of the first, since the
+    lattice is periodic in time.
+
+    Attributes
+    ----------
+    devices : tuple of Device
+        The devices of this process, all of one kind.
+    processes : Processes
+        All processes that take part.
+    slices : tuple of int, optional
+        Time slices of every slab; by default as equal as possible.
+
+    Raises
+    ------
+    GaugeError
+        If the devices store links in different ways.
+    """
+
+    devices: tuple[Device, ...]
+    processes: Processes = field(default_factory=OneProcess)
+    slices: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        kinds = {(d.backend, d.packet_bytes, d.lanes("single")) for d in self.devices}
+        if len(set().union(*self.processes.gather(kinds))) > 1:
+            raise GaugeError(
+                "The devices store links in different ways and cannot share a lattice: use "
+                "processors of one kind."
+            )
+
+    @classmethod
+    def of(cls, devices: DeviceGroup | Device | None) -> DeviceGroup:
+        """Return a group of one device (by default the one that `open_device` opens), or itself."""
+        if isinstance(devices, DeviceGroup):
+            return devices
+        return cls((devices or open_device(),))
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    @property
+    def name(self) -> str:
+        """The names of the devices, for people."""
+        names = self.processes.gather([device.name for device in self.devices])
+        return describe_devices(name for process in names for name in process)
+
+    @property
+    def root(self) -> bool:
+        """Whether this process is the one that reads and writes files."""
+        return self.processes.rank == 0
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The number of devices of every process."""
+        return self.processes.gather(len(self.devices))
+
+    @property
+    def first_slab(self) -> int:
+        """The number of this process's first slab among all slabs."""
+        return sum(self.counts[: self.processes.rank])
+
+    def process_of(self, slab: int) -> int:
+        """Return the process to which a slab belongs."""
+        return next(rank for rank, end in enumerate(accumulate(self.counts)) if slab < end)
+
+    def slabs(self, lattice: Lattice) -> list[range]:
+        """Return the time slices of every slab of a lattice, in order.
+
+        Raises
+        ------
+        UsageError
+            If there are too few slices, or `slices` does not fit the lattice.
+        """
+        count = sum(self.counts)
+        if lattice.t < LEAST_SLICES * count:
+            raise UsageError(
+                f"The lattice {lattice} has {lattice.t} time slices, too few for {count} devices, "
+                f"each of which takes at least {LEAST_SLICES}: use at most "
+                f"{lattice.t // LEAST_SLICES} devices."
+            )
+        # An even number of slices makes good tiles on a GPU.
+        bounds = [2 * (lattice.t // 2 * n // count) for n in range(count + 1)]
+        if self.slices is not None:
+            bounds = [0, *accumulate(self.slices)]
+            enough = count == 1 or min(self.slices) >= LEAST_SLICES
+            if not enough or len(self.slices) != count or bounds[-1] != lattice.t:
+                raise UsageError(
+                    f"Slabs of {', '.join(map(str, self.slices))} time slices do not make up the "
+                    f"lattice {lattice} on {count} devices; each needs {LEAST_SLICES} or more."
+                )
+        return [range(*pair) for pair in pairwise(bounds)]
+
+    def gather_slices(self, lattice: Lattice, get: Callable[[int], T]) -> Iterator[T]:
+        """Collect something of every time slice in the root; all processes call this.
+
+        Parameters
+        ----------
+        lattice : Lattice
+        get : callable
+            Returns what is wanted of a time slice of this process.
+
+        Yields
+        ------
+        object
+            What is wanted of t = 0, 1, … in the root; nothing in other processes.
+        """
+        for t, owner in enumerate(self._owners(lattice)):
+            if owner == self.processes.rank:
+                value = get(t)
+                if self.root:
+                    yield value
+                else:
+                    self.processes.send(value, 0)
+            elif self.root:
+                yield self.processes.receive(owner)
+
+    def scatter_slices(
+        self, lattice: Lattice, values: Iterator[T], put: Callable[[int, T], None]
+    ) -> None:
+        """Distribute something for every time slice; all processes call this.
+
+        Parameters
+        ----------
+        lattice : Lattice
+        values : iterator
+            The values for t = 0, 1, … in the root; not used in other processes.
+        put : callable
+            Takes a time slice of this process and its value.
+        """
+        for t, owner in enumerate(self._owners(lattice)):
+            if self.root:
+                value = next(values)
+                if owner == 0:
+                    put(t, value)
+                else:
+                    self.processes.send(value, owner)
+            elif owner == self.processes.rank:
+                put(t, self.processes.receive(0))
+
+    def _owners(self, lattice: Lattice) -> list[int]:
+        return [self.process_of(n) for n, times in enumerate(self.slabs(lattice)) for _ in times]
+
+    def synchronize(self) -> None:
+        """Wait until all devices of this process have ended their work."""
+        for device in self.devices:
+            device.synchronize()
+
+    def close(self) -> None:
+        """Close the devices of this process."""
+        for device in self.devices:
+            device.close()
+
+
+def open_device_group(
+    devices: str | None = None,
+    backend: str = AUTOMATIC,
+    threads: int | None = None,
+    processes: Processes | None = None,
+    share_gpus: bool = False,
+    all_by_default: bool = False,
+) -> DeviceGroup:
+    """Open devices that share lattices.
+
+    Parameters
+    ----------
+    devices, backend, threads, all_by_default
+        As for `gauge_mc.devices.choose_devices`. Processes on one host share out the GPUs that are
+        chosen, by default all of them; on CPUs each has its share of the cores.
+    processes : Processes, optional
+        The processes that share the lattices; by default this one alone.
+    share_gpus : bool
+        Whether two processes may use the same GPU.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        As `choose_devices` and `DeviceChoice.open` do; GaugeError also if there are fewer GPUs than
+        processes on this host.
+    """
+    processes = processes or OneProcess()
+    choices = choose_devices(devices, backend, threads, all_by_default or processes.size > 1)
+    if choices[0].numbered:
+        mine = _share_of_this_process(choices, processes, share_gpus)
+        return DeviceGroup(tuple(choice.open() for choice in mine), processes)
+    if threads is None:
+        cores = os.sched_getaffinity(0)
+        alike = processes.gather((platform.node(), cores)).count((platform.node(), cores))
+        share = max(1, len(cores) // alike)
+        choices = choose_devices(devices, choices[0].backend, share)
+    worker = len(choices) > 1
+    return DeviceGroup(tuple(choice.open(worker) for choice in choices), processes)
+
+
+def _share_of_this_process(
+    choices: tuple[DeviceChoice, ...], processes: Processes, share_gpus: bool
+) -> tuple[DeviceChoice, ...]:
+    """Return which of the chosen GPUs are for this process.
+
+    A launcher may show every process GPUs of its own. Otherwise processes that see the same GPUs
+    share them out.
+    """
+
+    def identities(chosen: tuple[DeviceChoice, ...]) -> list[str]:
+        return [BACKENDS[choice.backend].identity(choice.ordinal) for choice in chosen]
+
+    seen = identities(choices)
+    everyone = processes.gather((platform.node(), seen))
+    alike = [rank for rank, other in enumerate(everyone) if other == everyone[processes.rank]]
+    number, count = alike.index(processes.rank), len(alike)
+    mine = choices[len(choices) * number // count : len(choices) * (number + 1) // count]
+    if not mine and share_gpus:
+        mine = (choices[number % len(choices)],)
+    used = processes.gather([(platform.node(), one) for one in identities(mine)])
+    names = [name for one in used for name in one]
+    if not share_gpus and (len(set(names)) < len(names) or not all(used)):
+        raise GaugeError(
+            f"On {platform.node()} there are more processes than GPUs: start one process a GPU, or "
+            "let them share with --share-gpus."
+        )
+    return mine

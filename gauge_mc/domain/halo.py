@@ -1,0 +1,262 @@
+"""Halo exchange: bring copies of neighbours' time slices up to date, across devices and processes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices import Device
+from gauge_mc.devices.base import Copy, Event, Launch
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.processes import Request
+from gauge_mc.domain.slab import Slab
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A time slice of one slab that another slab has in its halo.
+
+    Attributes
+    ----------
+    source, target : int
+        Numbers of the slabs.
+    source_place, target_place : int
+        Places of the slice in their memory.
+    """
+
+    source: int
+    source_place: int
+    target: int
+    target_place: int
+
+
+@dataclass(frozen=True)
+class Window:
+    """The bytes of a slice that have changed."""
+
+    offset: int
+    nbytes: int
+
+
+def transfers_of(layouts: Sequence[Layout], nearest: bool) -> list[Transfer]:
+    """List the slices to transfer between all slabs, in an order that all processes agree on.
+
+    Parameters
+    ----------
+    layouts : sequence of Layout
+        The layouts of all slabs, in order.
+    nearest : bool
+        Whether to transfer only the slices next to a slab.
+    """
+    place_of = {t: (n, t - layout.first) for n, layout in enumerate(layouts) for t in layout.times}
+    return [
+        Transfer(*place_of[t], target, place)
+        for target, layout in enumerate(layouts)
+        for place, t in layout.halo.items()
+        if not nearest or place in (layout.slices, layout.slices_in_memory - 1)
+    ]
+
+
+@dataclass(frozen=True)
+class _LocalSend:
+    """Copies from one slab to others of its process: the call that issues them, and who waits."""
+
+    send: Callable[[], Event]
+    receivers: tuple[Device, ...]
+
+
+@dataclass
+class _Message:
+    """Bytes on their way to or from another process."""
+
+    device: Device
+    address: int
+    data: NDArray[np.uint8]
+    process: int
+    tag: int
+    filled: Event | None = None
+    request: Request | None = None
+
+
+class HaloExchange:
+    """Brings a field's halos up to date while the devices work on something else.
+
+    Parameters
+    ----------
+    devices : DeviceGroup
+    slabs : sequence of Slab
+        The slabs of this process.
+    transfers : sequence of Transfer
+        The transfers of all processes.
+    """
+
+    def __init__(
+        self, devices: DeviceGroup, slabs: Sequence[Slab], transfers: Sequence[Transfer]
+    ) -> None:
+        self._processes = devices.processes
+        self._process_of = devices.process_of
+        self._slabs = {devices.first_slab + n: slab for n, slab in enumerate(slabs)}
+        self._local: dict[int, list[Transfer]] = {n: [] for n in self._slabs}
+        self._outgoing: dict[int, list[tuple[int, Transfer]]] = {n: [] for n in self._slabs}
+        self._incoming: dict[int, list[tuple[int, Transfer]]] = {n: [] for n in self._slabs}
+        for tag, t in enumerate(transfers):
+            if t.source in self._slabs and t.target in self._slabs:
+                self._local[t.source].append(t)
+            elif t.source in self._slabs:
+                self._outgoing[t.source].append((tag, t))
+            elif t.target in self._slabs:
+                self._incoming[t.target].append((tag, t))
+        # Messages lie in the devices' own memory, or else go through memory of the host.
+        in_host_memory = devices.devices[0].in_host_memory
+        self._direct = devices.processes.device_memory or in_host_memory
+        self._staging: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
+        self._uploads: dict[int, Event] = {}
+        self._prepared: dict[Window, dict[int, _LocalSend]] = {}
+        self._arrivals: list[tuple[Device, Event]] = []
+        self._sent: list[_Message] = []
+        self._awaited: list[_Message] = []
+
+    def post(self, window: Window) -> None:
+        """Begin to send the window of all slices in others' halos, after the work issued so far."""
+        for post in self.posts(window):
+            post()
+
+    def posts(self, window: Window) -> list[Launch]:
+        """Return for each slab of this process the call that posts its sends and receives.
+
+        It is to be called, any number of times, when the slab's work has been issued.
+        """
+        if window not in self._prepared:
+            self._prepared[window] = {n: self._prepare(n, window) for n in self._slabs}
+        return [
+            partial(self._post, number, window, local)
+            for number, local in self._prepared[window].items()
+        ]
+
+    @cached_property
+    def targets(self) -> list[dict[str, int | None]] | None:
+        """Where a kernel that updates a slab can store its boundary in its neighbours' halos.
+
+        The members of ``HaloTargets`` for each slab of this process; None unless all slabs are of
+        this process and all their kernels can store there.
+        """
+        if any(self._outgoing.values()) or any(self._incoming.values()):
+            return None
+        targets = []
+        for number, slab in self._slabs.items():
+            devices = (slab.device, *self._receivers(number))
+            if not all(map(slab.device.reaches, devices)):
+                return None
+            addresses: dict[int, int] = {}
+            for t in self._local[number]:
+                neighbour = self._slabs[t.target]
+                shift = (t.target_place - t.source_place) * slab.slice_bytes
+                addresses[t.source_place] = neighbour.buffer.address + shift
+            last = slab.layout.slices - 1
+            first_target, last_target = addresses.get(0), addresses.get(last)
+            targets.append({"first": first_target, "last": last_target, "last_t": last})
+        return targets
+
+    @cached_property
+    def signals(self) -> list[Launch]:
+        """For each slab the call that tells its neighbours that its kernel has stored their halo."""
+        return [
+            partial(
+                self._post,
+                number,
+                Window(0, 0),
+                _LocalSend(slab.device.prepare_copies([], 0), self._receivers(number)),
+            )
+            for number, slab in self._slabs.items()
+        ]
+
+    def _prepare(self, number: int, window: Window) -> _LocalSend:
+        """Prepare the copies from a slab to others of this process."""
+        slab = self._slabs[number]
+        copies = [
+            Copy(
+                _address(slab, t.source_place, window),
+                self._slabs[t.target].device,
+                _address(self._slabs[t.target], t.target_place, window),
+            )
+            for t in self._local[number]
+        ]
+        return _LocalSend(slab.device.prepare_copies(copies, window.nbytes), self._receivers(number))
+
+    def _receivers(self, number: int) -> tuple[Device, ...]:
+        """Return the devices of this process that have a slab's slices in their halos."""
+        devices = (self._slabs[t.target].device for t in self._local[number])
+        return tuple(dict.fromkeys(devices))
+
+    def _post(self, number: int, window: Window, local: _LocalSend) -> None:
+        for tag, t in self._incoming[number]:
+            message = self._message(tag, t, window, incoming=True)
+            if tag in self._uploads:  # the device may still be reading the previous message
+                self._uploads[tag].synchronize()
+            message.request = self._processes.begin_receive(message.data, message.process, tag)
+            self._awaited.append(message)
+        for tag, t in self._outgoing[number]:
+            message = self._message(tag, t, window, incoming=False)
+            if self._direct:
+                message.filled = message.device.event()
+            else:
+                message.filled = message.device.download(message.data, message.address)
+            self._sent.append(message)
+            if message.filled.query():
+                self._send(message)
+        if local.receivers:
+            arrived = local.send()
+            for device in local.receivers:
+                self._arrivals.append((device, arrived))
+
+    def wait(self) -> None:
+        """Let later work wait until the halos are up to date."""
+        for message in self._sent:
+            if message.request is None:
+                self._send(message)
+        for message in self._awaited:
+            assert message.request is not None
+            message.request.wait()
+            if not self._direct:
+                uploaded = message.device.upload(message.address, message.data)
+                self._uploads[message.tag] = uploaded
+                self._arrivals.append((message.device, uploaded))
+        for message in self._sent:
+            assert message.request is not None
+            message.request.wait()
+        for device, event in self._arrivals:
+            device.wait(event)
+        for lists in (self._sent, self._awaited, self._arrivals):
+            lists.clear()
+
+    def _send(self, message: _Message) -> None:
+        assert message.filled is not None
+        message.filled.synchronize()
+        message.request = self._processes.begin_send(message.data, message.process, message.tag)
+
+    def _message(self, tag: int, t: Transfer, window: Window, incoming: bool) -> _Message:
+        here, place, there = (
+            (t.target, t.target_place, t.source)
+            if incoming
+            else (t.source, t.source_place, t.target)
+        )
+        slab, process = self._slabs[here], self._process_of(there)
+        address = _address(slab, place, window)
+        if self._direct:
+            memory = (ctypes.c_uint8 * window.nbytes).from_address(address)
+            data = np.frombuffer(memoryview(memory), np.uint8)
+            return _Message(slab.device, address, data, process, tag)
+        key = (tag, window.nbytes, incoming)
+        if key not in self._staging:
+            self._staging[key] = slab.device.pinned_memory(window.nbytes)
+        return _Message(slab.device, address, self._staging[key], process, tag)
+
+
+def _address(slab: Slab, place: int, window: Window) -> int:
+    return slab.buffer.address + place * slab.slice_bytes + window.offset

@@ -1,0 +1,44 @@
+"""Export to HDF5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from gauge_mc.analysis.libraries import load
+from gauge_mc.exports import EXPORTS, Export
+from gauge_mc.files.atomic import replacing
+from gauge_mc.files.table import TableData
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.session import version
+
+
+class Hdf5(Export):
+    """HDF5: a group for each table, with its header as attributes.
+
+    The file's attributes are the parameters. The columns of a table are data sets of shape (rows,):
+    int64, float64, or strings.
+    """
+
+    name: ClassVar[str] = "hdf5"
+    ending: ClassVar[str] = ".h5"
+    summary: ClassVar[str] = "HDF5: a group for each table, with its header as attributes"
+
+    def write(self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]) -> list[str]:
+        """Write tables; see `Export.write`."""
+        h5py = load("h5py", "hdf5")
+        with replacing(out) as file, h5py.File(file, "w") as h5:
+            h5.attrs.update({"program": version(), **parameters.values()})
+            for name, table in tables.items():
+                group = h5.create_group(name)
+                group.attrs.update(table.header)
+                for key, column in table.columns.items():
+                    data = np.char.encode(column, "utf-8") if column.dtype.kind == "U" else column
+                    group.create_dataset(key, data=data, compression="gzip" if len(data) else None)
+        return list(tables)
+
+
+EXPORTS.register(Hdf5())

@@ -1,0 +1,98 @@
+"""Export to pyerrors."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.libraries import load
+from gauge_mc.errors import GaugeError
+from gauge_mc.exports import EXPORTS, Export
+from gauge_mc.files.atomic import replacing
+from gauge_mc.files.table import TableData
+from gauge_mc.observables import Observable, Series, observable_of_table
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.session import version
+
+LEAST = 5
+"""Fewest records of an observable of pyerrors."""
+
+
+class Pyerrors(Export):
+    """A dictionary of observables and correlators of pyerrors.
+
+    It is read by ``pyerrors.input.json.load_json_dict``. Its keys are the names of tables, then
+    those of columns, or of what the observable makes of them: for Wilson loops, smearing, path and
+    r, as in ``smearing=25,path=100,r=3``, with a correlator in t. The ensemble has the name of the
+    parameters without the seed, which names the replica: ``su2_b2.5_8x8x8x16|r1``. Configurations
+    are numbered by update. Tables with fewer than `LEAST` records are left out.
+    """
+
+    name: ClassVar[str] = "pyerrors"
+    ending: ClassVar[str] = ".json.gz"
+    summary: ClassVar[str] = "pyerrors' JSON: observables and correlators, with replica by seed"
+
+    def write(self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]) -> list[str]:
+        """Write tables; see `Export.write`."""
+        load("pyerrors")
+        from pyerrors.input.json import dump_dict_to_json
+
+        ensemble = dataclasses.replace(parameters, seed=Parameters.seed).name
+        replica = f"{ensemble}|r{parameters.seed}"
+        made = {name: _observables(name, table, replica) for name, table in tables.items()}
+        content = {name: observables for name, observables in made.items() if observables}
+        if not content:
+            raise GaugeError(
+                f"No table has the {LEAST} records that pyerrors needs; generate more, or export "
+                "to a file with another ending."
+            )
+        description = {
+            "program": version(),
+            "parameters": parameters.values(),
+            "tables": {name: tables[name].header for name in content},
+        }
+        with tempfile.TemporaryDirectory() as folder, replacing(out) as file:
+            written = Path(folder) / "tables.json.gz"
+            dump_dict_to_json(content, str(written), description, indent=0)
+            file.write(written.read_bytes())
+        return list(content)
+
+
+EXPORTS.register(Pyerrors())
+
+
+def _observables(name: str, table: TableData, replica: str) -> dict[str, Any]:
+    """Return the observables and correlators of a table; those of a short table are left out."""
+    observable = observable_of_table(table) or Observable
+    series = observable.series(table, f"{name}.csv")
+    return {
+        key: _convert(one, replica) for key, one in series.items() if len(one.sweeps) >= LEAST
+    }
+
+
+def _convert(series: Series, replica: str) -> Any:
+    """Return a time series as an observable, or a correlator in t = 1, 2, …."""
+    from pyerrors import Corr
+
+    if series.samples.ndim == 1:
+        return _observable(series.samples, series.sweeps, replica)
+    elements = [_observable(samples, series.sweeps, replica) for samples in series.samples.T]
+    return Corr(elements, padding=[1, 0])
+
+
+def _observable(samples: NDArray[Any], sweeps: NDArray[Any], replica: str) -> Any:
+    from pyerrors import Obs
+
+    return Obs([samples.astype(np.float64)], [replica], idl=[sweeps.tolist()])
+
+
+def left_out(names: list[str], tables: list[str]) -> str | None:
+    """Return in words which tables were left out, or None."""
+    rest = sorted(set(tables) - set(names))
+    return f"left out, with fewer than {LEAST} records: {', '.join(rest)}" if rest else None

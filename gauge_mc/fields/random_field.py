@@ -1,0 +1,178 @@
+"""Random number generators at work on the sites of a field."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc import defaults
+from gauge_mc.devices import Buffer
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.domain.layout import WORD_BYTES
+from gauge_mc.domain.slab import MOST_STATE_WORDS, Slab
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.random import GENERATORS, Generator, stream
+
+RANDOM_NUMBERS = Kernel("random_numbers")
+
+
+@dataclass
+class Random:
+    """A random number generator for every site of a field; make one with `for_field`.
+
+    Attributes
+    ----------
+    generator : Generator
+    seed : int
+    field : Field
+        The field whose sites it serves.
+    states : tuple of Buffer
+        The states of the sites of every slab; empty if the generator has none.
+    step : int
+        The number of sweeps done; settable, and part of a checkpoint.
+    level : int
+        The quality level, for generators that have levels.
+    """
+
+    generator: Generator
+    seed: int
+    field: Field
+    states: tuple[Buffer, ...]
+    step: int = 0
+    level: int = 0
+
+    @classmethod
+    def for_field(
+        cls,
+        field: Field,
+        name: str = defaults.RNG,
+        seed: int = defaults.SEED,
+        luxury: int | None = None,
+    ) -> Random:
+        """Seed a generator for the sites of a field, on its devices.
+
+        Parameters
+        ----------
+        field : Field
+        name : str
+            The name of the generator.
+        seed : int
+        luxury : int, optional
+            The quality level of generators that have levels.
+
+        Raises
+        ------
+        UsageError
+            If there is no such generator, or it does not have the seed, the level or as many
+            streams as there are sites.
+        GaugeError
+            If a device has too little memory for the states.
+        """
+        generator, lattice = GENERATORS[name], field.lattice
+        level = generator.default_level if luxury is None else luxury
+        generator.check(seed, level)
+        if lattice.sites > generator.streams:
+            raise UsageError(
+                f"The lattice {lattice} has more sites than {name} has streams, "
+                f"{generator.streams}: choose another generator."
+            )
+        words = generator.state_words
+        assert words <= MOST_STATE_WORDS
+        if not words:
+            return cls(generator, seed, field, (), level=level)
+        nbytes = WORD_BYTES * words * lattice.slice_sites
+        states = tuple(
+            slab.device.allocate(nbytes * slab.layout.slices) for slab in field.slabs
+        )
+        random = cls(generator, seed, field, states, level=level)
+        x, y, z, _ = lattice.extents
+        sites = np.arange(lattice.slice_sites, dtype=np.uint64)
+        for slab in field.slabs:
+            for t in slab.layout.times:
+                fresh = generator.start(seed, sites + np.uint64(t * sites.size))
+                random._put(t, fresh.reshape(z, y, x, words))
+        return random
+
+    def __repr__(self) -> str:
+        level = f" at luxury {self.level}" if self.generator.levels else ""
+        return f"<Random {self.generator.name}{level}, seed {self.seed}, step {self.step}>"
+
+    @property
+    def choice(self) -> Choice:
+        """What kernels are compiled for to draw from it."""
+        return self.generator.choice(self.level)
+
+    def stream(self, number: int) -> ctypes.Structure:
+        """Return the stream of the next sweep on the slab of this number of the field's slabs."""
+        address = self.states[number].address if self.states else None
+        return stream(self.generator.key(self.seed), self.step, address)
+
+    def packed_slices(self) -> Iterator[NDArray[np.uint32]]:
+        """Return the states.
+
+        Yields
+        ------
+        ndarray, shape (Z, Y, X, words), uint32
+            The states for t = 0, 1, … in the root; nothing in other processes, or if there are
+            none.
+        """
+        if not self.generator.state_words:
+            return iter(())
+        return self.field.devices.gather_slices(self.field.lattice, self._get)
+
+    def restore(self, slices: Iterator[NDArray[np.uint32]]) -> None:
+        """Put back what `packed_slices` returned."""
+        if self.generator.state_words:
+            self.field.devices.scatter_slices(self.field.lattice, slices, self._put)
+
+    def _get(self, t: int) -> NDArray[np.uint32]:
+        slab, state, nbytes = self._slice(t)
+        data = slab.device.read(state, (t - slab.layout.first) * nbytes, nbytes)
+        return slab.layout.unpack_words(data.view(np.uint32), t)
+
+    def _put(self, t: int, states: NDArray[np.uint32]) -> None:
+        slab, state, nbytes = self._slice(t)
+        data = slab.layout.pack_words(states, t)
+        slab.device.write(state, (t - slab.layout.first) * nbytes, data)
+
+    def _slice(self, t: int) -> tuple[Slab, Buffer, int]:
+        """Return where the states of a time slice are, and their bytes."""
+        pairs = zip(self.field.slabs, self.states, strict=True)
+        slab, state = next(pair for pair in pairs if t in pair[0].layout.times)
+        return slab, state, state.nbytes // slab.layout.slices
+
+    def numbers(self, mu: int) -> NDArray[np.floating[Any]]:
+        """Return what a link along `mu` would draw in the next sweep if it needed many numbers.
+
+        States advance. For tests of generators.
+
+        Returns
+        -------
+        ndarray, shape (T, Z, Y, X, n), float32 or float64 as the field
+            n = 12 for SU(2) and 24 for SU(3), of this process's time slices.
+        """
+        slabs = enumerate(self.field.slabs)
+        return np.concatenate([self._numbers(number, slab, mu) for number, slab in slabs])
+
+    def _numbers(self, number: int, slab: Slab, mu: int) -> NDArray[np.floating[Any]]:
+        layout = slab.layout
+        words = 12 * (slab.group.colours - 1) * layout.real.itemsize // WORD_BYTES
+        size = WORD_BYTES * words * layout.slices * layout.lattice.slice_sites
+        numbers = slab.device.scratch("numbers", size)
+        slab.launch(
+            RANDOM_NUMBERS,
+            slab.whole(mu=mu),
+            self.choice,
+            stream=self.stream(number),
+            numbers=stream((), 0, numbers.address),
+        )
+        found = slab.device.read(numbers, 0, size).view(np.uint32)
+        slices = found.reshape(layout.slices, -1)
+        by_site = [layout.unpack_words(one, t) for t, one in zip(layout.times, slices, strict=True)]
+        return np.stack(by_site).view(layout.real)

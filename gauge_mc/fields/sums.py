@@ -1,0 +1,126 @@
+"""Sums over the sites of a field, by tree reductions in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.base import repeated
+from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.slab import Slab, work
+from gauge_mc.fields.field import Field
+
+ADD_PARTIAL_SUMS = Kernel("add_partial_sums")
+
+SUM_BYTES = 8
+"""Bytes of a sum, which is in double precision."""
+
+
+class SlabSums:
+    """Sums over a slab of what a kernel computes at every site, read when all are launched.
+
+    Parameters
+    ----------
+    slab : Slab
+    values : int
+        How many numbers the kernel computes a site.
+    rows : int
+        How many launches there will be. Their partial sums share the device's scratch memory.
+    slices : int, optional
+        Sum over only so many time slices from the first on.
+    """
+
+    def __init__(self, slab: Slab, values: int, rows: int, slices: int | None = None) -> None:
+        self.slab = slab
+        self.slices = slab.layout.slices if slices is None else slices
+        self._values, self._rows, self._launched = values, rows, 0
+        self._parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
+        self._row_bytes = SUM_BYTES * self.slices * self._parts * values
+        nbytes = rows * (self._row_bytes + SUM_BYTES * self.slices * values)
+        self._memory = slab.device.scratch("sums", nbytes)
+
+    def launch(self, kernel: Kernel, *steps: Mapping[str, Any]) -> None:
+        """Launch a sum kernel once for each set of arguments, which are given by name.
+
+        The kernel's ``geometry``, ``work`` and ``sums`` are set here.
+        """
+        everything = work(0, 1, self.slices, BOTH_PARITIES)
+        filled = []
+        for values in steps:
+            sums = self._memory.address + self._launched * self._row_bytes
+            filled.append(self.slab.arguments(kernel, everything, sums=sums, **values))
+            self._launched += 1
+        self.slab.kernel(kernel)(repeated(filled, 1))
+
+    def by_slice(self) -> NDArray[np.float64]:
+        """Wait for the launches and add up their partial sums.
+
+        Returns
+        -------
+        ndarray, shape (rows, slices, values), float64
+            The sums over each time slice.
+        """
+        # The kernel has to do with no group or precision, so that one variant serves all.
+        variant = Variant("double")
+        totals = self._memory.address + self._rows * self._row_bytes
+        arguments = ADD_PARTIAL_SUMS.arguments(
+            variant,
+            geometry=self.slab.layout.geometry,
+            work=work(0, 1, self.slices, parity=0),
+            partial=self._memory.address,
+            totals=totals,
+            rows=self._rows,
+            slices=self.slices,
+            parts=self._parts,
+            values=self._values,
+        )
+        self.slab.device.kernel(ADD_PARTIAL_SUMS, variant)(repeated([arguments], 1))
+        shape = (self._rows, self.slices, self._values)
+        offset, nbytes = self._rows * self._row_bytes, SUM_BYTES * int(np.prod(shape))
+        data = self.slab.device.read(self._memory, offset, nbytes)
+        return data.view(np.float64).reshape(shape)
+
+
+def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
+    """Add up sums over all slabs of a field.
+
+    Parameters
+    ----------
+    field : Field
+    sums : sequence of SlabSums
+        The sums over this process's slabs.
+
+    Returns
+    -------
+    ndarray, shape (rows, values), float64
+        The totals, whose order of additions depends on the lattice alone.
+    """
+    parts = field.devices.processes.gather([one.by_slice() for one in sums])
+    by_slice = np.concatenate([one for process in parts for one in process], axis=1)
+    return np.asarray(by_slice.sum(axis=1))
+
+
+def lattice_sums(field: Field, kernel: Kernel, values: int) -> NDArray[np.float64]:
+    """Sum what a kernel computes at every site.
+
+    Parameters
+    ----------
+    field : Field
+    kernel : Kernel
+        A sum kernel whose only other argument is ``links``.
+    values : int
+        How many numbers it computes a site.
+
+    Returns
+    -------
+    ndarray, shape (values,), float64
+        The sums, whose order of additions depends on the lattice alone.
+    """
+    sums = [SlabSums(slab, values, 1) for slab in field.slabs]
+    for one in sums:
+        one.launch(kernel, {"links": one.slab.buffer.address})
+    return np.asarray(total(field, sums)[0])

@@ -1,0 +1,90 @@
+"""Lines along t through the slabs of a field, each continued where the preceding slab ends."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+from gauge_mc.devices import Buffer
+from gauge_mc.devices.base import Copy
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.slab import Slab, work
+from gauge_mc.fields.field import Field
+
+TIME_LINE = Kernel("time_line")
+
+
+def one_slice() -> ctypes.Structure:
+    """Return the work of kernels that are called once a line along t: the sites of one slice."""
+    return work(0, 1, 1, BOTH_PARITIES)
+
+
+@dataclass(frozen=True)
+class TimeLines:
+    """Products of the links along t, from t = 0 on, for every site in space.
+
+    Attributes
+    ----------
+    slab : Slab
+    before : Buffer or None
+        The lines up to the beginning of the slab; None if that is t = 0.
+    after : Buffer
+        The lines up to the end of the slab.
+    """
+
+    slab: Slab
+    before: Buffer | None
+    after: Buffer
+
+
+def time_lines(field: Field) -> list[TimeLines]:
+    """Follow the lines through all slabs, and return those of this process.
+
+    They are in the devices' scratch memory for lines.
+    """
+    devices = field.devices
+    lines = [_lines_of(slab, devices.first_slab + n) for n, slab in enumerate(field.slabs)]
+    local = dict(enumerate(lines, devices.first_slab))
+    for number in range(len(field.layouts)):
+        if number in local:
+            _follow(local[number])
+        if number + 1 < len(field.layouts):
+            _hand_on(field, local.get(number), local.get(number + 1), number)
+    return lines
+
+
+def _lines_of(slab: Slab, number: int) -> TimeLines:
+    nbytes = slab.slice_bytes // 4
+    before = slab.device.scratch("lines before", nbytes) if number else None
+    return TimeLines(slab, before, slab.device.scratch("lines after", nbytes))
+
+
+def _follow(lines: TimeLines) -> None:
+    slab = lines.slab
+    slab.launch(
+        TIME_LINE,
+        one_slice(),
+        links=slab.buffer.address,
+        before=lines.before.address if lines.before else None,
+        after=lines.after.address,
+        slices=slab.layout.slices,
+    )
+
+
+def _hand_on(
+    field: Field, last: TimeLines | None, following: TimeLines | None, number: int
+) -> None:
+    """Copy the lines that end in one slab to the next; either may be in another process."""
+    devices, nbytes = field.devices, field.slabs[0].slice_bytes // 4
+    if last and following:
+        assert following.before is not None
+        copy = Copy(last.after.address, following.slab.device, following.before.address)
+        copy.target.wait(last.slab.device.prepare_copies([copy], nbytes)())
+    elif last:
+        data = last.slab.device.read(last.after, 0, nbytes)
+        devices.processes.send(data, devices.process_of(number + 1))
+    elif following:
+        assert following.before is not None
+        data = devices.processes.receive(devices.process_of(number))
+        following.slab.device.write(following.before, 0, data)

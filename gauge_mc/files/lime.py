@@ -1,0 +1,96 @@
+"""LIME, the container of ILDG and SciDAC files.
+
+A file is a sequence of messages, a message is a sequence of records, and a record is a header of 144
+bytes followed by its data, padded with zeros to a multiple of 8 bytes. The header is big endian: the
+magic number, the version, the flags "message begins" and "message ends" in the two highest bits of
+a 16-bit word, the length of the data in 64 bits, and the type of the record in 128 bytes, ended by a
+zero (USQCD Software Committee, LIME manual, version 1.2).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from gauge_mc.files.input import InputFile
+
+MAGIC = bytes.fromhex("456789ab")
+
+_HEADER = struct.Struct(">4sHHQ128s")
+_VERSION = 1
+_BEGINS, _ENDS = 0x8000, 0x4000
+_MAX_RECORDS = 1000
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of a LIME file.
+
+    Attributes
+    ----------
+    type : str
+        The type, in lower case.
+    offset, length : int
+        The place of the data in the file, in bytes.
+    """
+
+    type: str
+    offset: int
+    length: int
+
+
+def read_records(file: InputFile) -> list[Record]:
+    """List the records of a LIME file without reading their data.
+
+    Raises
+    ------
+    GaugeError
+        If the chain of records does not end exactly at the end of the file.
+    """
+    records: list[Record] = []
+    position = 0
+    while position < file.size:
+        if len(records) == _MAX_RECORDS:
+            raise file.damaged(f"it has more than {_MAX_RECORDS} LIME records")
+        record = _read_header(file, position)
+        position = record.offset + record.length + padding(record.length)
+        if position > file.size:
+            raise file.damaged(
+                f"its LIME record '{record.type}' of {record.length} bytes at byte "
+                f"{record.offset} goes beyond the {file.size} bytes of the file"
+            )
+        records.append(record)
+    return records
+
+
+def _read_header(file: InputFile, position: int) -> Record:
+    header = file.read(position, _HEADER.size).tobytes()
+    magic, version, _, length, name = _HEADER.unpack(header)
+    if magic != MAGIC or version != _VERSION:
+        raise file.damaged(f"there is no LIME record at byte {position}, where one must begin")
+    kind = name.split(b"\0")[0].decode("ascii", "replace").lower()
+    if not kind.isprintable():
+        raise file.damaged(f"the LIME record at byte {position} has no readable type")
+    return Record(kind, position + _HEADER.size, length)
+
+
+def write_header(
+    out: BinaryIO, kind: str, length: int, *, begins: bool = False, ends: bool = False
+) -> None:
+    """Write the header of a record that may begin or end a message."""
+    flags = begins * _BEGINS | ends * _ENDS
+    out.write(_HEADER.pack(MAGIC, _VERSION, flags, length, kind.encode("ascii")))
+
+
+def write_record(
+    out: BinaryIO, kind: str, data: bytes, *, begins: bool = False, ends: bool = False
+) -> None:
+    """Write a whole record."""
+    write_header(out, kind, len(data), begins=begins, ends=ends)
+    out.write(data + bytes(padding(len(data))))
+
+
+def padding(length: int) -> int:
+    """Return how many zeros follow `length` bytes of data."""
+    return -length % 8

@@ -1,0 +1,345 @@
+"""Append-only tables of measurements as CSV files.
+
+A table begins with a header of ``# key: value`` lines. Then comes a line with the names of the columns,
+and then one record a row. Floats are written so that they read back bit for bit. A table that is not
+being written ends with a line ``# sha256: …``, the checksum of all that comes before, which is checked
+whenever the table is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import math
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.atomic import replacing
+
+Value = int | float | str
+
+SEAL = b"# sha256: "
+"""The beginning of the last line of a table that is not being written."""
+
+
+@dataclass(frozen=True)
+class TableData:
+    """The content of a table file.
+
+    Attributes
+    ----------
+    header : dict of str to str
+        The ``# key: value`` lines.
+    columns : dict of str to np.ndarray
+        The columns by name, each of shape (rows,): int64 if all values are whole numbers, else
+        float64, else strings.
+    """
+
+    header: dict[str, str]
+    columns: dict[str, np.ndarray]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return max(map(len, self.columns.values()))
+
+    def __repr__(self) -> str:
+        what = self.header.get("observable", "table")
+        return f"<{what}: {len(self)} rows of {', '.join(self.columns)}>"
+
+
+class Table:
+    """A table file that is open for appending.
+
+    The file is made with its header if it is not there. If it is, its checksum is checked and
+    removed, and a torn last row, which a kill or a full disk has left without its end, is dropped.
+
+    Parameters
+    ----------
+    path : Path
+        The CSV file.
+    header : mapping of str to str
+        The ``# key: value`` lines of a new file: observable, normalisation, units, group, beta,
+        lattice, version.
+    columns : sequence of str
+        The names of the columns. The first holds sweep numbers, which never decrease.
+
+    Raises
+    ------
+    GaugeError
+        If the file is there and damaged, or has other columns.
+    OSError
+        If it cannot be written.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
+        self.path = path
+        if not path.exists():
+            _write(path, header, columns, (), seal=False)
+        layout = _Layout.of(path)
+        if layout.names != list(columns):
+            raise GaugeError(
+                f"The table {path} has the columns {','.join(layout.names)} instead of "
+                f"{','.join(columns)}; move it away."
+            )
+        self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
+        os.ftruncate(self._fd, layout.size)
+
+    def append(self, rows: Iterable[Sequence[Value]]) -> None:
+        """Append records that belong together, in one write.
+
+        Parameters
+        ----------
+        rows : iterable of sequences
+            One value a column: whole numbers, floats, or strings without commas.
+
+        Raises
+        ------
+        GaugeError
+            If they cannot be written, for instance because the disk is full.
+        """
+        self._append("".join(",".join(map(_format, row)) + "\n" for row in rows).encode())
+
+    def _append(self, data: bytes) -> None:
+        with self._writing():
+            while data:
+                data = data[os.write(self._fd, data) :]
+
+    def sync(self) -> None:
+        """Wait until all rows are on the disk; errors as of `append`."""
+        with self._writing():
+            os.fsync(self._fd)
+
+    def truncate(self, after: int, expected: int) -> None:
+        """Drop the rows that come after sweep `after`, to write them again.
+
+        Parameters
+        ----------
+        after : int
+            The last sweep to keep.
+        expected : int
+            How many rows there must be up to it.
+
+        Raises
+        ------
+        GaugeError
+            If there are more or fewer; the table is left as it is then.
+        """
+        rows = _Layout.of(self.path).rows
+        kept = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
+        if kept != expected:
+            raise GaugeError(
+                f"The table {self.path} has {kept} sound rows up to sweep {after} instead of "
+                f"{expected}; restore it, or start a new run with another --output."
+            )
+        dropped = sum(len(row) + 1 for row in rows[kept:])
+        os.ftruncate(self._fd, os.fstat(self._fd).st_size - dropped)
+
+    def seal(self) -> None:
+        """Append the checksum, wait until it is on the disk, and close the file."""
+        self._append(SEAL + hashlib.sha256(self.path.read_bytes()).hexdigest().encode() + b"\n")
+        self.sync()
+        self.close()
+
+    def close(self) -> None:
+        """Close the file without a checksum; the object cannot be used afterwards."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None and self._fd >= 0:
+            self.seal()
+        self.close()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise GaugeError(
+                f"{self.path} could not be written ({error.strerror}); free some space, then "
+                "run the same command again."
+            ) from error
+
+
+def write_table(
+    path: Path,
+    header: Mapping[str, str],
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Value]] = (),
+) -> None:
+    """Write a table at once, so that the file is either whole or not there.
+
+    Parameters
+    ----------
+    path : Path
+        The CSV file; one that is there is replaced.
+    header, columns
+        As for `Table`.
+    rows : iterable of sequences
+        As for `Table.append`.
+
+    Raises
+    ------
+    GaugeError
+        If it cannot be written.
+    """
+    _write(path, header, columns, rows, seal=True)
+
+
+def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData:
+    """Read a table. One that another process is writing is read up to its last whole row.
+
+    Parameters
+    ----------
+    path : str or Path
+        The CSV file.
+    text : collection of str
+        Columns of words, kept as strings even if they look like numbers.
+
+    Raises
+    ------
+    GaugeError
+        If there is no such file, its checksum is wrong, or it is not a table; the message names
+        the line.
+    """
+    layout = _Layout.of(Path(path))
+    cells = [row.decode(errors="replace").split(",") for row in layout.rows]
+    for line, row in enumerate(cells, layout.first):
+        if len(row) != len(layout.names):
+            raise GaugeError(
+                f"Line {line} of the table {path} is damaged: it has {len(row)} values "
+                f"instead of {len(layout.names)}."
+            )
+    columns = {}
+    for index, name in enumerate(layout.names):
+        words = np.array([row[index] for row in cells], dtype=str)
+        columns[name] = words if name in text else _numbers(words)
+        if name not in text and columns[name] is words:
+            odd = [line for line, word in enumerate(words, layout.first) if not _is_number(word)]
+            if len(odd) < len(words):
+                raise GaugeError(
+                    f"Line {odd[0]} of the table {path} is damaged: {name} is not a number there."
+                )
+    return TableData(layout.header, columns)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The parts of a table file up to its last whole row.
+
+    Attributes
+    ----------
+    header : dict of str to str
+    names : list of str
+        The names of the columns.
+    rows : list of bytes
+    first : int
+        The number of the first row's line, from 1.
+    size : int
+        The bytes of the file up to the last whole row.
+    """
+
+    header: dict[str, str]
+    names: list[str]
+    rows: list[bytes]
+    first: int
+    size: int
+
+    @classmethod
+    def of(cls, path: Path) -> _Layout:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise GaugeError(f"Cannot read the table {path}: {error.strerror}.") from error
+        data = _unsealed(path, data[: data.rfind(b"\n") + 1])
+        lines = data.split(b"\n")[:-1]
+        comments = list(itertools.takewhile(lambda line: line.startswith(b"#"), lines))
+        rows = lines[len(comments) + 1 :]
+        try:
+            names = lines[len(comments)].decode().split(",")
+            pairs = [line.decode()[1:].partition(":") for line in comments]
+        except (IndexError, UnicodeDecodeError) as error:
+            raise GaugeError(
+                f"{path} is not a table: it has no line with the names of its columns."
+            ) from error
+        header = {key.strip(): value.strip() for key, _, value in pairs}
+        if not all(name and name.isprintable() for name in [*header, *names]):
+            raise GaugeError(f"{path} is damaged: a name in its header is not text.")
+        if not all(value.isprintable() for value in header.values()):
+            raise GaugeError(f"{path} is damaged: its header is not text.")
+        return cls(header, names, rows, len(comments) + 2, len(data))
+
+
+def _unsealed(path: Path, data: bytes) -> bytes:
+    """Return the content of a table without its checksum, which is checked if it is there."""
+    begin = data.rfind(b"\n", 0, -1) + 1
+    if not data[begin:].startswith(SEAL):
+        return data
+    stated = data[begin + len(SEAL) :].strip()
+    if stated != hashlib.sha256(data[:begin]).hexdigest().encode():
+        raise GaugeError(
+            f"The table {path} is damaged: it does not have the checksum of its last line; restore "
+            "it from a copy, or remove that line to use the table as it is."
+        )
+    return data[:begin]
+
+
+def _write(
+    path: Path,
+    header: Mapping[str, str],
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Value]],
+    seal: bool,
+) -> None:
+    lines = [f"# {key}: {value}" for key, value in header.items()]
+    records = (",".join(map(_format, row)) for row in rows)
+    data = "\n".join([*lines, ",".join(columns), *records, ""]).encode()
+    if seal:
+        data += SEAL + hashlib.sha256(data).hexdigest().encode() + b"\n"
+    with replacing(path) as file:
+        file.write(data)
+
+
+def _format(value: Value) -> str:
+    return repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def _sweep(row: bytes) -> float:
+    """Return the sweep of a row, or infinity if it is damaged."""
+    try:
+        return int(row.split(b",", 1)[0])
+    except ValueError:
+        return math.inf
+
+
+def _numbers(words: np.ndarray) -> np.ndarray:
+    """Return words as whole numbers, or else floats, or unchanged if they are not all numbers."""
+    for kind in (np.int64, np.float64):
+        with contextlib.suppress(ValueError, OverflowError):
+            return words.astype(kind)
+    return words
+
+
+def _is_number(word: str) -> bool:
+    with contextlib.suppress(ValueError):
+        float(word)
+        return True
+    return False

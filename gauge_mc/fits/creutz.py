@@ -1,0 +1,87 @@
+"""Creutz ratios from Wilson loops on axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.table import Table
+
+from gauge_mc.analysis.loops import LOOP_COLUMNS, LoopGrid, Loops, creutz_ratios, read_loops
+from gauge_mc.analysis.timeseries import with_error
+from gauge_mc.fits import FITS, LEVEL, Fit, FitResult
+from gauge_mc.options import Option, check_options
+
+DIAGONALS = 4
+"""Diagonals T = R, R + 1, … that are shown."""
+
+
+@dataclass(frozen=True)
+class CreutzResult(FitResult):
+    """Creutz ratios of an ensemble.
+
+    Attributes
+    ----------
+    ratios : LoopGrid
+    loops : Loops
+        The loops from which they were determined.
+    ensemble : mapping of str to str
+        The ensemble: group, beta, lattice.
+    """
+
+    ratios: LoopGrid
+    loops: Loops
+    ensemble: Mapping[str, str]
+
+    def values(self) -> dict[str, Any]:
+        """Return the ratios as plain values."""
+        return {
+            "observable": "Creutz ratios chi = -ln W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))",
+            "units": "lattice units",
+            "smearing": self.loops.smearing,
+            "configurations": int(self.loops.sweeps.size),
+            "ensemble": dict(self.ensemble),
+            "r": self.ratios.r.tolist(),
+            "t": self.ratios.t.tolist(),
+            "chi": self.ratios.value.tolist(),
+            "error": self.ratios.error.tolist(),
+        }
+
+    def report(self) -> list[Any]:
+        """Return a table of the ratios chi(R, T) from the diagonal T = R on.
+
+        The diagonal tends to the string tension; for large T chi tends to V(R) - V(R - 1). Ratios
+        whose errors exceed them are left out.
+        """
+        grid = self.ratios
+        table = Table(title="Creutz ratios χ(R, T) in lattice units")
+        table.add_column("R")
+        for k in range(DIAGONALS):
+            table.add_column(f"T = R + {k}" if k else "T = R", justify="right")
+        for i, r in enumerate(grid.r):
+            known = [k for k in range(DIAGONALS) if i + k < grid.t.size]
+            pairs = [(float(grid.value[i, i + k]), float(grid.error[i, i + k])) for k in known]
+            cells = [with_error(*pair) if pair[1] < abs(pair[0]) else "" for pair in pairs]
+            if any(cells):
+                table.add_row(str(r), *cells)
+        return [table]
+
+
+class CreutzFit(Fit):
+    """chi(R, T) = -ln [W(R,T) W(R-1,T-1) / (W(R,T-1) W(R-1,T))]."""
+
+    name: ClassVar[str] = "creutz"
+    summary: ClassVar[str] = "Creutz ratios from Wilson loops on axis"
+    columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
+    options: ClassVar[tuple[Option, ...]] = (LEVEL,)
+
+    def carry_out(self, table: Path, **options: Any) -> CreutzResult:
+        """Determine the ratios from the loops of a table; see `Fit.carry_out`."""
+        given = check_options(self.options, options, f"fit {self.name}")
+        loops, ensemble = read_loops(table, given.get(LEVEL.name))
+        return CreutzResult(creutz_ratios(loops[0]), loops[0], ensemble)
+
+
+FITS.register(CreutzFit())

@@ -1,0 +1,193 @@
+"""The static potential from Wilson loops."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.table import Table
+
+from gauge_mc.analysis import potential as analysis
+from gauge_mc.analysis.loops import LOOP_COLUMNS, read_loops
+from gauge_mc.analysis.plateau import Point
+from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowScan, static_potential
+from gauge_mc.analysis.timeseries import Estimate, with_error
+from gauge_mc.errors import GaugeError
+from gauge_mc.fits import FITS, LEVEL, Fit, FitResult, with_nan
+from gauge_mc.options import Option, check_options
+
+OBSERVABLE = "static potential V(R) = A + B/R + sigma R"
+UNITS = f"lattice units; spacing in fm, from sqrt(sigma) = {ROOT_SIGMA:g} MeV"
+LABELS = {
+    "A": "A a",
+    "B": "B",
+    "sigma": "σ a²",
+    "spacing": "a (fm)",
+    "r0": "r₀/a",
+    "r1": "r₁/a",
+}
+"""The fitted quantities and how they are shown."""
+
+
+@dataclass(frozen=True)
+class PotentialResult(FitResult):
+    """V(R) of an ensemble with its fits, to be shown and stored.
+
+    Attributes
+    ----------
+    potential : StaticPotential
+    """
+
+    potential: StaticPotential
+
+    def values(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        return {"observable": OBSERVABLE, "units": UNITS, **asdict(self.potential)}
+
+    def report(self) -> list[Any]:
+        """Return tables of the plateaus, of other windows, and of both fits."""
+        result = self.potential
+        return [plateau_table(result), window_table(result), fit_table(result)]
+
+
+class PotentialFit(Fit):
+    """V(R) = A + B/R + sigma R, fitted to plateaus of ln W(R,T)/W(R,T+1)."""
+
+    name: ClassVar[str] = "potential"
+    summary: ClassVar[str] = "V(R) from Wilson loops, with A + B/R + σR fitted to it"
+    columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("t_min", int, "First t of all plateaus.", "where they begin"),
+        Option("t_max", int, "Last t of all plateaus.", "where loops are known"),
+        Option("r_min", float, "Least distance fitted.", "2, or r₀/3 if larger"),
+        Option("r_max", float, "Largest distance fitted.", "the largest known"),
+        LEVEL,
+    )
+
+    def carry_out(self, table: Path, **options: Any) -> PotentialResult:
+        """Fit the loops of a table along all paths; see `Fit.carry_out`."""
+        windows = check_options(self.options, options, f"fit {self.name}")
+        loops, ensemble = read_loops(table, windows.pop(LEVEL.name, None))
+        return PotentialResult(static_potential(loops, **windows, ensemble=ensemble))
+
+
+FITS.register(PotentialFit())
+
+
+def read_result(path: Path) -> StaticPotential:
+    """Read a result from its JSON file.
+
+    Raises
+    ------
+    GaugeError
+        If there is no such file, or it is damaged.
+    """
+    try:
+        content = with_nan(json.loads(path.read_text(encoding="utf-8")))
+        del content["observable"], content["units"]
+        points = tuple(
+            Point(**{**one, "potential": Estimate(**one["potential"])})
+            for one in content.pop("points")
+        )
+        free, string = (_scan(content.pop(name)) for name in ("free", "string"))
+        return StaticPotential(points=points, free=free, string=string, **content)
+    except OSError as error:
+        raise GaugeError(
+            f"Cannot read {path} ({error.strerror}); make it by gauge-mc fit potential."
+        ) from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise GaugeError(
+            f"{path} is damaged, or not the result of a fit; make it again by gauge-mc fit "
+            "potential."
+        ) from error
+
+
+def fit_table(result: StaticPotential) -> Table:
+    """Return a table of both fits: values with statistical errors, and shifts with the window."""
+    table = Table(title="V(R) = A + B/R + σR", caption=_caption(result), caption_justify="left")
+    table.add_column("quantity")
+    for name in ("B free", "B = −π/12"):
+        table.add_column(name, justify="right")
+        table.add_column("± window", justify="right")
+    scans = (result.free, result.string)
+    for name, label in LABELS.items():
+        row = [cell for scan in scans for cell in (_value(scan.fit, name), _shift(scan, name))]
+        table.add_row(label, *row)
+    table.add_row("χ²/dof", *(cell for scan in scans for cell in (_quality(scan.fit), "")))
+    return table
+
+
+def plateau_table(result: StaticPotential) -> Table:
+    """Return a table of V(R) with the plateau that each value comes from."""
+    table = Table(title="Plateaus of V(R, t) = ln W(R, t) / W(R, t + 1)")
+    for name in ("path", "R/a", "a V(R)", "τ_int", "t", "χ²/expected"):
+        table.add_column(name, justify="right")
+    for one in result.points:
+        table.add_row(
+            one.path,
+            f"{one.distance:.4g}",
+            one.potential.format(),
+            with_error(one.potential.tau_int, one.potential.tau_int_error),
+            f"{one.t_min} to {one.t_max}",
+            f"{one.chi2:.1f}/{one.chi2_expected:.1f}",
+        )
+    return table
+
+
+def window_table(result: StaticPotential) -> Table:
+    """Return a table of fits with B free to other windows, of at least half the points."""
+    table = Table(title="V(R) = A + B/R + σR in other windows")
+    for name in ("R/a", "B", "σ a²", "r₀/a", "χ²/dof"):
+        table.add_column(name, justify="right")
+    scan = result.free
+    others = [one for one in scan.to_r if one.r_max != scan.fit.r_max]
+    for one in (*scan.from_r, *others):
+        if one.points < scan.fit.points / 2:  # too few to be conclusive
+            continue
+        style = "bold" if (one.r_min, one.r_max) == (scan.fit.r_min, scan.fit.r_max) else None
+        row = (_value(one, "B"), _value(one, "sigma"), _value(one, "r0"), _quality(one))
+        table.add_row(f"{one.r_min:.4g} to {one.r_max:.4g}", *row, style=style)
+    return table
+
+
+def _caption(result: StaticPotential) -> str:
+    lines = [
+        f"{result.configurations} configurations, {result.smearing} smearing iterations.",
+        f"Plateaus in t: {result.plateau}.",
+        f"Fits: {result.window}.",
+        "± window: largest change if one end of the window moves by up to one lattice unit.",
+        f"a is from √σ = {ROOT_SIGMA:g} MeV.",
+        *result.cautions,
+    ]
+    return "\n".join(lines)
+
+
+def _value(fit: analysis.Fit, name: str) -> str:
+    if name == "B" and not fit.b_free:
+        return "−π/12"
+    return str(getattr(fit, name))
+
+
+def _shift(scan: WindowScan, name: str) -> str:
+    shift = scan.shift(name)
+    return f"{shift:.1g}" if math.isfinite(shift) else ""
+
+
+def _quality(fit: analysis.Fit) -> str:
+    if fit.correlated:
+        return f"{fit.chi2:.1f}/{fit.dof}"
+    return f"{fit.chi2:.1f}/{fit.chi2_expected:.1f} expected"
+
+
+def _scan(content: dict[str, Any]) -> WindowScan:
+    rows = (tuple(map(_fit, content[name])) for name in ("from_r", "to_r"))
+    return WindowScan(_fit(content["fit"]), *rows)
+
+
+def _fit(content: dict[str, Any]) -> analysis.Fit:
+    estimates = {name: Estimate(**content[name]) for name in LABELS}
+    covariance = tuple(map(tuple, content["covariance"]))
+    return analysis.Fit(**{**content, **estimates, "covariance": covariance})

@@ -1,0 +1,1 @@
+"""What is on disk and on this machine: verification, contents, progress, and what works."""

@@ -1,0 +1,104 @@
+"""The contents of configuration files, runs and scans, as facts by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gauge_mc.files.averages import averages_of
+from gauge_mc.files.table import read_table
+from gauge_mc.formats import open_configuration
+from gauge_mc.run.directory import Run
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.scan import Scan
+
+Facts = dict[str, Any]
+"""Facts by name; groups of them are dictionaries and lists."""
+
+
+def facts_of(path: Path) -> Iterator[Facts]:
+    """Yield the facts of a configuration file, a run or a scan, in parts.
+
+    Raises
+    ------
+    UsageError
+        If there is no run and no scan in a directory.
+    GaugeError
+        If a file is damaged.
+    """
+    if not path.is_dir():
+        return configuration_facts(path)
+    if Scan(path, Parameters()).exists():
+        return scan_facts(Scan.read(path))
+    return run_facts(Run(path))
+
+
+def configuration_facts(path: Path) -> Iterator[Facts]:
+    """Yield what a file's header states, then what its links give.
+
+    Raises
+    ------
+    GaugeError
+        If the file is damaged; the second part also if its links are.
+    """
+    configuration = open_configuration(path)
+    header = dataclasses.asdict(configuration.header)
+    lattice = str(configuration.header.lattice)
+    stated = {name: header.pop(name) for name in ("plaquette", "link_trace")}
+    header["checksum"] = header["checksum"] or None
+    header["warning"] = header["warning"] or None
+    provenance = header.pop("provenance")
+    size = path.stat().st_size
+    yield {
+        "file": str(path),
+        "bytes": size,
+        **header,
+        "lattice": lattice,
+        "stated": stated,
+        "provenance": provenance,
+    }
+    yield {"recomputed": dataclasses.asdict(averages_of(configuration.slices()))}
+
+
+def run_facts(run: Run) -> Iterator[Facts]:
+    """Yield what there is in a run, then the facts of its newest configuration.
+
+    Raises
+    ------
+    UsageError
+        If there is no run.
+    GaugeError
+        If its files are damaged.
+    """
+    parameters, sessions = run.read()
+    configs = run.configs()
+    tables = {path.name: read_table(path) for path in run.tables()}
+    yield {
+        "run": str(run.path),
+        "parameters": parameters.values(),
+        "sessions": [dataclasses.asdict(session) for session in sessions],
+        "tables": {
+            name: f"{len(table)} rows: {', '.join(table.columns)}"
+            for name, table in tables.items()
+        },
+        "configurations": len(configs),
+    }
+    if configs:
+        yield from configuration_facts(configs[max(configs)])
+
+
+def scan_facts(scan: Scan) -> Iterator[Facts]:
+    """Yield what there is in a scan."""
+    members = scan.members()
+    shared = scan.parameters.values()
+    yield {
+        "scan": str(scan.path),
+        "parameters": {k: v for k, v in shared.items() if k not in ("beta", "lattice")},
+        "grids": [grid.values() for grid in scan.grids],
+        "runs": {
+            member.name: f"{member.sweep()} of {member.parameters.updates} updates"
+            for member in members
+        },
+    }

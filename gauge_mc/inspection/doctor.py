@@ -1,0 +1,103 @@
+"""What works on this machine, and how to mend what does not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from gauge_mc.devices import BACKENDS, Backend, Device
+from gauge_mc.devices.base import Finding
+from gauge_mc.devices.cache import cache_folder
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.fields.field import Field
+from gauge_mc.groups import GROUPS
+
+EXTRAS = {
+    "matplotlib": ("plots", "analysis"),
+    "scipy": ("fits", "analysis"),
+    "pyerrors": ("fits with autocorrelation", "analysis"),
+    "h5py": ("export to HDF5", "hdf5"),
+    "mpi4py": ("several processes", "mpi"),
+    "submitit": ("jobs of a batch system", "slurm"),
+    "ziglang": ("a C++ compiler from a wheel", "zig"),
+}
+"""Optional packages: their purpose, and the extra that installs them."""
+
+SAMPLE = Lattice(4, 4, 4, 4)
+"""The lattice on which devices are tried."""
+
+ROUNDING = 1e-5
+"""How far links in single precision may be from unitary."""
+
+
+def examine() -> Iterator[Finding]:
+    """Try the backends and their devices, the kernel cache and the optional packages."""
+    yield Finding("Python", True, platform.python_version())
+    yield _cache()
+    for backend in BACKENDS.values():
+        yield from backend.findings()
+        yield from _devices(backend)
+    for package, (purpose, extra) in EXTRAS.items():
+        yield _package(package, purpose, extra)
+
+
+def _cache() -> Finding:
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return Finding(
+            "kernel cache", False, f"{folder}: {error.strerror}", "export GAUGE_MC_CACHE=FOLDER"
+        )
+    kernels = sum(name.endswith(".txt") for name in os.listdir(folder))
+    clear = "gauge-mc doctor --clear-cache removes them"
+    return Finding("kernel cache", True, f"{folder}, {kernels} kernels; {clear}")
+
+
+def _devices(backend: Backend) -> Iterator[Finding]:
+    """Try every device of a backend."""
+    try:
+        count = backend.count()
+    except GaugeError as error:
+        yield Finding(backend.label, False, str(error), backend.remedy)
+        return
+    for ordinal in range(count):
+        subject = f"{backend.label} {ordinal}" if backend.numbered else backend.label
+        yield _device(subject, partial(backend.open, ordinal), backend.remedy)
+
+
+def _device(subject: str, make: Callable[[], Device], remedy: str) -> Finding:
+    """Compile a kernel and run it: nothing less shows that a device works."""
+    try:
+        device = make()
+        group = next(iter(GROUPS))
+        field = Field.hot(SAMPLE, group, device=device)
+        links = field.to_numpy()
+    except GaugeError as error:
+        return Finding(subject, False, str(error), remedy)
+    products = links @ links.conj().swapaxes(-1, -2)
+    right = bool(np.abs(products - np.eye(field.group.colours)).max() < ROUNDING)
+    return Finding(subject, right, device.name if right else "links are not unitary", remedy)
+
+
+def _package(name: str, purpose: str, extra: str) -> Finding:
+    remedy = f"pip install 'gauge-mc[{extra}]'"
+    subject = f"{name} ({purpose})"
+    try:
+        found = version(name)
+        import_module(name)
+    except PackageNotFoundError:
+        return Finding(subject, False, "not installed", remedy)
+    except ImportError as error:
+        return Finding(subject, False, f"does not load: {error}", remedy)
+    return Finding(subject, True, found)

@@ -1,0 +1,78 @@
+"""How far runs and scans are, seen from another process or after they ended."""
+
+from __future__ import annotations
+
+import time
+from shlex import quote
+
+from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.directory import Run
+from gauge_mc.run.display import describe, duration, link_rate
+from gauge_mc.scans.scan import Member, Scan
+
+
+def run_status(run: Run) -> dict[str, str]:
+    """Return how far a run is, by name.
+
+    Raises
+    ------
+    UsageError
+        If there is no run.
+    GaugeError
+        If its files are damaged.
+    """
+    p = run.read()[0]
+    holder, at_work = run.holder()
+    saved = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
+    sweep = max(saved, holder.sweep) if at_work else saved
+    if at_work:
+        state = f"at work: process {holder.process} on {holder.host} since {holder.since}"
+    elif saved == p.updates:
+        state = "complete"
+    else:
+        state = f"stopped; to continue: gauge-mc generate --output {quote(str(run.path))}"
+    phase = "" if sweep > p.thermalize else f", of which {p.thermalize} to thermalise"
+    result = {
+        "run": str(run.path),
+        "chain": describe(p),
+        "state": state,
+        "updates": f"{sweep} of {p.updates}{phase}",
+        "configurations": f"{len(run.configs())} of {p.configs}" if p.keeps_configs else "not kept",
+    }
+    if run.checkpoint.exists():
+        age = time.time() - run.checkpoint.stat().st_mtime
+        result["checkpoint"] = f"after update {saved}, {duration(age)} ago"
+    if at_work and holder.rate > 0:
+        result["rate"] = link_rate(holder.rate * p.links_per_update)
+        result["remaining"] = duration((p.updates - sweep) / holder.rate)
+    return result
+
+
+def scan_status(scan: Scan) -> dict[str, str]:
+    """Return how far a scan is, by name: first as a whole, then the runs at work."""
+    members = scan.members()
+    sweeps = {member.name: member.sweep() for member in members}
+    working = [member for member in members if member.run.exists() and member.run.holder()[1]]
+    complete = sum(sweeps[member.name] >= member.parameters.updates for member in members)
+    if complete == len(members):
+        state = "complete"
+    elif working:
+        state = f"at work on {len(working)} runs"
+    else:
+        state = f"stopped; to continue: gauge-mc scan --output {quote(str(scan.path))}"
+    links = sum(m.parameters.updates * m.parameters.links_per_update for m in members)
+    done = sum(sweeps[m.name] * m.parameters.links_per_update for m in members)
+    return {
+        "scan": str(scan.path),
+        "state": state,
+        "runs": f"{complete} of {len(members)} complete",
+        "done": f"{done / max(1, links):.0%} of the work",
+        **{member.name: _progress(member) for member in working},
+    }
+
+
+def _progress(member: Member) -> str:
+    """Return how far a run at work is."""
+    holder, total = member.run.holder()[0], member.parameters.updates
+    rate = link_rate(holder.rate * member.parameters.links_per_update) if holder.rate else "starting"
+    return f"{holder.sweep} of {total} updates, {rate}"

@@ -1,0 +1,167 @@
+"""Plots, one module each, named after the plot.
+
+A plot is a subclass of `Plot`, registered in `PLOTS`. Every observable has two more without a module of
+its own: its time series under its own name, and its average against the coupling as ``NAME-beta``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gauge_mc.analysis.figures import History, physics_label
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.table import TableData, read_table
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import OBSERVABLES, SWEEP, Observable, table_name
+from gauge_mc.options import Option
+from gauge_mc.registry import Registry, nearest
+from gauge_mc.run.directory import Run
+
+CONFIGS = "_configs"
+"""What ends the name of a table that was measured on stored configurations beside the run's own."""
+
+AGAINST_BETA = "-beta"
+"""What ends the name of a plot of averages against the coupling."""
+
+
+class Plot(ABC):
+    """A figure of what runs have measured.
+
+    Attributes
+    ----------
+    name : str
+    summary : str
+        What is drawn, in a few words.
+    options : tuple of Option
+        What `draw` takes.
+    of_scans : bool
+        Whether it is drawn of a scan instead of runs.
+    """
+
+    name: str
+    summary: str
+    options: ClassVar[tuple[Option, ...]] = ()
+    of_scans: ClassVar[bool] = False
+
+    @abstractmethod
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw runs, or a scan, to a file; return what is to be shown besides, for Rich.
+
+        Raises
+        ------
+        UsageError
+            If a value is not allowed.
+        GaugeError
+            If there is nothing to draw, or a table is damaged.
+        """
+
+
+PLOTS: Registry[Plot] = Registry("plot", __name__)
+
+
+def plot_names() -> list[str]:
+    """Return the names of all plots, those of observables included."""
+    shown = [name for name, one in OBSERVABLES.items() if one.quantities]
+    names = {*PLOTS, *shown, *(name + AGAINST_BETA for name in shown)}
+    return sorted(names)
+
+
+def find_plot(name: str) -> Plot:
+    """Return a plot by name.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    from gauge_mc.plots.beta import BetaPlot
+    from gauge_mc.plots.history import HistoryPlot
+
+    observable = name.removesuffix(AGAINST_BETA)
+    if name in PLOTS:
+        return PLOTS[name]
+    if name not in plot_names():
+        raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names())}")
+    if name == observable:
+        return HistoryPlot(OBSERVABLES[observable])
+    return BetaPlot(OBSERVABLES[observable])
+
+
+def find_table(run: Path, observable: type[Observable]) -> TableData | None:
+    """Return the table of an observable in a run: the run's own, or one of its configurations.
+
+    Raises
+    ------
+    GaugeError
+        If it is damaged.
+    """
+    for ending in ("", CONFIGS):
+        path = run / f"{table_name(observable.name)}{ending}.csv"
+        if path.exists():
+            table = read_table(path)
+            if any(column not in table.columns for column in (SWEEP, *observable.columns)):
+                raise GaugeError(f"{path} is not a table of the observable {observable.name}.")
+            return table
+    return None
+
+
+def require_table(run: Path, observable: type[Observable]) -> TableData:
+    """Return the table of an observable in a run.
+
+    Raises
+    ------
+    GaugeError
+        If there is none, or it is damaged.
+    """
+    table = find_table(run, observable)
+    if table is None:
+        raise missing_table([run], observable)
+    return table
+
+
+def missing_table(runs: Sequence[Path], observable: type[Observable]) -> GaugeError:
+    """Return the error that says that an observable has no table in runs."""
+    names = ", ".join(str(run) for run in runs)
+    return GaugeError(
+        f"There is no table of {observable.name} in {names}; make it by gauge-mc measure "
+        f"{observable.name} {runs[0]}."
+    )
+
+
+def labels_of(runs: Sequence[Path]) -> list[str]:
+    """Return labels of runs: group, coupling and lattice, and the directory if that is ambiguous."""
+    physics = [_physics(run) for run in runs]
+    return [
+        label if label and physics.count(label) == 1 else ", ".join(filter(None, (label, name)))
+        for label, name in zip(physics, (run.resolve().name for run in runs), strict=True)
+    ]
+
+
+def _physics(run: Path) -> str:
+    """Return group, coupling and lattice of a run in words; empty if they are not known."""
+    try:
+        p = Run(run).read()[0]
+    except GaugeError:
+        return ""
+    return physics_label(GROUPS[p.group].label, p.beta, str(p.lattice))
+
+
+def one_run(runs: Sequence[Path], what: str) -> Path:
+    """Return the only run.
+
+    Raises
+    ------
+    UsageError
+        If there are several.
+    """
+    if len(runs) > 1:
+        raise UsageError(f"{what} is drawn for one run at a time.")
+    return runs[0]
+
+
+def history_of(label: str, table: TableData, column: str) -> History:
+    """Return a column of a table as a time series."""
+    return History(label, table.columns[SWEEP], table.columns[column])

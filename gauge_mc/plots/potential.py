@@ -1,0 +1,178 @@
+"""The static potential with its fit."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, plain, require
+from gauge_mc.analysis.loops import LOOP_COLUMNS
+from gauge_mc.analysis.potential import Fit, StaticPotential
+from gauge_mc.errors import GaugeError
+from gauge_mc.fits import find_table
+from gauge_mc.fits.potential import PotentialFit, read_result
+from gauge_mc.plots import PLOTS, Plot, labels_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEAST_LIMIT = 3.0
+"""Least range of residuals that is shown, in standard deviations."""
+
+
+class PotentialPlot(Plot):
+    """V(R) of one or more runs with fits, residuals and error bands."""
+
+    name = "potential"
+    summary = "V(R) with its fit, residuals and error band (after fit potential)"
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw all runs in one frame."""
+        labels = labels_of(runs)
+        plot_potential([(name, _fitted(run)) for name, run in zip(labels, runs, strict=True)], file)
+        return []
+
+
+PLOTS.register(PotentialPlot())
+
+
+def _fitted(run: Path) -> StaticPotential:
+    """Return the potential of a run; a warning goes to stderr if its table has changed since."""
+    path = run / PotentialFit().file
+    result = read_result(path)
+    try:
+        table = find_table(run, LOOP_COLUMNS)
+    except GaugeError:  # the loops need not be here
+        return result
+    found = _configurations(table)
+    if found != result.configurations:
+        print(
+            f"gauge-mc: {path} is from {result.configurations} configurations, but {table} holds "
+            f"{found}; gauge-mc fit potential {run} brings it up to date.",
+            file=sys.stderr,
+        )
+    return result
+
+
+def _configurations(table: Path) -> int:
+    """Count the configurations in a table by its first column alone, since it may be long."""
+    with table.open(errors="replace") as file:
+        rows = (row for row in file if not row.startswith("#"))
+        next(rows, None)  # the names of the columns
+        return len({row.partition(",")[0] for row in rows})
+
+
+def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:
+    """Plot V(R) with the fit of free B, its error band, and the residuals, for one or more runs.
+
+    Points outside the fitted window are hollow, and the fit is dashed there. The upper axis of a
+    single run gives R in fm.
+
+    Parameters
+    ----------
+    runs : sequence of (str, StaticPotential)
+        A label and a result for each run.
+    path : Path
+        The file to write; its ending determines the format.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        As of `figure_file`; GaugeError also if there is no run.
+    """
+    require(runs)
+    several = len(runs) > 1
+    with figure_file(path, (WIDTH, 5.4 + several * 0.25 * (len(runs) + 1))) as figure:
+        upper, lower = figure.subplots(2, sharex=True, height_ratios=(3, 1))
+        lower.axhspan(-1, 1, color="0.9", zorder=-2)
+        lower.axhline(0, color="0.4", linewidth=0.8, zorder=-1)
+        residuals = [
+            _draw(upper, lower, look(i), _legend(label, result.free.fit, several), result)
+            for i, (label, result) in enumerate(runs)
+        ]
+        limit = max(LEAST_LIMIT, 1.1 * max(residuals))
+        lower.set_ylim(-limit, limit)
+        for i, (_, result) in enumerate(runs):
+            _mark_outside(lower, look(i), result, limit)
+        lower.set_xlim(0, 1.04 * max(one.distance for _, result in runs for one in result.points))
+        lower.set_xlabel("$R/a$")
+        upper.set_ylabel(r"$a\,V(R)$")
+        lower.set_ylabel("residual/error")
+        figure.align_ylabels()
+        if several:
+            figure.legend(loc="outside upper center", ncols=2, columnspacing=1.0)
+        else:
+            upper.legend(loc="lower right")
+            _add_physical_axis(upper, runs[0][1].free.fit.spacing.value)
+
+
+def _draw(
+    upper: Axes, lower: Axes, look: dict[str, Any], label: str, result: StaticPotential
+) -> float:
+    """Draw points, fit with band, and residuals; return the reach of the fitted residuals."""
+    fit = result.free.fit
+    r = np.array([one.distance for one in result.points])
+    value = np.array([one.potential.value for one in result.points])
+    error = np.array([one.potential.error for one in result.points])
+    residual = _residuals(result)
+    fitted = (r >= fit.r_min - 1e-9) & (r <= fit.r_max + 1e-9)
+    for some, face in ((fitted, look["color"]), (~fitted, "white")):
+        style = {**look, "linestyle": "none", "markerfacecolor": face}
+        upper.errorbar(r[some], value[some], error[some], zorder=3, **style)
+        lower.errorbar(r[some], residual[some], np.ones(some.sum()), zorder=3, **style)
+    for low, high, dashes in ((0.9 * r[0], fit.r_min, "--"), (fit.r_min, fit.r_max, "-")):
+        x = np.linspace(low, high, 200)
+        y, band = fit.potential(x)
+        upper.plot(x, y, dashes, color=look["color"])
+        upper.fill_between(x, y - band, y + band, color=look["color"], alpha=0.25, linewidth=0)
+    upper.errorbar([], [], [], **look, label=label)
+    return float(np.abs(residual[fitted]).max()) + 1.0
+
+
+def _residuals(result: StaticPotential) -> NDArray[np.float64]:
+    """Return the residuals of all points, in units of their errors."""
+    r = np.array([one.distance for one in result.points])
+    value = np.array([one.potential.value for one in result.points])
+    error = np.array([one.potential.error for one in result.points])
+    return np.asarray((value - result.free.fit.potential(r)[0]) / error)
+
+
+def _mark_outside(axes: Axes, look: dict[str, Any], result: StaticPotential, limit: float) -> None:
+    """Mark residuals of points that were not fitted and lie outside the frame by arrows at its edge."""
+    for one, residual in zip(result.points, _residuals(result), strict=True):
+        if abs(residual) > limit:
+            side = math.copysign(1, residual)
+            style = {"color": look["color"], "marker": "^" if side > 0 else "v"}
+            edge = 0.9 * side * limit
+            axes.plot([one.distance], [edge], markerfacecolor="white", linestyle="none", **style)
+
+
+def _add_physical_axis(axes: Axes, spacing: float) -> None:
+    """Add an upper axis with R in fm, if the lattice spacing in fm is known."""
+    if math.isfinite(spacing):
+        axes.tick_params(which="both", top=False)
+        functions = (lambda r: r * spacing, lambda x: x / spacing)
+        axes.secondary_xaxis("top", functions=functions).set_xlabel("$R$ (fm)")
+
+
+def _legend(label: str, fit: Fit, brief: bool) -> str:
+    """Return a run and the results of its fit as text for a legend."""
+    lines = [
+        [rf"$\sigma a^2={fit.sigma}$", f"$B={minus(fit.B)}$", f"$aA={minus(fit.A)}$"],
+        [f"$r_0/a={fit.r0}$", _quality(fit), f"$a={fit.spacing}$ fm"],
+    ]
+    known = [[item for item in line[: 3 - brief] if "nan" not in item] for line in lines]
+    return "\n".join([plain(label), *(",  ".join(line) for line in known)])
+
+
+def _quality(fit: Fit) -> str:
+    """Return chi2 over what it is to be compared with."""
+    if fit.correlated:
+        return rf"$\chi^2/\mathrm{{dof}}={fit.chi2:.1f}/{fit.dof}$"
+    return rf"$\chi^2/\langle\chi^2\rangle={fit.chi2:.1f}/{fit.chi2_expected:.1f}$"

@@ -1,0 +1,27 @@
+"""The averages of a scan against the coupling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gauge_mc.plots import PLOTS, Plot, one_run
+from gauge_mc.scans.averages import draw_scan
+from gauge_mc.scans.scan import Scan
+
+
+class ScanPlot(Plot):
+    """Averages of a scan, and what is derived from them, one below the other."""
+
+    name = "scan"
+    summary = "averages of a scan, and susceptibilities, against β"
+    of_scans: ClassVar[bool] = True
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw the table of one scan."""
+        draw_scan(Scan.read(one_run(runs, "A scan")).table, file)
+        return []
+
+
+PLOTS.register(ScanPlot())

@@ -1,0 +1,137 @@
+"""The effective potential from Wilson loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.figures import MARKERS, WIDTH, figure_file
+from gauge_mc.analysis.libraries import load
+from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, effective_potential_grid, read_loops
+from gauge_mc.analysis.plateau import Point
+from gauge_mc.analysis.potential import StaticPotential
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fits import LEVEL, find_table
+from gauge_mc.fits.potential import PotentialFit, read_result
+from gauge_mc.options import Option, check_options
+from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LARGEST_ERROR = 0.1
+"""Values with a larger error are left out, since they would hide the others."""
+
+GAP = 0.025
+"""Least distance between two labels, in units of the height of the frame."""
+
+
+class WilsonLoopsPlot(Plot):
+    """The effective potential ln W(R,T)/W(R,T+1) of one run, with the plateaus of its fit."""
+
+    name = "wilson-loops"
+    summary = "the effective potential ln W(R,T)/W(R,T+1) of one run, with plateaus"
+    options: ClassVar[tuple[Option, ...]] = (
+        LEVEL,
+        Option("path", str, "Direction of the loops: 100, 110, 210 or 111.", "100", "PATH"),
+    )
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw the loops along one path."""
+        given = check_options(self.options, options, f"plot {self.name}")
+        run, path = one_run(runs, "The effective potential"), given.get("path", "100")
+        loops, _ = read_loops(find_table(run, LOOP_COLUMNS), given.get(LEVEL.name))
+        chosen = [one for one in loops if one.path == path]
+        if not chosen:
+            known = ", ".join(one.path for one in loops)
+            raise UsageError(f"{run} has no loops along {path}, only along {known}.")
+        result = run / PotentialFit().file
+        potential = read_result(result) if result.exists() else None
+        if potential and potential.smearing != chosen[0].smearing:
+            potential = None
+        plot_effective_potential(chosen[0], file, potential, labels_of([run])[0])
+        return []
+
+
+PLOTS.register(WilsonLoopsPlot())
+
+
+def plot_effective_potential(
+    loops: Loops, path: Path, potential: StaticPotential | None = None, title: str = ""
+) -> None:
+    """Plot V(R, t) = ln W(R, t) / W(R, t + 1) against t for every R along one path.
+
+    Parameters
+    ----------
+    loops : Loops
+    path : Path
+        The file to write; its ending determines the format.
+    potential : StaticPotential, optional
+        The plateaus found in these loops, to be drawn as bands.
+    title : str
+        What stands above the frame.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        As of `figure_file`; GaugeError also if there are too few loops or configurations.
+    """
+    grid = effective_potential_grid(loops)
+    known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
+    if not np.isfinite(known).any():
+        raise GaugeError("The Wilson loops are too noisy for an effective potential to be plotted.")
+    points = potential.points if potential else ()
+    plateaus = {one.steps: one for one in points if one.path == loops.path}
+    with figure_file(path, (WIDTH, 5.6)) as figure:
+        axes = figure.subplots()
+        shades = load("matplotlib").colormaps["viridis"](np.linspace(0, 0.8, grid.r.size))
+        shown = [i for i in range(grid.r.size) if np.isfinite(known[i]).any()]
+        levels = []
+        for i in shown:
+            axes.errorbar(
+                grid.t, known[i], grid.error[i], color=shades[i], fmt=MARKERS[i % len(MARKERS)]
+            )
+            level = known[i][np.isfinite(known[i])][-1]
+            if point := plateaus.get(int(grid.r[i])):
+                level = point.potential.value
+                _draw_plateau(axes, point, shades[i])
+            levels.append(level)
+        low, high = axes.get_ylim()
+        for i, level in zip(shown, _spread(levels, GAP * (high - low)), strict=True):
+            axes.annotate(
+                f"{loops.distances[i]:.4g}",
+                (1.015, level),
+                xycoords=("axes fraction", "data"),
+                color=shades[i],
+                va="center",
+            )
+        axes.annotate("$R/a$", (1.015, 1.01), xycoords="axes fraction")
+        axes.set_title(title, fontsize="medium")
+        axes.set_xlim(0.5, grid.t[-1] + 0.5)
+        axes.locator_params(axis="x", integer=True)
+        axes.tick_params(which="minor", bottom=False, top=False)
+        axes.set_xlabel("$t/a$")
+        axes.set_ylabel(r"$a\,V(R,t)=\ln[W(R,t)/W(R,t+a)]$")
+
+
+def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
+    """Return levels at least `gap` apart, in the same order and as near as possible."""
+    order, steps = np.argsort(levels), gap * np.arange(len(levels))
+    even = np.sort(levels) - steps
+    from_below = np.maximum.accumulate(even)
+    from_above = np.minimum.accumulate(even[::-1])[::-1]
+    result = np.empty(len(levels))
+    result[order] = (from_below + from_above) / 2 + steps
+    return result
+
+
+def _draw_plateau(axes: Axes, point: Point, colour: Any) -> None:
+    """Draw V(R) and its error over its plateau."""
+    ends = (point.t_min - 0.3, point.t_max + 0.3)
+    value, error = point.potential.value, point.potential.error
+    axes.plot(ends, (value, value), color=colour, linewidth=0.8)
+    axes.fill_between(ends, value - error, value + error, color=colour, alpha=0.3, linewidth=0)

@@ -1,0 +1,1 @@
+"""One run: its parameters, its directory, its chain, and what is done with it."""

@@ -1,0 +1,181 @@
+"""A Markov chain of gauge fields in memory: start, update, save, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from gauge_mc import __version__
+from gauge_mc.devices import Device
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.formats import open_configuration
+from gauge_mc.run import checkpoint
+from gauge_mc.run.parameters import STARTS, Parameters
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
+
+SAMPLING = ("configs", "thermalize", "separation", "measure", "format")
+"""Parameters that say how a chain is sampled, not which chain it is."""
+
+
+class Chain:
+    """A Markov chain of gauge fields.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        Which chain it is.
+    field : Field
+        The links.
+    random : Random
+        The random number generator.
+    sweep : int
+        Updates done.
+    """
+
+    def __init__(
+        self, parameters: Parameters, field: Field, random: Random, sweep: int = 0
+    ) -> None:
+        self.parameters = parameters
+        self.field = field
+        self.random = random
+        self.sweep = sweep
+
+    @classmethod
+    def begin(cls, parameters: Parameters, device: Device | DeviceGroup | None = None) -> Chain:
+        """Begin a chain with its cold, hot or file start.
+
+        Raises
+        ------
+        UsageError
+            If the start file holds another group or lattice.
+        GaugeError
+            If the start file cannot be read or is damaged, or there is not enough memory.
+        """
+        p = parameters
+        if p.start == "hot":
+            field = Field.hot(p.lattice, p.group, p.precision, device, p.seed)
+        elif p.start == "cold":
+            field = Field.cold(p.lattice, p.group, p.precision, device)
+        else:
+            check_start(p)
+            slices = open_configuration(p.start).slices()
+            field = Field.from_slices(p.lattice, p.group, slices, p.precision, device)
+        return cls(p, field, Random.for_field(field, p.rng, p.seed, p.luxury))
+
+    @classmethod
+    def resume(
+        cls, parameters: Parameters, device: Device | DeviceGroup | None, path: Path
+    ) -> tuple[Chain, checkpoint.State]:
+        """Continue the chain of a checkpoint; also return the checkpoint's state.
+
+        Raises
+        ------
+        GaugeError
+            If the checkpoint cannot be read, is damaged, or belongs to another chain.
+        """
+        p, devices = parameters, DeviceGroup.of(device)
+        state, arrays = checkpoint.load(path) if devices.root else (None, iter(()))
+        state = devices.processes.broadcast(state)
+        assert state is not None
+        if state.chain != p.fixed():
+            raise GaugeError(f"The checkpoint {path} belongs to a run with other parameters.")
+        field = Field.empty(p.lattice, p.group, p.precision, devices)
+        random = Random.for_field(field, p.rng, p.seed, p.luxury)
+        chain = cls(p, field, random, state.sweep)
+        chain.random.step = state.step
+        field.restore(arrays)
+        chain.random.restore(arrays)
+        return chain, state
+
+    def __repr__(self) -> str:
+        return f"<Chain after {self.sweep} updates of {self.field!r}>"
+
+    def update(self) -> None:
+        """Do one update: heatbath sweeps, then overrelaxation sweeps."""
+        p = self.parameters
+        heatbath(self.field, p.beta, self.random, p.heatbath, p.action)
+        overrelax(self.field, p.overrelax, p.action)
+        self.sweep += 1
+
+    def save(self, path: Path, measured: bool = True) -> None:
+        """Write a checkpoint from which `resume` continues as if nothing had happened.
+
+        Parameters
+        ----------
+        path : Path
+        measured : bool
+            Whether what is due after the last update has been measured and written.
+
+        Raises
+        ------
+        GaugeError
+            If it cannot be written; a checkpoint that is there already stays then.
+        """
+        if self.root:
+            state = checkpoint.State(
+                self.sweep, self.random.step, self.parameters.fixed(), measured
+            )
+            checkpoint.save(path, state, self._arrays())
+        else:
+            list(self._arrays())
+
+    def write(self, path: Path) -> None:
+        """Write the links as a configuration file, whole or not at all.
+
+        Raises
+        ------
+        GaugeError
+            If it cannot be written.
+        """
+        p = self.parameters
+        origin = {"ensemble_id": p.name, "sequence_number": str(self.sweep)}
+        self.field.save(path, p.format, p.precision, {**provenance(p), **origin})
+
+    @property
+    def root(self) -> bool:
+        """Whether this process reads and writes the files."""
+        return self.field.devices.root
+
+    def _arrays(self) -> Iterator[np.ndarray]:
+        yield from self.field.packed_slices()
+        yield from self.random.packed_slices()
+
+
+def check_start(parameters: Parameters) -> None:
+    """Compare a start file's header with the parameters.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or it holds another group or lattice.
+    GaugeError
+        If the file cannot be read or is damaged.
+    """
+    p = parameters
+    if p.start in STARTS:
+        return
+    if not Path(p.start).exists():
+        raise UsageError(f"There is no start file {p.start}; --start takes cold, hot or a file.")
+    header = open_configuration(p.start).header
+    if (header.group, header.lattice) != (p.group, p.lattice):
+        raise UsageError(
+            f"The start file {p.start} holds {header.group} on {header.lattice}, "
+            f"but the run is for {p.group} on {p.lattice}."
+        )
+
+
+def provenance(parameters: Parameters) -> dict[str, str]:
+    """Return what identifies a chain, for the files that come from it.
+
+    It is the same for every run of the chain: no date, no machine, no number of configurations.
+    """
+    p = parameters
+    start = p.start if p.start in STARTS else Path(p.start).name
+    values = p.values() | {"start": start, "version": f"gauge-mc {__version__}"}
+    return {name: str(value) for name, value in values.items() if name not in SAMPLING}

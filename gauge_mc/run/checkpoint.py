@@ -1,0 +1,156 @@
+"""Checkpoints: all that a Markov chain needs to continue, in one file that is whole or not there.
+
+The first line of the file is the SHA-256 of all that follows, in hexadecimal. The second is a JSON
+object, the `State`. Then come arrays in NumPy's ``.npy`` format, one after the other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.atomic import replacing
+from gauge_mc.run.parameters import with_defaults
+
+LONGEST = 2**20
+"""Maximum bytes of the line that holds the state."""
+
+DIGEST_LINE = 2 * hashlib.sha256().digest_size + 1
+"""Bytes of the first line."""
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a Markov chain is, and which chain it is.
+
+    Attributes
+    ----------
+    sweep : int
+        Updates done.
+    step : int
+        The count of sweeps of the random number generator.
+    chain : dict
+        The run's parameters by name, as far as they may not change.
+    measured : bool
+        Whether what is due after the last update has been measured and written.
+    """
+
+    sweep: int
+    step: int
+    chain: dict[str, str | int | float]
+    measured: bool = True
+
+
+def save(path: Path, state: State, arrays: Iterable[np.ndarray]) -> None:
+    """Write a checkpoint; until it is whole and synced, the previous one stays.
+
+    Parameters
+    ----------
+    path : Path
+        The checkpoint file.
+    state : State
+    arrays : iterable of np.ndarray
+        What `load` returns, of any shapes and types. One at a time is in memory.
+
+    Raises
+    ------
+    GaugeError
+        If it cannot be written, for instance because the disk is full.
+    """
+    with replacing(path) as file:
+        file.write(b"0" * (DIGEST_LINE - 1) + b"\n")
+        body = _DigestingFile(file)
+        body.write(json.dumps(dataclasses.asdict(state)).encode() + b"\n")
+        for array in arrays:
+            np.save(body, array, allow_pickle=False)
+        file.seek(0)
+        file.write(body.digest.hexdigest().encode())
+
+
+def read_state(path: Path) -> State:
+    """Read how far a checkpoint is, without checking the rest of the file.
+
+    Raises
+    ------
+    GaugeError
+        If the file cannot be read or is damaged.
+    """
+    with _reading(path) as file:
+        file.seek(DIGEST_LINE)
+        return _state(path, file.readline(LONGEST))
+
+
+def load(path: Path) -> tuple[State, Iterator[np.ndarray]]:
+    """Check a checkpoint from end to end and open it.
+
+    Returns
+    -------
+    State
+        How far the chain is.
+    iterator of np.ndarray
+        The arrays, in the order in which they were saved.
+
+    Raises
+    ------
+    GaugeError
+        If the file cannot be read or is damaged.
+    """
+    with _reading(path) as file:
+        stated = file.readline().strip()
+        found = hashlib.file_digest(file, "sha256").hexdigest().encode()
+        if stated != found:
+            raise GaugeError(
+                f"The checkpoint {path} is damaged (its checksum is wrong); "
+                "start a new run from the last configuration with --start and --output."
+            )
+    return read_state(path), _arrays(path)
+
+
+def _arrays(path: Path) -> Iterator[np.ndarray]:
+    size = path.stat().st_size
+    with _reading(path) as file:
+        file.seek(DIGEST_LINE)
+        file.readline()
+        while file.tell() < size:
+            yield np.load(file, allow_pickle=False)
+
+
+def _state(path: Path, line: bytes) -> State:
+    try:
+        state = State(**json.loads(line))
+        if not (isinstance(state.sweep, int) and isinstance(state.step, int)):
+            raise ValueError
+        return dataclasses.replace(state, chain=with_defaults(state.chain))
+    except (ValueError, TypeError) as error:
+        raise GaugeError(f"{path} is not a checkpoint of this version of gauge-mc.") from error
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[BufferedReader]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise GaugeError(f"Cannot read the checkpoint {path}: {error.strerror}.") from error
+
+
+class _DigestingFile:
+    """A file to write to that keeps the digest of all that was written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        return self._file.write(data)

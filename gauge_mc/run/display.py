@@ -1,0 +1,261 @@
+"""Progress of a run: a live display on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
+
+from gauge_mc.fields.field import Field
+from gauge_mc.observables import OBSERVABLES, Observable
+from gauge_mc.random import GENERATORS
+from gauge_mc.run.chain import Chain
+from gauge_mc.run.directory import Run, Session
+from gauge_mc.run.parameters import Parameters
+
+LIVE_SECONDS = 0.5
+"""Least time between two measurements for the live display."""
+
+PLAIN_SECONDS = 30.0
+"""Longest time between two plain lines, which also come at every tenth of a run."""
+
+PLAIN_LEAST_SECONDS = 1.0
+"""Least time between two plain lines."""
+
+Report = Callable[[Chain], None]
+"""Called after every update, to show how far the chain is."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The state of a chain as it is shown.
+
+    Attributes
+    ----------
+    sweep, sweeps : int
+        Updates done, and of the whole run.
+    phase : str
+        "thermalising" or "generating".
+    rate : float
+        Link updates a second in this session.
+    remaining : float
+        Seconds to the end of the run; NaN if not known yet.
+    configs : str
+        How many configurations have been written, and of how many; empty if none are kept.
+    physics : str
+        What is measured on the field as it is, in words.
+    """
+
+    sweep: int
+    sweeps: int
+    phase: str
+    rate: float
+    remaining: float
+    configs: str
+    physics: str
+
+    def pace(self) -> str:
+        """Return rate and remaining time in words."""
+        return f"{link_rate(self.rate)}  ETA {duration(self.remaining):>7}"
+
+    def state(self) -> str:
+        """Return the physics and the number of configurations in words."""
+        configs = f"configurations {self.configs}" if self.configs else ""
+        return "  ".join(words for words in (self.physics, configs) if words)
+
+
+class Clock:
+    """The time of a session. Its first update, which may compile kernels, is left out of rates."""
+
+    def __init__(self, sweep: int) -> None:
+        self.began = time.monotonic()
+        self._sweep = sweep + 1
+        self._since = math.inf
+
+    def view(self, chain: Chain, physics: str) -> View:
+        """Return the state of a chain."""
+        p = chain.parameters
+        pace = self.updates_per_second(chain.sweep)
+        done = max(0, chain.sweep - p.thermalize)
+        return View(
+            chain.sweep,
+            p.updates,
+            "generating" if done else "thermalising",
+            pace * p.links_per_update,
+            (p.updates - chain.sweep) / pace if pace else math.nan,
+            f"{done // p.separation}/{p.configs}" if p.keeps_configs else "",
+            physics,
+        )
+
+    def tick(self) -> float:
+        """Note that an update is done; return the time."""
+        now = time.monotonic()
+        self._since = min(self._since, now)
+        return now
+
+    def updates_per_second(self, sweep: int) -> float:
+        """Return the pace of this session up to `sweep`, or 0 if not known yet."""
+        elapsed = time.monotonic() - self._since
+        return (sweep - self._sweep) / elapsed if sweep > self._sweep and elapsed > 0 else 0.0
+
+
+def opening(
+    run: Run, parameters: Parameters, session: Session, hint: str | None = None
+) -> list[str]:
+    """Return the lines that say what begins, and what a user should know before."""
+    p, state = parameters, "begins"
+    if session.sweep == p.updates:
+        state = f"is complete, {p.updates} updates"
+    elif session.sweep:
+        state = f"continues after update {session.sweep} of {p.updates}"
+    lines = [f"{run.path} {state}", f"{describe(p)}, on {session.device}"]
+    return [*lines, *(line for line in (hint, GENERATORS[p.rng].caution) if line)]
+
+
+def describe(parameters: Parameters) -> str:
+    """Return in words which chain it is."""
+    p = parameters
+    return f"{p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, {p.generator}"
+
+
+class LivePhysics:
+    """What progress displays show of a field, measured or not."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._observables: list[Observable] = [
+            one.for_lattice(parameters.lattice)
+            for one in OBSERVABLES.values()
+            if one.live is not Observable.live
+        ]
+
+    def __call__(self, field: Field) -> str:
+        """Measure and return the numbers in words."""
+        return "  ".join(one.live(one.measure(field)) for one in self._observables)
+
+
+@contextmanager
+def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Iterator[Report]:
+    """Show progress while a run is at work.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    clock : Clock
+        The clock of the session.
+    console : Console
+        A quiet console shows nothing, a terminal a live display, anything else plain lines.
+
+    Yields
+    ------
+    Report
+        To be called after every update.
+    """
+    physics = LivePhysics(parameters)
+    if console.quiet:
+        yield partial(_report, clock, physics, None)
+    elif console.is_terminal and not console.is_jupyter:
+        with _Bar(parameters, console) as bar:
+            yield partial(_report, clock, physics, bar)
+    else:
+        yield partial(_report, clock, physics, _Lines(clock.began, console))
+
+
+class _Display(Protocol):
+    """Somewhere to show progress."""
+
+    def due(self, chain: Chain, now: float) -> bool:
+        """Return whether it is time to show the chain."""
+
+    def show(self, view: View) -> None:
+        """Show the state of the chain."""
+
+
+def _report(clock: Clock, physics: LivePhysics, display: _Display | None, chain: Chain) -> None:
+    """Show the chain if it is due; all processes measure, since each has a part of the field."""
+    now = clock.tick()
+    due = display is not None and display.due(chain, now)
+    if chain.field.devices.processes.broadcast(due):
+        view = clock.view(chain, physics(chain.field))
+        if display:
+            display.show(view)
+
+
+class _Lines:
+    """Progress as plain lines."""
+
+    def __init__(self, began: float, console: Console) -> None:
+        self.console = console
+        self._shown_at, self._tenth = began, 0
+
+    def due(self, chain: Chain, now: float) -> bool:
+        tenth = 10 * chain.sweep // chain.parameters.updates
+        silence = now - self._shown_at
+        if silence >= PLAIN_SECONDS or (tenth > self._tenth and silence >= PLAIN_LEAST_SECONDS):
+            self._shown_at, self._tenth = now, tenth
+            return True
+        return False
+
+    def show(self, view: View) -> None:
+        self.console.print(
+            f"update {view.sweep}/{view.sweeps} ({view.phase})  {view.pace()}  {view.state()}",
+            soft_wrap=True,
+        )
+
+
+class _Bar(Progress):
+    """Live progress: a bar, and a line of physics below it."""
+
+    def __init__(self, parameters: Parameters, console: Console) -> None:
+        self.note = Text("compiling kernels, or finding them compiled ...", style="dim")
+        super().__init__(
+            TextColumn("{task.description}", style="bold"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.completed}/{task.total} updates"),
+            TextColumn("{task.fields[pace]}", style="cyan"),
+            console=console,
+            transient=True,
+            expand=True,
+        )
+        self._shown_at = -math.inf
+        self._task = self.add_task("starting", total=parameters.updates, pace="")
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Yield the bar and the line below it."""
+        yield self.make_tasks_table(self.tasks)
+        yield self.note
+
+    def due(self, chain: Chain, now: float) -> bool:
+        """Return whether it is time to show the chain."""
+        return now - self._shown_at >= LIVE_SECONDS
+
+    def show(self, view: View) -> None:
+        """Show the state of the chain."""
+        self._shown_at = time.monotonic()
+        self.update(self._task, description=view.phase, completed=view.sweep, pace=view.pace())
+        self.note = Text(view.state())
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as ``H:MM:SS``, less than a minute in tenths, unknown ones as dashes."""
+    if not math.isfinite(seconds):
+        return "-:--:--"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return str(datetime.timedelta(seconds=round(seconds)))
+
+
+def link_rate(rate: float) -> str:
+    """Return links a second with three digits and a prefix."""
+    for prefix, unit in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rate >= unit:
+            return f"{rate / unit:.3g} {prefix}link/s"
+    return f"{rate:.3g} link/s"

@@ -1,0 +1,190 @@
+"""Observables of a user's own: functions of a field, measured along the way like any other."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.observables import INDICES, OBSERVABLES, Measurer, Observable, Quantity, Record
+from gauge_mc.run.parameters import Measurement
+
+Function = Callable[[Field], Any]
+"""Returns a number, a record (mapping, data class or named tuple of numbers) or an array."""
+
+Given = Function | type[Observable] | Observable | tuple[Any, int]
+"""What is to be measured, or a pair of it and after how many updates."""
+
+
+class FunctionObservable(Observable):
+    """A function of a field as an observable.
+
+    A number becomes one column ``value``, or ``re`` and ``im`` if it is complex. The entries of a
+    record become columns of their names. An array becomes one row an element, with the indices in
+    the columns ``i``, ``j``, … before the value.
+
+    Attributes
+    ----------
+    name : str
+        The name of the function.
+    columns : tuple of str
+        Known when `prepare` has been called.
+    """
+
+    def __init__(self, function: Function) -> None:
+        name = getattr(function, "__name__", type(function).__name__)
+        self.name = name  # type: ignore[misc]
+        self._function = function
+        self._records = 1
+
+    def prepare(self, like: Field) -> None:
+        """Call the function on a field once to learn what it returns."""
+        columns, rows = _table_of(self._function(like), self.name)
+        self.columns, self._records = columns, len(rows)  # type: ignore[misc]
+        main = next(column for column in columns if column not in INDICES)
+        label = self.name if main == "value" else f"{self.name}, {main}"
+        self.quantities = (Quantity(main, label, label),)  # type: ignore[misc]
+
+    @property
+    def records(self) -> int:
+        """The number of records of one field."""
+        return self._records
+
+    @property
+    def header(self) -> dict[str, str]:
+        """What the table says of the function: its name and its documentation's first line."""
+        first = (inspect.getdoc(self._function) or "").partition("\n")[0].strip()
+        text = "".join(c for c in first if c.isprintable())
+        return {
+            "observable": self.name,
+            "normalisation": text or "that of the function",
+            "units": "those of the function",
+        }
+
+    def measurer(self, like: Field) -> Measurer:
+        """Return what calls the function and lays out its result."""
+
+        def measure(field: Field) -> list[Record]:
+            columns, rows = _table_of(self._function(field), self.name)
+            if columns != self.columns or len(rows) != self._records:
+                raise UsageError(
+                    f"The observable {self.name} returned {len(rows)} rows of {', '.join(columns)} "
+                    f"after {self._records} of {', '.join(self.columns)}; it must always return "
+                    "the same number of values."
+                )
+            return rows
+
+        return measure
+
+
+def _table_of(result: Any, name: str) -> tuple[tuple[str, ...], list[Record]]:
+    """Return a function's result as columns and rows."""
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        result = dataclasses.asdict(result)
+    elif hasattr(result, "_asdict"):
+        result = result._asdict()
+    if isinstance(result, Mapping):
+        cells = [cell for key, value in result.items() for cell in _cells(value, str(key), name)]
+        return tuple(column for column, _ in cells), [tuple(value for _, value in cells)]
+    array = np.asarray(result)
+    if array.ndim == 0:
+        cells = _cells(array.item(), "", name)
+        return tuple(column for column, _ in cells), [tuple(value for _, value in cells)]
+    if array.ndim > len(INDICES) or array.dtype.kind not in "biufc" or not array.size:
+        raise UsageError(f"The observable {name} must return numbers, not {array.dtype}.")
+    indexed = list(np.ndenumerate(array))
+    last = tuple(column for column, _ in _cells(indexed[0][1].item(), "", name))
+    rows: list[Record] = [
+        (*map(int, index), *(cell for _, cell in _cells(value.item(), "", name)))
+        for index, value in indexed
+    ]
+    return (*INDICES[: array.ndim], *last), rows
+
+
+def _cells(value: Any, key: str, name: str) -> list[tuple[str, int | float]]:
+    """Return a number as one column, or two if it is complex."""
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, complex):
+        prefix = f"{key}_" if key else ""
+        return [(f"{prefix}re", number.real), (f"{prefix}im", number.imag)]
+    if not isinstance(number, int | float):
+        raise UsageError(f"The observable {name} must return numbers, not {type(number).__name__}.")
+    whole = isinstance(number, int) and not isinstance(number, bool)
+    return [(key or "value", number if whole else float(number))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Catalogue:
+    """The observables of a run by name: those that are registered, and the user's own.
+
+    Attributes
+    ----------
+    lattice : Lattice
+    own : dict of str to Observable
+        The user's own.
+    measure : tuple of Measurement
+        How often these are measured.
+    """
+
+    lattice: Lattice
+    own: dict[str, Observable]
+    measure: tuple[Measurement, ...]
+
+    @classmethod
+    def of(cls, lattice: Lattice, given: Iterable[Given]) -> Catalogue:
+        """Make it from what a user gives.
+
+        Raises
+        ------
+        UsageError
+            If two observables have the same name, or a name cannot be that of a table.
+        """
+        own: dict[str, Observable] = {}
+        measure = []
+        for item in given:
+            what, every = item if isinstance(item, tuple) else (item, 1)
+            observable = _observable(what, lattice)
+            name = observable.name
+            if name in own or (name in OBSERVABLES and not isinstance(observable, OBSERVABLES[name])):
+                raise UsageError(f"There are two observables named '{name}'; rename one.")
+            if not name.replace("-", "_").isidentifier():
+                raise UsageError(
+                    f"The observable '{name}' needs a name of letters, digits and underscores; give "
+                    "it a __name__, or define it with def."
+                )
+            own[name] = observable
+            measure.append(Measurement(name, every))
+        return cls(lattice, own, tuple(measure))
+
+    def __getitem__(self, name: str) -> Observable:
+        """Return an observable on the lattice.
+
+        Raises
+        ------
+        UsageError
+            If there is none of that name.
+        """
+        if name in self.own:
+            return self.own[name]
+        if name not in OBSERVABLES:
+            raise UsageError(
+                f"The run measures '{name}', an observable that was given from Python; continue it "
+                "from Python, with the same observables."
+            )
+        return OBSERVABLES[name].for_lattice(self.lattice)
+
+
+def _observable(what: Any, lattice: Lattice) -> Observable:
+    if isinstance(what, Observable):
+        return what
+    if isinstance(what, type) and issubclass(what, Observable):
+        return what.for_lattice(lattice)
+    if not callable(what):
+        raise UsageError(f"{what!r} is not an observable: give a function of a field.")
+    return FunctionObservable(what)

@@ -1,0 +1,454 @@
+"""Measurements on fields, and on stored configurations: of a run, or single files.
+
+A measurement of configurations appends to a table, all records of a configuration at once, and
+continues where it stopped: configurations that are in the table are done, and one that a kill left
+incomplete is measured again.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
+from gauge_mc.domain.device_group import open_device_group
+from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import REALS
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.files.table import Table, TableData, read_table
+from gauge_mc.formats import open_configuration
+from gauge_mc.observables import (
+    OBSERVABLES,
+    SWEEP,
+    Measurer,
+    Observable,
+    Record,
+    table_name,
+)
+from gauge_mc.run.chain import provenance
+from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.run.lock import RunLock
+from gauge_mc.run.parameters import with_defaults
+from gauge_mc.run.session import version
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+CONFIGS = "_configs"
+"""What ends the name of a table if the run has measured the observable along the way."""
+
+Target = Field | str | Path | Sequence[str | Path] | None
+"""A field, a run, configuration files, or None for the newest run."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Configurations of one kind.
+
+    Attributes
+    ----------
+    files : dict of int to Path
+        The files by number, which is the update in a run, ascending.
+    group, precision : str
+    lattice : Lattice
+    facts : dict of str to str
+        What identifies the ensemble, for the headers of tables.
+    folder : Path
+        The folder of the tables.
+    measured : tuple of str
+        Observables that the run has measured along the way.
+    """
+
+    files: dict[int, Path]
+    group: str
+    lattice: Lattice
+    precision: str
+    facts: dict[str, str]
+    folder: Path
+    measured: tuple[str, ...] = ()
+
+    def table(self, observable: str) -> Path:
+        """Return the default path of a table, which never is one that the run itself writes."""
+        plain = self.folder / f"{table_name(observable)}.csv"
+        other = self.folder / f"{table_name(observable)}{CONFIGS}.csv"
+        return other if observable in self.measured or other.exists() else plain
+
+    def load(self, number: int, precision: str, device: Devices) -> Field:
+        """Read a configuration.
+
+        Raises
+        ------
+        GaugeError
+            If it cannot be read, is damaged, or does not have the ensemble's group and lattice.
+        """
+        configuration = open_configuration(self.files[number])
+        header = configuration.header
+        if (header.group, header.lattice) != (self.group, self.lattice):
+            raise GaugeError(
+                f"{configuration.path} holds {header.group} on {header.lattice}, but the others "
+                f"are {self.group} on {self.lattice}; move it away."
+            )
+        slices = configuration.slices()
+        return Field.from_slices(self.lattice, self.group, slices, precision, device)
+
+
+def find_ensemble(targets: Sequence[Path]) -> Ensemble:
+    """Find the configurations to measure on.
+
+    Parameters
+    ----------
+    targets : sequence of Path
+        A run directory, or configuration files; or nothing, for the newest run in ``runs/``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such run, or two files have the same number.
+    GaugeError
+        If there are no configurations, or a file cannot be read or differs from the others.
+    """
+    if targets and not any(target.is_dir() for target in targets):
+        return _ensemble_of_files(targets)
+    if len(targets) > 1:
+        raise UsageError("Name one run, or configuration files; not several runs, or both.")
+    return _ensemble_of_run(Run(targets[0]) if targets else newest_run())
+
+
+def _ensemble_of_run(run: Run) -> Ensemble:
+    parameters = run.read()[0]
+    files = run.configs()
+    if not files and not parameters.keeps_configs:
+        raise GaugeError(
+            f"The run {run.path} keeps no configurations to measure on, its format being none; "
+            "generate others with --format and another --output, or measure along the way with "
+            "--measure."
+        )
+    if not files:
+        raise GaugeError(
+            f"The run {run.path} has no configurations to measure on; generate some first."
+        )
+    p = parameters
+    facts = {name: fact for name, fact in provenance(p).items() if name != "version"}
+    measured = tuple(item.observable for item in p.measure)
+    return Ensemble(files, p.group, p.lattice, p.precision, facts, run.path, measured)
+
+
+def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
+    headers = [open_configuration(path).header for path in paths]
+    first = headers[0]
+    for path, header in zip(paths, headers, strict=True):
+        if (header.group, header.lattice) != (first.group, first.lattice):
+            raise GaugeError(
+                f"{path} holds {header.group} on {header.lattice}, but {paths[0]} holds "
+                f"{first.group} on {first.lattice}; measure on them separately."
+            )
+    files: dict[int, Path] = {}
+    for path in paths:
+        number = _number_of(path)
+        if number in files:
+            raise UsageError(
+                f"{files[number]} and {path} both have the number {number}, the last one in their "
+                "names, which is to tell configurations apart; rename one, or measure on them "
+                "separately with another --output."
+            )
+        files[number] = path
+    facts = {"group": first.group, "lattice": str(first.lattice)}
+    facts |= {key: first.provenance[key] for key in ("beta",) if key in first.provenance}
+    files = dict(sorted(files.items()))
+    return Ensemble(files, first.group, first.lattice, first.precision, facts, Path())
+
+
+def _number_of(path: Path) -> int:
+    """Return the last number in the name of a file, such as 4000 for ckpoint_lat.4000."""
+    numbers = re.findall(r"\d+", path.name)
+    return int(numbers[-1]) if numbers else 0
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """A measurement under way.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    observable : Observable
+    table : Table
+        The table, open.
+    done : tuple of int
+        Numbers of the configurations that were in the table.
+    left : tuple of int
+        Numbers of those that are left.
+    """
+
+    ensemble: Ensemble
+    observable: Observable
+    table: Table
+    done: tuple[int, ...]
+    left: tuple[int, ...]
+
+    def carry_out(self, pool: DevicePool, precision: str) -> Iterator[int]:
+        """Measure what is left, and yield the number of each configuration that is done.
+
+        The table does not depend on how many devices the pool has.
+
+        Raises
+        ------
+        GaugeError
+            If a configuration cannot be read, or the table cannot be written. What was measured
+            before stays.
+        """
+        measured = pool.results(partial(self._measured, precision), self.left)
+        for number, records in zip(self.left, measured, strict=True):
+            self.table.append([(number, *record) for record in records])
+            self.table.sync()
+            yield number
+
+    def _measured(
+        self, precision: str, device: Devices, numbers: Sequence[int]
+    ) -> Generator[list[Record], None, None]:
+        """Yield the records of each of these configurations, measured on one device."""
+        measure: Measurer | None = None
+        for number in numbers:
+            field = self.ensemble.load(number, precision, device)
+            measure = measure or self.observable.measurer(field)
+            records = measure(field)
+            del field  # must not be held beside the next configuration
+            yield records
+
+
+@contextmanager
+def measuring(
+    ensemble: Ensemble, observable: Observable, path: Path, precision: str
+) -> Iterator[Measuring]:
+    """Begin a measurement, or continue it.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    observable : Observable
+    path : Path
+        The table, which need not be there.
+    precision : str
+        The precision of the links in memory.
+
+    Raises
+    ------
+    UsageError
+        If the table is of another measurement, or another ensemble.
+    GaugeError
+        If it is damaged, cannot be written, or another process is writing it.
+    """
+    header = {**observable.header, **ensemble.facts, "measured in": f"{precision} precision"}
+    if not path.parent.is_dir():
+        raise UsageError(f"There is no folder {path.parent} for the table {path.name}.")
+    lock_file = path.with_name(f".{path.name}.lock")
+    lock = RunLock(lock_file)
+    try:
+        if path.exists():
+            _compare(path, header)
+        columns = (SWEEP, *observable.columns)
+        with Table(path, {**header, "version": version()}, columns) as table:
+            done = _drop_incomplete(path, table, observable.records)
+            left = tuple(number for number in ensemble.files if number not in done)
+            if done and left and left[0] < done[-1]:
+                raise UsageError(
+                    f"The table {path} is past configuration {left[0]}, being up to {done[-1]}; "
+                    "name another --output, or remove it to measure all again."
+                )
+            yield Measuring(ensemble, observable, table, done, left)
+    finally:
+        lock_file.unlink(missing_ok=True)
+        lock.close()
+
+
+def _compare(path: Path, header: Mapping[str, str]) -> None:
+    """Refuse to continue a table whose header differs."""
+    found = read_table(path).header
+    found.pop("version", None)
+    if "action" in header:
+        found = with_defaults(found)
+    names = dict.fromkeys([*header, *found])
+    differences = [
+        f"{name} = {found.get(name, 'none')}, not {header.get(name, 'none')}"
+        for name in names
+        if found.get(name) != header.get(name)
+    ]
+    if differences:
+        raise UsageError(
+            f"The table {path} has {'; '.join(differences)}; name another --output, or remove it."
+        )
+
+
+def _drop_incomplete(path: Path, table: Table, records: int) -> tuple[int, ...]:
+    """Drop an incomplete last configuration from a table; return the numbers of the others."""
+    numbers = read_table(path).columns[SWEEP]
+    found, counts = np.unique(numbers, return_counts=True)
+    short = found[counts != records]
+    whole = tuple(map(int, found[counts == records]))
+    if short.size > 1 or (short.size and short[0] != numbers[-1]):
+        raise GaugeError(
+            f"The table {path} does not have the {records} records of configuration {short[0]} "
+            "exactly once; remove it to measure all again."
+        )
+    table.truncate(after=max(whole, default=-1), expected=len(whole) * records)
+    return whole
+
+
+def measure(
+    target: Target,
+    observable: str,
+    *,
+    output: str | Path | None = None,
+    precision: str | None = None,
+    backend: str = AUTOMATIC,
+    devices: str | None = None,
+    threads: int | None = None,
+    split: bool = False,
+    progress: bool = True,
+    **options: Any,
+) -> TableData:
+    """Measure an observable on a field, or on configurations that are on disk.
+
+    All GPUs take part, a configuration each, or else the CPU. The same call again continues where
+    it stopped, and measures what is new.
+
+    Parameters
+    ----------
+    target : Field, path, sequence of paths or None
+        A field; a run directory; configuration files; or None for the newest run in ``runs/``.
+    observable : str
+        The name of an observable.
+    output : path, optional
+        The table; by default in the run, or in this folder for single files.
+    precision : str, optional
+        The precision of the links in memory; by default that of the files.
+    backend, devices, threads
+        As for `gauge_mc.devices.choose_devices`; all GPUs by default.
+    split : bool
+        Whether all devices share every configuration, instead of having one each.
+    progress : bool
+        Whether to show progress.
+    **options : object
+        Options of the observable by name.
+
+    Returns
+    -------
+    TableData
+        The table; of a field its records without a column for the configuration.
+
+    Raises
+    ------
+    UsageError
+        If a value is not allowed, or the table is of another measurement.
+    GaugeError
+        If a configuration or the table is damaged, or the device fails.
+    """
+    if isinstance(target, Field):
+        return _measure_field(target, observable, options)
+    ensemble = find_ensemble(_paths_of(target))
+    wanted = OBSERVABLES[observable].for_lattice(ensemble.lattice, **options)
+    if precision not in (None, *REALS):
+        raise UsageError(f"There is no precision '{precision}'; choose single or double.")
+    path = Path(output) if output else ensemble.table(observable)
+    width = precision or ensemble.precision
+    openers = _openers(devices, backend, threads, split)[: len(ensemble.files)]
+    advice = hint() if backend == AUTOMATIC and not devices else None
+    with device_pool(openers) as pool, measuring(ensemble, wanted, path, width) as work:
+        console = _console(progress)
+        console.print(*_opening(work, observable, pool.name, advice), sep="\n", soft_wrap=True)
+        if split and len(openers) == 1 and _is_single(pool):
+            console.print("--split makes no difference: there is one device")
+        for _ in _show_progress(work.carry_out(pool, width), work, console):
+            pass
+    return read_table(path)
+
+
+def _measure_field(field: Field, name: str, options: Mapping[str, Any]) -> TableData:
+    """Measure on a field that is in memory."""
+    observable = OBSERVABLES[name].for_lattice(field.lattice, **options)
+    records = observable.measurer(field)(field)
+    columns = {
+        column: np.array([record[i] for record in records])
+        for i, column in enumerate(observable.columns)
+    }
+    return TableData(observable.header, columns)
+
+
+def _paths_of(target: Any) -> list[Path]:
+    if target is None:
+        return []
+    if isinstance(target, str | Path):
+        return [Path(target)]
+    if hasattr(target, "path"):  # a result of `generate`
+        return [Path(target.path)]
+    return [Path(one) for one in target]
+
+
+def _openers(
+    devices: str | None, backend: str, threads: int | None, split: bool
+) -> list[Callable[[], Devices]]:
+    """Return what opens the devices asked for, or all GPUs, or the CPU; all at once to split."""
+    if split:
+        return [partial(open_device_group, devices, backend, threads, all_by_default=True)]
+    return [one.open for one in choose_devices(devices, backend, threads, all_by_default=True)]
+
+
+def _is_single(pool: DevicePool) -> bool:
+    return len(getattr(pool.devices[0], "devices", ())) == 1
+
+
+def _console(progress: bool) -> Console:
+    from rich.console import Console
+
+    return Console(quiet=not progress, highlight=False, markup=False)
+
+
+def _opening(work: Measuring, name: str, devices: str, advice: str | None) -> list[str]:
+    """Return the lines that say what begins."""
+    ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
+    lines = [
+        f"{name} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
+        f"{ensemble.lattice}, {len(work.done)} of them done, on {devices}"
+    ]
+    known = {"observable", "normalisation", "units"}
+    details = [f"{key}: {value}" for key, value in header.items() if key not in known]
+    return [*lines, *(["; ".join(details)] if details else []), *([advice] if advice else [])]
+
+
+def _show_progress(numbers: Iterator[int], work: Measuring, console: Console) -> Iterator[int]:
+    """Show progress: live on a terminal, in plain lines elsewhere."""
+    from rich.progress import track
+
+    if console.is_terminal or console.quiet:
+        total = len(work.left)
+        yield from track(
+            numbers, "measuring", total, console=console, transient=True, disable=console.quiet
+        )
+        return
+    yield from _plain_lines(numbers, len(work.left), console)
+
+
+def _plain_lines(numbers: Iterator[int], total: int, console: Console) -> Iterator[int]:
+    from gauge_mc.run.display import PLAIN_LEAST_SECONDS, PLAIN_SECONDS, duration
+
+    began = shown = time.monotonic()
+    tenth = 0
+    for done, number in enumerate(numbers, 1):
+        now = time.monotonic()
+        silence = now - shown
+        new_tenth = 10 * done // total > tenth
+        if silence >= PLAIN_SECONDS or (new_tenth and silence >= PLAIN_LEAST_SECONDS):
+            shown, tenth = now, 10 * done // total
+            rest = (now - began) / done * (total - done)
+            console.print(f"configuration {number}, {done} of {total}  ETA {duration(rest)}")
+        yield number

@@ -1,0 +1,519 @@
+"""The parameters of one run: defaults, checks, run cards.
+
+`Parameters` holds what decides the numbers that a run writes. `Execution` holds how and where it is
+carried out, which may change from one call to the next. Both are read from run cards in TOML and from
+the command line by the same names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gauge_mc import defaults
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices.choice import AUTOMATIC, check_threads
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import REALS
+from gauge_mc.errors import UsageError
+from gauge_mc.formats import FORMATS, check_writable
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.random import GENERATORS
+from gauge_mc.registry import in_words, nearest
+
+STARTS = ("cold", "hot")
+"""Starts that are not files."""
+
+NO_FORMAT = "none"
+"""The format of a run that keeps no configurations."""
+
+NO_MEASUREMENT = "none"
+"""The measurements of a run that measures nothing."""
+
+MAX_SEED = 2**63 - 1
+"""Seeds are whole numbers that fit TOML's 64-bit integers."""
+
+MAX_CARD = 2**20
+"""Maximum bytes of a run card. A run.toml with thousands of sessions is smaller."""
+
+USUAL_BETA = float("nan")
+"""Stands for the coupling that the group declares, until the group is known."""
+
+RECORD = "session"
+"""What a run.toml holds besides its parameters; ignored when it serves as a run card."""
+
+
+def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UsageError(f"{name}: '{value}' is not known; choose {in_words(known, 'or')}.")
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise UsageError(f"{name} must be at least {least}, not {value}.")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """An observable, and how often it is measured.
+
+    Attributes
+    ----------
+    observable : str
+        The name of an observable.
+    every : int
+        Measured after every so many updates, counted from the end of thermalisation.
+
+    Raises
+    ------
+    UsageError
+        If `every` is below 1.
+    """
+
+    observable: str
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        _at_least("measure", self.every, 1)
+
+    @classmethod
+    def parse(cls, text: str) -> Measurement:
+        """Read a name, or a name and a number of updates such as ``polyakov:10``."""
+        name, colon, every = text.strip().partition(":")
+        if colon and not every.strip().isdecimal():
+            raise UsageError(
+                f"measure: '{text}' is not of the form OBSERVABLE:UPDATES, such as "
+                f"{defaults.MEASURE[0]}:10."
+            )
+        return cls(name.strip(), int(every) if colon else 1)
+
+    def __str__(self) -> str:
+        return self.observable if self.every == 1 else f"{self.observable}:{self.every}"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Everything that decides the numbers of a run.
+
+    An update is `heatbath` heatbath sweeps followed by `overrelax` overrelaxation sweeps. Updates
+    are counted from the start, thermalisation included.
+
+    Attributes
+    ----------
+    lattice : Lattice
+        Extents in lattice units; also accepted as text, such as ``24x24x24x32``.
+    group : str
+        The name of a gauge group.
+    beta : float, optional
+        The coupling 2 N / g^2; by default a typical one of the group.
+    action : str
+        The name of an action.
+    precision : str
+        The precision of the stored links, ``single`` or ``double``.
+    start : str
+        ``cold``, ``hot``, or the path of a configuration file.
+    seed : int
+        The seed of the random numbers, from 0 to 2^63 - 1.
+    rng : str
+        The name of a random number generator.
+    luxury : int
+        The quality level of generators that have levels.
+    heatbath, overrelax : int
+        Sweeps of each kind in one update.
+    thermalize : int
+        Updates before the first measurement.
+    configs : int
+        Configurations to write. They determine the length of a run even if it keeps none.
+    separation : int
+        Updates from one configuration to the next.
+    measure : tuple of Measurement
+        What is measured and how often; also accepted as text, such as ``polyakov:10``.
+    format : str
+        The format of the configuration files, or `NO_FORMAT`.
+
+    Raises
+    ------
+    UsageError
+        If a value is not allowed.
+    """
+
+    lattice: Lattice = Lattice.parse(defaults.LATTICE)
+    group: str = defaults.GROUP
+    beta: float = USUAL_BETA
+    action: str = defaults.ACTION
+    precision: str = defaults.PRECISION
+    start: str = field(default=defaults.START, metadata={"kind": "start"})
+    seed: int = defaults.SEED
+    rng: str = defaults.RNG
+    luxury: int = defaults.LUXURY
+    heatbath: int = defaults.HEATBATH
+    overrelax: int = defaults.OVERRELAX
+    thermalize: int = defaults.THERMALIZE
+    configs: int = defaults.CONFIGS
+    separation: int = defaults.SEPARATION
+    measure: tuple[Measurement, ...] = tuple(map(Measurement, defaults.MEASURE))
+    format: str = defaults.FORMAT
+
+    def __post_init__(self) -> None:
+        for name in ("lattice", "measure"):
+            if isinstance(value := getattr(self, name), str):
+                kind = next(item.type for item in dataclasses.fields(self) if item.name == name)
+                object.__setattr__(self, name, _CONVERTERS[str(kind)](value))
+        GROUPS.check(self.group, "group")
+        if self.beta is USUAL_BETA:
+            object.__setattr__(self, "beta", GROUPS[self.group].beta)
+        ACTIONS.check(self.action, "action")
+        _choose("precision", self.precision, tuple(REALS))
+        GENERATORS.check(self.rng, "rng")
+        self._check_luxury()
+        if not (math.isfinite(self.beta) and self.beta > 0):
+            raise UsageError(f"beta must be a positive number, not {self.beta:g}.")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise UsageError(f"seed must lie between 0 and 2^63 - 1, not {self.seed}.")
+        if not self.start:
+            raise UsageError("start must be cold, hot or the path of a configuration file.")
+        _at_least("heatbath", self.heatbath, 1)
+        _at_least("overrelax", self.overrelax, 0)
+        _at_least("thermalize", self.thermalize, 0)
+        _at_least("configs", self.configs, 0)
+        _at_least("separation", self.separation, 1)
+        if self.format != NO_FORMAT:
+            FORMATS.check(self.format, "format")
+            check_writable(self.format, self.group, self.precision)
+
+    def _check_luxury(self) -> None:
+        levels = GENERATORS[self.rng].levels
+        if levels and not 0 <= self.luxury < len(levels):
+            raise UsageError(f"luxury must lie between 0 and {len(levels) - 1}, not {self.luxury}.")
+        if not levels and self.luxury != defaults.LUXURY:
+            raise UsageError(f"luxury is not a choice of the generator {self.rng}.")
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, object]) -> Parameters:
+        """Make parameters from options or the keys of a run card.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            Words and numbers by parameter name; other keys are ignored.
+
+        Raises
+        ------
+        UsageError
+            If a value is of the wrong kind or not allowed.
+        """
+        parameters = cls(**_converted(cls, values))
+        parameters.check_observables()
+        return parameters
+
+    @classmethod
+    def from_run(cls, values: Mapping[str, object]) -> Parameters:
+        """Make parameters from a run.toml, which may name observables of a user's own.
+
+        Raises
+        ------
+        UsageError
+            If a value is of the wrong kind or not allowed.
+        """
+        return cls(**_converted(cls, values))
+
+    def check_observables(self) -> None:
+        """Refuse observables that are not known.
+
+        Raises
+        ------
+        UsageError
+            If there are such.
+        """
+        for item in self.measure:
+            OBSERVABLES.check(item.observable, "measure")
+
+    def values(self) -> dict[str, str | int | float]:
+        """Return the parameters as TOML keys and values; `from_values` reads them back."""
+        values = {name: getattr(self, name) for name in _names(type(self))}
+        return values | {
+            "lattice": str(self.lattice),
+            "measure": ",".join(map(str, self.measure)) or NO_MEASUREMENT,
+        }
+
+    def fixed(self) -> dict[str, str | int | float]:
+        """Return the values that may not change while a run is under way: all except `configs`."""
+        return {name: value for name, value in self.values().items() if name != "configs"}
+
+    def to_toml(self) -> str:
+        """Return the parameters as the text of a run card."""
+        import tomli_w
+
+        return tomli_w.dumps(self.values())
+
+    def continued(self, values: Mapping[str, object], whose: str) -> Parameters:
+        """Return the parameters asked for, if what is under way with these can continue with them.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            What is asked for, as for `from_values`; the rest stays as it is.
+        whose : str
+            What is under way, as the beginning of a message, such as ``The run runs/su2_b2.5``.
+
+        Raises
+        ------
+        UsageError
+            If anything except `configs` is to change, `configs` is to be lowered, or a value is of
+            the wrong kind or not allowed.
+        """
+        asked = dataclasses.replace(self, **_converted(type(self), values))
+        mine, theirs = self.fixed(), asked.fixed()
+        differences = [
+            f"{name} = {mine[name]}, not {theirs[name]}"
+            for name in mine
+            if mine[name] != theirs[name]
+        ]
+        if differences:
+            raise UsageError(f"{whose} has {'; '.join(differences)}; choose another --output.")
+        if asked.configs < self.configs:
+            raise UsageError(
+                f"{whose} has configs = {self.configs}; --configs can be raised, but not lowered "
+                f"to {asked.configs}."
+            )
+        return asked
+
+    @property
+    def updates(self) -> int:
+        """The updates of the whole run, thermalisation included."""
+        return self.thermalize + self.configs * self.separation
+
+    @property
+    def keeps_configs(self) -> bool:
+        """Whether configurations are written, beside tables and checkpoints."""
+        return self.format != NO_FORMAT
+
+    @property
+    def generator(self) -> str:
+        """The random number generator in words."""
+        levels = GENERATORS[self.rng].levels
+        return f"{self.rng} at luxury {self.luxury}" if levels else self.rng
+
+    @property
+    def links_per_update(self) -> int:
+        """The number of links that one update updates, each as often as there are sweeps."""
+        return self.lattice.links * (self.heatbath + self.overrelax)
+
+    @property
+    def name(self) -> str:
+        """The default name of the run directory, such as ``su2_b2.5_24x24x24x32``.
+
+        It always contains group, beta and lattice, and then whatever else shapes the Markov chain
+        (action, precision, start, seed, generator, sweeps) if it is not the default. How the chain
+        is sampled (thermalize, configs, separation, measure, format) is not part of the name.
+        """
+        usual = Parameters()
+        start = self.start if self.start in STARTS else f"from-{Path(self.start).stem}"
+        extras = {
+            "action": self.action,
+            "precision": self.precision,
+            "start": start,
+            "seed": f"seed{self.seed}",
+            "rng": self.rng,
+            "luxury": f"luxury{self.luxury}",
+            "heatbath": f"hb{self.heatbath}",
+            "overrelax": f"or{self.overrelax}",
+        }
+        changed = [
+            word for key, word in extras.items() if getattr(self, key) != getattr(usual, key)
+        ]
+        return "_".join([self.group, f"b{self.beta:.12g}", str(self.lattice), *changed])
+
+
+def with_defaults(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Complete stored parameters of an earlier version by the defaults of what came later."""
+    return {"action": defaults.ACTION, **stored}
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How and where a run is carried out; none of it changes the numbers.
+
+    Attributes
+    ----------
+    output : str, optional
+        The run directory; by default ``runs/`` and the name of the parameters.
+    backend : str
+        The name of a backend, or ``auto``.
+    threads : int, optional
+        Number of CPU threads, over all slabs; by default all cores of the process.
+    devices : str, optional
+        The devices that share the lattice, as `gauge_mc.devices.choose_devices` reads them; by
+        default one.
+    share_gpus : bool
+        Whether several processes of an MPI job may use one GPU.
+    quiet : bool
+        Whether to show no progress and no summary.
+    time_limit : float, optional
+        Seconds after which the run must have stopped with a checkpoint.
+    checkpoint_every : float
+        Minutes between checkpoints; 0 means after every update.
+
+    Raises
+    ------
+    UsageError
+        If a value is not allowed.
+    """
+
+    output: str | None = None
+    backend: str = AUTOMATIC
+    threads: int | None = None
+    devices: str | None = None
+    share_gpus: bool = False
+    quiet: bool = False
+    time_limit: float | None = field(default=None, metadata={"kind": "duration"})
+    checkpoint_every: float = defaults.CHECKPOINT_EVERY
+
+    def __post_init__(self) -> None:
+        check_threads(self.threads)
+        if not self.checkpoint_every >= 0:
+            raise UsageError(
+                f"checkpoint_every must be 0 minutes or more, not {self.checkpoint_every:g}."
+            )
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, object]) -> Execution:
+        """Make execution options from options or the keys of a run card; ignore other keys."""
+        return cls(**_converted(cls, values))
+
+
+def read_card(path: str | Path) -> dict[str, object]:
+    """Read a run card: TOML keys of `Parameters` and `Execution`, none of them required.
+
+    A ``run.toml`` is a run card as well.
+
+    Returns
+    -------
+    dict
+        The values as they stand, for `Parameters.from_values` and `Execution.from_values`.
+
+    Raises
+    ------
+    UsageError
+        If the card cannot be read, is not TOML, or has a key that is not known.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(MAX_CARD + 1)
+        if len(text) > MAX_CARD:
+            raise UsageError(f"The run card {path} is larger than {MAX_CARD} bytes.")
+        values = tomllib.loads(text.decode())
+    except OSError as error:
+        raise UsageError(f"Cannot read the run card {path}: {error.strerror}.") from error
+    except ValueError as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise UsageError(f"The run card {path} is not valid TOML: {reason}.") from error
+    known = _names(Parameters) + _names(Execution)
+    card = {key.replace("-", "_"): value for key, value in values.items() if key != RECORD}
+    for key in card:
+        if key not in known:
+            raise UsageError(f"Unknown key '{key}' in {path}{nearest(key, known)}")
+    return card
+
+
+def parse_duration(value: object) -> float:
+    """Return the seconds of ``HH:MM:SS``, where hours may have any number of digits.
+
+    Raises
+    ------
+    UsageError
+        If `value` is not of that form.
+    """
+    words = str(value).split(":")
+    if len(words) != 3 or not all(word.isdecimal() for word in words):
+        raise UsageError(f"time_limit: '{value}' is not of the form HH:MM:SS, such as 23:30:00.")
+    hours, minutes, seconds = map(int, words)
+    return 3600.0 * hours + 60.0 * minutes + seconds
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("a whole number")
+    return value
+
+
+def _real(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("a number")
+    return float(value)
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str | Path):
+        raise ValueError("a string")
+    return str(value)
+
+
+def _start(value: object) -> str:
+    """Read a start. A file is stored by its full path, so that it means the same anywhere."""
+    word = _word(value)
+    return word if word in STARTS or not word else str(Path(word).absolute())
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def _lattice(value: object) -> Lattice:
+    return value if isinstance(value, Lattice) else Lattice.parse(_word(value))
+
+
+def _measurements(value: object) -> tuple[Measurement, ...]:
+    """Read observables separated by commas, or `NO_MEASUREMENT`; sort them by name."""
+    if isinstance(value, tuple):
+        return value
+    words = _word(value).split(",")
+    if words == [NO_MEASUREMENT]:
+        return ()
+    found = {item.observable: item for item in map(Measurement.parse, words)}
+    if len(found) < len(words):
+        raise UsageError(f"measure: '{value}' names an observable twice.")
+    return tuple(found[name] for name in sorted(found))
+
+
+_CONVERTERS: dict[str, Callable[[object], object]] = {
+    "int": _whole,
+    "int | None": _whole,
+    "float": _real,
+    "str": _word,
+    "str | None": _word,
+    "bool": _flag,
+    "duration": parse_duration,
+    "start": _start,
+    "Lattice": _lattice,
+    "tuple[Measurement, ...]": _measurements,
+}
+
+
+def _names(cls: type[Parameters] | type[Execution]) -> tuple[str, ...]:
+    return tuple(item.name for item in dataclasses.fields(cls))
+
+
+def _converted(
+    cls: type[Parameters] | type[Execution], values: Mapping[str, object]
+) -> dict[str, Any]:
+    """Convert those values that name fields of `cls`, each to the type of its field."""
+    result = {}
+    for item in dataclasses.fields(cls):
+        if item.name in values:
+            kind = item.metadata.get("kind", item.type)
+            try:
+                result[item.name] = _CONVERTERS[kind](values[item.name])
+            except ValueError as error:
+                raise UsageError(
+                    f"{item.name} must be {error}, not {values[item.name]!r}."
+                ) from error
+    return result

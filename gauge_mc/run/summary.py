@@ -1,0 +1,112 @@
+"""Summaries of a run: averages with errors, time, rate, files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import TableData, read_table
+from gauge_mc.observables import INDICES, OBSERVABLES, SWEEP, Quantity
+from gauge_mc.run.chain import Chain
+from gauge_mc.run.directory import Run
+from gauge_mc.run.display import Clock, duration, link_rate
+from gauge_mc.run.parameters import Measurement, Parameters
+
+
+def averages_of(run: Run, parameters: Parameters) -> dict[str, Estimate]:
+    """Return the averages of what a run has measured so far.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By the labels of the observables' quantities; tau_int in measurements.
+
+    Raises
+    ------
+    GaugeError
+        If a table is damaged.
+    """
+    return {name: found for name, found, _ in _averages(run, parameters)}
+
+
+def averages_table(run: Run, parameters: Parameters) -> RenderableType:
+    """Return the averages with their errors as a table; tau_int is in updates.
+
+    Raises
+    ------
+    GaugeError
+        If a table is damaged.
+    """
+    found = list(_averages(run, parameters))
+    if not found:
+        return Text("nothing measured yet")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("average")
+    for heading in ("value", "tau_int [updates]", "measurements"):
+        table.add_column(heading, justify="right")
+    for name, number, every in found:
+        tau = with_error(every * number.tau_int, every * number.tau_int_error)
+        table.add_row(name, number.format(), tau, str(number.samples))
+    return Group(table, "")
+
+
+def _averages(run: Run, parameters: Parameters) -> Iterator[tuple[str, Estimate, int]]:
+    """Yield label, average and updates between measurements of all quantities to show."""
+    for item in parameters.measure:
+        path = run.table(item.observable)
+        if not path.exists():
+            continue
+        table = read_table(path)
+        for quantity in _quantities(item, table):
+            series = table.columns.get(quantity.column)
+            if series is None or series.dtype.kind == "U":
+                raise GaugeError(
+                    f"The table {path} is damaged: it has no numbers for {quantity.column}."
+                )
+            if len(series):
+                yield quantity.label, estimate(series), item.every
+
+
+def _quantities(item: Measurement, table: TableData) -> tuple[Quantity, ...]:
+    """Return what to show of a table: nothing if it has several rows a measurement."""
+    sweeps = table.columns[SWEEP]
+    if len(sweeps) > 1 and sweeps[0] == sweeps[1]:
+        return ()
+    if item.observable in OBSERVABLES:
+        return OBSERVABLES[item.observable].quantities
+    names = [name for name in table.columns if name not in (SWEEP, *INDICES)]
+    labels = [item.observable if name == "value" else f"{item.observable}, {name}" for name in names]
+    return tuple(Quantity(name, label, label) for name, label in zip(names, labels, strict=True))
+
+
+def summary(run: Run, clock: Clock, chain: Chain, updates: int) -> RenderableType:
+    """Return what a session came to: averages, time, rate, files.
+
+    Parameters
+    ----------
+    run : Run
+    clock : Clock
+        The clock of the session.
+    chain : Chain
+        The chain at the end of the session.
+    updates : int
+        Updates that the session did.
+    """
+    p = chain.parameters
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("time", f"{duration(time.monotonic() - clock.began)} for {updates} updates")
+    rate = clock.updates_per_second(chain.sweep) * p.links_per_update
+    if rate:
+        facts.add_row("rate", f"{link_rate(rate)}, measuring and writing included")
+    configs = f"{len(run.configs())} configurations" if p.keeps_configs else "no configurations"
+    facts.add_row("files", f"{run.path} ({configs})")
+    try:
+        return Group(averages_table(run, p), facts)
+    except GaugeError as error:
+        return Group(Text(str(error), style="red"), facts)

@@ -1,0 +1,244 @@
+"""The averages of a scan: a table with a row for every point of its grid, and a figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.figures import Curves, draw_panels
+from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import TableData, Value, read_table, write_table
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import OBSERVABLES, Observable, table_name
+from gauge_mc.run.chain import provenance
+from gauge_mc.scans.grid import Point
+from gauge_mc.scans.scan import Member, Scan
+
+NUMBERS = ("", "_error", "_tau_int")
+"""Endings of the columns of a quantity: its average, the error, and tau_int."""
+
+NOTES = {
+    "units": "dimensionless; tau_int in updates",
+    "errors": "Gamma method on all chains of a point together, about their common mean",
+}
+"""What the header of the table says of all columns."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A quantity of a scan that people are shown.
+
+    Attributes
+    ----------
+    column : str
+        Its column in the scan's table.
+    label : str
+        Above a column of a table in the terminal.
+    symbol : str
+        On the axis of a figure.
+    """
+
+    column: str
+    label: str
+    symbol: str
+
+
+def panels() -> Iterator[Panel]:
+    """Yield what is shown of a scan: the main quantity of every observable, and what is derived."""
+    for observable in OBSERVABLES.values():
+        for quantity in observable.quantities[:1]:
+            column = column_of(observable, quantity.column)
+            yield Panel(column, quantity.heading, quantity.symbol)
+        for one in observable.derived:
+            yield Panel(column_of(observable, one.name), one.label, one.symbol)
+
+
+def column_of(observable: type[Observable], column: str) -> str:
+    """Return what a column of an observable's table is called in the table of a scan."""
+    name = table_name(observable.name)
+    return name if column == name else f"{name}_{column}"
+
+
+class Averages:
+    """The averages at every point of a scan, over the chains that are complete.
+
+    Parameters
+    ----------
+    scan : Scan
+
+    Attributes
+    ----------
+    rows : dict of Point to dict of str to int, float or str
+        Values by the columns of the scan's table, for every point with a complete chain.
+    failures : dict of str to str
+        What is wrong with damaged tables, by the name of the point's first run.
+    """
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+        self.members: dict[Point, list[Member]] = {}
+        for member in scan.members():
+            self.members.setdefault(member.point, []).append(member)
+        self.rows: dict[Point, dict[str, Value]] = {}
+        self.failures: dict[str, str] = {}
+        for point in self.members:
+            self.update(point)
+
+    def update(self, point: Point) -> None:
+        """Average anew at a point."""
+        self.rows.pop(point, None)
+        first = self.members[point][0].name
+        self.failures.pop(first, None)
+        chains = [member for member in self.members[point] if member.complete()]
+        if not chains:
+            return
+        beta, lattice = point
+        shared = self.scan.parameters
+        row: dict[str, Value] = {
+            "beta": beta,
+            "lattice": str(lattice),
+            "chains": len(chains),
+            "sweeps": sum(member.sweep() - shared.thermalize for member in chains),
+        }
+        try:
+            for item in shared.measure:
+                observable = OBSERVABLES[item.observable]
+                if observable.quantities:
+                    paths = [member.run.table(observable.name) for member in chains]
+                    row |= average(observable, paths, item.every, lattice)
+            self.rows[point] = row
+        except GaugeError as error:
+            self.failures[first] = str(error)
+
+    def sorted_rows(self) -> list[dict[str, Value]]:
+        """Return the rows by lattice, and then by beta."""
+        lattices = list(dict.fromkeys(lattice for _, lattice in self.members))
+        order = sorted(self.rows, key=lambda point: (lattices.index(point[1]), point[0]))
+        return [self.rows[point] for point in order]
+
+    def write(self) -> None:
+        """Write the scan's table, whole or not at all."""
+        facts = provenance(self.scan.parameters)
+        header = {name: fact for name, fact in facts.items() if name not in ("beta", "lattice")}
+        notes = {
+            column_of(observable, one.name): one.note
+            for observable in OBSERVABLES.values()
+            for one in observable.derived
+        }
+        rows = self.sorted_rows()
+        columns = list(rows[0]) if rows else ["beta", "lattice"]
+        values = [list(row.values()) for row in rows]
+        write_table(self.scan.table, {**header, **NOTES, **notes}, columns, values)
+
+    def draw(self) -> bool:
+        """Draw the scan's figure; return False if there is nothing to draw, or no Matplotlib."""
+        shown = {panel.column for panel in panels()}
+        if not find_spec("matplotlib") or not any(shown & row.keys() for row in self.rows.values()):
+            return False
+        draw_scan(self.scan.table, self.scan.figure)
+        return True
+
+
+def average(
+    observable: type[Observable], paths: Sequence[Path], every: int, lattice: Lattice
+) -> dict[str, float]:
+    """Average an observable over the chains of one point.
+
+    Parameters
+    ----------
+    observable : type of Observable
+    paths : sequence of Path
+        Its table in each run.
+    every : int
+        Updates from one measurement to the next.
+    lattice : Lattice
+
+    Returns
+    -------
+    dict of str to float
+        For each column its average, the error, and tau_int in updates; then what is derived, with
+        its error. The names are those of the columns of a scan's table.
+
+    Raises
+    ------
+    GaugeError
+        If a table cannot be read, or lacks a column.
+    """
+    tables = [read_table(path).columns for path in paths]
+    result: dict[str, float] = {}
+    for column in observable.columns:
+        chains = [_series(table, column, path) for table, path in zip(tables, paths, strict=True)]
+        found = estimate(*chains)
+        numbers = (found.value, found.error, every * found.tau_int)
+        name = column_of(observable, column)
+        result |= {name + ending: one for ending, one in zip(NUMBERS, numbers, strict=True)}
+    for one in observable.derived:
+        value, error = one.estimate(tables, lattice)
+        name = column_of(observable, one.name)
+        result |= {name: value, f"{name}_error": error}
+    return result
+
+
+def in_words(row: Mapping[str, Value]) -> dict[str, str]:
+    """Return what people are shown of a point: labels, and numbers with errors."""
+    return {
+        panel.label: with_error(float(row[panel.column]), float(row[f"{panel.column}_error"]))
+        for panel in panels()
+        if panel.column in row
+    }
+
+
+def draw_scan(table: Path, figure: Path) -> None:
+    """Draw a scan's table against beta, one curve for each lattice.
+
+    Raises
+    ------
+    GaugeError
+        If there is no such table, it is not that of a scan, or it holds nothing to draw.
+    """
+    data = read_table(table, text=("lattice",))
+    words = [name for name, column in data.columns.items() if column.dtype.kind == "U"]
+    if "beta" not in data.columns or words != ["lattice"]:
+        raise GaugeError(f"{table} is not the table of a scan; make it by gauge-mc scan.")
+    lattices = dict.fromkeys(data.columns["lattice"].tolist())
+    name = data.header.get("group", "")
+    group = GROUPS[name].label if name in GROUPS else name
+    drawn: list[tuple[str, Curves]] = [
+        (
+            panel.symbol,
+            [(f"{group}, {each}", _curve(data, panel.column, each)) for each in lattices],
+        )
+        for panel in panels()
+        if panel.column in data.columns
+    ]
+    if not (drawn and lattices):
+        raise GaugeError(f"{table} holds nothing to draw yet; continue the scan.")
+    draw_panels(drawn, r"$\beta$", figure)
+
+
+def _curve(table: TableData, name: str, lattice: str) -> list[tuple[float, Estimate]]:
+    """Return the averages of a quantity on one lattice by beta."""
+    columns = table.columns
+    here = np.flatnonzero(columns["lattice"] == lattice)
+    curve = []
+    for row in here[np.argsort(columns["beta"][here])]:
+        value, error = float(columns[name][row]), float(columns[f"{name}_error"][row])
+        curve.append((float(columns["beta"][row]), Estimate(value, error, math.nan, math.nan, 0)))
+    return curve
+
+
+def _series(
+    columns: Mapping[str, NDArray[np.generic]], name: str, path: Path
+) -> NDArray[np.float64]:
+    series = columns.get(name)
+    if series is None or series.dtype.kind == "U":
+        raise GaugeError(f"The table {path} is damaged: it has no numbers for {name}.")
+    return series.astype(np.float64)

@@ -1,0 +1,203 @@
+"""Progress of a scan: a line for each device on a terminal, plain lines elsewhere; a summary."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from gauge_mc.files.table import Value
+from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
+from gauge_mc.scans.averages import Averages, in_words, panels
+from gauge_mc.scans.pool import Child, Slot
+from gauge_mc.scans.scan import Member, Scan
+
+
+class Tally:
+    """A count of how far a scan is.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        All runs.
+
+    Attributes
+    ----------
+    sweeps : dict of str to int
+        Updates done, by the names of the runs.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = members
+        self.sweeps = {member.name: member.sweep() for member in members}
+        self._before, self._began = self._links(), time.monotonic()
+
+    def done(self, member: Member) -> bool:
+        """Return whether a run is complete."""
+        return self.sweeps[member.name] >= member.parameters.updates
+
+    def note(self, member: Member) -> None:
+        """Note how far a run is whose process has ended."""
+        self.sweeps[member.name] = member.sweep()
+
+    def look(self, child: Child) -> float:
+        """Note how far a child says that it is; return its link updates a second, or 0."""
+        holder = child.member.run.holder()[0]
+        if holder.process != child.process.pid:
+            return 0.0
+        name = child.member.name
+        self.sweeps[name] = max(self.sweeps[name], holder.sweep)
+        return holder.rate * child.member.parameters.links_per_update
+
+    def share(self) -> float:
+        """Return the share of the work that is done, from 0 to 1."""
+        return self._links() / max(1, self._all())
+
+    def remaining(self) -> float:
+        """Return the remaining seconds, NaN if not known yet."""
+        done = self._links()
+        rate = (done - self._before) / (time.monotonic() - self._began)
+        return (self._all() - done) / rate if rate > 0 else math.nan
+
+    def __str__(self) -> str:
+        return f"{sum(map(self.done, self.members))} of {len(self.members)} runs complete"
+
+    def _links(self) -> int:
+        return sum(
+            self.sweeps[member.name] * member.parameters.links_per_update for member in self.members
+        )
+
+    def _all(self) -> int:
+        return sum(m.parameters.updates * m.parameters.links_per_update for m in self.members)
+
+
+class ProgressDisplay:
+    """Progress as plain lines.
+
+    Parameters
+    ----------
+    tally : Tally
+    console : Console
+    """
+
+    def __init__(self, tally: Tally, console: Console) -> None:
+        self.tally = tally
+        self.console = console
+        self._shown_at = time.monotonic()
+
+    def line(self, text: str) -> None:
+        """Show a line that stays."""
+        self._shown_at = time.monotonic()
+        self.console.print(text, soft_wrap=True)
+
+    def refresh(self, children: Sequence[Child]) -> None:
+        """Show how far the children are, if it is due."""
+        if time.monotonic() - self._shown_at >= PLAIN_SECONDS:
+            for child in children:
+                self.tally.look(child)
+            eta = duration(self.tally.remaining())
+            self.line(f"{self.tally}, {len(children)} at work  ETA {eta}")
+
+
+class _Bars(ProgressDisplay):
+    """Live progress: a bar for the scan, and one for each slot."""
+
+    def __init__(self, tally: Tally, slots: Sequence[Slot], progress: Progress) -> None:
+        super().__init__(tally, progress.console)
+        self.progress = progress
+        self._whole = progress.add_task("scan", total=1.0, words="")
+        self._slots = {slot: progress.add_task(slot.name, total=1.0, words="") for slot in slots}
+        self._shown_at = -math.inf
+
+    def line(self, text: str) -> None:
+        self.console.print(text, soft_wrap=True)
+
+    def refresh(self, children: Sequence[Child]) -> None:
+        if time.monotonic() - self._shown_at < LIVE_SECONDS:
+            return
+        self._shown_at = time.monotonic()
+        for slot in self._slots.keys() - {child.slot for child in children}:
+            self.progress.update(self._slots[slot], completed=0.0, words="")
+        for child in children:
+            rate = self.tally.look(child)
+            sweep, total = self.tally.sweeps[child.member.name], child.member.parameters.updates
+            words = f"{child.member.name}  {sweep}/{total} updates"
+            words += f"  {link_rate(rate)}" if rate else ""
+            self.progress.update(self._slots[child.slot], completed=sweep / total, words=words)
+        words = f"{self.tally}  ETA {duration(self.tally.remaining())}"
+        self.progress.update(self._whole, completed=self.tally.share(), words=words)
+
+
+@contextmanager
+def show_progress(tally: Tally, slots: Sequence[Slot], console: Console) -> Iterator[ProgressDisplay]:
+    """Show progress while a scan is at work; a quiet console shows nothing."""
+    if not console.is_terminal or console.quiet:
+        yield ProgressDisplay(tally, console)
+        return
+    columns = (
+        TextColumn("{task.description}", style="bold"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[words]}", style="cyan"),
+    )
+    with Progress(*columns, console=console, transient=True, expand=True) as progress:
+        yield _Bars(tally, slots, progress)
+
+
+def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = None) -> str:
+    """Return the lines that say what begins."""
+    points = scan.points()
+    betas = sorted({beta for beta, _ in points})
+    lattices = dict.fromkeys(str(lattice) for _, lattice in points)
+    state = f"continues, {tally}" if any(tally.sweeps.values()) else f"begins, {tally}"
+    couplings = f"beta = {betas[0]:g}" + (f" to {betas[-1]:g}" if len(betas) > 1 else "")
+    lines = [
+        f"{scan.path} {state}",
+        f"{couplings} ({len(betas)} values) on {', '.join(lattices)}",
+        f"{describe(scan)}, {places(slots)}",
+        *([hint] if hint else []),
+    ]
+    return "\n".join(lines)
+
+
+def describe(scan: Scan) -> str:
+    """Return in words what the runs have in common."""
+    p = scan.parameters
+    words = f"{p.group}, {p.precision} precision, {p.generator}"
+    return f"{words}, {p.thermalize} + {p.configs * p.separation} updates a run"
+
+
+def places(slots: Sequence[Slot]) -> str:
+    """Return in words how many runs there are at a time, and where."""
+    devices = dict.fromkeys(slot.device for slot in slots)
+    return f"{len(slots)} at a time on {', '.join(devices)}"
+
+
+def point_words(member: Member, row: Mapping[str, Value]) -> str:
+    """Return what is known at the point of a run that has just been completed."""
+    numbers = "  ".join(f"{label} {number}" for label, number in in_words(row).items())
+    return f"{member.name}: {numbers}" + (
+        f"  ({row['chains']} chains)" if row["chains"] != 1 else ""
+    )
+
+
+def results(averages: Averages) -> RenderableType:
+    """Return the averages at all points as a table."""
+    rows = averages.sorted_rows()
+    if not rows:
+        return "no run is complete yet"
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("lattice")
+    labels = [panel.label for panel in panels() if panel.column in rows[0]]
+    for heading in ("β", *labels, "chains", "updates"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        numbers = in_words(row)
+        counts = (str(row["chains"]), str(row["sweeps"]))
+        beta = f"{float(row['beta']):.12g}"
+        table.add_row(str(row["lattice"]), beta, *(numbers[label] for label in labels), *counts)
+    return table

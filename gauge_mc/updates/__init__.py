@@ -1,0 +1,1 @@
+"""Updates of a field, one module each, for every gauge action."""
