@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gauge_mc.devices import Device
-from gauge_mc.devices.cpu import CpuDevice
-from gauge_mc.devices.cuda import CudaDevice
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.errors import GaugeError
 from tests import emulator
 

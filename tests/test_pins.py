@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc.devices import cpu
+from gauge_mc.devices.cpu import compiler
 from gauge_mc.formats import open_configuration
 from tests.calls import call
 
@@ -29,8 +29,8 @@ CPU = ("--backend", "cpu", "--threads", "2", "--quiet")
 @pytest.fixture
 def exact() -> bool:
     """Whether this compiler rounds as the one of the pins did."""
-    version = cpu.find_compiler().version
-    here = platform.machine() == "x86_64" and "fma" in cpu.processor()[1]
+    version = compiler.find_compiler().version
+    here = platform.machine() == "x86_64" and "fma" in compiler.processor()[1]
     return here and bool(re.search(r"\b(g\+\+|GCC)", version)) and "clang" not in version
 
 
@@ -38,7 +38,7 @@ def exact() -> bool:
 def register_bytes(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
     """The size of a SIMD register, whatever this machine has."""
     width = getattr(request, "param", "16")
-    monkeypatch.setattr(cpu, "register_bytes", lambda: int(width))
+    monkeypatch.setattr(compiler, "register_bytes", lambda: int(width))
     return width
 
 

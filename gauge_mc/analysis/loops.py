@@ -231,7 +231,9 @@ def _check_columns(table: TableData, source: str) -> None:
     """Refuse a table that is not of Wilson loops, or is empty."""
     for name, kinds in LOOP_COLUMNS.items():
         if name not in table.columns:
-            raise GaugeError(f"{source} has no column '{name}', so it is not a table of Wilson loops.")
+            raise GaugeError(
+                f"{source} has no column '{name}', so it is not a table of Wilson loops."
+            )
         if len(table.columns[name]) and table.columns[name].dtype.kind not in kinds:
             raise GaugeError(
                 f"{source} is damaged: its column '{name}' contains a value that is not a number."
@@ -250,7 +252,9 @@ def _grid(series: Series, r: NDArray[np.int64], t: NDArray[np.int64]) -> LoopGri
 
 def _require_configurations(loops: Loops) -> None:
     if loops.sweeps.size < 2:
-        raise GaugeError("Errors need at least two configurations; measure Wilson loops on more of them.")
+        raise GaugeError(
+            "Errors need at least two configurations; measure Wilson loops on more of them."
+        )
 
 
 def _integers(table: TableData, name: str) -> NDArray[np.int64]:

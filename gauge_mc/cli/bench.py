@@ -78,9 +78,7 @@ def bench(
     processes = find_processes()
     with processes.aborting():
         chosen = backend or AUTOMATIC
-        group_of_devices = open_device_group(
-            devices, chosen, threads, processes, bool(share_gpus)
-        )
+        group_of_devices = open_device_group(devices, chosen, threads, processes, bool(share_gpus))
         extent = BACKENDS[group_of_devices.devices[0].backend].bench_extent
         extents = Lattice.parse(lattice or str(extent))
         kind = (group or defaults.GROUP, extents, precision or defaults.PRECISION)
@@ -95,9 +93,7 @@ def bench(
                 found = observables_time(group_of_devices, *kind, seconds, progress)
             else:
                 generator = rng or defaults.RNG
-                result = benchmark(
-                    group_of_devices, *kind, generator, seconds, luxury, progress
-                )
+                result = benchmark(group_of_devices, *kind, generator, seconds, luxury, progress)
     if not root:
         return
     values = asdict(found if observables else result)

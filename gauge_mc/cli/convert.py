@@ -18,9 +18,7 @@ _titles = in_words([one.title for one in FORMATS.values()], "or")
 
 
 def convert(
-    config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help=f"A file in {_titles} format.")
-    ],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help=f"A file in {_titles} format.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
     to: Annotated[str, typer.Option(metavar="|".join(writable_formats()), help="Format of OUT.")],
     precision: Annotated[

@@ -62,9 +62,7 @@ Start = Annotated[
     ),
 ]
 Seed = Annotated[int | None, _option(PHYSICS, "Seed of the random numbers.", _usual["seed"])]
-Rng = Annotated[
-    str | None, _choice(PHYSICS, "Random number generator.", _usual["rng"], GENERATORS)
-]
+Rng = Annotated[str | None, _choice(PHYSICS, "Random number generator.", _usual["rng"], GENERATORS)]
 Luxury = Annotated[
     int | None,
     _option(

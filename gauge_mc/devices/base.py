@@ -80,9 +80,7 @@ def repeated(steps: Sequence[ctypes.Structure], times: int) -> ctypes.Array[Any]
     return (kind * (len(steps) * times)).from_buffer_copy(bytes(once) * times)
 
 
-def split_steps(
-    steps: ctypes.Array[Any], lengths: Sequence[int]
-) -> Iterator[ctypes.Array[Any]]:
+def split_steps(steps: ctypes.Array[Any], lengths: Sequence[int]) -> Iterator[ctypes.Array[Any]]:
     """Yield consecutive parts of steps, sharing their memory; the lengths repeat."""
     kind: Any = steps._type_
     size = ctypes.sizeof(kind)

@@ -49,7 +49,12 @@ def clear_cache() -> int:
 
 
 def compiled(
-    kernel: Kernel, variant: Variant, command: Sequence[str], identity: str, suffix: str, *checked: str
+    kernel: Kernel,
+    variant: Variant,
+    command: Sequence[str],
+    identity: str,
+    suffix: str,
+    *checked: str,
 ) -> tuple[Path, str]:
     """Compile a kernel, or find it compiled.
 

@@ -240,7 +240,7 @@ def _evaluate(text: str, known: dict[str, int]) -> int:
             case ast.Name(id=name):
                 return known[name]
             case ast.BinOp(left=left, op=op, right=right):
-                return OPERATORS[type(op)](value(left), value(right))
+                return int(OPERATORS[type(op)](value(left), value(right)))
         raise LookupError(text)
 
     return value(ast.parse(text.replace("/", "//"), mode="eval").body)

@@ -187,7 +187,9 @@ class HaloExchange:
             )
             for t in self._local[number]
         ]
-        return _LocalSend(slab.device.prepare_copies(copies, window.nbytes), self._receivers(number))
+        return _LocalSend(
+            slab.device.prepare_copies(copies, window.nbytes), self._receivers(number)
+        )
 
     def _receivers(self, number: int) -> tuple[Device, ...]:
         """Return the devices of this process that have a slab's slices in their halos."""

@@ -34,7 +34,9 @@ class Export(ABC):
     summary: ClassVar[str]
 
     @abstractmethod
-    def write(self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]) -> list[str]:
+    def write(
+        self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
+    ) -> list[str]:
         """Write tables to a file, and return the names of those that are in it.
 
         Raises

@@ -27,7 +27,9 @@ class Hdf5(Export):
     ending: ClassVar[str] = ".h5"
     summary: ClassVar[str] = "HDF5: a group for each table, with its header as attributes"
 
-    def write(self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]) -> list[str]:
+    def write(
+        self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
+    ) -> list[str]:
         """Write tables; see `Export.write`."""
         h5py = load("h5py", "hdf5")
         with replacing(out) as file, h5py.File(file, "w") as h5:

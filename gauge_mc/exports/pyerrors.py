@@ -38,7 +38,9 @@ class Pyerrors(Export):
     ending: ClassVar[str] = ".json.gz"
     summary: ClassVar[str] = "pyerrors' JSON: observables and correlators, with replica by seed"
 
-    def write(self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]) -> list[str]:
+    def write(
+        self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
+    ) -> list[str]:
         """Write tables; see `Export.write`."""
         load("pyerrors")
         from pyerrors.input.json import dump_dict_to_json
@@ -71,9 +73,7 @@ def _observables(name: str, table: TableData, replica: str) -> dict[str, Any]:
     """Return the observables and correlators of a table; those of a short table are left out."""
     observable = observable_of_table(table) or Observable
     series = observable.series(table, f"{name}.csv")
-    return {
-        key: _convert(one, replica) for key, one in series.items() if len(one.sweeps) >= LEAST
-    }
+    return {key: _convert(one, replica) for key, one in series.items() if len(one.sweeps) >= LEAST}
 
 
 def _convert(series: Series, replica: str) -> Any:

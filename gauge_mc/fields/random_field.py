@@ -87,9 +87,7 @@ class Random:
         if not words:
             return cls(generator, seed, field, (), level=level)
         nbytes = WORD_BYTES * words * lattice.slice_sites
-        states = tuple(
-            slab.device.allocate(nbytes * slab.layout.slices) for slab in field.slabs
-        )
+        states = tuple(slab.device.allocate(nbytes * slab.layout.slices) for slab in field.slabs)
         random = cls(generator, seed, field, states, level=level)
         x, y, z, _ = lattice.extents
         sites = np.arange(lattice.slice_sites, dtype=np.uint64)

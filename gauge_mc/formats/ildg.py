@@ -121,7 +121,9 @@ def _read_header(file: InputFile) -> IldgReader:
         )
     provenance, plaquette, link_trace = _provenance(file, records)
     checksum = _checksum(file, records)
-    warning = "" if checksum else "it has no SciDAC checksum, so that its links are not checked by one"
+    warning = (
+        "" if checksum else "it has no SciDAC checksum, so that its links are not checked by one"
+    )
     header = Header(
         Ildg.name,
         lattice,

@@ -174,7 +174,9 @@ def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
     """Return the group and the number of stored rows that a ``DATATYPE`` states."""
     match = _DATATYPE.fullmatch(datatype)
     if not match or match[2] != match[3] or match[2] not in (None, match[1]):
-        raise file.damaged(f"its DATATYPE '{datatype}' is not like 4D_SU3_GAUGE_3x3 or 4D_SU3_GAUGE")
+        raise file.damaged(
+            f"its DATATYPE '{datatype}' is not like 4D_SU3_GAUGE_3x3 or 4D_SU3_GAUGE"
+        )
     colours = int(match[1][:3])
     if colours not in {group.colours for group in GROUPS.values()}:
         raise file.unsupported(f"its DATATYPE is '{datatype}', a group that is not known")

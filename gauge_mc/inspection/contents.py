@@ -80,8 +80,7 @@ def run_facts(run: Run) -> Iterator[Facts]:
         "parameters": parameters.values(),
         "sessions": [dataclasses.asdict(session) for session in sessions],
         "tables": {
-            name: f"{len(table)} rows: {', '.join(table.columns)}"
-            for name, table in tables.items()
+            name: f"{len(table)} rows: {', '.join(table.columns)}" for name, table in tables.items()
         },
         "configurations": len(configs),
     }

@@ -74,5 +74,7 @@ def scan_status(scan: Scan) -> dict[str, str]:
 def _progress(member: Member) -> str:
     """Return how far a run at work is."""
     holder, total = member.run.holder()[0], member.parameters.updates
-    rate = link_rate(holder.rate * member.parameters.links_per_update) if holder.rate else "starting"
+    rate = (
+        link_rate(holder.rate * member.parameters.links_per_update) if holder.rate else "starting"
+    )
     return f"{holder.sweep} of {total} updates, {rate}"

@@ -308,8 +308,10 @@ def _compare(
     path: Path, observable: str, found: dict[str, float], table: TableData, tolerance: float
 ) -> bool:
     """Compare numbers of a configuration with its row of a table; return whether there is one."""
-    rows = np.flatnonzero(table.columns[SWEEP] == int(path.stem)) if path.stem.isdecimal() else []
-    if not found or len(rows) != 1:
+    if not found or not path.stem.isdecimal():
+        return False
+    rows = np.flatnonzero(table.columns[SWEEP] == int(path.stem))
+    if len(rows) != 1:
         return False
     for column, value in found.items():
         said = float(table.columns[column][rows[0]])

@@ -192,6 +192,11 @@ class Observable:
         return ""
 
     @classmethod
+    def is_live(cls) -> bool:
+        """Return whether progress displays show the observable, whether it is measured or not."""
+        return cls.live.__func__ is not Observable.live.__func__  # type: ignore[attr-defined]
+
+    @classmethod
     def contradictions(cls, columns: Columns) -> NDArray[np.bool_] | None:
         """Mark the rows whose numbers contradict each other; None if none can."""
         return None

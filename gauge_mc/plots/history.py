@@ -51,7 +51,9 @@ class HistoryPlot(Plot):
             shown = one.quantities if self._observable else one.quantities[:1]
             for quantity in shown:
                 pairs = zip(labels, (find_table(run, one) for run in runs), strict=True)
-                series = [history_of(name, table, quantity.column) for name, table in pairs if table]
+                series = [
+                    history_of(name, table, quantity.column) for name, table in pairs if table
+                ]
                 if series:
                     quantities.append((quantity.symbol, series))
         if not quantities:

@@ -63,9 +63,7 @@ def convert(
     width = precision or _precision_for(format, header.group, header.precision)
     check_writable(format, header.group, width)
     slices = wrap(found.slices(), header.lattice.t)
-    write_configuration(
-        out, slices, header.lattice, header.group, width, format, header.provenance
-    )
+    write_configuration(out, slices, header.lattice, header.group, width, format, header.provenance)
     return open_configuration(out)
 
 

@@ -134,7 +134,7 @@ class LivePhysics:
         self._observables: list[Observable] = [
             one.for_lattice(parameters.lattice)
             for one in OBSERVABLES.values()
-            if one.live is not Observable.live
+            if one.is_live()
         ]
 
     def __call__(self, field: Field) -> str:

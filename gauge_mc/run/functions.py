@@ -151,7 +151,9 @@ class Catalogue:
             what, every = item if isinstance(item, tuple) else (item, 1)
             observable = _observable(what, lattice)
             name = observable.name
-            if name in own or (name in OBSERVABLES and not isinstance(observable, OBSERVABLES[name])):
+            if name in own or (
+                name in OBSERVABLES and not isinstance(observable, OBSERVABLES[name])
+            ):
                 raise UsageError(f"There are two observables named '{name}'; rename one.")
             if not name.replace("-", "_").isidentifier():
                 raise UsageError(

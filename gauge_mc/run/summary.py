@@ -81,7 +81,9 @@ def _quantities(item: Measurement, table: TableData) -> tuple[Quantity, ...]:
     if item.observable in OBSERVABLES:
         return OBSERVABLES[item.observable].quantities
     names = [name for name in table.columns if name not in (SWEEP, *INDICES)]
-    labels = [item.observable if name == "value" else f"{item.observable}, {name}" for name in names]
+    labels = [
+        item.observable if name == "value" else f"{item.observable}, {name}" for name in names
+    ]
     return tuple(Quantity(name, label, label) for name, label in zip(names, labels, strict=True))
 
 

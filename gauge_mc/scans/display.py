@@ -134,7 +134,9 @@ class _Bars(ProgressDisplay):
 
 
 @contextmanager
-def show_progress(tally: Tally, slots: Sequence[Slot], console: Console) -> Iterator[ProgressDisplay]:
+def show_progress(
+    tally: Tally, slots: Sequence[Slot], console: Console
+) -> Iterator[ProgressDisplay]:
     """Show progress while a scan is at work; a quiet console shows nothing."""
     if not console.is_terminal or console.quiet:
         yield ProgressDisplay(tally, console)

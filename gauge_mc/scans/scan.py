@@ -172,7 +172,9 @@ class Scan:
         """
         points = self.points()
         if not points:
-            return self._with(Grid(*self._first_points(beta, lattice), 1 if chains is None else chains))
+            return self._with(
+                Grid(*self._first_points(beta, lattice), 1 if chains is None else chains)
+            )
         chains = max(points.values()) if chains is None else chains
         lattices = tuple(dict.fromkeys(one for _, one in points))
         betas = tuple(dict.fromkeys(one for one, _ in points))

@@ -86,9 +86,7 @@ class Ape(Smearing):
         return cls(**values)
 
     @classmethod
-    def from_alpha(
-        cls, alpha: float, dims: int = SPACE, projection: str = PROJECTIONS[0]
-    ) -> Ape:
+    def from_alpha(cls, alpha: float, dims: int = SPACE, projection: str = PROJECTIONS[0]) -> Ape:
         """Take the other usual form, U -> P[(1 - alpha) U + alpha / n sum of the n staples].
 
         Raises

@@ -120,10 +120,7 @@ class _SlabSweep:
 
         def steps(works: Iterable[ctypes.Structure]) -> _Steps:
             return _Steps(
-                [
-                    slab.arguments(kernel, work, *choices, links=links, **filled)
-                    for work in works
-                ]
+                [slab.arguments(kernel, work, *choices, links=links, **filled) for work in works]
             )
 
         self._main = steps(work for stage in stages for work in stage.main)

@@ -4,7 +4,7 @@
 `pycuda/driver.py` is then PyCUDA's driver and `nvcc` the CUDA compiler, for child processes too.
 
 What runs is all of the GPU's own code: kernels as compiled with ``__CUDACC__``, the tiles and
-threads of ``kernel.h``, the layout in pieces of 16 bytes, barriers and the driver's calls. Threads
+threads of ``arch/gpu_launch.h``, the layout in packets of 16 bytes, barriers and the driver's calls. Threads
 run one after the other in an order that differs from launch to launch. Work in streams is done
 late, when something waits for it, in a random order that streams and events allow, so that what
 is not waited for goes wrong. Memory is new with no zeros in it, and ends at a page that cannot be
@@ -19,7 +19,7 @@ import os
 import sys
 from pathlib import Path
 
-from gauge_mc.devices.source import cache_folder
+from gauge_mc.devices.cache import cache_folder
 
 
 def enable() -> None:

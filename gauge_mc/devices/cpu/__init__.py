@@ -28,9 +28,7 @@ class Cpu(Backend):
         """Return 1."""
         return 1
 
-    def open(
-        self, ordinal: int = 0, threads: int | None = None, worker: bool = False
-    ) -> CpuDevice:
+    def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> CpuDevice:
         """Open so many threads of the CPU; see `Backend.open`."""
         from gauge_mc.devices.cpu.device import CpuDevice
 

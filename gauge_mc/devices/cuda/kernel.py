@@ -88,9 +88,7 @@ class Tile:
 
     def struct(self, extent_z: int) -> ctypes.Structure:
         """Return the tile as kernels take it."""
-        return tile_structure()(
-            z=divisor(self.z), tiles_z=divisor(extent_z // self.z), t=self.t
-        )
+        return tile_structure()(z=divisor(self.z), tiles_z=divisor(extent_z // self.z), t=self.t)
 
 
 def tile_structure() -> type[ctypes.Structure]:
@@ -245,8 +243,7 @@ class CudaKernel:
         grid, block, tile = self._shape(steps, self._threads)
         stream = self._device.side_stream if side else self._device.stream
         return (
-            partial(self._launch, grid, block, step + tile, stream)
-            for step in _memory_of(steps, 1)
+            partial(self._launch, grid, block, step + tile, stream) for step in _memory_of(steps, 1)
         )
 
     def _launch(self, grid: Extents, block: Extents, arguments: bytes, stream: Any) -> None:
