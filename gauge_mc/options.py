@@ -37,7 +37,12 @@ class Option:
     @property
     def flag(self) -> str:
         """The option on the command line, such as ``--r-max``."""
-        return f"--{self.name.replace('_', '-')}"
+        return flag_of(self.name)
+
+
+def flag_of(name: str) -> str:
+    """Return an option on the command line by its name in Python."""
+    return f"--{name.replace('_', '-')}"
 
 
 def check_options(
@@ -63,7 +68,8 @@ def check_options(
     given = {name: value for name, value in values.items() if value is not None}
     for name, value in given.items():
         if name not in known:
-            raise UsageError(f"{whose} has no option '{name}'{nearest(name, known)}")
+            flag, flags = flag_of(name), [option.flag for option in known.values()]
+            raise UsageError(f"{flag} is not an option of {whose}{nearest(flag, flags)}")
         given[name] = _converted(known[name], value)
     return given
 

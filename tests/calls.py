@@ -30,7 +30,7 @@ def call(*words):
         return out.getvalue(), end.value.code
     sentence = complaint.getvalue()
     assert sentence.startswith("gauge-mc: ")
-    assert sentence.endswith(".\n")
+    assert sentence.endswith((".\n", "?\n"))
     assert sentence.count("\n") == 1
     return out.getvalue() + sentence, end.value.code
 

@@ -17,9 +17,10 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
     const Geometry& g = a.geometry;
     ROLLED
     for (int mu = 0; mu < 4; mu++) {
-        RANDOM<C> random(a.stream, g, site, mu);
+        RANDOM<C + 4> random(a.stream, g, site, mu);  // the last four are for lanes that draw again
         real u[C], c[C];
-        random.uniforms(u, everywhere(true));
+        random.uniforms(u);
+        random.end();
         UNROLL for (int i = 0; i < C; i += 2) {
             const real radius = root(scalar(-2) * natural_log(u[i])), half = u[i + 1] - scalar(0.5);
             const real s = sin_pi(half), cosine = cos_pi(half);

@@ -7,9 +7,11 @@ apart with every kind of colour vision.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 
@@ -56,7 +59,9 @@ STYLE = {
     "savefig.dpi": 200,
 }
 
-SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+"""Digits of exponents."""
+SUPERSCRIPTS, NORMAL = str.maketrans("0123456789", DIGITS), str.maketrans(DIGITS, "0123456789")
 
 
 @dataclass(frozen=True)
@@ -77,17 +82,14 @@ class History:
     values: NDArray[Any]
 
 
-def physics_label(group: str, beta: str | float, lattice: str) -> str:
-    """Return group, coupling and lattice in words, such as ``SU(3), β = 6, 16³×32``."""
-    extents = lattice.split("x")
-    short, i = [], 0
-    while i < len(extents):
-        count = 1
-        while i + count < len(extents) and extents[i + count] == extents[i]:
-            count += 1
-        short.append(extents[i] + (str(count).translate(SUPERSCRIPTS) if count > 1 else ""))
-        i += count
-    return f"{group}, β = {float(beta):g}, {'×'.join(short)}"
+def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> str:
+    """Return the physics of an ensemble in words, such as ``SU(3), β = 6, 16³×32``."""
+    factors = []
+    for extent, same in groupby(lattice.extents):
+        count = len(list(same))
+        factors.append(f"{extent}{str(count).translate(SUPERSCRIPTS) if count > 1 else ''}")
+    coupling = [] if beta is None else [f"β = {beta:g}"]
+    return ", ".join([group, *coupling, "×".join(factors)])
 
 
 @contextmanager
@@ -125,7 +127,7 @@ def draw_curves(axes: Axes, curves: Curves) -> None:
         value = np.array([found.value for _, found in points])
         error = np.nan_to_num([found.error for _, found in points])
         axes.plot(x, value, color=look(i)["color"], alpha=0.4, linewidth=0.8)
-        axes.errorbar(x, value, error, **look(i), linestyle="none", label=plain(label))
+        axes.errorbar(x, value, error, **look(i), linestyle="none", label=typeset(label))
 
 
 def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path) -> None:
@@ -187,7 +189,7 @@ def describe_history(history: History) -> str:
     steps = np.diff(history.sweeps)
     even = steps.size > 0 and (steps == steps[0]).all()
     step, unit = (int(steps[0]), "updates") if even else (1, "measurements")
-    name = f"{plain(history.label)}: " if history.label else ""
+    name = f"{typeset(history.label)}: " if history.label else ""
     if not math.isfinite(result.error):
         return f"{name}${minus(result)}$"
     tau_int = with_error(result.tau_int * step, result.tau_int_error * step)
@@ -221,9 +223,10 @@ def require(items: Sequence[object]) -> None:
         raise GaugeError("There is nothing to plot: no run with measurements was given.")
 
 
-def plain(label: str) -> str:
-    """Return a label in which Matplotlib finds no mathematics."""
-    return label.replace("$", r"\$")
+def typeset(label: str) -> str:
+    """Return a label as Matplotlib's text, in which only β, × and exponents are mathematics."""
+    text = label.replace("$", r"\$").replace("β", r"$\beta$").replace("×", r"$\times$")
+    return re.sub(f"[{DIGITS}]+", lambda found: f"$^{{{found[0].translate(NORMAL)}}}$", text)
 
 
 def minus(result: Estimate) -> str:

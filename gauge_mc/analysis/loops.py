@@ -13,7 +13,7 @@ from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
 
-Series = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 LOOP_COLUMNS = {"sweep": "i", "smearing": "i", "path": "U", "r": "i", "t": "i", "loop": "if"}
 """The columns of a table of Wilson loops, and the kinds of NumPy types that each may have."""
@@ -42,10 +42,10 @@ class Loops:
     sweeps: NDArray[np.int64]
     r: NDArray[np.int64]
     t: NDArray[np.int64]
-    values: Series
+    values: Array
 
     @property
-    def distances(self) -> Series:
+    def distances(self) -> Array:
         """Distances of the static charges in lattice units, shape (R,)."""
         return np.asarray(self.r * math.sqrt(sum(int(digit) ** 2 for digit in self.path)))
 
@@ -64,8 +64,8 @@ class LoopGrid:
 
     r: NDArray[np.int64]
     t: NDArray[np.int64]
-    value: Series
-    error: Series
+    value: Array
+    error: Array
 
 
 def paths_of(table: TableData) -> list[str]:
@@ -166,7 +166,7 @@ def select_loops(
     return Loops(path, level, sweeps, r, t, values)
 
 
-def log_loops(loops: Loops) -> Series:
+def log_loops(loops: Loops) -> Array:
     """Return the linearised series of ln W(r, t), whose mean is the logarithm of the mean loop.
 
     Errors propagate linearly through such series (U. Wolff, hep-lat/0306017, sect. 2.3): any
@@ -182,7 +182,7 @@ def log_loops(loops: Loops) -> Series:
     return np.asarray(np.log(positive) + (loops.values - positive) / positive)
 
 
-def effective_potential(loops: Loops) -> Series:
+def effective_potential(loops: Loops) -> Array:
     """Return the linearised series of V(r, t) = ln W(r, t) / W(r, t + 1).
 
     Returns
@@ -242,7 +242,7 @@ def _check_columns(table: TableData, source: str) -> None:
         raise GaugeError(f"{source} holds no loops yet; measure some first.")
 
 
-def _grid(series: Series, r: NDArray[np.int64], t: NDArray[np.int64]) -> LoopGrid:
+def _grid(series: Array, r: NDArray[np.int64], t: NDArray[np.int64]) -> LoopGrid:
     """Estimate every element of a series of shape (configurations, R, T)."""
     results = [[estimate(series[:, i, j]) for j in range(t.size)] for i in range(r.size)]
     value = np.array([[one.value for one in row] for row in results])

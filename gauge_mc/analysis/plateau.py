@@ -29,7 +29,7 @@ PRECISE = f"to the last t with W(R, t + 1) known to better than {LOOP_PRECISION:
 
 
 @dataclass(frozen=True)
-class Point:
+class PlateauPoint:
     """V(R) at one distance, fitted to V(R, t) = ln W(R, t) / W(R, t + 1) on a plateau.
 
     Attributes
@@ -58,6 +58,9 @@ class Point:
     chi2_expected: float
 
 
+Point = PlateauPoint  # gauge_mc.plots still imports this name
+
+
 @dataclass(frozen=True)
 class Plateaus:
     """V(R) at all distances that have a plateau, in order of R.
@@ -66,14 +69,14 @@ class Plateaus:
     ----------
     rule : str
         The rule by which the plateaus were chosen, in words.
-    points : tuple of Point
+    points : tuple of PlateauPoint
     sweeps : ndarray of int64, shape (configurations,)
     series : ndarray of float64, shape (configurations, points)
         Linearised series of V(R), whose means are the potentials.
     """
 
     rule: str
-    points: tuple[Point, ...]
+    points: tuple[PlateauPoint, ...]
     sweeps: NDArray[np.int64]
     series: Array
 
@@ -153,7 +156,7 @@ def _check(loops: Sequence[Loops], t_min: int | None, t_max: int | None) -> None
         )
 
 
-def _along(loops: Loops, t_min: int | None, t_max: int | None) -> list[tuple[Point, Array]]:
+def _along(loops: Loops, t_min: int | None, t_max: int | None) -> list[tuple[PlateauPoint, Array]]:
     """Return the points of one path, each with its series."""
     potential, log = effective_potential(loops), log_loops(loops)
     found = []
@@ -169,7 +172,7 @@ def _along(loops: Loops, t_min: int | None, t_max: int | None) -> list[tuple[Poi
         first = t_min or min(start + 1, last)
         fit = _constant(known, tau_int, first)
         series = known[:, first - 1 :] @ fit.projection[0]
-        point = Point(
+        point = PlateauPoint(
             loops.path,
             int(loops.r[i]),
             float(distance),

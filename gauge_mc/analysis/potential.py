@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.linear_fit import can_invert, fit_linear
 from gauge_mc.analysis.loops import Loops
-from gauge_mc.analysis.plateau import Plateaus, Point, find_plateaus
+from gauge_mc.analysis.plateau import Plateaus, PlateauPoint, find_plateaus
 from gauge_mc.analysis.timeseries import STRETCH, Estimate
 from gauge_mc.errors import GaugeError, UsageError
 
@@ -47,7 +47,7 @@ ENSEMBLE = "ensemble"
 
 
 @dataclass(frozen=True)
-class Fit:
+class WindowFit:
     """A fit of V(R) = A + B/R + sigma R to the distances r_min <= R <= r_max.
 
     Attributes
@@ -100,23 +100,26 @@ class Fit:
         return value, np.sqrt(np.maximum(variance, 0.0))
 
 
+Fit = WindowFit  # gauge_mc.plots still imports this name
+
+
 @dataclass(frozen=True)
 class WindowScan:
     """A fit, and how it changes with its window of distances.
 
     Attributes
     ----------
-    fit : Fit
+    fit : WindowFit
         To the window chosen.
-    from_r : tuple of Fit
+    from_r : tuple of WindowFit
         To all windows with the same r_max, in order of r_min.
-    to_r : tuple of Fit
+    to_r : tuple of WindowFit
         To all windows with the same r_min, in order of r_max.
     """
 
-    fit: Fit
-    from_r: tuple[Fit, ...]
-    to_r: tuple[Fit, ...]
+    fit: WindowFit
+    from_r: tuple[WindowFit, ...]
+    to_r: tuple[WindowFit, ...]
 
     def shift(self, name: str) -> float:
         """Return the largest change of a quantity if one end of the window moves by R = 1.
@@ -155,7 +158,7 @@ class StaticPotential:
         How many independent ones they amount to.
     plateau, window : str
         How the plateaus in t and the window in R were chosen.
-    points : tuple of Point
+    points : tuple of PlateauPoint
         V(R), in order of R.
     free, string : WindowScan
         Fits with B free, and with B = -pi/12.
@@ -168,7 +171,7 @@ class StaticPotential:
     independent: float
     plateau: str
     window: str
-    points: tuple[Point, ...]
+    points: tuple[PlateauPoint, ...]
     free: WindowScan
     string: WindowScan
     ensemble: dict[str, str] = field(default_factory=dict)
@@ -307,7 +310,7 @@ def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -
     )
 
 
-def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> Fit:
+def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> WindowFit:
     """Fit V(R) = A + B/R + sigma R to the points with r_min <= R <= r_max.
 
     Errors follow from the linearised series of the parameters by the Gamma method of pyerrors,
@@ -339,7 +342,7 @@ def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> 
         fit = fit_linear(_design(r)[:, ::2], series, plateaus.tau_int, correlated)
         parameters = np.insert(series @ fit.projection.T, 1, LUSCHER, axis=1)
     A, B, sigma, spacing, r0, r1 = _quantities(parameters, b_free, plateaus.sweeps)
-    return Fit(
+    return WindowFit(
         b_free,
         float(r[0]),
         float(r[-1]),

@@ -43,6 +43,9 @@ class Estimate:
     def __str__(self) -> str:
         return self.format()
 
+    def __repr__(self) -> str:
+        return f"<{self}, tau_int = {with_error(self.tau_int, self.tau_int_error)}>"
+
 
 def with_error(value: float, error: float) -> str:
     """Return a value with its error in brackets, in units of the last digits.

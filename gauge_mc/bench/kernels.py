@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS
@@ -177,11 +178,12 @@ def benchmark(
     beta = GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
     overrelax(field, THERMALISATION // 2)
+    left_out: list[str] = []
     items = [*_updates(field, beta, generator), *_observables(field)]
-    others, left_out = _other_generators(field, beta, generator, luxury)
+    others = [name for name in GENERATORS if name != random]
     link_bytes = field.group.components * field.layouts[0].real.itemsize
     kernels = []
-    for item in [*items, *others]:
+    for item in chain(items, _other_generators(field, beta, others, luxury, left_out)):
         progress(item.name, len(items) + len(others))
         median, spread = seconds_of(devices, item.call, seconds)
         moved = None if item.links_moved is None else item.links_moved * link_bytes
@@ -198,6 +200,7 @@ def benchmark(
                 spilled=registers.spilled if registers else None,
             )
         )
+        del item  # whose generator may hold memory
     return Benchmark(
         datetime.date.today().isoformat(),
         __version__,
@@ -246,26 +249,32 @@ def _repeat(measure: Callable[[Field], object], field: Field, times: int) -> Non
 
 
 def _other_generators(
-    field: Field, beta: float, used: Random, luxury: int | None
-) -> tuple[list[Item], list[str]]:
-    """Return heatbaths with the other generators, and which generators do not fit into memory."""
-    items, left_out = [], []
-    for name, generator in GENERATORS.items():
-        if name == used.generator.name:
-            continue
-        needed = max(
-            WORD_BYTES * generator.state_words * field.lattice.slice_sites * slab.layout.slices
-            for slab in field.slabs
-        )
-        free = min(slab.device.free_bytes() for slab in field.slabs)
-        if any(field.devices.processes.gather(needed > free)):
+    field: Field, beta: float, names: Sequence[str], luxury: int | None, left_out: list[str]
+) -> Iterator[Item]:
+    """Yield heatbaths with other generators, one at a time, since states take memory.
+
+    Those whose states do not fit into the free memory are appended to `left_out`.
+    """
+    for name in names:
+        if not _fits(field, GENERATORS[name].state_words):
             left_out.append(f"{HEATBATH}, {name}: its states do not fit into the free memory")
             continue
         random = Random.for_field(field, name, luxury=luxury)
         sweep = heatbath_sweep(field, beta, random, defaults.ACTION)
         call = partial(heatbath, field, beta, random)
-        items.append(Item(f"{HEATBATH}, {name}", call, UPDATE_MOVES, sweep.registers))
-    return items, left_out
+        yield Item(f"{HEATBATH}, {name}", call, UPDATE_MOVES, sweep.registers)
+        del random, sweep, call
+
+
+def _fits(field: Field, words: int) -> bool:
+    """Return whether so many words a site fit into the free memory of all devices."""
+    site_bytes = WORD_BYTES * words * field.lattice.slice_sites
+    needed = [site_bytes * slab.layout.slices for slab in field.slabs]
+    free = [slab.device.free_bytes() for slab in field.slabs]
+    if field.slabs[0].device.in_host_memory:  # which slabs share
+        needed, free = [sum(needed)], free[:1]
+    short = any(one > there for one, there in zip(needed, free, strict=True))
+    return not any(field.devices.processes.gather(short))
 
 
 def _exchange(field: Field, sweeps: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -21,6 +22,9 @@ COPY_SECONDS = 0.3
 
 COPY_EXTENT = 32
 """Spatial extent of the lattice that is copied."""
+
+COPY_LEAST_EXTENT = 4
+"""Smallest extent of that lattice, for devices with little free memory."""
 
 COPY_SHARE = 0.8
 """Share of the free memory that the copied fields may occupy."""
@@ -85,10 +89,12 @@ def copy_bandwidth(devices: DeviceGroup, group: str, precision: str) -> float:
 def _pair(device: DeviceGroup, group: str, precision: str) -> tuple[Slab, Slab]:
     """Return two fields on a device that fit into its free memory."""
     slices = 16 if device.devices[0].in_host_memory else 128
+    extents = [COPY_EXTENT, COPY_EXTENT, COPY_EXTENT, slices]
     link_bytes = GROUPS[group].components * REAL_BYTES[precision]
     room = COPY_SHARE * device.devices[0].free_bytes() / 2
-    while slices > 2 and 4 * COPY_EXTENT**3 * slices * link_bytes > room:
-        slices //= 2
-    lattice = Lattice(COPY_EXTENT, COPY_EXTENT, COPY_EXTENT, slices)
+    while 4 * math.prod(extents) * link_bytes > room and max(extents) > COPY_LEAST_EXTENT:
+        longest = max(range(4), key=lambda mu: (extents[mu], mu))
+        extents[longest] //= 2
+    lattice = Lattice(*extents)
     source, target = (Field.cold(lattice, group, precision, device).slabs[0] for _ in range(2))
     return source, target

@@ -122,7 +122,9 @@ def main() -> None:
         # Typer's own exceptions have had several bases over its versions.
         if not hasattr(error, "format_message"):
             raise
-        code = _complain(error.format_message(), getattr(error, "exit_code", 2))
+        sentence = error.format_message()
+        end = "" if sentence.endswith((".", "?")) else "."
+        code = _complain(sentence + end, getattr(error, "exit_code", 2))
     sys.exit(code)
 
 

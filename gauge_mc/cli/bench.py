@@ -88,7 +88,7 @@ def bench(
             console.print(advice, soft_wrap=True)
         if tune:
             _tune(group_of_devices, console, *kind, rng or defaults.RNG, luxury)
-        with _progress(console if root else Console(quiet=True)) as progress:
+        with _progress(Console(stderr=True, quiet=not root)) as progress:
             if observables:
                 found = observables_time(group_of_devices, *kind, seconds, progress)
             else:
@@ -127,7 +127,8 @@ def _progress(console: Console) -> Iterator[Callable[[str, int], object]]:
         def advance(name: str, total: int) -> None:
             nonlocal done
             done += total > 0
-            bar.update(task, description=name, total=total or None, completed=max(done, 0))
+            now = max(done, 0)
+            bar.update(task, description=name, total=total or None, completed=now, refresh=True)
 
         yield advance
 

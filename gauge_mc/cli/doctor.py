@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def doctor(
@@ -14,6 +17,14 @@ def doctor(
             "--clear-cache", help="Remove all compiled kernels and tuned launch bounds instead."
         ),
     ] = False,
+    install: Annotated[
+        str | None,
+        typer.Option(
+            "--install",
+            metavar="BACKEND",
+            help="Install what the devices of a backend need, such as cuda, instead.",
+        ),
+    ] = None,
 ) -> None:
     """Show which devices, compilers and extras work here, and the command that mends the rest.
 
@@ -22,13 +33,25 @@ def doctor(
     from rich.console import Console
 
     from gauge_mc.devices import BACKENDS
-    from gauge_mc.devices.cache import cache_folder, clear_cache as clear
-    from gauge_mc.inspection.doctor import examine
+    from gauge_mc.devices.cache import cache_folder
+    from gauge_mc.devices.cache import clear_cache as clear
 
+    console = Console(highlight=False, markup=False)
     if clear_cache:
         print(f"{cache_folder()}: {clear()} files removed")
-        return
-    console = Console(highlight=False, markup=False)
+    elif install is not None:
+        BACKENDS.check(install, "--install")
+        with console.status("Installing"):
+            BACKENDS[install].install(lambda line: console.print(line, soft_wrap=True))
+    elif not _examine(console):
+        raise typer.Exit(1)
+
+
+def _examine(console: Console) -> bool:
+    """Show what works; return whether a device does."""
+    from gauge_mc.devices import BACKENDS
+    from gauge_mc.inspection.doctor import examine
+
     working = set()
     with console.status("Trying compilers and devices"):
         for finding in examine():
@@ -40,5 +63,4 @@ def doctor(
             else:
                 console.print(f"          {finding.remedy}", style="bold", soft_wrap=True)
     labels = {backend.label for backend in BACKENDS.values()}
-    if not any(subject.partition(" ")[0] in labels for subject in working):
-        raise typer.Exit(1)
+    return any(subject.partition(" ")[0] in labels for subject in working)

@@ -24,9 +24,11 @@ def export(
     OUT is replaced if it is there.
     """
     from gauge_mc.exports import export as write
+    from gauge_mc.exports import export_to
 
     tables = write(run, out)
     print(f"{out}: {', '.join(tables)}")
     left_out = sorted({path.stem for path in Run(run).tables()} - set(tables))
     if left_out:
-        print(f"left out, with too few records: {', '.join(left_out)}")
+        least = export_to(out).least_records
+        print(f"left out, with fewer than {least} records: {', '.join(left_out)}")

@@ -46,14 +46,14 @@ def fit(
     """
     from rich.console import Console
 
-    from gauge_mc.fits import fit_all, without_nan
+    from gauge_mc.fits import fit_all
 
     console = Console(highlight=False, markup=False)
     results = []
     for result, path in fit_all(what, run or [], options):
         if json:
-            results.append({"file": str(path), **without_nan(result.values())})
+            results.append({"file": str(path), **result.values()})
         else:
             console.print(*result.report(), f"{path}\n", sep="\n")
     if json:
-        o.print_json(results[0] if len(results) == 1 else results)
+        o.print_json(results[0] if len(results) == 1 else {"fits": results})

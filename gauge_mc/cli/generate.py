@@ -52,9 +52,9 @@ def generate(
     as_json = given.pop("json")
     written = read_card(given.pop("card")) if "card" in given else {}
     result = generate_from(written | given, progress=not as_json)
-    if as_json:
+    if as_json and result.root:
         o.print_json(result_values(result))
-    elif result.stopped:
+    elif result.stopped and result.root:
         path = quote(str(result.path))
         print(f"Stopped by {result.stopped}; to continue: gauge-mc generate --output {path}")
     if result.stopped:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -158,9 +159,21 @@ Quiet = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
-def print_json(values: object) -> None:
-    """Print a result as one JSON object."""
-    print(json.dumps(values, indent=2, default=str))
+def print_json(values: Mapping[str, object]) -> None:
+    """Print a result as one JSON object, in which null stands for numbers that are not known."""
+    print(json.dumps(_plain(values), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON holds it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    number = value.item() if hasattr(value, "item") else value  # of NumPy
+    if isinstance(number, float):
+        return number if math.isfinite(number) else None
+    return number if isinstance(number, bool | int | None) else str(number)
 
 
 def declared(panels: Iterable[tuple[str, Iterable[Option]]]) -> Callable[[Any], Any]:

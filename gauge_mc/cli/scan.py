@@ -147,6 +147,8 @@ def scan(
     if submit:
         if per_device:
             raise UsageError("--per-device is not for --submit: each job has one run.")
+        if json:
+            raise UsageError("--json is not for --submit: get the results later, by --collect.")
         lines = scans.submit(asked, submit, slurm or [])
         lines.append(f"To gather what is complete: gauge-mc scan --collect --output {where}")
         print(*lines, sep="\n")

@@ -23,17 +23,19 @@ def status(
 
     from gauge_mc.inspection.status import run_status, scan_status
     from gauge_mc.run.summary import averages_table
-    from gauge_mc.scans.averages import Averages
+    from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import results
 
     console = Console(highlight=False, markup=False)
     if run and Scan(run, Parameters()).exists():
         scan = Scan.read(run)
-        facts, shown = scan_status(scan), results(Averages(scan))
+        averages = ScanAverages(scan)
+        facts, shown = {**scan_status(scan), **averages.failures}, results(averages)
     else:
         chosen = Run(run) if run else newest_run()
         facts = run_status(chosen)
         shown = averages_table(chosen, chosen.read()[0])
+    width = max(map(len, facts)) + 2
     for name, fact in facts.items():
-        console.print(f"{name:<16}{fact}", soft_wrap=True)
+        console.print(f"{name:<{width}}{fact}", soft_wrap=True)
     console.print("", shown, sep="\n")

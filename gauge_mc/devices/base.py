@@ -311,6 +311,21 @@ class Backend(ABC):
         """Return what distinguishes a device from all others of a host."""
         return str(ordinal)
 
+    def install(self, say: Callable[[str], None]) -> None:
+        """Install what a device that is here lacks to be used.
+
+        Parameters
+        ----------
+        say : callable
+            Takes a line for the user before every step.
+
+        Raises
+        ------
+        GaugeError
+            If the installation fails.
+        """
+        say(f"The backend {self.name} needs nothing that can be installed by itself: {self.remedy}")
+
     def findings(self) -> Iterator[Finding]:
         """Yield what is found out about the prerequisites of the backend."""
         return iter(())

@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,14 +17,21 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from gauge_mc.devices.kernels import Kernel, Variant
-from gauge_mc.devices.source import source_folder
+from gauge_mc.devices.source import LAYOUT, source_folder
 from gauge_mc.errors import GaugeError
+
+ERROR = r"\b(error|fatal)\b[ #\w-]*:"
+"""A pattern of the lines in which compilers report errors."""
 
 
 def cache_folder() -> Path:
     """Return where compiled kernels are kept: ``$GAUGE_MC_CACHE``, or the user's cache folder."""
     chosen = os.environ.get("GAUGE_MC_CACHE")
     return Path(chosen) if chosen else user_cache_path("gauge-mc") / "kernels"
+
+
+OWN_FILES = re.compile(r".+-[0-9a-f]{24}\.(so|cubin|txt|lock)|bounds-.+\.(json|\d+)")
+"""Names of the files in the cache, which may share its folder with others."""
 
 
 def clear_cache() -> int:
@@ -37,14 +43,17 @@ def clear_cache() -> int:
         If a file cannot be removed.
     """
     folder = cache_folder()
-    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     try:
-        if folder.is_dir():
-            shutil.rmtree(folder)
+        names = os.listdir(folder) if folder.is_dir() else []
+        files = [folder / name for name in names if OWN_FILES.fullmatch(name)]
+        for path in files:
+            path.unlink(missing_ok=True)
     except OSError as error:
         raise GaugeError(
-            f"{error.filename} cannot be removed ({error.strerror}); remove {folder} by hand."
+            f"{error.filename} cannot be removed ({error.strerror}); remove it by hand."
         ) from error
+    with suppress(OSError):  # something else is in it
+        folder.rmdir()
     return len(files)
 
 
@@ -145,13 +154,14 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
             raise
     if process.returncode == 0 and output.exists():
         return printed
-    disagreement = re.search(r"assert.*?\W(\w+(?:::\w+)?)\"?\s*$", printed, re.MULTILINE)
+    errors = (line for line in printed.splitlines() if re.search(ERROR, line))
+    first = next(errors, printed[:200])
+    disagreement = re.search(rf"{LAYOUT} (\w+(?:::\w+)?)", first)
     if disagreement:
         raise GaugeError(
             f"The kernel '{kernel}' declares {disagreement[1]} otherwise than Python has read it: "
             "use only numbers, arrays, pointers and structures of these in its arguments."
         )
-    first = next((line for line in printed.splitlines() if "error" in line), printed[:200])
     raise GaugeError(
         f"The compiler {command[0]} failed on the kernel '{kernel}': {first.strip()}. "
         "Run `gauge-mc doctor` to see which compilers work here."

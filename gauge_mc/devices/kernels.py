@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc.devices.source import (
+    Member,
     assertions,
     constants,
     digest_of,
@@ -157,14 +158,24 @@ class Kernel:
             If an argument is missing or unknown, or has the wrong type.
         """
         roots = self._roots(variant)
-        wanted = {member.name for member in members(ARGUMENTS, roots)}
-        if wanted != values.keys():
-            missing = ", ".join(sorted(wanted - values.keys())) or "none"
-            unknown = ", ".join(sorted(values.keys() - wanted)) or "none"
+        wanted = members(ARGUMENTS, roots)
+        names = {member.name for member in wanted}
+        if names != values.keys():
+            missing = ", ".join(sorted(names - values.keys())) or "none"
+            unknown = ", ".join(sorted(values.keys() - names)) or "none"
             raise TypeError(
                 f"Arguments of the kernel {self.name}: missing {missing}, unknown {unknown}."
             )
-        return structure(ARGUMENTS, roots)(**values)
+        made = structure(ARGUMENTS, roots)()
+        for member in wanted:
+            value = values[member.name]
+            if not _fill(made, member, value):
+                extents = "".join(f"[{extent}]" for extent in member.extents)
+                raise TypeError(
+                    f"The argument {member.name} of the kernel {self.name} is {value!r}, which is "
+                    f"not a value of type {member.cpp}{extents}."
+                )
+        return made
 
     def part(self, name: str, variant: Variant) -> type[ctypes.Structure]:
         """Return the class of a structure among the arguments, such as ``ACTION::Coefficients``."""
@@ -199,4 +210,17 @@ class Kernel:
 
     def _roots(self, variant: Variant) -> tuple[Path, ...]:
         """Return the files to look for declarations in, the kernel's own source last."""
-        return (*(choice.header for choice in variant.choices), self.source)
+        choices = self.narrowed(variant).choices
+        return (*(choice.header for choice in choices), self.source)
+
+
+def _fill(made: ctypes.Structure, member: Member, value: object) -> bool:
+    """Set a member; return whether it can hold the value."""
+    if isinstance(value, tuple) and len(value) != member.elements:
+        return False
+    try:
+        setattr(made, member.name, value)
+    except (TypeError, RuntimeError):
+        return False
+    # A number that is too large for its type would lose its upper bits. A pointer to 0 reads None.
+    return not isinstance(value, int) or (getattr(made, member.name) or 0) == value

@@ -31,6 +31,12 @@ SCALARS = {
 }
 """C++ types of numbers and their counterparts."""
 
+DECLARATOR = r"([A-Za-z_]\w*)((?:\[\w+\])*)\s*"
+"""A pattern of the name of a member and its extents."""
+
+LAYOUT = "layout of"
+"""What the messages of `assertions` begin with."""
+
 OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -111,6 +117,13 @@ class Member:
     extents: tuple[int, ...]
     kind: type[Any]
 
+    @property
+    def elements(self) -> int:
+        """The number of elements of an array or members of a structure; else 1."""
+        if self.extents:
+            return self.extents[0]
+        return len(getattr(self.kind, "_fields_", "1"))
+
 
 @cache
 def members(name: str, roots: tuple[Path, ...]) -> tuple[Member, ...]:
@@ -131,8 +144,8 @@ def members(name: str, roots: tuple[Path, ...]) -> tuple[Member, ...]:
     found = []
     for statement in body:
         first, *others = statement.removeprefix("const ").split(",")
-        match = re.fullmatch(r"(.+?)\s*([\s*])\s*(\w+)((?:\[\w+\])*)\s*", first)
-        words = [re.fullmatch(r"\s*(\*?)\s*(\w+)((?:\[\w+\])*)\s*", one) for one in others]
+        match = re.fullmatch(rf"([^=]+?)\s*([\s*])\s*{DECLARATOR}", first)
+        words = [re.fullmatch(rf"\s*(\*?)\s*{DECLARATOR}", one) for one in others]
         if not match or not all(words):
             raise GaugeError(f"The member '{statement}' of {name} in {roots[-1]} cannot be read.")
         cpp = match[1].strip()
@@ -170,22 +183,27 @@ def _structure(name: str, roots: tuple[Path, ...]) -> type[ctypes.Structure]:
 def assertions(name: str, roots: tuple[Path, ...]) -> Iterator[str]:
     """Yield C++ assertions that a structure is laid out as `structure` takes it to be.
 
-    Each assertion's message is the name of the member that it is about.
+    The message of each is `LAYOUT` and the name of the member that it is about.
     """
     kind, plain = structure(name, roots), name.rpartition("::")[2]
-    yield f'static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{plain}");'
     for member in members(name, roots):
-        field = getattr(kind, member.name)
-        message = f"{plain}::{member.name}"
+        field, declared = getattr(kind, member.name), f"decltype({name}::{member.name})"
+        message = f"{LAYOUT} {plain}::{member.name}"
+        if member.cpp in SCALARS:
+            extents = "".join(f"[{extent}]" for extent in member.extents)
+            right = f"std::is_same<{declared}, {member.cpp}{extents}>::value"
+            yield f'static_assert({right}, "{message}");'
+        elif not member.cpp.endswith("*") and _body(member.cpp, roots) is not None:
+            yield from assertions(member.cpp, roots)
+        else:
+            element = f"std::remove_all_extents<{declared}>::type"
+            right = f"std::is_pointer<{element}>::value || std::is_class<{element}>::value"
+            yield f'static_assert({right}, "{message}");'
         place = f"offsetof({name}, {member.name}) == {field.offset}"
         size = f"sizeof({name}::{member.name}) == {field.size}"
         yield f'static_assert({place} && {size}, "{message}");'
-        if member.cpp in SCALARS:
-            extents = "".join(f"[{extent}]" for extent in member.extents)
-            same = f"std::is_same<decltype({name}::{member.name}), {member.cpp}{extents}>::value"
-            yield f'static_assert({same}, "{message}");'
-        elif not member.cpp.endswith("*") and _body(member.cpp, roots) is not None:
-            yield from assertions(member.cpp, roots)
+    # Last, since a member that is read wrongly is to be named if there is one.
+    yield f'static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{LAYOUT} {plain}");'
 
 
 def _kind(cpp: str, roots: tuple[Path, ...]) -> type[Any]:
@@ -198,9 +216,10 @@ def _kind(cpp: str, roots: tuple[Path, ...]) -> type[Any]:
 
 @cache
 def _home(name: str, roots: tuple[Path, ...]) -> Path | None:
-    """Return the file that declares a structure, or None."""
+    """Return the file that declares a structure, or None; of several, one of the roots."""
     pattern = re.compile(rf"\bstruct\s+{re.escape(name.rpartition('::')[2])}\s*\{{")
-    return next((path for path in included(roots) if pattern.search(_code(path))), None)
+    paths = (*roots, *included(roots))
+    return next((path for path in paths if pattern.search(_code(path))), None)
 
 
 @cache

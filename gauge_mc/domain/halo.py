@@ -163,7 +163,7 @@ class HaloExchange:
             targets.append({"first": first_target, "last": last_target, "last_t": last})
         return targets
 
-    @cached_property
+    @property
     def signals(self) -> list[Launch]:
         """For each slab the call that tells its neighbours that its kernel has stored their halo."""
         return [

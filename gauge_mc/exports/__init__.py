@@ -5,6 +5,7 @@ An export is a subclass of `Export`, registered in `EXPORTS`.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,11 +28,14 @@ class Export(ABC):
         The ending of file names, such as ``.h5``.
     summary : str
         What the file holds, for help texts.
+    least_records : int
+        Tables with fewer records are left out.
     """
 
     name: ClassVar[str]
     ending: ClassVar[str]
     summary: ClassVar[str]
+    least_records: ClassVar[int] = 0
 
     @abstractmethod
     def write(
@@ -49,7 +53,22 @@ class Export(ABC):
 EXPORTS: Registry[Export] = Registry("export", __name__)
 
 
-def export(run: str | Path, out: str | Path) -> list[str]:
+def export_to(out: Path) -> Export:
+    """Return the export that writes a file, by the ending of its name.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    for one in EXPORTS.values():
+        if out.name.endswith(one.ending):
+            return one
+    endings = in_words([one.ending for one in EXPORTS.values()], "or")
+    raise UsageError(f"{out} does not end in {endings}, which determines the kind of file.")
+
+
+def export(run: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
     """Write the tables of a run to one file, which is replaced if it is there.
 
     Parameters
@@ -72,11 +91,7 @@ def export(run: str | Path, out: str | Path) -> list[str]:
         If a table is damaged, there is none, a library is missing, or the file cannot be written.
     """
     target, source = Path(out), Run(Path(run))
-    kinds = {one.ending: one for one in EXPORTS.values()}
-    kind = next((kinds[ending] for ending in kinds if target.name.endswith(ending)), None)
-    if kind is None:
-        endings = in_words(kinds, "or")
-        raise UsageError(f"{target} does not end in {endings}, which determines the kind of file.")
+    kind = export_to(target)
     parameters = source.read()[0]
     tables = {path.stem: read_table(path) for path in source.tables()}
     if not tables:

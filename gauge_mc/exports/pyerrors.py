@@ -20,9 +20,6 @@ from gauge_mc.observables import Observable, Series, observable_of_table
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.session import version
 
-LEAST = 5
-"""Fewest records of an observable of pyerrors."""
-
 
 class Pyerrors(Export):
     """A dictionary of observables and correlators of pyerrors.
@@ -31,12 +28,14 @@ class Pyerrors(Export):
     those of columns, or of what the observable makes of them: for Wilson loops, smearing, path and
     r, as in ``smearing=25,path=100,r=3``, with a correlator in t. The ensemble has the name of the
     parameters without the seed, which names the replica: ``su2_b2.5_8x8x8x16|r1``. Configurations
-    are numbered by update. Tables with fewer than `LEAST` records are left out.
+    are numbered by update. Tables with fewer than `least_records` records are left out, as pyerrors
+    refuses them.
     """
 
     name: ClassVar[str] = "pyerrors"
     ending: ClassVar[str] = ".json.gz"
     summary: ClassVar[str] = "pyerrors' JSON: observables and correlators, with replica by seed"
+    least_records: ClassVar[int] = 5
 
     def write(
         self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
@@ -47,12 +46,12 @@ class Pyerrors(Export):
 
         ensemble = dataclasses.replace(parameters, seed=Parameters.seed).name
         replica = f"{ensemble}|r{parameters.seed}"
-        made = {name: _observables(name, table, replica) for name, table in tables.items()}
+        made = {name: self._observables(name, table, replica) for name, table in tables.items()}
         content = {name: observables for name, observables in made.items() if observables}
         if not content:
             raise GaugeError(
-                f"No table has the {LEAST} records that pyerrors needs; generate more, or export "
-                "to a file with another ending."
+                f"No table has the {self.least_records} records that pyerrors needs; generate "
+                "more, or export to a file with another ending."
             )
         description = {
             "program": version(),
@@ -65,15 +64,18 @@ class Pyerrors(Export):
             file.write(written.read_bytes())
         return list(content)
 
+    def _observables(self, name: str, table: TableData, replica: str) -> dict[str, Any]:
+        """Return the observables and correlators of a table that have enough records."""
+        observable = observable_of_table(table) or Observable
+        series = observable.series(table, f"{name}.csv")
+        return {
+            key: _convert(one, replica)
+            for key, one in series.items()
+            if len(one.sweeps) >= self.least_records
+        }
+
 
 EXPORTS.register(Pyerrors())
-
-
-def _observables(name: str, table: TableData, replica: str) -> dict[str, Any]:
-    """Return the observables and correlators of a table; those of a short table are left out."""
-    observable = observable_of_table(table) or Observable
-    series = observable.series(table, f"{name}.csv")
-    return {key: _convert(one, replica) for key, one in series.items() if len(one.sweeps) >= LEAST}
 
 
 def _convert(series: Series, replica: str) -> Any:
@@ -90,9 +92,3 @@ def _observable(samples: NDArray[Any], sweeps: NDArray[Any], replica: str) -> An
     from pyerrors import Obs
 
     return Obs([samples.astype(np.float64)], [replica], idl=[sweeps.tolist()])
-
-
-def left_out(names: list[str], tables: list[str]) -> str | None:
-    """Return in words which tables were left out, or None."""
-    rest = sorted(set(tables) - set(names))
-    return f"left out, with fewer than {LEAST} records: {', '.join(rest)}" if rest else None

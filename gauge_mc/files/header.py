@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -60,15 +61,23 @@ class Reader(Protocol):
         """Stream the time slices. The last one comes only after the file has passed all checks."""
 
 
+LEAST_SITE_BYTES = 64
+"""Bytes of a site in the most compact file: one row of four SU(2) links in single precision."""
+
+
 def lattice_of(file: InputFile, x: int, y: int, z: int, t: int) -> Lattice:
     """Return the lattice with a file's extents.
 
     Raises
     ------
     GaugeError
-        If there can be no such lattice; the message names the file.
+        If there is no such lattice: the file is damaged, or else is one of odd extents or of more
+        sites than are supported.
     """
     try:
         return Lattice(x, y, z, t)
     except GaugeError as error:
-        raise file.unsupported(str(error).rstrip(".")) from None
+        extents, reason = (x, y, z, t), str(error).rstrip(".")
+        impossible = min(extents) < 1 or LEAST_SITE_BYTES * math.prod(extents) > file.size
+        refuse = file.damaged if impossible else file.unsupported
+        raise refuse(reason) from None

@@ -1,9 +1,9 @@
 """Append-only tables of measurements as CSV files.
 
-A table begins with a header of ``# key: value`` lines. Then comes a line with the names of the columns,
-and then one record a row. Floats are written so that they read back bit for bit. A table that is not
-being written ends with a line ``# sha256: …``, the checksum of all that comes before, which is checked
-whenever the table is read.
+A table begins with a header of ``# key: value`` lines. Then comes a line with the names of the
+columns, and then one record a row. Floats are written so that they read back bit for bit. A table
+that is not being written ends with its seal: a line ``# sha256: …`` with the checksum of all that
+comes before, which is checked whenever the table is read.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from gauge_mc.files.atomic import replacing
 
 Value = int | float | str
 
+SHOWN_COLUMNS = 6
+"""Columns that the text of a table names."""
+
 SEAL = b"# sha256: "
-"""The beginning of the last line of a table that is not being written."""
+"""The beginning of the seal, the last line of a table that is not being written."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,17 @@ class TableData:
         return max(map(len, self.columns.values()))
 
     def __repr__(self) -> str:
-        what = self.header.get("observable", "table")
-        return f"<{what}: {len(self)} rows of {', '.join(self.columns)}>"
+        what, names = self.header.get("observable", "table"), list(self.columns)
+        more = f", … ({len(names)} columns)" if len(names) > SHOWN_COLUMNS else ""
+        return f"<{what}: {len(self)} rows of {', '.join(names[:SHOWN_COLUMNS])}{more}>"
 
 
 class Table:
     """A table file that is open for appending.
 
-    The file is made with its header if it is not there. If it is, its checksum is checked and
-    removed, and a torn last row, which a kill or a full disk has left without its end, is dropped.
+    The file is made with its header if it is not there. If it is, its checksum is checked. Before
+    the first change the checksum is removed, and so is a torn last row, which a kill or a full disk
+    has left without its end.
 
     Parameters
     ----------
@@ -91,7 +96,7 @@ class Table:
                 f"{','.join(columns)}; move it away."
             )
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
-        os.ftruncate(self._fd, layout.size)
+        self._size, self._begun = layout.size, False
 
     def append(self, rows: Iterable[Sequence[Value]]) -> None:
         """Append records that belong together, in one write.
@@ -110,6 +115,7 @@ class Table:
 
     def _append(self, data: bytes) -> None:
         with self._writing():
+            self._begin()
             while data:
                 data = data[os.write(self._fd, data) :]
 
@@ -133,7 +139,8 @@ class Table:
         GaugeError
             If there are more or fewer; the table is left as it is then.
         """
-        rows = _Layout.of(self.path).rows
+        layout = _Layout.of(self.path)
+        rows = layout.rows
         kept = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
         if kept != expected:
             raise GaugeError(
@@ -141,10 +148,13 @@ class Table:
                 f"{expected}; restore it, or start a new run with another --output."
             )
         dropped = sum(len(row) + 1 for row in rows[kept:])
-        os.ftruncate(self._fd, os.fstat(self._fd).st_size - dropped)
+        if dropped:
+            self._begin()
+            os.ftruncate(self._fd, layout.size - dropped)
 
     def seal(self) -> None:
         """Append the checksum, wait until it is on the disk, and close the file."""
+        self._begin()
         self._append(SEAL + hashlib.sha256(self.path.read_bytes()).hexdigest().encode() + b"\n")
         self.sync()
         self.close()
@@ -167,6 +177,12 @@ class Table:
         if kind is None and self._fd >= 0:
             self.seal()
         self.close()
+
+    def _begin(self) -> None:
+        """Drop the checksum or a torn last row before the first change."""
+        if not self._begun:
+            os.ftruncate(self._fd, self._size)
+            self._begun = True
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -241,6 +257,26 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
     return TableData(layout.header, columns)
 
 
+def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
+    """Return the header of a table and the names of its columns, without reading its rows.
+
+    Raises
+    ------
+    GaugeError
+        If there is no such file, or it is not a table.
+    """
+    lines = []
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                lines.append(line.removesuffix(b"\n"))
+                if not line.startswith(b"#"):
+                    break
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return _parse_heading(path, lines)
+
+
 @dataclass(frozen=True)
 class _Layout:
     """The parts of a table file up to its last whole row.
@@ -268,38 +304,53 @@ class _Layout:
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise GaugeError(f"Cannot read the table {path}: {error.strerror}.") from error
+            raise _unreadable(path, error) from error
         data = _unsealed(path, data[: data.rfind(b"\n") + 1])
         lines = data.split(b"\n")[:-1]
-        comments = list(itertools.takewhile(lambda line: line.startswith(b"#"), lines))
-        rows = lines[len(comments) + 1 :]
-        try:
-            names = lines[len(comments)].decode().split(",")
-            pairs = [line.decode()[1:].partition(":") for line in comments]
-        except (IndexError, UnicodeDecodeError) as error:
-            raise GaugeError(
-                f"{path} is not a table: it has no line with the names of its columns."
-            ) from error
-        header = {key.strip(): value.strip() for key, _, value in pairs}
-        if not all(name and name.isprintable() for name in [*header, *names]):
-            raise GaugeError(f"{path} is damaged: a name in its header is not text.")
-        if not all(value.isprintable() for value in header.values()):
-            raise GaugeError(f"{path} is damaged: its header is not text.")
-        return cls(header, names, rows, len(comments) + 2, len(data))
+        header, names = _parse_heading(path, lines)
+        first = sum(1 for _ in _comments(lines)) + 1
+        return cls(header, names, lines[first:], first + 1, len(data))
+
+
+def _comments(lines: Sequence[bytes]) -> Iterator[bytes]:
+    """Return the lines of the header."""
+    return itertools.takewhile(lambda line: line.startswith(b"#"), lines)
+
+
+def _parse_heading(path: Path, lines: Sequence[bytes]) -> tuple[dict[str, str], list[str]]:
+    """Return the header and the names of the columns from the first lines of a table."""
+    comments = list(_comments(lines))
+    try:
+        names = lines[len(comments)].decode().split(",")
+        pairs = [line.decode()[1:].partition(":") for line in comments]
+    except (IndexError, UnicodeDecodeError) as error:
+        raise GaugeError(
+            f"{path} is not a table: it has no line with the names of its columns."
+        ) from error
+    header = {key.strip(): value.strip() for key, _, value in pairs}
+    if not all(name and name.isprintable() for name in [*header, *names]):
+        raise GaugeError(f"{path} is damaged: a name in its header is not text.")
+    if not all(value.isprintable() for value in header.values()):
+        raise GaugeError(f"{path} is damaged: its header is not text.")
+    return header, names
+
+
+def _unreadable(path: Path, error: OSError) -> GaugeError:
+    return GaugeError(f"Cannot read the table {path}: {error.strerror}.")
 
 
 def _unsealed(path: Path, data: bytes) -> bytes:
     """Return the content of a table without its checksum, which is checked if it is there."""
-    begin = data.rfind(b"\n", 0, -1) + 1
-    if not data[begin:].startswith(SEAL):
+    end = data.find(SEAL, data.rfind(b"\n", 0, -1) + 1)
+    if end < 0:
         return data
-    stated = data[begin + len(SEAL) :].strip()
-    if stated != hashlib.sha256(data[:begin]).hexdigest().encode():
+    stated = data[end + len(SEAL) :].strip()
+    if stated != hashlib.sha256(data[:end]).hexdigest().encode():
         raise GaugeError(
             f"The table {path} is damaged: it does not have the checksum of its last line; restore "
             "it from a copy, or remove that line to use the table as it is."
         )
-    return data[:begin]
+    return data[:end]
 
 
 def _write(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any, ClassVar
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
-from gauge_mc.files.table import read_table
+from gauge_mc.files.table import read_heading
+from gauge_mc.observables import OBSERVABLES, SWEEP
 from gauge_mc.options import Option
 from gauge_mc.registry import Registry
 from gauge_mc.run.directory import newest_run
@@ -30,6 +32,10 @@ class FitResult(ABC):
     @abstractmethod
     def report(self) -> list[Any]:
         """Return the tables that show the result to people, for Rich."""
+
+    def __repr__(self) -> str:
+        ensemble = self.values().get("ensemble", {})
+        return f"<{type(self).__name__}: {', '.join(f'{k} = {v}' for k, v in ensemble.items())}>"
 
     def write(self, path: Path) -> None:
         """Write the result as JSON, whole or not at all; numbers that are not finite become null.
@@ -87,34 +93,50 @@ LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "
 """An option of fits to tables with several smearing levels."""
 
 
-def find_table(folder: Path, columns: Collection[str]) -> Path:
+def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
     """Return the table of a run that has certain columns.
 
-    Of several tables the one that bears the name of its observable is taken.
+    Of several tables the one that bears the name of its observable is taken. Tables without these
+    columns may be damaged.
 
     Raises
     ------
     GaugeError
         If there is none, or several and none of that name.
     """
-    found = {}
+    found, damaged = {}, []
     for path in sorted(folder.glob("*.csv")):
-        table = read_table(path)
-        if set(columns) <= table.columns.keys():
-            found[path] = path.stem == table.header.get("observable")
+        try:
+            header, its_columns = read_heading(path)
+        except GaugeError as error:
+            damaged.append(error)
+            continue
+        if set(columns) <= set(its_columns):
+            found[path] = path.stem == header.get("observable")
     proper = [path for path, named in found.items() if named]
     if not found:
-        raise GaugeError(
-            f"There is no table with the columns {', '.join(columns)} in {folder}; make one by "
-            "gauge-mc measure."
-        )
+        raise damaged[0] if damaged else _missing_table(folder, columns)
     if len(found) > 1 and len(proper) != 1:
         names = ", ".join(path.name for path in found)
         raise GaugeError(f"There are several such tables in {folder}: {names}; name one of them.")
     return proper[0] if proper else next(iter(found))
 
 
-def fit(what: str, run: Any = None, **options: Any) -> FitResult:
+find_table = find_table_by_columns  # gauge_mc.plots still imports this name
+
+
+def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
+    """Return the error that says that a folder has no table with certain columns."""
+    for name, observable in OBSERVABLES.items():
+        if set(columns) <= {SWEEP, *observable.columns}:
+            return GaugeError(
+                f"There is no table of {name} in {folder}; make it by gauge-mc measure {name} "
+                f"{folder}."
+            )
+    return GaugeError(f"There is no table with the columns {', '.join(columns)} in {folder}.")
+
+
+def fit(what: str, run: str | os.PathLike[str] | None = None, **options: Any) -> FitResult:
     """Determine a physical quantity from the table of a run, and write it beside the table.
 
     Parameters
@@ -137,7 +159,7 @@ def fit(what: str, run: Any = None, **options: Any) -> FitResult:
     GaugeError
         If the table is damaged or has too little in it, or the result cannot be written.
     """
-    targets = [] if run is None else [Path(getattr(run, "path", run))]
+    targets = [] if run is None else [Path(run)]
     return next(fit_all(what, targets, options))[0]
 
 
@@ -155,7 +177,7 @@ def fit_all(
         if name not in own:
             raise UsageError(f"--{name.replace('_', '-')} is not an option of fit {what}.")
     for target in targets or [newest_run().path]:
-        table = find_table(target, chosen.columns) if target.is_dir() else target
+        table = find_table_by_columns(target, chosen.columns) if target.is_dir() else target
         result = chosen.carry_out(table, **given)
         path = table.parent / chosen.file
         result.write(path)

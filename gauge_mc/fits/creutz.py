@@ -18,7 +18,7 @@ DIAGONALS = 4
 """Diagonals T = R, R + 1, … that are shown."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CreutzResult(FitResult):
     """Creutz ratios of an ensemble.
 

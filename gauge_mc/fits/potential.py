@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gauge_mc.analysis import potential as analysis
 from gauge_mc.analysis.loops import LOOP_COLUMNS, read_loops
-from gauge_mc.analysis.plateau import Point
+from gauge_mc.analysis.plateau import PlateauPoint
 from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowScan, static_potential
 from gauge_mc.analysis.timeseries import Estimate, with_error
 from gauge_mc.errors import GaugeError
@@ -32,7 +32,7 @@ LABELS = {
 """The fitted quantities and how they are shown."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PotentialResult(FitResult):
     """V(R) of an ensemble with its fits, to be shown and stored.
 
@@ -89,7 +89,7 @@ def read_result(path: Path) -> StaticPotential:
         content = with_nan(json.loads(path.read_text(encoding="utf-8")))
         del content["observable"], content["units"]
         points = tuple(
-            Point(**{**one, "potential": Estimate(**one["potential"])})
+            PlateauPoint(**{**one, "potential": Estimate(**one["potential"])})
             for one in content.pop("points")
         )
         free, string = (_scan(content.pop(name)) for name in ("free", "string"))
@@ -165,7 +165,7 @@ def _caption(result: StaticPotential) -> str:
     return "\n".join(lines)
 
 
-def _value(fit: analysis.Fit, name: str) -> str:
+def _value(fit: analysis.WindowFit, name: str) -> str:
     if name == "B" and not fit.b_free:
         return "−π/12"
     return str(getattr(fit, name))
@@ -176,7 +176,7 @@ def _shift(scan: WindowScan, name: str) -> str:
     return f"{shift:.1g}" if math.isfinite(shift) else ""
 
 
-def _quality(fit: analysis.Fit) -> str:
+def _quality(fit: analysis.WindowFit) -> str:
     if fit.correlated:
         return f"{fit.chi2:.1f}/{fit.dof}"
     return f"{fit.chi2:.1f}/{fit.chi2_expected:.1f} expected"
@@ -187,7 +187,7 @@ def _scan(content: dict[str, Any]) -> WindowScan:
     return WindowScan(_fit(content["fit"]), *rows)
 
 
-def _fit(content: dict[str, Any]) -> analysis.Fit:
+def _fit(content: dict[str, Any]) -> analysis.WindowFit:
     estimates = {name: Estimate(**content[name]) for name in LABELS}
     covariance = tuple(map(tuple, content["covariance"]))
-    return analysis.Fit(**{**content, **estimates, "covariance": covariance})
+    return analysis.WindowFit(**{**content, **estimates, "covariance": covariance})

@@ -103,15 +103,24 @@ class Ildg(Format):
 def _read_header(file: InputFile) -> IldgReader:
     """Find and check the records of a file."""
     records = lime.read_records(file)
+    kinds = [record.type for record in records]
+    count, data_count = kinds.count("ildg-format"), kinds.count("ildg-binary-data")
+    if count == data_count != 1:  # a file of another kind, or of several configurations
+        raise file.unsupported(f"it has {count} ildg-format records where an ILDG file has one")
     fields = _fields(file, _only(file, records, "ildg-format"), "ildgFormat")
-    group = fields.get("field", "").removesuffix("gauge")
-    precision = _PRECISIONS.get(fields.get("precision", ""), "")
+    field, bits = fields.get("field", ""), fields.get("precision", "")
+    group, precision = field.removesuffix("gauge"), _PRECISIONS.get(bits, "")
     extents = [fields.get(name, "") for name in ("lx", "ly", "lz", "lt")]
-    if not (precision and all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents)):
-        raise file.damaged("its ildg-format record does not give 32 or 64 bits and four extents")
+    whole = all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents)
+    if not (field and whole and re.fullmatch("[0-9]{1,3}", bits)):
+        raise file.damaged(
+            "its ildg-format record does not give a field, 32 or 64 bits and four extents"
+        )
+    if not precision:
+        raise file.unsupported(f"its numbers have {bits} bits, not 32 or 64")
     if group not in GROUPS:
         known = ", ".join(f"{name}gauge" for name in GROUPS)
-        raise file.unsupported(f"its field is '{group}gauge', and the fields known are {known}")
+        raise file.unsupported(f"its field is '{field}', and the fields known are {known}")
     lattice = lattice_of(file, *(int(extent) for extent in extents))
     data = _only(file, records, "ildg-binary-data")
     expected = lattice.sites * _site_bytes(GROUPS[group].colours, precision)

@@ -144,7 +144,9 @@ def _read_header(file: InputFile) -> NerscReader:
     real = fields.get("FLOATING_POINT", "")
     group, rows = _group_and_rows(file, fields.get("DATATYPE", ""))
     if not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
-        raise file.damaged(f"its FLOATING_POINT '{real}' is not IEEE32BIG, IEEE64BIG or the like")
+        known = re.fullmatch("IEEE[0-9]+[A-Z]*", real)  # a kind of number that others may have
+        refuse = file.unsupported if known else file.damaged
+        raise refuse(f"its FLOATING_POINT '{real}' is not IEEE32BIG, IEEE64BIG or the like")
     extents = [fields.get(f"DIMENSION_{i}", "") for i in (1, 2, 3, 4)]
     if not all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents):
         raise file.damaged(f"its extents '{' '.join(extents)}' are not four whole numbers")
@@ -174,9 +176,9 @@ def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
     """Return the group and the number of stored rows that a ``DATATYPE`` states."""
     match = _DATATYPE.fullmatch(datatype)
     if not match or match[2] != match[3] or match[2] not in (None, match[1]):
-        raise file.damaged(
-            f"its DATATYPE '{datatype}' is not like 4D_SU3_GAUGE_3x3 or 4D_SU3_GAUGE"
-        )
+        known = re.fullmatch("[0-9]D_[A-Z0-9_]+", datatype)  # data of another kind
+        refuse = file.unsupported if known and not match else file.damaged
+        raise refuse(f"its DATATYPE '{datatype}' is not like 4D_SU3_GAUGE_3x3 or 4D_SU3_GAUGE")
     colours = int(match[1][:3])
     if colours not in {group.colours for group in GROUPS.values()}:
         raise file.unsupported(f"its DATATYPE is '{datatype}', a group that is not known")

@@ -97,7 +97,8 @@ def scan_facts(scan: Scan) -> Iterator[Facts]:
         "parameters": {k: v for k, v in shared.items() if k not in ("beta", "lattice")},
         "grids": [grid.values() for grid in scan.grids],
         "runs": {
-            member.name: f"{member.sweep()} of {member.parameters.updates} updates"
+            member.name: member.damage()
+            or f"{member.sweep()} of {member.parameters.updates} updates"
             for member in members
         },
     }

@@ -49,8 +49,9 @@ def run_status(run: Run) -> dict[str, str]:
 
 
 def scan_status(scan: Scan) -> dict[str, str]:
-    """Return how far a scan is, by name: first as a whole, then the runs at work."""
+    """Return how far a scan is, by name: as a whole, then the runs at work, then damaged runs."""
     members = scan.members()
+    damage = {member.name: member.damage() for member in members}
     sweeps = {member.name: member.sweep() for member in members}
     working = [member for member in members if member.run.exists() and member.run.holder()[1]]
     complete = sum(sweeps[member.name] >= member.parameters.updates for member in members)
@@ -68,6 +69,7 @@ def scan_status(scan: Scan) -> dict[str, str]:
         "runs": f"{complete} of {len(members)} complete",
         "done": f"{done / max(1, links):.0%} of the work",
         **{member.name: _progress(member) for member in working},
+        **{name: sentence for name, sentence in damage.items() if sentence},
     }
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,8 +20,8 @@ from gauge_mc.files.table import TableData, read_table
 from gauge_mc.formats import open_configuration
 from gauge_mc.observables import OBSERVABLES, SWEEP, observable_of_table
 from gauge_mc.run import checkpoint
-from gauge_mc.run.directory import Run
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.run.parameters import Measurement, Parameters
 from gauge_mc.scans.scan import Scan
 
 Advance = Callable[[float], object]
@@ -63,19 +65,19 @@ class Verdict:
     words: str
 
 
-def verify(*paths: str | Path, advance: Advance = lambda share: None) -> Iterator[Verdict]:
+def verify(*paths: str | os.PathLike[str], advance: Advance = lambda share: None) -> list[Verdict]:
     """Check every file of runs and scans, or configuration files.
 
     Parameters
     ----------
     *paths : path
-        Run directories, scan directories or configuration files.
+        Runs, scans or configuration files; without any, the newest run in ``runs/``.
     advance : callable
         See `Advance`.
 
-    Yields
-    ------
-    Verdict
+    Returns
+    -------
+    list of Verdict
         One for each file.
 
     Raises
@@ -83,8 +85,9 @@ def verify(*paths: str | Path, advance: Advance = lambda share: None) -> Iterato
     UsageError
         If there is nothing at a path, or a directory that holds no run and no scan.
     """
-    for check in [check for path in paths for check in checks_of(Path(path))]:
-        yield carry_out(check, advance)
+    targets = paths or (newest_run().path,)
+    checks = [check for path in targets for check in checks_of(Path(path))]
+    return [carry_out(check, advance) for check in checks]
 
 
 def carry_out(check: Check, advance: Advance) -> Verdict:
@@ -121,17 +124,14 @@ def checks_of(path: Path) -> list[Check]:
 
 def _scan_checks(path: Path) -> list[Check]:
     """List the record and the table of a scan, and the files of its runs."""
-    empty = Scan(path, Parameters())
-    checks = [Check(empty.toml, partial(_scan_record, path))]
-    if empty.table.exists():
-        checks.append(Check(empty.table, partial(_scan_table, empty.table)))
-    try:
-        members = Scan.read(path).members()
-    except GaugeError:  # the check of the record reports it
-        return checks
-    return checks + [
-        check for member in members if member.run.exists() for check in _run_checks(member.run)
-    ]
+    scan = Scan(path, Parameters())
+    checks = [Check(scan.toml, partial(_scan_record, path))]
+    with suppress(GaugeError):  # the check of the record reports it
+        scan = Scan.read(path)
+    if scan.table.exists():
+        checks.append(Check(scan.table, partial(_scan_table, scan)))
+    begun = [member for member in scan.members() if member.begun()]
+    return checks + [check for member in begun for check in _run_checks(member.run)]
 
 
 def _run_checks(run: Run) -> list[Check]:
@@ -140,9 +140,10 @@ def _run_checks(run: Run) -> list[Check]:
     except GaugeError:  # the check of run.toml reports it
         parameters = None
     sweep = _saved_sweep(run)
+    begun = run.begun() or run.checkpoint.exists()
     return [
         Check(run.toml, partial(_record, run)),
-        *([Check(run.checkpoint, partial(_checkpoint, run, parameters))] if run.begun() else []),
+        *([Check(run.checkpoint, partial(_checkpoint, run, parameters))] if begun else []),
         *_table_checks(run, parameters, sweep),
         *_configuration_checks(run, parameters, sweep),
     ]
@@ -178,15 +179,15 @@ def _saved_sweep(run: Run) -> int:
 
 
 def _tables_to_compare(run: Run) -> dict[str, TableData]:
-    """Return the tables, as far as they can be read, whose numbers a configuration determines."""
+    """Return the tables that are sound, by observable."""
     found = {}
-    for name in OBSERVABLES:
+    for name, observable in OBSERVABLES.items():
         path = run.table(name)
         if path.exists():
-            try:
-                found[name] = read_table(path)
-            except GaugeError:  # the check of the table reports it
-                continue
+            with suppress(GaugeError):  # the check of the table reports it
+                table = _sound(path)
+                if tuple(table.columns) == (SWEEP, *observable.columns):
+                    found[name] = table
     return found
 
 
@@ -195,9 +196,38 @@ def _scan_record(path: Path, advance: Advance) -> str:
     return f"runs: {len(Scan.read(path).members())}"
 
 
-def _scan_table(path: Path, advance: Advance) -> str:
-    """Check the table of a scan."""
-    return f"points: {len(read_table(path, text=('lattice',)))}"
+def _scan_table(scan: Scan, advance: Advance) -> str:
+    """Check the table of a scan, and that the runs are there of which it has averages."""
+    table = read_table(scan.table, text=("lattice",))
+    words = [name for name, column in table.columns.items() if column.dtype.kind == "U"]
+    known = {"beta", "lattice", *(["sweeps"] if len(table) else [])}
+    if words != ["lattice"] or not known <= table.columns.keys():
+        raise GaugeError(f"{scan.table} is damaged: it is not the table of a scan.")
+    done = _updates_measured(scan)
+    for row in range(len(table) if scan.grids else 0):
+        beta, lattice = float(table["beta"][row]), str(table["lattice"][row])
+        averaged, there = table["sweeps"][row], done.get((beta, lattice), 0)
+        if averaged > there:
+            raise GaugeError(
+                f"{scan.table} has averages over {averaged} updates at beta = {beta:.12g} on "
+                f"{lattice}, where the runs have {there}; restore the runs from a copy, or remove "
+                "the table."
+            )
+    return f"points: {len(table)}"
+
+
+def _updates_measured(scan: Scan) -> dict[tuple[float, str], float]:
+    """Return the updates after thermalisation of all runs at a point, by beta and lattice.
+
+    Infinity where a run is damaged, which its own checks report.
+    """
+    result: dict[tuple[float, str], float] = {}
+    for member in scan.members():
+        beta, lattice = member.point
+        done = max(0, member.sweep() - member.parameters.thermalize)
+        found = math.inf if member.damage() else done
+        result[beta, str(lattice)] = result.get((beta, str(lattice)), 0) + found
+    return result
 
 
 def _record(run: Run, advance: Advance) -> str:
@@ -223,7 +253,7 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Advan
         _check_origin(path, table, parameters)
         for item in parameters.measure:
             if path == Run(path.parent).table(item.observable):
-                _check_rows(path, table, parameters.thermalize, item.every, sweep)
+                _check_rows(path, table, parameters, item, sweep)
     _check_numbers(path, table)
     return f"records: {len(table)}"
 
@@ -250,13 +280,14 @@ def _check_origin(path: Path, table: TableData, parameters: Parameters) -> None:
             raise GaugeError(f"{path} is of another run: its {name} is {found}.")
 
 
-def _check_rows(path: Path, table: TableData, start: int, every: int, sweep: int) -> None:
+def _check_rows(
+    path: Path, table: TableData, parameters: Parameters, item: Measurement, sweep: int
+) -> None:
     """Check the columns, and that each update that is due has all its rows, at least to `sweep`."""
-    observable = observable_of_table(table)
-    if observable and tuple(table.columns) != (SWEEP, *observable.columns):
+    names, records = _expected(table, parameters, item)
+    if tuple(table.columns) != (SWEEP, *names):
         raise GaugeError(f"{path} is damaged: it has the columns {','.join(table.columns)}.")
-    found = table.columns[SWEEP]
-    records = int(np.count_nonzero(found == found[0])) if len(found) else 1
+    start, every, found = parameters.thermalize, item.every, table.columns[SWEEP]
     wanted = start + every * (1 + np.arange(len(found)) // records)
     if not np.array_equal(found, wanted):
         row = int(np.argmax(found != wanted))
@@ -268,6 +299,23 @@ def _check_rows(path: Path, table: TableData, start: int, every: int, sweep: int
         raise GaugeError(
             f"{path} is damaged: it ends after {len(found)} of {due} rows; restore it from a copy."
         )
+
+
+def _expected(
+    table: TableData, parameters: Parameters, item: Measurement
+) -> tuple[tuple[str, ...], int]:
+    """Return the columns of a measurement besides the sweep, and its records of one field.
+
+    The columns of a user's own observable, and the records of one with other than the default
+    options, are taken from the table.
+    """
+    sweeps = table.columns.get(SWEEP, np.zeros(0))
+    records = int(np.count_nonzero(sweeps == sweeps[0])) if len(sweeps) else 1
+    if item.observable not in OBSERVABLES:
+        return tuple(name for name in table.columns if name != SWEEP), records
+    usual = OBSERVABLES[item.observable].for_lattice(parameters.lattice)
+    is_usual = usual.header.items() <= table.header.items()
+    return usual.columns, usual.records if is_usual else records
 
 
 def _check_numbers(path: Path, table: TableData) -> None:

@@ -55,6 +55,12 @@ class Quantity:
     short: str = ""
 
     @property
+    def average(self) -> str:
+        """The symbol of the average over an ensemble, for the axis of a plot."""
+        inside = self.symbol.strip("$")
+        return self.symbol if inside == self.symbol else rf"$\langle{inside}\rangle$"
+
+    @property
     def heading(self) -> str:
         """What stands above a column of a table."""
         return self.short or self.label
@@ -228,12 +234,18 @@ class Observable:
             sweeps, counts = np.unique(rows, return_counts=True)
             if len(sweeps) == len(rows):
                 return {name: Series(sweeps, column) for name, column in columns.items()}
-            if (counts == counts[0]).all():
+            if (counts == counts[0]).all() and _are_elements(int(counts[0]), columns):
                 return _elements(sweeps, int(counts[0]), columns)
         raise GaugeError(
             f"The table {source} is damaged: it does not hold numbers by ascending sweep; run "
             "gauge-mc verify on its run."
         )
+
+
+def _are_elements(rows: int, columns: Columns) -> bool:
+    """Return whether a table holds arrays: so many rows for each sweep, always the same indices."""
+    indices = [columns[name].reshape(-1, rows) for name in columns if name in INDICES]
+    return bool(indices) and all((index == index[0]).all() for index in indices)
 
 
 def _elements(sweeps: NDArray[np.int64], rows: int, columns: Columns) -> dict[str, Series]:
@@ -261,6 +273,11 @@ OBSERVABLES: Registry[type[Observable]] = Registry("observable", __name__)
 def table_name(observable: str) -> str:
     """Return the name of an observable's table, without its ending."""
     return observable.replace("-", "_")
+
+
+def live_observables(lattice: Lattice) -> list[Observable]:
+    """Return what progress displays show of fields on a lattice, measured or not."""
+    return [one.for_lattice(lattice) for one in OBSERVABLES.values() if one.is_live()]
 
 
 def observable_of_table(table: TableData) -> type[Observable] | None:

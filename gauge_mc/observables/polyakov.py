@@ -40,8 +40,8 @@ class Polyakov(Observable):
         "Tr / N averaged over space: real part, imaginary part, modulus of the average"
     )
     quantities: ClassVar[tuple[Quantity, ...]] = (
-        Quantity("abs", "Polyakov loop, modulus", r"$\langle|L|\rangle$", "|L|"),
-        Quantity("re", "Polyakov loop, real part", r"$\langle\mathrm{Re}\,L\rangle$"),
+        Quantity("abs", "Polyakov loop, modulus", r"$|L|$", "|L|"),
+        Quantity("re", "Polyakov loop, real part", r"$\mathrm{Re}\,L$"),
     )
     derived: ClassVar[tuple[Derived, ...]] = (
         Derived(

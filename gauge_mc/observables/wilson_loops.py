@@ -25,7 +25,7 @@ from gauge_mc.fields.time_lines import one_slice, time_lines
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Series
 from gauge_mc.options import Option, check_options
-from gauge_mc.smearing import NO_SMEARING, SMEARINGS, Smearing, make_smearing
+from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smearing_options
 
 TEMPORAL_GAUGE = Kernel("temporal_gauge")
 TRANSPORTER_STEP = Kernel("transporter_step")
@@ -65,12 +65,12 @@ class WilsonLoops(Observable):
     smearing : Smearing or None
         One iteration of smearing.
     levels : tuple of int
-        Numbers of iterations after which to measure, ascending.
+        Numbers of iterations after which to measure; they are sorted.
 
     Raises
     ------
     UsageError
-        If an extent, a path or a level is out of bounds.
+        If an extent, a path or a level is out of bounds, or there are levels without smearing.
     """
 
     lattice: Lattice
@@ -101,9 +101,15 @@ class WilsonLoops(Observable):
     )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", tuple(self.paths))
+        object.__setattr__(self, "levels", tuple(sorted(set(self.levels))))
         check_extents(self.lattice, self.r_max, self.t_max, self.paths)
-        if not self.levels or min(self.levels) < 0:
+        if not self.levels or self.levels[0] < 0:
             raise UsageError("Smearing levels are numbers of iterations, from 0 on.")
+        if self.smearing is None and self.levels[-1] > 0:
+            raise UsageError(
+                f"Loops after {self.levels[-1]} iterations need a smearing; give one, or no levels."
+            )
 
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> WilsonLoops:
@@ -111,12 +117,10 @@ class WilsonLoops(Observable):
 
         By default on axis, up to `EXTENT` or half the lattice, after `ITERATIONS` of smearing.
         """
-        own = {option.name for option in cls.options}
         smear = options.pop("smear", None) or defaults.SMEARING
-        others = {name: value for name, value in options.items() if name not in own}
-        given = check_options(
-            cls.options, {name: value for name, value in options.items() if name in own}, cls.name
-        )
+        given = check_options((*cls.options, *smearing_options()), options, cls.name)
+        own = {option.name for option in cls.options}
+        others = {name: value for name, value in given.items() if name not in own}
         if smear == NO_SMEARING and "iterations" in given:
             raise UsageError(f"--iterations is not for --smear {smear}.")
         smearing = make_smearing(smear, others)

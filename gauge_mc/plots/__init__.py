@@ -1,7 +1,7 @@
 """Plots, one module each, named after the plot.
 
-A plot is a subclass of `Plot`, registered in `PLOTS`. Every observable has two more without a module of
-its own: its time series under its own name, and its average against the coupling as ``NAME-beta``.
+A plot is a subclass of `Plot`, registered in `PLOTS`. Every observable also has two plots that need no
+module: its time series under its own name, and its average against the coupling as ``NAME-beta``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gauge_mc.registry import Registry, nearest
 from gauge_mc.run.directory import Run
 
 CONFIGS = "_configs"
-"""What ends the name of a table that was measured on stored configurations beside the run's own."""
+"""Suffix of the name of a table measured on stored configurations, where the run has its own."""
 
 AGAINST_BETA = "-beta"
-"""What ends the name of a plot of averages against the coupling."""
+"""Suffix of the name of a plot of averages against the coupling."""
 
 
 class Plot(ABC):
@@ -34,11 +34,11 @@ class Plot(ABC):
     ----------
     name : str
     summary : str
-        What is drawn, in a few words.
+        Short description of the figure.
     options : tuple of Option
-        What `draw` takes.
+        Options of `draw`.
     of_scans : bool
-        Whether it is drawn of a scan instead of runs.
+        Whether the figure shows a scan instead of runs.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Plot(ABC):
 
     @abstractmethod
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw runs, or a scan, to a file; return what is to be shown besides, for Rich.
+        """Draw runs, or a scan, to a file; return tables to be printed by Rich.
 
         Raises
         ------
         UsageError
-            If a value is not allowed.
+            If the value of an option is not allowed.
         GaugeError
             If there is nothing to draw, or a table is damaged.
         """
@@ -75,9 +75,9 @@ def find_plot(name: str) -> Plot:
     Raises
     ------
     UsageError
-        If there is none.
+        If there is no such plot.
     """
-    from gauge_mc.plots.beta import BetaPlot
+    from gauge_mc.plots.averages import AveragesPlot
     from gauge_mc.plots.history import HistoryPlot
 
     observable = name.removesuffix(AGAINST_BETA)
@@ -87,16 +87,16 @@ def find_plot(name: str) -> Plot:
         raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names())}")
     if name == observable:
         return HistoryPlot(OBSERVABLES[observable])
-    return BetaPlot(OBSERVABLES[observable])
+    return AveragesPlot(OBSERVABLES[observable])
 
 
 def find_table(run: Path, observable: type[Observable]) -> TableData | None:
-    """Return the table of an observable in a run: the run's own, or one of its configurations.
+    """Return the table of an observable: the run's own, or the one of its stored configurations.
 
     Raises
     ------
     GaugeError
-        If it is damaged.
+        If the table is damaged.
     """
     for ending in ("", CONFIGS):
         path = run / f"{table_name(observable.name)}{ending}.csv"
@@ -114,7 +114,7 @@ def require_table(run: Path, observable: type[Observable]) -> TableData:
     Raises
     ------
     GaugeError
-        If there is none, or it is damaged.
+        If the run has no such table, or it is damaged.
     """
     table = find_table(run, observable)
     if table is None:
@@ -146,7 +146,7 @@ def _physics(run: Path) -> str:
         p = Run(run).read()[0]
     except GaugeError:
         return ""
-    return physics_label(GROUPS[p.group].label, p.beta, str(p.lattice))
+    return physics_label(GROUPS[p.group].label, p.lattice, p.beta)
 
 
 def one_run(runs: Sequence[Path], what: str) -> Path:
@@ -155,7 +155,7 @@ def one_run(runs: Sequence[Path], what: str) -> Path:
     Raises
     ------
     UsageError
-        If there are several.
+        If there are several runs.
     """
     if len(runs) > 1:
         raise UsageError(f"{what} is drawn for one run at a time.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, plain, require
+from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, require, typeset
 from gauge_mc.analysis.loops import LOOP_COLUMNS
 from gauge_mc.analysis.potential import Fit, StaticPotential
 from gauge_mc.errors import GaugeError
@@ -35,15 +35,17 @@ class PotentialPlot(Plot):
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame."""
         labels = labels_of(runs)
-        plot_potential([(name, _fitted(run)) for name, run in zip(labels, runs, strict=True)], file)
+        plot_potential(
+            [(name, read_potential(run)) for name, run in zip(labels, runs, strict=True)], file
+        )
         return []
 
 
 PLOTS.register(PotentialPlot())
 
 
-def _fitted(run: Path) -> StaticPotential:
-    """Return the potential of a run; a warning goes to stderr if its table has changed since."""
+def read_potential(run: Path) -> StaticPotential:
+    """Return the fitted potential of a run; warn on stderr if its table has changed since."""
     path = run / PotentialFit().file
     result = read_result(path)
     try:
@@ -168,7 +170,7 @@ def _legend(label: str, fit: Fit, brief: bool) -> str:
         [f"$r_0/a={fit.r0}$", _quality(fit), f"$a={fit.spacing}$ fm"],
     ]
     known = [[item for item in line[: 3 - brief] if "nan" not in item] for line in lines]
-    return "\n".join([plain(label), *(",  ".join(line) for line in known)])
+    return "\n".join([typeset(label), *(",  ".join(line) for line in known)])
 
 
 def _quality(fit: Fit) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gauge_mc.plots import PLOTS, Plot, one_run
+from gauge_mc.errors import UsageError
+from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.scans.averages import draw_scan
 from gauge_mc.scans.scan import Scan
 
@@ -20,7 +21,9 @@ class ScanPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the table of one scan."""
-        draw_scan(Scan.read(one_run(runs, "A scan")).table, file)
+        if len(runs) > 1:
+            raise UsageError("One scan is drawn at a time; name only one.")
+        draw_scan(Scan.read(runs[0]).table, file)
         return []
 
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.figures import MARKERS, WIDTH, figure_file
+from gauge_mc.analysis.figures import MARKERS, WIDTH, figure_file, typeset
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, effective_potential_grid, read_loops
 from gauge_mc.analysis.plateau import Point
 from gauge_mc.analysis.potential import StaticPotential
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import LEVEL, find_table
-from gauge_mc.fits.potential import PotentialFit, read_result
+from gauge_mc.fits.potential import PotentialFit
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.plots.potential import read_potential
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +50,7 @@ class WilsonLoopsPlot(Plot):
         if not chosen:
             known = ", ".join(one.path for one in loops)
             raise UsageError(f"{run} has no loops along {path}, only along {known}.")
-        result = run / PotentialFit().file
-        potential = read_result(result) if result.exists() else None
+        potential = read_potential(run) if (run / PotentialFit().file).exists() else None
         if potential and potential.smearing != chosen[0].smearing:
             potential = None
         plot_effective_potential(chosen[0], file, potential, labels_of([run])[0])
@@ -73,7 +73,7 @@ def plot_effective_potential(
     potential : StaticPotential, optional
         The plateaus found in these loops, to be drawn as bands.
     title : str
-        What stands above the frame.
+        The title above the frame.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def plot_effective_potential(
                 va="center",
             )
         axes.annotate("$R/a$", (1.015, 1.01), xycoords="axes fraction")
-        axes.set_title(title, fontsize="medium")
+        axes.set_title(typeset(title), fontsize="medium")
         axes.set_xlim(0.5, grid.t[-1] + 0.5)
         axes.locator_params(axis="x", integer=True)
         axes.tick_params(which="minor", bottom=False, top=False)

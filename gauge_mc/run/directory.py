@@ -172,10 +172,7 @@ class Run:
             lock.close()
 
     def holder(self) -> tuple[Holder, bool]:
-        """Return who holds the lock or held it last, and whether they still do.
-
-        Not for the process that holds it.
-        """
+        """Return who holds the lock or held it last, and whether they still do."""
         locked = is_locked(self.lock)
         return read_holder(self.lock), locked
 

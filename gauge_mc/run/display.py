@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from gauge_mc.fields.field import Field
-from gauge_mc.observables import OBSERVABLES, Observable
+from gauge_mc.observables import live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run, Session
@@ -131,11 +131,7 @@ class LivePhysics:
     """What progress displays show of a field, measured or not."""
 
     def __init__(self, parameters: Parameters) -> None:
-        self._observables: list[Observable] = [
-            one.for_lattice(parameters.lattice)
-            for one in OBSERVABLES.values()
-            if one.is_live()
-        ]
+        self._observables = live_observables(parameters.lattice)
 
     def __call__(self, field: Field) -> str:
         """Measure and return the numbers in words."""

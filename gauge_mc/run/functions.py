@@ -12,8 +12,18 @@ import numpy as np
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.observables import INDICES, OBSERVABLES, Measurer, Observable, Quantity, Record
-from gauge_mc.run.parameters import Measurement
+from gauge_mc.observables import (
+    INDICES,
+    OBSERVABLES,
+    SWEEP,
+    Measurer,
+    Observable,
+    Quantity,
+    Record,
+    table_name,
+)
+from gauge_mc.registry import in_words
+from gauge_mc.run.parameters import Measurement, Parameters
 
 Function = Callable[[Field], Any]
 """Returns a number, a record (mapping, data class or named tuple of numbers) or an array."""
@@ -91,7 +101,9 @@ def _table_of(result: Any, name: str) -> tuple[tuple[str, ...], list[Record]]:
         result = result._asdict()
     if isinstance(result, Mapping):
         cells = [cell for key, value in result.items() for cell in _cells(value, str(key), name)]
-        return tuple(column for column, _ in cells), [tuple(value for _, value in cells)]
+        columns = tuple(column for column, _ in cells)
+        _check_columns(columns, name)
+        return columns, [tuple(value for _, value in cells)]
     array = np.asarray(result)
     if array.ndim == 0:
         cells = _cells(array.item(), "", name)
@@ -105,6 +117,20 @@ def _table_of(result: Any, name: str) -> tuple[tuple[str, ...], list[Record]]:
         for index, value in indexed
     ]
     return (*INDICES[: array.ndim], *last), rows
+
+
+def _check_columns(columns: tuple[str, ...], name: str) -> None:
+    """Refuse names of a record's entries that cannot be those of columns."""
+    reserved = {SWEEP, *INDICES}
+    for column in columns:
+        plain = column.isprintable() and column.strip() == column and "," not in column
+        if not plain or not column or column.startswith("#") or column in reserved:
+            raise UsageError(
+                f"The observable {name} cannot have a column '{column}': name its values without "
+                f"commas or spaces around them, and not {in_words(sorted(reserved), 'or')}."
+            )
+    if not columns or len(set(columns)) < len(columns):
+        raise UsageError(f"The observable {name} must return one value or more, of distinct names.")
 
 
 def _cells(value: Any, key: str, name: str) -> list[tuple[str, int | float]]:
@@ -136,6 +162,21 @@ class Catalogue:
     own: dict[str, Observable]
     measure: tuple[Measurement, ...]
 
+    def chosen(self, parameters: Parameters) -> dict[Measurement, Observable]:
+        """Return what a run measures.
+
+        Raises
+        ------
+        UsageError
+            If one of the observables is none of these.
+        """
+        return {item: self[item.observable] for item in parameters.measure}
+
+    def measured(self, parameters: Parameters) -> Parameters:
+        """Return parameters that name the user's own observables as well."""
+        items = {item.observable: item for item in (*parameters.measure, *self.measure)}
+        return dataclasses.replace(parameters, measure=tuple(items[name] for name in sorted(items)))
+
     @classmethod
     def of(cls, lattice: Lattice, given: Iterable[Given]) -> Catalogue:
         """Make it from what a user gives.
@@ -151,14 +192,14 @@ class Catalogue:
             what, every = item if isinstance(item, tuple) else (item, 1)
             observable = _observable(what, lattice)
             name = observable.name
-            if name in own or (
-                name in OBSERVABLES and not isinstance(observable, OBSERVABLES[name])
-            ):
+            known = {table_name(one): one for one in OBSERVABLES}.get(table_name(name))
+            foreign = known and not isinstance(observable, OBSERVABLES[known])
+            if table_name(name) in map(table_name, own) or foreign:
                 raise UsageError(f"There are two observables named '{name}'; rename one.")
             if not name.replace("-", "_").isidentifier():
                 raise UsageError(
-                    f"The observable '{name}' needs a name of letters, digits and underscores; give "
-                    "it a __name__, or define it with def."
+                    f"The observable '{name}' needs a name of letters, digits and underscores; "
+                    "give it a __name__, or define it with def."
                 )
             own[name] = observable
             measure.append(Measurement(name, every))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.processes import Processes
-from gauge_mc.errors import UsageError
 from gauge_mc.files.table import TableData, read_table
+from gauge_mc.observables import Observable
 from gauge_mc.run.directory import RUNS, Run, Session
 from gauge_mc.run.functions import Catalogue, Given
-from gauge_mc.run.parameters import Execution, Parameters, read_card
+from gauge_mc.run.lock import RunLock
+from gauge_mc.run.parameters import Execution, Measurement, Parameters, Wanted, named_values
 from gauge_mc.run.session import OnUpdate, Work, carry_out
 from gauge_mc.run.stop import Stop
 
@@ -22,9 +25,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gauge_mc.domain.device_group import DeviceGroup
-
-Wanted = Parameters | Mapping[str, object] | str | Path | None
-"""Parameters, some of them by name, or a run card."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,28 @@ class RunResult:
         Updates done.
     stopped : str or None
         Why the session stopped before the end of the run; None if the run is complete.
+    root : bool
+        Whether this process wrote the files, as it does unless it is one of several.
+    seconds : float
+        The duration of the session.
+    links_per_s : float
+        Link updates a second, measuring and writing included; 0 if not known.
     """
 
     path: Path
     parameters: Parameters
     sweep: int
     stopped: str | None = None
+    root: bool = True
+    seconds: float = 0.0
+    links_per_s: float = 0.0
 
     def __repr__(self) -> str:
         state = f"stopped by {self.stopped}" if self.stopped else "complete"
         return f"<Run {self.path}: {state}, {self.sweep} of {self.parameters.updates} updates>"
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     @property
     def tables(self) -> dict[str, TableData]:
@@ -99,7 +111,8 @@ def generate(
         (mapping, data class, named tuple) or an array; or observables. A pair such as
         ``(function, 10)`` means after every tenth update.
     on_update : callable, optional
-        Called with the `Chain` after every update. A true result stops the run in order.
+        Called with the `Chain` after every update. A true result stops the run in order. The
+        chain and its field can be used only as long as the run is at work.
     progress : bool
         Whether to show progress and a summary.
     **options : object
@@ -120,19 +133,8 @@ def generate(
     Exception
         What an observable or `on_update` raises; the run can be continued.
     """
-    values = {**_values_of(parameters), **options}
-    if output is not None:
-        values["output"] = output
+    values = named_values(parameters, {"output": output, **options})
     return generate_from(values, observables, on_update, progress)
-
-
-def _values_of(wanted: Wanted) -> dict[str, object]:
-    """Return wanted parameters by name."""
-    if wanted is None:
-        return {}
-    if isinstance(wanted, Parameters):
-        return dict(wanted.values())
-    return dict(wanted) if isinstance(wanted, Mapping) else read_card(wanted)
 
 
 def generate_from(
@@ -180,7 +182,10 @@ class Asked:
     @property
     def parameters(self) -> Parameters:
         """The parameters of a new run."""
-        return self.measuring(Parameters.from_values(self.values))
+        named = Parameters.from_run(self.values)
+        catalogue = self.catalogue(named)
+        named.check_observables(catalogue.own)
+        return catalogue.measured(named)
 
     def of(self, run: Run) -> Parameters:
         """Return the parameters of a run, new or under way.
@@ -194,16 +199,15 @@ class Asked:
             return self.parameters
         there = run.read()[0]
         values = dict(self.values)
-        if "measure" in values and self.observables:
-            named = Parameters.from_run({"measure": values["measure"]})
-            values["measure"] = ",".join(map(str, self.measuring(named).measure))
+        if self.observables:
+            wanted: Any = values.get("measure", there.measure)
+            named = replace(there, measure=wanted)
+            values["measure"] = self.catalogue(there).measured(named).measure
         return there.continued(values, f"The run {run.path}")
 
-    def measuring(self, parameters: Parameters) -> Parameters:
-        """Return parameters that include what is to be measured besides."""
-        more = Catalogue.of(parameters.lattice, self.observables).measure
-        mine = {item.observable: item for item in (*parameters.measure, *more)}
-        return replace(parameters, measure=tuple(mine[name] for name in sorted(mine)))
+    def catalogue(self, parameters: Parameters) -> Catalogue:
+        """Return the observables on the lattice of a run."""
+        return Catalogue.of(parameters.lattice, self.observables)
 
 
 @dataclass(frozen=True)
@@ -228,10 +232,11 @@ class _Generation:
         if not self.run.begun():
             check_start(asked)
         e = self.execution
-        devices = open_device_group(e.devices, e.backend, e.threads, self.processes, e.share_gpus)
-        devices.slabs(asked.lattice)
-        name = devices.name  # all processes take part
-        return self._lead(devices, name) if devices.root else self._follow(devices)
+        opened = open_device_group(e.devices, e.backend, e.threads, self.processes, e.share_gpus)
+        with closing(opened) as devices:
+            devices.slabs(asked.lattice)
+            name = devices.name  # all processes take part
+            return self._lead(devices, name) if devices.root else self._follow(devices)
 
     def _lead(self, devices: DeviceGroup, device_name: str) -> RunResult:
         """Carry out the run as the root, which alone has files and something to show."""
@@ -247,18 +252,24 @@ class _Generation:
             session = Session.begin(sweep, device_name)
             hint = self._hint()
             console.print(*opening(run, parameters, session, hint), sep="\n", soft_wrap=True)
-            if run.begun() and sweep == parameters.updates and state and state.measured:
-                self.processes.broadcast(None)
+            complete = bool(state and sweep == parameters.updates and state.measured)
+            if complete:
+                self.processes.broadcast((parameters, sweep, complete))
                 console.print(averages_table(run, parameters))
                 return RunResult(run.path, parameters, sweep)
+            observables = self.asked.catalogue(parameters).chosen(parameters)
             run.write(parameters, [*(run.read()[1] if run.begun() else []), session])
             clock = Clock(sweep)
-            self.processes.broadcast((parameters, sweep))
+            self.processes.broadcast((parameters, sweep, complete))
             with show_progress(parameters, clock, console) as report:
-                work = self._work(lock, parameters, devices, report)
+                work = self._work(lock, parameters, observables, devices, report)
                 chain, reason = carry_out(work)
             console.print(summary(run, clock, chain, chain.sweep - sweep))
-        return RunResult(run.path, parameters, chain.sweep, reason)
+        rate = clock.updates_per_second(chain.sweep) * parameters.links_per_update
+        seconds = time.monotonic() - clock.began
+        return RunResult(
+            run.path, parameters, chain.sweep, reason, seconds=seconds, links_per_s=rate
+        )
 
     def _follow(self, devices: DeviceGroup) -> RunResult:
         """Take part in what the root does."""
@@ -266,24 +277,31 @@ class _Generation:
 
         from gauge_mc.run.display import Clock, show_progress
 
-        found: tuple[Parameters, int] | None = self.processes.broadcast(None)
-        if not found:
-            return RunResult(self.run.path, self.asked.parameters, 0)
-        parameters, sweep = found
+        found: tuple[Parameters, int, bool] | None = self.processes.broadcast(None)
+        assert found
+        parameters, sweep, complete = found
+        if complete:
+            return RunResult(self.run.path, parameters, sweep, root=False)
+        observables = self.asked.catalogue(parameters).chosen(parameters)
         with show_progress(parameters, Clock(sweep), Console(quiet=True)) as report:
-            chain, reason = carry_out(self._work(None, parameters, devices, report))
-        return RunResult(self.run.path, parameters, chain.sweep, reason)
+            work = self._work(None, parameters, observables, devices, report)
+            chain, reason = carry_out(work)
+        return RunResult(self.run.path, parameters, chain.sweep, reason, root=False)
 
     def _work(
-        self, lock: Any, parameters: Parameters, devices: DeviceGroup, report: OnUpdate
+        self,
+        lock: RunLock | None,
+        parameters: Parameters,
+        observables: dict[Measurement, Observable],
+        devices: DeviceGroup,
+        report: OnUpdate,
     ) -> Work:
-        catalogue = Catalogue.of(parameters.lattice, self.asked.observables)
         seconds = 60 * self.execution.checkpoint_every
         return Work(
             self.run,
             lock,
             parameters,
-            catalogue,
+            observables,
             devices,
             seconds,
             self.stop,
@@ -305,31 +323,18 @@ class _Generation:
         return None if chosen else hint()
 
 
-def parameters_of(path: str | Path) -> Parameters:
-    """Return the parameters of a run.
-
-    Raises
-    ------
-    UsageError
-        If there is no run at the path.
-    GaugeError
-        If its run.toml is damaged.
-    """
-    run = Run(Path(path))
-    if not run.exists():
-        raise UsageError(f"There is no run in {path}: it has no run.toml.")
-    return run.read()[0]
-
-
 def result_values(result: RunResult) -> dict[str, object]:
-    """Return a result as plain values, for JSON."""
-    averages = {name: asdict(one) for name, one in result.averages.items()}
+    """Return a result as plain values, for JSON: what the summary says, tau_int in updates."""
+    from gauge_mc.run.summary import averages_values
+
     return {
         "run": str(result.path),
         "parameters": result.parameters.values(),
         "sweep": result.sweep,
         "sweeps": result.parameters.updates,
         "stopped": result.stopped,
+        "seconds": result.seconds,
+        "links_per_s": result.links_per_s or None,
         "configurations": len(result.configs),
-        "averages": averages,
+        "averages": averages_values(Run(result.path), result.parameters),
     }

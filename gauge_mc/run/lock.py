@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import struct
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,10 +61,20 @@ class RunLock:
     Raises
     ------
     GaugeError
-        If another process holds the lock, or the file system has no locks.
+        If another process or thread holds the lock, or the file system has no locks.
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self.holder = Holder(platform.node(), os.getpid(), now())
+        with _guard:
+            if self._path in _held:
+                raise _in_use(path, _held[self._path].holder)
+            self._open(path)
+            _held[self._path] = self
+
+    def _open(self, path: Path) -> None:
+        """Open and lock the file."""
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,19 +83,13 @@ class RunLock:
                 raise FileNotFoundError
         except (BlockingIOError, PermissionError, FileNotFoundError) as error:
             os.close(self._fd)
-            holder = read_holder(path)
-            raise GaugeError(
-                f"The run {path.parent} is in use by process {holder.process} on "
-                f"{holder.host} since {holder.since}; wait for it, or choose another --output."
-            ) from error
+            raise _in_use(path, read_holder(path)) from error
         except OSError as error:
             os.close(self._fd)
             raise GaugeError(
                 f"The file system of {path.parent} has no file locks ({error.strerror}); "
                 "choose an --output on one that has."
             ) from error
-        self._path = path
-        self.holder = Holder(platform.node(), os.getpid(), now())
 
     def record(self, holder: Holder) -> None:
         """Write who holds the run and how far it is, for other processes to read.
@@ -105,14 +110,34 @@ class RunLock:
 
     def close(self) -> None:
         """Release the lock."""
-        os.close(self._fd)
+        with _guard:
+            os.close(self._fd)
+            del _held[self._path]
+
+
+_held: dict[Path, RunLock] = {}
+"""The locks of this process.
+
+The system would grant them to it again, and release them whenever it closes such a file, so that it
+must not open one twice."""
+
+_guard = threading.Lock()
+"""Held by the thread that changes `_held`."""
+
+os.register_at_fork(after_in_child=_held.clear)  # which inherits no locks
+
+
+def _in_use(path: Path, holder: Holder) -> GaugeError:
+    return GaugeError(
+        f"The run {path.parent} is in use by process {holder.process} on {holder.host} since "
+        f"{holder.since}; wait for it, or choose another --output."
+    )
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process holds a lock.
-
-    Not for the process that holds it: closing the file would release its lock.
-    """
+    """Return whether a process, this one or another, holds a lock."""
+    if path.resolve() in _held:
+        return True
     try:
         with path.open("rb") as file:
             asked = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
@@ -124,6 +149,8 @@ def is_locked(path: Path) -> bool:
 
 def read_holder(path: Path) -> Holder:
     """Return who holds a lock or held it last, as the lock file says."""
+    if path.resolve() in _held:
+        return _held[path.resolve()].holder
     try:
         return Holder(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):

@@ -7,6 +7,7 @@ incomplete is measured again.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -47,7 +48,15 @@ if TYPE_CHECKING:
 CONFIGS = "_configs"
 """What ends the name of a table if the run has measured the observable along the way."""
 
-Target = Field | str | Path | Sequence[str | Path] | None
+ONE_DEVICE = (
+    "--split makes no difference here, since there is one device; --devices chooses more, such as "
+    "cpu:2."
+)
+"""What is said if configurations were to be shared by several devices and there is only one."""
+
+AnyPath = str | os.PathLike[str]
+
+Target = Field | AnyPath | Sequence[AnyPath] | None
 """A field, a run, configuration files, or None for the newest run."""
 
 
@@ -157,9 +166,9 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
         number = _number_of(path)
         if number in files:
             raise UsageError(
-                f"{files[number]} and {path} both have the number {number}, the last one in their "
-                "names, which is to tell configurations apart; rename one, or measure on them "
-                "separately with another --output."
+                f"{files[number]} and {path} both have the number {number} (the last one in their "
+                "names, or 0), which is to tell configurations apart; rename one, or measure on "
+                "them separately with another --output."
             )
         files[number] = path
     facts = {"group": first.group, "lattice": str(first.lattice)}
@@ -367,7 +376,7 @@ def measure(
         console = _console(progress)
         console.print(*_opening(work, observable, pool.name, advice), sep="\n", soft_wrap=True)
         if split and len(openers) == 1 and _is_single(pool):
-            console.print("--split makes no difference: there is one device")
+            console.print(ONE_DEVICE, soft_wrap=True)
         for _ in _show_progress(work.carry_out(pool, width), work, console):
             pass
     return read_table(path)
@@ -387,10 +396,8 @@ def _measure_field(field: Field, name: str, options: Mapping[str, Any]) -> Table
 def _paths_of(target: Any) -> list[Path]:
     if target is None:
         return []
-    if isinstance(target, str | Path):
+    if isinstance(target, str | os.PathLike):
         return [Path(target)]
-    if hasattr(target, "path"):  # a result of `generate`
-        return [Path(target.path)]
     return [Path(one) for one in target]
 
 

@@ -1,16 +1,17 @@
 """The parameters of one run: defaults, checks, run cards.
 
 `Parameters` holds what decides the numbers that a run writes. `Execution` holds how and where it is
-carried out, which may change from one call to the next. Both are read from run cards in TOML and from
-the command line by the same names.
+carried out, which may change from one call to the next. Both are read from run cards in TOML and
+from the command line by the same names.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,9 @@ MAX_SEED = 2**63 - 1
 
 MAX_CARD = 2**20
 """Maximum bytes of a run card. A run.toml with thousands of sessions is smaller."""
+
+USUAL_LATTICE = Lattice.parse(defaults.LATTICE)
+"""The default lattice."""
 
 USUAL_BETA = float("nan")
 """Stands for the coupling that the group declares, until the group is known."""
@@ -143,7 +147,7 @@ class Parameters:
         If a value is not allowed.
     """
 
-    lattice: Lattice = Lattice.parse(defaults.LATTICE)
+    lattice: Lattice = USUAL_LATTICE
     group: str = defaults.GROUP
     beta: float = USUAL_BETA
     action: str = defaults.ACTION
@@ -161,10 +165,9 @@ class Parameters:
     format: str = defaults.FORMAT
 
     def __post_init__(self) -> None:
-        for name in ("lattice", "measure"):
-            if isinstance(value := getattr(self, name), str):
-                kind = next(item.type for item in dataclasses.fields(self) if item.name == name)
-                object.__setattr__(self, name, _CONVERTERS[str(kind)](value))
+        words = {"lattice": self.lattice, "measure": self.measure}
+        for name, value in _converted(type(self), words).items():
+            object.__setattr__(self, name, value)
         GROUPS.check(self.group, "group")
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
@@ -192,7 +195,8 @@ class Parameters:
         if levels and not 0 <= self.luxury < len(levels):
             raise UsageError(f"luxury must lie between 0 and {len(levels) - 1}, not {self.luxury}.")
         if not levels and self.luxury != defaults.LUXURY:
-            raise UsageError(f"luxury is not a choice of the generator {self.rng}.")
+            having = in_words([name for name, one in GENERATORS.items() if one.levels], "or")
+            raise UsageError(f"luxury is for {having}, not for {self.rng}; leave it out.")
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Parameters:
@@ -208,13 +212,13 @@ class Parameters:
         UsageError
             If a value is of the wrong kind or not allowed.
         """
-        parameters = cls(**_converted(cls, values))
+        parameters = cls.from_run(values)
         parameters.check_observables()
         return parameters
 
     @classmethod
     def from_run(cls, values: Mapping[str, object]) -> Parameters:
-        """Make parameters from a run.toml, which may name observables of a user's own.
+        """Make parameters from values that may name observables of a user's own, as in run.toml.
 
         Raises
         ------
@@ -223,8 +227,8 @@ class Parameters:
         """
         return cls(**_converted(cls, values))
 
-    def check_observables(self) -> None:
-        """Refuse observables that are not known.
+    def check_observables(self, own: Container[str] = ()) -> None:
+        """Refuse observables that are neither registered nor a user's own.
 
         Raises
         ------
@@ -232,7 +236,17 @@ class Parameters:
             If there are such.
         """
         for item in self.measure:
-            OBSERVABLES.check(item.observable, "measure")
+            if item.observable not in own:
+                OBSERVABLES.check(item.observable, "measure")
+
+    def __repr__(self) -> str:
+        usual = Parameters(group=self.group).values()
+        shown = {
+            name: value
+            for name, value in self.values().items()
+            if value != usual[name] or name in ("lattice", "group", "beta")
+        }
+        return f"Parameters({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def values(self) -> dict[str, str | int | float]:
         """Return the parameters as TOML keys and values; `from_values` reads them back."""
@@ -331,6 +345,38 @@ class Parameters:
         return "_".join([self.group, f"b{self.beta:.12g}", str(self.lattice), *changed])
 
 
+Wanted = Parameters | Mapping[str, object] | str | os.PathLike[str] | None
+"""Parameters, some of them by name, or the path of a run card."""
+
+
+def named_values(wanted: Wanted, more: Mapping[str, object]) -> dict[str, object]:
+    """Return values for `Parameters.from_values` and `Execution.from_values`.
+
+    Parameters
+    ----------
+    wanted : Parameters, mapping, path or None
+    more : mapping of str to object
+        Values that come before those of `wanted`, unless they are None.
+
+    Raises
+    ------
+    UsageError
+        If a name is not known, or the run card cannot be read.
+    """
+    if wanted is None:
+        values: dict[str, object] = {}
+    elif isinstance(wanted, Parameters):
+        values = dict(wanted.values())
+    else:
+        values = dict(wanted) if isinstance(wanted, Mapping) else read_card(wanted)
+    values |= {name: value for name, value in more.items() if value is not None}
+    known = _names(Parameters) + _names(Execution)
+    for name in values:
+        if name not in known:
+            raise UsageError(f"There is no parameter '{name}'{nearest(name, known)}")
+    return values
+
+
 def with_defaults(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Complete stored parameters of an earlier version by the defaults of what came later."""
     return {"action": defaults.ACTION, **stored}
@@ -388,7 +434,7 @@ class Execution:
         return cls(**_converted(cls, values))
 
 
-def read_card(path: str | Path) -> dict[str, object]:
+def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
     """Read a run card: TOML keys of `Parameters` and `Execution`, none of them required.
 
     A ``run.toml`` is a run card as well.
@@ -472,15 +518,16 @@ def _lattice(value: object) -> Lattice:
 
 
 def _measurements(value: object) -> tuple[Measurement, ...]:
-    """Read observables separated by commas, or `NO_MEASUREMENT`; sort them by name."""
-    if isinstance(value, tuple):
-        return value
-    words = _word(value).split(",")
+    """Read several observables, or words separated by commas, or `NO_MEASUREMENT`; sort by name."""
+    if isinstance(value, list | tuple):
+        words = [str(item) for item in value]
+    else:
+        words = _word(value).split(",")
     if words == [NO_MEASUREMENT]:
         return ()
     found = {item.observable: item for item in map(Measurement.parse, words)}
     if len(found) < len(words):
-        raise UsageError(f"measure: '{value}' names an observable twice.")
+        raise UsageError(f"measure: '{','.join(words)}' names an observable twice.")
     return tuple(found[name] for name in sorted(found))
 
 

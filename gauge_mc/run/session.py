@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 
 from gauge_mc import __version__
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table
-from gauge_mc.observables import SWEEP, Measurer
+from gauge_mc.observables import SWEEP, Measurer, Observable, live_observables
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.directory import Run
-from gauge_mc.run.functions import Catalogue, FunctionObservable
+from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Measurement, Parameters
 
@@ -54,8 +54,8 @@ class Work:
         The run's lock, if this process is the root.
     parameters : Parameters
         As in run.toml.
-    catalogue : Catalogue
-        The observables.
+    observables : dict of Measurement to Observable
+        What is measured.
     devices : DeviceGroup
     checkpoint_every : float
         Seconds.
@@ -70,7 +70,7 @@ class Work:
     run: Run
     lock: RunLock | None
     parameters: Parameters
-    catalogue: Catalogue
+    observables: dict[Measurement, Observable]
     devices: DeviceGroup
     checkpoint_every: float
     stop: StopReason
@@ -100,7 +100,7 @@ def carry_out(work: Work) -> tuple[Chain, str | None]:
     with ExitStack() as files:
         session = Session(work, files)
         reason = session.run()
-        session.save()
+        session.finish()
     return session.chain, reason
 
 
@@ -138,7 +138,8 @@ class Session:
             if reason := next((one for one in reasons if one), None):
                 return reason
             self._advance()
-            if processes.broadcast(self._since_save >= self._work.checkpoint_every):
+            due = processes.broadcast(self._since_save >= self._work.checkpoint_every)
+            if due and chain.sweep < parameters.updates:
                 self.save()
         return None
 
@@ -180,11 +181,10 @@ class Session:
     def _set_up_observables(self) -> None:
         """Make the measurers and call each once, so that the kernels are compiled.
 
-        The time that this takes must not count in the rates of the session. What the user's own
-        functions return becomes known as well.
+        The time that this takes must not count in the rates of the session, which may show more
+        than is measured. What the user's own functions return becomes known as well.
         """
-        work, field = self._work, self.chain.field
-        observables = {item: work.catalogue[item.observable] for item in work.parameters.measure}
+        observables, field = self._work.observables, self.chain.field
         with self._saving_on_failure():
             for observable in observables.values():
                 if isinstance(observable, FunctionObservable):
@@ -194,13 +194,16 @@ class Session:
             }
             for measure in self._measurers.values():
                 measure(field)
+        measured = {observable.name for observable in observables.values()}
+        for observable in live_observables(field.lattice):
+            if observable.name not in measured:
+                observable.measure(field)
 
     def _open_tables(self, files: ExitStack) -> None:
         """Open the tables with exactly the rows up to where the chain is; drop later files."""
         work, chain = self._work, self.chain
         written = chain.sweep if self._measured else chain.sweep - 1
-        for item in work.parameters.measure:
-            observable = work.catalogue[item.observable]
+        for item, observable in work.observables.items():
             header = {**observable.header, **provenance(work.parameters)}
             columns = (SWEEP, *observable.columns)
             table = files.enter_context(Table(work.run.table(item.observable), header, columns))
@@ -255,6 +258,16 @@ class Session:
         self._saved, self._saved_at = (self.chain.sweep, self._measured), time.monotonic()
         self._save_time = max(self._save_time, self._saved_at - began)
 
+    def finish(self) -> None:
+        """Seal the tables and write a checkpoint.
+
+        In this order, so that the tables of a run are sealed when its checkpoint is the last one.
+        """
+        for table in self._tables.values():
+            table.seal()
+        self._tables.clear()
+        self.save()
+
     @contextmanager
     def _saving_on_failure(self) -> Iterator[None]:
         """Write a checkpoint if a user's own function fails, so that no work is lost.
@@ -265,8 +278,9 @@ class Session:
             yield
         except Exception as error:
             alone = self._work.devices.processes.size == 1
-            if alone and not isinstance(error, GaugeError):
-                self.save()
+            its_own = isinstance(error, UsageError) or not isinstance(error, GaugeError)
+            if alone and its_own:
+                self.finish()
             raise
 
     def _record_progress(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -33,6 +34,18 @@ def averages_of(run: Run, parameters: Parameters) -> dict[str, Estimate]:
         If a table is damaged.
     """
     return {name: found for name, found, _ in _averages(run, parameters)}
+
+
+def averages_values(run: Run, parameters: Parameters) -> dict[str, dict[str, float]]:
+    """Return what `averages_table` shows as plain numbers, by label and name; errors as there."""
+    return {
+        name: {
+            **asdict(found),
+            "tau_int": every * found.tau_int,
+            "tau_int_error": every * found.tau_int_error,
+        }
+        for name, found, every in _averages(run, parameters)
+    }
 
 
 def averages_table(run: Run, parameters: Parameters) -> RenderableType:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.figures import Curves, draw_panels
+from gauge_mc.analysis.figures import Curves, draw_panels, physics_label
 from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
@@ -56,7 +56,7 @@ def panels() -> Iterator[Panel]:
     for observable in OBSERVABLES.values():
         for quantity in observable.quantities[:1]:
             column = column_of(observable, quantity.column)
-            yield Panel(column, quantity.heading, quantity.symbol)
+            yield Panel(column, quantity.heading, quantity.average)
         for one in observable.derived:
             yield Panel(column_of(observable, one.name), one.label, one.symbol)
 
@@ -67,7 +67,7 @@ def column_of(observable: type[Observable], column: str) -> str:
     return name if column == name else f"{name}_{column}"
 
 
-class Averages:
+class ScanAverages:
     """The averages at every point of a scan, over the chains that are complete.
 
     Parameters
@@ -214,7 +214,10 @@ def draw_scan(table: Path, figure: Path) -> None:
     drawn: list[tuple[str, Curves]] = [
         (
             panel.symbol,
-            [(f"{group}, {each}", _curve(data, panel.column, each)) for each in lattices],
+            [
+                (physics_label(group, Lattice.parse(each)), _curve(data, panel.column, each))
+                for each in lattices
+            ],
         )
         for panel in panels()
         if panel.column in data.columns

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc.devices.choice import AUTOMATIC
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.run.parameters import Execution, Parameters, read_card
+from gauge_mc.run.parameters import Execution, Parameters, Wanted, named_values
 from gauge_mc.run.stop import Stop
 from gauge_mc.scans.process import COMMAND, job
 from gauge_mc.scans.request import Request
@@ -19,7 +20,7 @@ from gauge_mc.scans.scan import Scan
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gauge_mc.scans.averages import Averages
+    from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.pool import Slot
 
 
@@ -48,6 +49,9 @@ class ScanResult:
     def __repr__(self) -> str:
         return f"<Scan {self.path}: {self.complete} of {self.runs} runs complete>"
 
+    def __fspath__(self) -> str:
+        return str(self.path)
+
     @property
     def table(self) -> TableData:
         """The averages at every point; text is only in the column ``lattice``."""
@@ -55,10 +59,10 @@ class ScanResult:
 
 
 def scan(
-    parameters: Parameters | Mapping[str, object] | str | Path | None = None,
+    parameters: Wanted = None,
     *,
-    beta: str | Sequence[float] | None = None,
-    lattice: str | Sequence[str] | None = None,
+    beta: str | float | Iterable[float] | None = None,
+    lattice: str | Lattice | Iterable[str | Lattice] | None = None,
     chains: int | None = None,
     output: str | Path | None = None,
     per_device: int | None = None,
@@ -73,10 +77,10 @@ def scan(
     ----------
     parameters : Parameters, mapping or path, optional
         What all runs share; as for `gauge_mc.generate`.
-    beta : str or sequence of float, optional
+    beta : float, iterable of float or str, optional
         Couplings, also as on the command line, such as ``2.2:2.8:0.05``.
-    lattice : str or sequence of str, optional
-        Lattices.
+    lattice : Lattice, iterable of Lattice or str, optional
+        Lattices, also as on the command line, such as ``4x4x4x8,4``.
     chains : int, optional
         Independent chains at each point.
     output : path, optional
@@ -99,25 +103,20 @@ def scan(
     GaugeError
         If the scan cannot be carried out, or a run failed.
     """
-    values = _values_of(parameters)
-    given = {"beta": _words(beta), "lattice": _words(lattice), "chains": chains, "output": output}
-    values |= {name: value for name, value in given.items() if value is not None}
-    values |= {"quiet": not progress, **options}
-    return carry_out(Request.of(values), per_device)
+    if isinstance(parameters, Parameters):  # a coupling and a lattice of its own are not the grid
+        shared = parameters.values()
+        parameters = {name: shared[name] for name in shared if name not in ("beta", "lattice")}
+    grid = {"beta": _words(beta), "lattice": _words(lattice)}
+    options = {"quiet": not progress, **options}
+    values = named_values(parameters, {**grid, "output": output, **options})
+    return carry_out(Request.of({**values, "chains": chains}), per_device)
 
 
-def _values_of(parameters: Any) -> dict[str, object]:
-    """Return parameters by name, without those that differ between runs."""
-    if isinstance(parameters, Parameters):
-        values: dict[str, object] = dict(parameters.values())
-        return {name: value for name, value in values.items() if name not in ("beta", "lattice")}
-    if isinstance(parameters, Mapping):
-        return dict(parameters)
-    return read_card(parameters) if parameters is not None else {}
-
-
-def _words(values: str | Sequence[object] | None) -> str | None:
-    return values if values is None or isinstance(values, str) else ",".join(map(str, values))
+def _words(values: object) -> str | None:
+    """Return one value or several as on the command line."""
+    if values is None or isinstance(values, str):
+        return values
+    return ",".join(map(str, values)) if isinstance(values, Iterable) else str(values)
 
 
 def carry_out(asked: Request, per_device: int | None = None) -> ScanResult:
@@ -154,7 +153,7 @@ def _work(
     scan: Scan, slots: Sequence[Slot], execution: Execution, stop: Stop, hint: str | None
 ) -> ScanResult:
     """Do what there is to do, and show it."""
-    from gauge_mc.scans.averages import Averages
+    from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import Tally, opening, show_progress
     from gauge_mc.scans.pool import Pool
     from gauge_mc.scans.scheduler import Scheduler
@@ -162,7 +161,7 @@ def _work(
     console = _console(execution)
     tally = Tally(scan.members())
     console.print(opening(scan, tally, slots, hint), soft_wrap=True)
-    averages = Averages(scan)
+    averages = ScanAverages(scan)
     left = [member for member in tally.members if not tally.done(member)]
     with Pool(slots) as pool, show_progress(tally, slots, console) as display:
         scheduler = Scheduler(pool, COMMAND, display, averages, execution)
@@ -183,13 +182,13 @@ def gather(asked: Request) -> ScanResult:
     GaugeError
         If a table is damaged.
     """
-    from gauge_mc.scans.averages import Averages
+    from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import Tally
 
     scan = Scan.read(asked.path)
     console, tally = _console(asked.execution), Tally(scan.members())
     console.print(f"{scan.path}: {tally}", soft_wrap=True)
-    averages = Averages(scan)
+    averages = ScanAverages(scan)
     _finish(averages, console)
     for failure in averages.failures.values():
         raise GaugeError(failure)
@@ -240,7 +239,7 @@ def _console(execution: Execution) -> Console:
     return Console(quiet=execution.quiet, highlight=False, markup=False)
 
 
-def _finish(averages: Averages, console: Console) -> None:
+def _finish(averages: ScanAverages, console: Console) -> None:
     """Write and draw what is complete, and show it."""
     from gauge_mc.scans.display import results
 

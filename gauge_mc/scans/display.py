@@ -13,7 +13,7 @@ from rich.table import Table
 
 from gauge_mc.files.table import Value
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
-from gauge_mc.scans.averages import Averages, in_words, panels
+from gauge_mc.scans.averages import ScanAverages, in_words, panels
 from gauge_mc.scans.pool import Child, Slot
 from gauge_mc.scans.scan import Member, Scan
 
@@ -187,7 +187,7 @@ def point_words(member: Member, row: Mapping[str, Value]) -> str:
     )
 
 
-def results(averages: Averages) -> RenderableType:
+def results(averages: ScanAverages) -> RenderableType:
     """Return the averages at all points as a table."""
     rows = averages.sorted_rows()
     if not rows:

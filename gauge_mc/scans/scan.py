@@ -66,6 +66,21 @@ class Member:
         except GaugeError:
             return 0
 
+    def begun(self) -> bool:
+        """Return whether there is anything of the run, be it damaged."""
+        return self.run.exists() or self.run.checkpoint.exists()
+
+    def damage(self) -> str | None:
+        """Return what keeps the run from being continued or read, in one sentence, or None."""
+        try:
+            if self.begun():
+                self.run.read()
+            if self.run.begun():
+                read_state(self.run.checkpoint)
+        except GaugeError as error:
+            return str(error)
+        return None
+
     def complete(self) -> bool:
         """Return whether everything is done for which the run was last continued."""
         try:

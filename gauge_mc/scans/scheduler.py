@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from gauge_mc.run.parameters import Execution
 from gauge_mc.run.session import StopReason
-from gauge_mc.scans.averages import Averages
+from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.display import ProgressDisplay, point_words
 from gauge_mc.scans.pool import Child, Pool
 from gauge_mc.scans.scan import Member
@@ -30,7 +30,7 @@ class Scheduler:
     command : sequence of str
         The command that carries out a run, to be followed by options of ``generate``.
     display : ProgressDisplay
-    averages : Averages
+    averages : ScanAverages
         Gathers what is complete.
     execution : Execution
         How the scan is carried out; children are told the same.
@@ -46,7 +46,7 @@ class Scheduler:
         pool: Pool,
         command: Sequence[str],
         display: ProgressDisplay,
-        averages: Averages,
+        averages: ScanAverages,
         execution: Execution,
     ) -> None:
         self.pool = pool

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, check_options
-from gauge_mc.registry import Registry
+from gauge_mc.registry import Registry, nearest
 
 NO_SMEARING = "none"
 """Instead of a smearing: none at all."""
@@ -79,6 +79,9 @@ def make_smearing(name: str, values: Mapping[str, Any]) -> Smearing | None:
         if given:
             raise UsageError(f"--{given[0].replace('_', '-')} is not for --smear {name}.")
         return None
+    if name not in SMEARINGS:
+        known = [*SMEARINGS, NO_SMEARING]
+        raise UsageError(f"There is no smearing '{name}'{nearest(name, known)}")
     smearing = SMEARINGS[name]
     own = {option.name for option in smearing.options}
     for key in given:

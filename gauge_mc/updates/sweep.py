@@ -44,7 +44,8 @@ class Sweep:
         choices: Sequence[Choice],
         values: Callable[[int], Mapping[str, Any]],
     ) -> None:
-        self._field = field
+        # Not the field, which keeps this object: its memory would not be freed with its last use.
+        self._halo = None if len(field.layouts) == 1 else field.halo
         exchange = exchange_of(field)
         targets = field.halo.targets if exchange is Exchange.STORE else None
         self._slabs = [
@@ -57,15 +58,15 @@ class Sweep:
             )
             for n, slab in enumerate(field.slabs)
         ]
-        self._posts = self._posts_of(exchange)
+        self._posts = self._posts_of(field, exchange)
 
-    def _posts_of(self, exchange: Exchange) -> list[Iterable[Launch]]:
+    def _posts_of(self, field: Field, exchange: Exchange) -> list[Iterable[Launch]]:
         """Return for each slab the calls that post its sends, stage by stage, over and over."""
-        halo = self._field.halo
+        halo = field.halo
         if exchange is Exchange.STORE:
             return [[signal] for signal in halo.signals]
         sets = [stage.sends for stage in self._slabs[0].stages if stage.sends]
-        by_stage = [halo.posts(self._field.window(one.mu, one.parity)) for one in sets]
+        by_stage = [halo.posts(field.window(one.mu, one.parity)) for one in sets]
         return list(zip(*by_stage, strict=True))
 
     def __call__(self, sweeps: int, first_step: int | None = None) -> None:
@@ -80,20 +81,20 @@ class Sweep:
         """
         if not sweeps:
             return
-        if len(self._field.layouts) == 1:
+        if self._halo is None:
             self._slabs[0].run(sweeps, first_step)
             return
         calls: list[Iterable[Launch]] = []
         for slab, posts in zip(self._slabs, self._posts, strict=True):
             calls += slab.calls(sweeps, first_step, cycle(posts))
         # All slabs carry out a stage before the next, with as little work for the host as possible.
-        for stage in zip(*calls, repeat(self._field.halo.wait), strict=False):
+        for stage in zip(*calls, repeat(self._halo.wait), strict=False):
             for call in stage:
                 call()
 
     def registers(self) -> Registers | None:
         """Return the registers of the function that runs a sweep; None on a CPU."""
-        return self._slabs[0].registers()
+        return self._slabs[0].registers(alone=self._halo is None)
 
 
 class _SlabSweep:
@@ -143,9 +144,9 @@ class _SlabSweep:
         device = cast(StreamedDevice, self._device)
         return [repeat(device.fork), main, posts, side, repeat(device.join)]
 
-    def registers(self) -> Registers | None:
-        """Return the registers of the function that runs a sweep."""
-        return self._kernel.registers(self._main.repeated(1, None))
+    def registers(self, alone: bool) -> Registers | None:
+        """Return the registers of the function that runs a sweep on a slab, alone or not."""
+        return self._kernel.registers(self._main.repeated(1, None) if alone else None)
 
 
 class _Steps:

@@ -1,13 +1,14 @@
-"""Wilson loops made from a known potential, with the noise of a Markov chain."""
+"""Wilson loops of a known potential, with the noise of a Markov chain."""
 
 import math
 
 import numpy as np
 
 from gauge_mc.analysis.loops import Loops
+from gauge_mc.files.table import Table
 
 A, B, SIGMA = 0.55, -0.25, 0.036
-"""The potential of all synthetic loops: near that of SU(2) at beta = 2.5."""
+"""Parameters of the potential of all synthetic loops, near that of SU(2) at beta = 2.5."""
 
 
 def potential(r, a=A, b=B, sigma=SIGMA):
@@ -15,7 +16,7 @@ def potential(r, a=A, b=B, sigma=SIGMA):
 
 
 def autoregressive(rng, samples, series, rho):
-    """AR(1) chains of unit variance, with tau_int = (1 + rho) / (1 - rho) / 2."""
+    """Return AR(1) chains of unit variance, with tau_int = (1 + rho) / (1 - rho) / 2."""
     x = rng.normal(size=(samples, series))
     for i in range(1, samples):
         x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * x[i]
@@ -25,9 +26,9 @@ def autoregressive(rng, samples, series, rho):
 def synthetic_loops(
     rng, samples, size=8, path="100", rho=0.4, noise=0.003, excited=0.0, sigma=SIGMA
 ):
-    """W(r, t) = sum of two exponentials, times 1 + noise correlated over r, t and the chain.
+    """Return W(r, t) = sum of two exponentials, times 1 + noise correlated in r, t and the chain.
 
-    The noise grows with r and t; `excited` is the share of a state 0.8 above the lowest one.
+    The noise grows with r and t; `excited` is the weight of a state 0.8 above the lowest one.
     """
     r, t = np.arange(1, size + 1), np.arange(1, size + 1)
     distance = r * math.sqrt(sum(int(digit) ** 2 for digit in path))
@@ -38,3 +39,18 @@ def synthetic_loops(
     unit = (autoregressive(rng, samples, size**2, rho) @ root.T).reshape(-1, size, size)
     spread = noise * np.sqrt(distance)[:, None] * np.exp(0.3 * v * t)
     return Loops(path, 25, 10 * np.arange(1, samples + 1), r, t, mean * (1 + spread * unit))
+
+
+def write_loops(path, *loops, header=None):
+    """Write loops of the same configurations to a table."""
+    columns = ("sweep", "smearing", "path", "r", "t", "loop")
+    known = {"observable": "wilson_loops", "group": "su2", "beta": "2.5", "lattice": "16x16x16x32"}
+    with Table(path, known if header is None else header, columns) as table:
+        for i, sweep in enumerate(loops[0].sweeps):
+            table.append(
+                (int(sweep), one.smearing, one.path, int(r), int(t), float(one.values[i, j, k]))
+                for one in loops
+                for j, r in enumerate(one.r)
+                for k, t in enumerate(one.t)
+            )
+    return path

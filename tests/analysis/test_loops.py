@@ -2,18 +2,18 @@ import math
 
 import numpy as np
 import pytest
-from synthetic_loops import SIGMA, potential, synthetic_loops
 
 from gauge_mc.analysis.loops import (
     Loops,
     creutz_ratios,
     effective_potential_grid,
-    paths,
+    paths_of,
     select_loops,
-    smearings,
+    smearing_levels,
 )
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats.table import Table, TableData, read_table
+from gauge_mc.files.table import Table, TableData, read_table
+from tests.analysis.synthetic_loops import SIGMA, potential, synthetic_loops
 
 COLUMNS = ("sweep", "smearing", "path", "r", "t", "loop")
 
@@ -34,7 +34,7 @@ def rows_of(loops):
 
 
 def exact_loops(mean):
-    """Two configurations about a given mean W(r, t), tiny deviations from it of either sign."""
+    """Return two configurations that deviate a little from a mean W(r, t), in either direction."""
     size = len(mean)
     steps = np.arange(1, size + 1)
     values = np.stack([mean * (1 + 1e-9), mean * (1 - 1e-9)])
@@ -42,7 +42,7 @@ def exact_loops(mean):
 
 
 def jackknife(values, function):
-    """Independent errors, for data without autocorrelation."""
+    """Return jackknife errors, which are right for data without autocorrelation."""
     samples = len(values)
     rest = (values.sum(axis=0) - values) / (samples - 1)
     derived = np.array([function(one) for one in rest])
@@ -55,8 +55,8 @@ def test_loops_are_selected_from_a_table(tmp_path):
     thin = Loops("100", 0, on.sweeps, on.r, on.t, 0.9 * on.values)
     rows = rows_of(thin) + rows_of(on) + rows_of(off)
     table = write_rows(tmp_path / "w.csv", sorted(rows, key=lambda row: row[0]))
-    assert paths(table) == ["100", "110"]
-    assert smearings(table) == [0, 25]
+    assert paths_of(table) == ["100", "110"]
+    assert smearing_levels(table) == [0, 25]
     for expected, wanted in ((on, ("100", None)), (thin, ("100", 0)), (off, ("110", 25))):
         found = select_loops(table, *wanted)
         assert (found.path, found.smearing) == (expected.path, expected.smearing)
@@ -85,7 +85,7 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path):
     with pytest.raises(GaugeError, match="no column 'loop'"):
         select_loops(TableData({}, lacking))
     words = TableData({}, {**whole.columns, "loop": np.full(len(rows), "oops")})
-    with pytest.raises(GaugeError, match="column 'loop' holds"):
+    with pytest.raises(GaugeError, match="column 'loop' contains"):
         select_loops(words)
     with pytest.raises(GaugeError, match="no loops yet"):
         select_loops(write_rows(tmp_path / "empty.csv", []))
@@ -137,7 +137,7 @@ def test_too_little_for_errors():
     loops = exact_loops(np.full((3, 3), 0.1))
     one = Loops("100", 0, loops.sweeps[:1], loops.r, loops.t, loops.values[:1])
     for function in (creutz_ratios, effective_potential_grid):
-        with pytest.raises(GaugeError, match="One configuration tells no errors"):
+        with pytest.raises(GaugeError, match="Errors need at least two configurations"):
             function(one)
     with pytest.raises(GaugeError, match="two extents"):
         effective_potential_grid(

@@ -1,20 +1,16 @@
-import io
-import json
 import math
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy.optimize import brentq
-from synthetic_loops import SIGMA, A, B, potential, synthetic_loops
 
 from gauge_mc.analysis.loops import Loops
 from gauge_mc.analysis.plateau import find_plateaus
 from gauge_mc.analysis.potential import LUSCHER, choose_window, fit_window, static_potential
-from gauge_mc.analysis.report import fit_table, plateau_table, read_json, window_table, write_json
 from gauge_mc.errors import GaugeError, UsageError
+from tests.analysis.synthetic_loops import SIGMA, A, B, synthetic_loops
 
 R0, R1 = (brentq(lambda r, f=force: r * r * (SIGMA - B / r**2) - f, 1, 20) for force in (1.65, 1))
 
@@ -24,7 +20,7 @@ def steady(samples=100, size=5, seed=0, **options):
 
 
 def pulls(fit):
-    """Deviations from the truth in standard errors."""
+    """Return the deviations from the truth in standard errors."""
     spacing = math.sqrt(SIGMA) * 197.3269804 / 440
     truth = {"A": A, "B": B, "sigma": SIGMA, "r0": R0, "r1": R1, "spacing": spacing}
     found = {name: getattr(fit, name) for name in truth}
@@ -196,38 +192,3 @@ def test_missing_pyerrors_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyerrors", None)
     with pytest.raises(GaugeError, match=r"pip install 'gauge-mc\[analysis\]'"):
         static_potential([steady()], t_min=1)
-
-
-def test_json_holds_everything(tmp_path):
-    path = tmp_path / "potential.json"
-    for sigma in (SIGMA, -0.02):  # the latter has no scale: null in the file
-        result = static_potential([steady(sigma=sigma)], t_min=1, ensemble={"beta": "2.5"})
-        write_json(result, path)
-        assert repr(read_json(path)) == repr(result)
-    assert json.loads(path.read_text())["free"]["fit"]["r0"]["value"] is None
-
-
-@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"observable": 1, "units": 2, "points": 3}'])
-def test_damaged_json_ends_in_one_sentence(tmp_path, content):
-    path = tmp_path / "potential.json"
-    with pytest.raises(GaugeError, match="make it by gauge-mc fit potential"):
-        read_json(path)
-    path.write_text(content)
-    with pytest.raises(GaugeError, match="is damaged, or no result of a fit"):
-        read_json(path)
-
-
-def test_tables_show_the_results():
-    result = static_potential([steady(60)], r_min=1)
-    console = Console(width=200, file=io.StringIO())
-    for table in (fit_table(result), plateau_table(result), window_table(result)):
-        console.print(table)
-    text = console.file.getvalue()
-    shown = (result.free.fit.sigma, result.string.fit.r0, result.points[2].potential)
-    for estimate in shown:
-        assert str(estimate) in text
-    assert "a (fm)" in text
-    assert "60 configurations, 25 smearing iterations" in text
-    assert "one standard deviation" in text  # how the plateaus were chosen
-    assert "1 to 5" in text
-    assert potential(1.0) == pytest.approx(result.points[0].potential.value, abs=0.02)

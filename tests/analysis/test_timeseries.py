@@ -2,9 +2,9 @@ import math
 
 import numpy as np
 import pytest
-from synthetic_loops import autoregressive
 
-from gauge_mc.analysis.timeseries import autocovariance, estimate, with_error
+from gauge_mc.analysis.timeseries import autocovariance, estimate, susceptibility, with_error
+from tests.analysis.synthetic_loops import autoregressive
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.8, 0.9])
@@ -90,6 +90,26 @@ def test_degenerate_series():
         short = estimate(np.random.default_rng(samples).normal(size=samples))
         assert short.error > 0
         assert 0.5 <= short.tau_int < samples
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.8])
+def test_errors_of_susceptibilities(rho):
+    """The susceptibilities are variances of AR(1) chains with a mean far from 0, in two parts."""
+    volume, pulls = 1000, []
+    for chain in 0.7 + 0.01 * autoregressive(np.random.default_rng(2), 4000, 150, rho).T:
+        value, error = susceptibility(chain[:1500], chain[1500:], volume=volume)
+        pulls.append((value - volume * 1e-4) / error)
+    assert abs(np.mean(pulls)) < 0.35
+    assert 0.85 < np.std(pulls) < 1.25
+
+
+@pytest.mark.filterwarnings("error")
+def test_susceptibilities_of_few_measurements():
+    assert all(map(math.isnan, susceptibility([], volume=8)))
+    value, error = susceptibility([0.5], volume=8)
+    assert (value, math.isnan(error)) == (0.0, True)
+    assert susceptibility([1.0], [2.0], volume=8)[0] == 2.0
+    assert susceptibility([0.25] * 9, [], volume=8) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -1,81 +1,72 @@
-"""Launch bounds: those that were found are kept, and change no result."""
+"""Launch bounds of CUDA kernels: those that were found fastest are kept for a kind of GPU."""
 
-import numpy as np
+import re
+
 import pytest
 
-from gauge_mc.devices.bounds import USUAL, Bounds, Tuned
-from gauge_mc.devices.source import Variant
-from gauge_mc.field import Field
-from gauge_mc.lattice import Lattice
-from gauge_mc.observables.plaquette import plaquette
-from gauge_mc.random import Random
-from gauge_mc.tune import candidates, tune
-from gauge_mc.updates import heatbath, overrelax
-from tests.calls import call
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices.cuda.bounds import DEFAULT, Bounds, TunedBounds, candidates, usual_bounds
+from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.groups import GROUPS
+from gauge_mc.random import GENERATORS
 
-SU3 = Variant("su3", "single")
+HEATBATH, OVERRELAXATION, PLAQUETTE, ADD_PARTIAL_SUMS = map(
+    Kernel, ("heatbath", "overrelaxation", "plaquette", "add_partial_sums")
+)
+CHOICES = (GROUPS["su3"].choice, ACTIONS["wilson"].choice, GENERATORS["philox"].choice())
+SU3 = Variant("single", CHOICES)
+USUAL = Bounds(*GROUPS["su3"].launch_bounds["single"])
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    """Leave what was found for this machine alone."""
+    """Keep what the tests find apart from what was found for this machine."""
     monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path))
 
 
-@pytest.mark.usefixtures("own_cache")
 def test_bounds_are_kept_for_a_gpu_and_a_kernel():
-    assert Tuned("A card").bounds("heatbath", SU3) == USUAL["su3", "single"]
-    Tuned("A card").keep("heatbath", SU3, Bounds(64, 8))
-    Tuned("A card").keep("overrelaxation", SU3, Bounds(256, 2))
-    assert Tuned("A card").bounds("heatbath", SU3) == Bounds(64, 8)
-    assert Tuned("A card").bounds("overrelaxation", SU3) == Bounds(256, 2)
-    assert Tuned("A card").bounds("plaquette", SU3) == USUAL["su3", "single"]
-    assert Tuned("Another").bounds("heatbath", SU3) == USUAL["su3", "single"]
+    assert TunedBounds("A GPU").bounds(HEATBATH, SU3) == USUAL
+    TunedBounds("A GPU").keep(HEATBATH, SU3, Bounds(64, 8))
+    TunedBounds("A GPU").keep(OVERRELAXATION, SU3, Bounds(256, 2))
+    assert TunedBounds("A GPU").bounds(HEATBATH, SU3) == Bounds(64, 8)
+    assert TunedBounds("A GPU").bounds(OVERRELAXATION, SU3) == Bounds(256, 2)
+    assert TunedBounds("A GPU").bounds(PLAQUETTE, SU3) == USUAL
+    assert TunedBounds("Another GPU").bounds(HEATBATH, SU3) == USUAL
 
 
-@pytest.mark.usefixtures("own_cache")
-@pytest.mark.parametrize("damage", ["", "[]", "{}", None])
+def test_bounds_are_kept_for_what_a_kernel_depends_on():
+    """Overrelaxation draws nothing, so that its bounds do not depend on the generator."""
+    kept = TunedBounds("A GPU")
+    for kernel in (HEATBATH, OVERRELAXATION):
+        kept.keep(kernel, SU3, Bounds(64, 8))
+    lcg = Variant("single", (*CHOICES[:2], GENERATORS["lcg"].choice()))
+    assert kept.bounds(OVERRELAXATION, lcg) == Bounds(64, 8)
+    assert kept.bounds(HEATBATH, lcg) == USUAL
+    for other in (
+        Variant("double", CHOICES),
+        Variant("single", (GROUPS["su2"].choice, *lcg.choices[1:])),
+    ):
+        assert kept.bounds(OVERRELAXATION, other) == usual_bounds(other)
+
+
+def test_usual_bounds_are_those_of_the_group(group, precision):
+    variant = Variant(precision, (GROUPS[group].choice,))
+    assert usual_bounds(variant) == Bounds(*GROUPS[group].launch_bounds[precision])
+    assert TunedBounds("A GPU").bounds(ADD_PARTIAL_SUMS, variant) == DEFAULT
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{}", '{"heatbath": 1}', "other sources"])
 def test_what_is_damaged_or_of_other_sources_is_forgotten(tmp_path, damage):
-    Tuned("A card").keep("heatbath", SU3, Bounds(64, 8))
+    TunedBounds("A GPU").keep(HEATBATH, SU3, Bounds(64, 8))
     file = next(tmp_path.glob("bounds-*"))
     text = file.read_text()
-    file.write_text(text.replace('"sources": "', '"sources": "0') if damage is None else damage)
-    assert Tuned("A card").bounds("heatbath", SU3) == USUAL["su3", "single"]
+    other_sources = re.sub(r"[0-9a-f]{16}", 16 * "0", text)
+    assert other_sources != text
+    file.write_text(other_sources if damage == "other sources" else damage)
+    assert TunedBounds("A GPU").bounds(HEATBATH, SU3) == USUAL
 
 
 def test_candidates_differ_and_fit():
     found = candidates()
     assert len({(bounds.threads, bounds.registers) for bounds in found}) == len(found) > 10
     assert all(bounds.registers * bounds.threads * bounds.blocks <= 65536 for bounds in found)
-
-
-def test_a_cpu_cannot_be_tuned():
-    said, code = call("bench", "--backend", "cpu", "--tune", "--lattice", "4x4x4x4")
-    assert code == 2
-    assert "--tune is for a GPU" in said
-
-
-@pytest.mark.gpu
-@pytest.mark.usefixtures("own_cache")
-def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group):
-    lattice = Lattice(8, 4, 4, 4)
-
-    def chain():
-        field = Field.hot(lattice, group, "single", gpu, seed=2)
-        heatbath(field, 4.0, Random.for_field(field, seed=3))
-        overrelax(field)
-        return field.to_numpy(), plaquette(field)
-
-    links, average = chain()
-    trials = []
-    for trial in tune(gpu, group, lattice, seconds=0.01):
-        trials.append(trial)
-        assert not gpu.kernel(trial.kernel, Variant(group, "single"))._sweep
-    for kernel in ("heatbath", "overrelaxation"):
-        mine = [trial for trial in trials if trial.kernel == kernel]
-        assert len(mine) >= len(candidates())
-        best = [trial.bounds for trial in mine if trial.kept][-1]
-        assert gpu.tuned.bounds(kernel, Variant(group, "single")) == best
-    again, average_again = chain()
-    assert np.array_equal(links, again)
-    assert average == average_again

@@ -1,10 +1,12 @@
 """What ``--devices``, ``--backend`` and ``--threads`` choose."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
-from gauge_mc.devices import DeviceChoice, choose_devices, cuda, nvcc
+from gauge_mc.devices import DeviceChoice, choose_devices, cuda
+from gauge_mc.devices.cuda import nvcc
 from gauge_mc.errors import GaugeError, UsageError
 
 
@@ -14,7 +16,9 @@ def no_gpu():
 
 @pytest.fixture
 def four_gpus(monkeypatch):
-    monkeypatch.setattr(cuda, "gpu_count", lambda: 4)
+    """Four GPUs and nvcc, as far as choosing devices can see."""
+    driver = SimpleNamespace(Device=SimpleNamespace(count=lambda: 4))
+    monkeypatch.setattr(cuda, "load_driver", lambda: driver)
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: "/usr/local/cuda/bin/nvcc")
 
 
@@ -56,7 +60,7 @@ def test_one_device_by_default(four_gpus, monkeypatch):
     assert choose_devices(backend="cpu", threads=2) == (DeviceChoice("cpu", threads=2),)
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
     assert choose_devices() == (DeviceChoice("cpu"),)
-    monkeypatch.setattr(cuda, "gpu_count", no_gpu)
+    monkeypatch.setattr(cuda, "load_driver", no_gpu)
     assert choose_devices(threads=1) == (DeviceChoice("cpu", threads=1),)
 
 
@@ -66,7 +70,7 @@ def test_one_device_by_default(four_gpus, monkeypatch):
         (("cpu:0",), "cpu:N takes a number from 1 on"),
         (("cpu:",), "cpu:N takes a number from 1 on"),
         (("cpu:two", "cpu"), "cpu:N takes a number from 1 on"),
-        (("cpu:2", "auto", 0), "The number of threads is 0"),
+        (("cpu:2", "auto", 0), "threads must lie between 1 and 1024, not 0"),
         (("cpu:2", "cuda"), "not possible with --backend cuda"),
         (("2", "cpu"), "not possible with --backend cpu"),
         (("gpu",), "--devices gpu is not possible"),
@@ -76,7 +80,8 @@ def test_one_device_by_default(four_gpus, monkeypatch):
         (("0,,1",), "--devices 0,,1 is not possible"),
         (("0",), "names no GPU, or one twice"),
         (("1,1",), "names no GPU, or one twice"),
-        ((None, "vulkan"), "The backend 'vulkan' is unknown"),
+        (("cpu:1025",), "threads must lie between 1 and 1024, not 1025"),
+        ((None, "vulkan"), "There is no backend 'vulkan'; choose cpu or cuda"),
     ],
 )
 def test_what_cannot_be_chosen(four_gpus, arguments, sentence):
@@ -86,8 +91,8 @@ def test_what_cannot_be_chosen(four_gpus, arguments, sentence):
 
 def test_gpus_that_are_not_here(four_gpus, monkeypatch):
     for devices, missing in (("5", 4), ("1,7", 7)):
-        with pytest.raises(GaugeError, match=f"needs GPU {missing}, but CUDA sees 4"):
+        with pytest.raises(GaugeError, match=f"needs GPU {missing}, but there are 4"):
             choose_devices(devices)
-    monkeypatch.setattr(cuda, "gpu_count", no_gpu)
+    monkeypatch.setattr(cuda, "load_driver", no_gpu)
     with pytest.raises(GaugeError, match="no GPU that works"):
         choose_devices("all")

@@ -1,9 +1,9 @@
-"""Workers do one thing after the other, and tell when something has failed."""
+"""Workers carry out tasks in order, and tell when one has failed."""
 
 import pytest
 
-from gauge_mc.devices.cpu import CpuDevice
-from gauge_mc.devices.worker import Worker
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.cpu.worker import Worker
 
 
 def test_tasks_are_done_in_order():
@@ -19,7 +19,7 @@ def test_two_workers_wait_for_each_other():
     for number in range(50):
         first, second = (one, two) if number % 2 else (two, one)
         first.do(lambda number=number: done.append(number))
-        second.do(first.mark().synchronize)
+        second.do(first.event().synchronize)
     one.synchronize()
     two.synchronize()
     assert done == list(range(50))
@@ -28,20 +28,20 @@ def test_two_workers_wait_for_each_other():
 def test_a_failure_is_raised_and_stops_nobody():
     worker, other, done = Worker(), Worker(), []
     worker.do(lambda: 1 / 0)
-    mark = worker.mark()
-    other.do(mark.synchronize)
+    event = worker.event()
+    other.do(event.synchronize)
     other.do(lambda: done.append("other"))
     other.synchronize()
-    assert mark.query()
+    assert event.query()
     assert done == ["other"]
     with pytest.raises(ZeroDivisionError):
         worker.synchronize()
     worker.close()
-    worker.mark().synchronize()  # nobody is left to wait for
+    worker.event().synchronize()  # nobody is left to wait for
 
 
 def test_a_failure_reaches_whoever_reads():
-    device = CpuDevice(1, beside=True)
+    device = CpuDevice(1, worker=True)
     buffer = device.allocate(64)
     device._worker.do(lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):

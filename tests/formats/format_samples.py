@@ -1,4 +1,4 @@
-"""Configuration files put together byte by byte, apart from the code that they test."""
+"""Configuration files made byte by byte, independently of the code under test."""
 
 import struct
 import zlib
@@ -13,7 +13,7 @@ PARTS = {"single": "f", "double": "d"}
 
 
 def random_links(group, precision="double", extents=EXTENTS, seed=1):
-    """Random links U[t, z, y, x, mu, a, b] of the group; such that `precision` holds them."""
+    """Return random links U[t, z, y, x, mu, a, b] of a group that `precision` holds exactly."""
     rng = np.random.default_rng(seed)
     x, y, z, t = extents
     n = int(group[2])
@@ -25,7 +25,7 @@ def random_links(group, precision="double", extents=EXTENTS, seed=1):
 
 
 def plaquettes(links):
-    """Plaquettes Re Tr / N of the planes xy, xz, yz, xt, yt, zt."""
+    """Return the plaquettes Re Tr / N of the planes xy, xz, yz, xt, yt, zt."""
 
     def ahead(mu, nu):
         return np.roll(links[..., mu, :, :], -1, axis=3 - nu)
@@ -40,12 +40,12 @@ def plaquettes(links):
 
 
 def trace(matrices):
-    """Average Re Tr / N."""
+    """Return the average of Re Tr / N."""
     return np.trace(matrices, axis1=-2, axis2=-1).real.mean() / matrices.shape[-1]
 
 
 def averages(links):
-    """Plaquette and link trace."""
+    """Return plaquette and link trace."""
     return np.mean(plaquettes(links)), trace(links)
 
 
@@ -107,7 +107,7 @@ def ildg_format(extents, group, precision):
 
 
 def ildg_bytes(links, precision, checksum=True, format_xml=None, more=b""):
-    """An ILDG file with no more than the records that it must have, each its own message."""
+    """Return an ILDG file with the records that it must have, each a message of its own."""
     data = site_bytes(links, ">" + PARTS[precision])
     group, extents = f"su{links.shape[-1]}", links.shape[3::-1]
     if format_xml is None:
@@ -123,7 +123,7 @@ def ildg_bytes(links, precision, checksum=True, format_xml=None, more=b""):
 
 
 def nersc_bytes(links, real="IEEE64BIG", rows=None, **changes):
-    """A NERSC file; `changes` replaces header fields, those set to None are left out."""
+    """Return a NERSC file; `changes` replaces header fields, and None leaves them out."""
     n = links.shape[-1]
     order = "<" if "LITTLE" in real else ">"
     data = b"".join(site_bytes(links, order + ("d" if "64" in real else "f"), rows))
@@ -149,7 +149,7 @@ def nersc_bytes(links, real="IEEE64BIG", rows=None, **changes):
 
 
 def milc_bytes(links, order="<", extents=None, site_order=0):
-    """A MILC version 5 file in either byte order."""
+    """Return a MILC version 5 file in either byte order."""
     data = b"".join(site_bytes(links, order + "f"))
     sums = rotated(struct.unpack(f"{order}{len(data) // 4}I", data))
     extents = links.shape[3::-1] if extents is None else extents
@@ -159,7 +159,7 @@ def milc_bytes(links, order="<", extents=None, site_order=0):
 
 
 def openqcd_bytes(links, plaquette=None):
-    """An openQCD file."""
+    """Return an openQCD file."""
     t, z, y, x = links.shape[:4]
     if plaquette is None:
         plaquette = 3 * averages(links)[0]
@@ -196,6 +196,6 @@ HELD = (
 
 
 def sample(format, group, precision, extents=EXTENTS):
-    """Links, and the bytes of a good file of them."""
+    """Return links, and the bytes of a good file of them."""
     links = random_links(group, precision, extents)
     return links, SAMPLES[format](links, precision)

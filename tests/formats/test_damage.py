@@ -1,4 +1,4 @@
-"""Damaged files: a sentence, or the right links; never anything else."""
+"""Damaged files are refused in one sentence, or give the right links."""
 
 import struct
 import tracemalloc
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from format_samples import HELD, ildg_format, record, sample
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats import open_configuration
+from tests.formats.format_samples import HELD, ildg_format, record, sample
 
 SMALL = (2, 2, 2, 2)
 GOOD = {case: sample(*case, SMALL) for case in HELD}
@@ -21,7 +21,7 @@ quick = settings(
 
 
 def outcome(path: Path, data: bytes):
-    """Links, or None where the file was refused, which must take one sentence."""
+    """Return the links, or None if the file was refused, which must take one sentence."""
     path.write_bytes(data)
     try:
         return np.stack(list(open_configuration(path).slices()))
@@ -70,7 +70,7 @@ def test_every_flipped_bit_of_a_link_is_found(tmp_path, case):
 def test_truncated(tmp_path, case, where):
     links, good = GOOD[case]
     found = outcome(tmp_path / "file", good[: int(where * len(good))])
-    # An ILDG file may end with any record behind the links.
+    # An ILDG file may end with any record after the links.
     assert found is None or (case[0] == "ildg" and np.array_equal(found, links))
 
 

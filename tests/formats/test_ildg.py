@@ -6,11 +6,21 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from format_samples import averages, ildg_bytes, ildg_format, random_links, record, rotated
 
+from gauge_mc.cli.convert import convert
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats import open_configuration, write_configuration
-from gauge_mc.lattice import Lattice
+from gauge_mc.inspection.contents import configuration_facts
+from gauge_mc.inspection.verify import verify
+from tests.formats.format_samples import (
+    averages,
+    ildg_bytes,
+    ildg_format,
+    random_links,
+    record,
+    rotated,
+)
 
 EXTENTS = (2, 4, 2, 6)
 FORMAT = ildg_format(EXTENTS, "su3", "double")
@@ -112,18 +122,41 @@ def test_records_of_other_programs(path):
     assert (header.plaquette, header.link_trace) == (0.25, None)
 
 
-def test_checksum_may_be_missing(path):
+def test_a_file_without_a_checksum_is_read_with_a_warning(path):
     links = random_links("su3", extents=EXTENTS)
     path.write_bytes(ildg_bytes(links, "double", checksum=False))
     configuration = open_configuration(path)
     assert configuration.header.checksum == ""
+    assert "no SciDAC checksum" in configuration.header.warning
     np.testing.assert_array_equal(np.stack(list(configuration.slices())), links)
+    path.write_bytes(ildg_bytes(links, "double"))
+    assert open_configuration(path).header.warning == ""
+
+
+def test_a_file_that_ends_after_its_links_is_accepted_only_with_a_warning(path, capsys):
+    links = random_links("su2", extents=EXTENTS)
+    write_configuration(path, links, Lattice(*EXTENTS), "su2", "double")
+    whole = path.read_bytes()
+    end = whole.rindex(bytes.fromhex("456789ab0001"))
+    assert whole[end:].rstrip(b"\0").endswith(b"</scidacChecksum>")
+    out = path.with_name("out.nersc")
+    for content, warned in ((whole, False), (whole[:end], True)):
+        path.write_bytes(content)
+        (verdict,) = verify(path)
+        assert verdict.sound
+        assert ("no SciDAC checksum" in verdict.words) == warned
+        stated, _ = configuration_facts(path)
+        assert ("no SciDAC checksum" in (stated["warning"] or "")) == warned
+        convert(path, out, "nersc")
+        assert (f"{path}: it has no SciDAC checksum" in capsys.readouterr().err) == warned
+        np.testing.assert_array_equal(np.stack(list(open_configuration(out).slices())), links)
+        out.unlink()
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (b"su3gauge", b"su4gauge", "su2gauge or su3gauge"),
+        (b"su3gauge", b"su4gauge", "su2gauge, su3gauge"),
         (b"su3gauge", b"su2gauge", "bytes of links"),
         (b"> 64 <", b"> 32 <", "bytes of links"),
         (b"> 64 <", b"> 16 <", "32 or 64"),

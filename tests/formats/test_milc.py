@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from format_samples import milc_bytes, random_links
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats import open_configuration
+from tests.formats.format_samples import milc_bytes, random_links
 
 LINKS = random_links("su3", "single", (2, 4, 6, 2))
 

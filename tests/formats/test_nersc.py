@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from format_samples import averages, nersc_bytes, random_links
 
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats import open_configuration, write_configuration
-from gauge_mc.lattice import Lattice
+from tests.formats.format_samples import averages, nersc_bytes, random_links
 
 EXTENTS = (4, 2, 6, 2)
 REALS = ("IEEE32BIG", "IEEE32LITTLE", "IEEE64BIG", "IEEE64LITTLE")

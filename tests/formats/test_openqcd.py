@@ -4,11 +4,11 @@ import struct
 
 import numpy as np
 import pytest
-from format_samples import averages, openqcd_bytes, random_links
 
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats import open_configuration, write_configuration
-from gauge_mc.lattice import Lattice
+from tests.formats.format_samples import averages, openqcd_bytes, random_links
 
 
 @pytest.mark.parametrize("extents", [(4, 2, 6, 8), (2, 2, 2, 2), (6, 4, 2, 2)])

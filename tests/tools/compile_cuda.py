@@ -1,59 +1,85 @@
-"""Compile every CUDA kernel variant and show registers and spills; needs nvcc, but no GPU.
+"""Compile every variant of every CUDA kernel, with warnings as errors; needs nvcc, but no GPU.
 
-python tests/tools/compile_cuda.py [--architecture sm_90]
+python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2]
+
+Show the registers that each variant needs and the bytes that it spills.
 """
 
 import argparse
+import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
-from gauge_mc.devices.bounds import USUAL
-from gauge_mc.devices.nvcc import find_nvcc, nvcc_command, registers_of
-from gauge_mc.devices.source import GENERATORS, Variant, run_compiler, source_folder
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices.cache import run_compiler
+from gauge_mc.devices.cuda.bounds import usual_bounds
+from gauge_mc.devices.cuda.nvcc import find_nvcc, nvcc_command, registers_of
+from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
+from gauge_mc.devices.source import source_folder
 from gauge_mc.errors import GaugeError
+from gauge_mc.groups import GROUPS
+from gauge_mc.random import GENERATORS
+
+WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
+
+CHOICES = {
+    "group": [group.choice for group in GROUPS.values()],
+    "action": [action.choice for action in ACTIONS.values()],
+    "random": [generator.choice() for generator in GENERATORS.values()],
+}
+"""All choices by kind; generators at their default quality level."""
 
 
-def variants(kernel: str) -> list[Variant]:
-    """All that a kernel can be compiled for; most do not draw random numbers."""
-    text = (source_folder() / "kernels" / f"{kernel}.cu").read_text()
-    generators = GENERATORS if "RANDOM" in text else ["philox"]
-    choices = product(("su2", "su3"), ("single", "double"), generators, (False, True))
-    return [Variant(g, p, random=r, large=large) for g, p, r, large in choices]
+def variants(kernel: Kernel) -> Iterator[Variant]:
+    """Yield all that a kernel can be compiled for, of the choices that it depends on."""
+    kinds = (CHOICES[kind] for kind in CHOICES if kind in kernel.kinds)
+    for *choices, precision, large in product(*kinds, REAL_BYTES, (False, True)):
+        yield Variant(precision, tuple(choices), large=large)
 
 
-def report(job: tuple[str, Variant], nvcc: str, architecture: str, folder: Path) -> str:
-    """One line on one variant."""
-    kernel, variant = job
-    command = nvcc_command(nvcc, architecture, variant, USUAL[variant.group, variant.precision])
-    printed = run_compiler(kernel, command, folder / f"{kernel}{hash(job)}.cubin")
-    registers = registers_of(printed, kernel)
-    name = f"{kernel:16}{variant.group} {variant.precision:7}{variant.random:7}"
-    size = "large" if variant.large else "     "
-    return f"{name}{size} {registers.count:4} registers {registers.spilled:4} bytes spilled"
+def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> str:
+    """Compile a variant and return a line about it."""
+    command = nvcc_command(nvcc, architecture, variant, usual_bounds(variant))
+    unit = kernel.translation_unit(variant, "Tile")
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / f"{kernel.name}.cubin"
+        printed = run_compiler(kernel.name, unit, [*command, *WARNINGS_AS_ERRORS], output)
+    found = registers_of(printed, kernel.name)
+    needs = f"{found.count:4} registers {found.spilled:4} bytes spilled" if found else printed
+    return f"{kernel.name:17}{variant!s:28}{'large' * variant.large:6}{needs}"
 
 
 def main() -> int:
-    """Compile all; 1 if one fails."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Compile all variants; return 1 if one fails."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--architecture", default="sm_90")
-    architecture = parser.parse_args().architecture
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    arguments = parser.parse_args()
     nvcc = find_nvcc()
     if nvcc is None:
         print("nvcc is not on this machine: no CUDA kernel was compiled")
         return 0
-    kernels = sorted(path.stem for path in (source_folder() / "kernels").glob("*.cu"))
-    jobs = [(kernel, variant) for kernel in kernels for variant in variants(kernel)]
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
+    kernels = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        jobs = [
+            pool.submit(report, kernel, variant, nvcc, arguments.architecture)
+            for kernel in kernels
+            for variant in variants(kernel)
+        ]
         try:
-            for line in pool.map(lambda j: report(j, nvcc, architecture, Path(folder)), jobs):
-                print(line)
+            for job in jobs:
+                print(job.result(), flush=True)
         except GaugeError as error:
             print(error)
+            pool.shutdown(cancel_futures=True)
             return 1
-    print(f"{len(jobs)} variants of {len(kernels)} kernels compiled for {architecture}")
+    print(f"{len(jobs)} variants of {len(kernels)} kernels compiled for {arguments.architecture}")
     return 0
 
 

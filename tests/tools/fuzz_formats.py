@@ -5,8 +5,8 @@
 Each case mutates a small good file in one to four places. The reader must give links of the
 group or raise a GaugeError of one sentence; any other exception, more than ten seconds or more
 than 256 MiB of memory is a failure, whose file is kept. Links other than those of the good file are
-counted: with a checksum they can only come of a header that was changed to match, without one
-(openQCD, or ILDG when its checksum record is gone) of a change too small to tell.
+counted: with a checksum they can only come from a header that was changed to match, without one
+(openQCD, or ILDG when its checksum record is gone) from a change too small to notice.
 """
 
 import argparse
@@ -22,13 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "formats"), str(Path(__file__).parents[2])]
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from format_samples import HELD, sample  # noqa: E402
-
-from gauge_mc.errors import GaugeError  # noqa: E402
-from gauge_mc.formats import open_configuration, write_configuration  # noqa: E402
-from gauge_mc.lattice import Lattice  # noqa: E402
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.formats import open_configuration, write_configuration
+from tests.formats.format_samples import HELD, sample
 
 SIZES = ((2, 2, 2, 2), (4, 2, 2, 2), (2, 2, 2, 4))
 NUMBERS = (0, 1, 2, 3, 4, 6, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**60, 2**64 - 1)
@@ -133,7 +132,7 @@ def judge(path: Path, good: np.ndarray) -> str:
 
 
 def main() -> int:
-    """Run the cases; 1 if any failed."""
+    """Run the cases; return 1 if any failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -2,13 +2,13 @@
 
     python tests/tools/random_quality.py --generators lcg ranlux:3 --tests 0 201:3
 
-In the order of `sites`, one number of every site of the lattice follows the other, then their next
-ones, as the lattice draws; in that of `streams`, all that a site draws in 16 sweeps, site after
+In the order `sites`, one number of every site of the lattice follows the other, then their next
+ones, as the lattice draws; in the order `streams`, all that a site draws in 16 sweeps, site after
 site. Of each number the bits are fed that are random for every generator: in single precision the
 leading 16, two numbers to a word of 32 bits; in double precision the leading 48, which are whole
-numbers of RANLUX, but still 16 of the LCG, which has 31. Dieharder goes on with a test of weak
-result (p < 0.005 or p > 0.995, as one in a hundred has by chance) till p is neither weak nor below
-1e-6 or above 1 - 1e-6, which fails.
+numbers of RANLUX, but only 16 of the LCG, which has 31. Dieharder continues a test with a weak
+result (p < 0.005 or p > 0.995, as one in a hundred has by chance) until p is no longer weak, or is
+below 1e-6 or above 1 - 1e-6, which fails.
 """
 
 import argparse
@@ -23,25 +23,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices import open_device
-from gauge_mc.devices.source import DEFAULT_LUXURY, LUXURY_PERIODS
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.field import Field
-from gauge_mc.lattice import Lattice
-from gauge_mc.random import Random
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.random import GENERATORS
 
-GENERATORS = ("philox", "lcg", *(f"ranlux:{level}" for level in range(len(LUXURY_PERIODS))))
+LEVELS = {
+    f"{name}:{level}" if generator.levels else name: (name, level)
+    for name, generator in GENERATORS.items()
+    for level in range(max(1, len(generator.levels)))
+}
+"""Names and quality levels of the generators, by what they are called here."""
+
 SWEEPS = {"sites": 1, "streams": 16}
-"""By order, those in a block of numbers."""
+"""Sweeps in a block of numbers, by order."""
 
 DIEHARD, STS, DAB = (*range(5), *range(8, 14), 15, 16), range(100, 103), (205, 206, 208, 209)
 TUPLES = ("200:3", "201:2", "201:3", "201:5", "202:5", "203:1")
 TESTS = (*map(str, (*DIEHARD, *STS, *DAB)), *TUPLES)
-"""By dieharder's numbers, and the n of n-tuples; not those that it calls suspect or are slow."""
+"""Dieharder's numbers of tests, with the n of n-tuples, without those that it calls suspect and
+those that are slow."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """Of one test.
+    """The result of one test.
 
     Attributes
     ----------
@@ -50,9 +57,9 @@ class Result:
     p : float
         The p-value farthest from 1/2.
     values : int
-        How many p-values.
+        The number of p-values.
     weak : int
-        How often dieharder went on because of a weak one.
+        How often dieharder continued because of a weak one.
     """
 
     name: str
@@ -63,16 +70,16 @@ class Result:
 
 
 def leading_bits(random: Random, mu: int) -> NDArray[np.uint16]:
-    """What the links along `mu` draw, shape (sites, numbers, parts of 16 bits)."""
+    """Return what the links along `mu` draw, shape (sites, numbers, parts of 16 bits)."""
     by_site = random.numbers(mu)
     drawn = by_site.reshape(-1, by_site.shape[-1], 1)
-    if drawn.dtype == np.float32 or random.kind == "lcg":
+    if drawn.dtype == np.float32 or random.generator.name == "lcg":
         return (drawn * 2.0**16).astype("<u2")
     return (drawn * 2.0**48).astype("<u8").view("<u2")[..., :3]
 
 
 def blocks(random: Random, order: str) -> Iterator[bytes]:
-    """What links draw, for ever."""
+    """Yield what links draw, without end."""
     while True:
         drawn = []
         for _ in range(SWEEPS[order]):
@@ -83,7 +90,7 @@ def blocks(random: Random, order: str) -> Iterator[bytes]:
 
 
 def carry_out(test: str, random: Random, order: str) -> Result:
-    """Feed a test as long as it takes."""
+    """Carry out a test, which is fed as long as it takes."""
     number, _, n = test.partition(":")
     command = ["dieharder", "-g", "200", "-d", number, "-n", n or "0"]
     command += ["-k", "2", "-Y", "1", "-c", ","]
@@ -113,12 +120,12 @@ def carry_out(test: str, random: Random, order: str) -> Result:
 
 
 def report(tests: list[str], generator: str, field: Field, order: str, seed: int) -> str:
-    """Print a line on each test of a generator; one on all of them."""
-    kind, _, level = generator.partition(":")
+    """Print a line about each test of a generator, and return one about all of them."""
+    name, level = LEVELS[generator]
     results = []
     for test in tests:
         start = time.monotonic()
-        random = Random.for_field(field, kind, seed, int(level or DEFAULT_LUXURY))
+        random = Random.for_field(field, name, seed, level)
         r = carry_out(test, random, order)
         results.append(r)
         print(
@@ -136,11 +143,11 @@ def report(tests: list[str], generator: str, field: Field, order: str, seed: int
 
 
 def main() -> int:
-    """Carry out all tests and print what failed."""
+    """Carry out all tests and print which failed; return 1 if they cannot be carried out."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--generators", nargs="+", choices=GENERATORS, default=GENERATORS)
+    parser.add_argument("--generators", nargs="+", choices=LEVELS, default=list(LEVELS))
     parser.add_argument("--tests", nargs="+", default=TESTS, help="numbers as in dieharder -l")
     parser.add_argument("--orders", nargs="+", choices=SWEEPS, default=list(SWEEPS))
     parser.add_argument("--precision", choices=("single", "double"), default="single")

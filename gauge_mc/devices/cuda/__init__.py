@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -14,8 +16,8 @@ from gauge_mc.errors import GaugeError
 if TYPE_CHECKING:
     from gauge_mc.devices.cuda.device import CudaDevice
 
-INSTALL = "pip install 'gauge-mc[cuda]'"
-UPDATE = "nvidia-smi   # shows the driver; update it, or install an older CUDA compiler"
+INSTALL = "gauge-mc doctor --install cuda"
+UPDATE = "apt install nvidia-driver   # or a newer driver from elsewhere"
 
 
 class Cuda(Backend):
@@ -33,33 +35,30 @@ class Cuda(Backend):
         from gauge_mc.devices.cuda.nvcc import find_nvcc
 
         count = int(load_driver().Device.count())
-        if find_nvcc() is None:
+        nvcc = find_nvcc()
+        if nvcc is None:
             raise GaugeError(
                 "nvcc, which compiles the GPU kernels, is not here: "
                 f"`{INSTALL}` brings it, or put the bin folder of a CUDA toolkit on PATH."
             )
+        if reason := _mismatch(nvcc):
+            raise GaugeError(f"The GPU cannot be used: {reason}")
         return count
 
     def hint(self) -> str | None:
         """Return what a GPU that the driver sees still lacks; see `Backend.hint`."""
-        from gauge_mc.devices.cuda.nvcc import driver_release, find_nvcc, gpus_of_driver, release
+        from gauge_mc.devices.cuda.nvcc import find_nvcc, gpus_of_driver
 
         if not gpus_of_driver():
             return None
-        lacking = [] if find_spec("pycuda") else ["PyCUDA"]
         nvcc = find_nvcc()
-        if nvcc is None:
-            lacking.append("nvcc")
+        lacking = [] if find_spec("pycuda") else ["PyCUDA"]
+        lacking += [] if nvcc else ["nvcc"]
         if lacking:
             lacks = " and ".join(lacking)
             return f"A GPU is here, but it cannot be used without {lacks}: `{INSTALL}`."
-        driver, needed = driver_release(), release(nvcc or "")
-        if driver and needed and driver[0] < needed[0]:
-            return (
-                "A GPU is here, but its driver is too old: it supports CUDA "
-                f"{driver[0]}.{driver[1]} and nvcc is of {needed[0]}.{needed[1]}; update the "
-                "driver, or install a CUDA compiler that it supports."
-            )
+        if reason := _mismatch(nvcc or ""):
+            return f"A GPU is here, but it cannot be used: {reason}"
         try:
             load_driver()
         except GaugeError as error:
@@ -73,6 +72,12 @@ class Cuda(Backend):
         from gauge_mc.devices.cuda.device import CudaDevice
 
         return CudaDevice(ordinal)
+
+    def install(self, say: Callable[[str], None]) -> None:
+        """Install PyCUDA, and a compiler where there is none; see `Backend.install`."""
+        from gauge_mc.devices.cuda.install import install
+
+        install(say)
 
     def identity(self, ordinal: int) -> str:
         """Return the PCI bus address of a GPU."""
@@ -88,15 +93,27 @@ class Cuda(Backend):
         nvcc = find_nvcc()
         yield Finding("nvcc", nvcc is not None, describe(nvcc) if nvcc else "not found", INSTALL)
         driver = driver_release()
+        reason = _mismatch(nvcc) if nvcc else None
         if driver:
-            yield Finding("NVIDIA driver", True, f"supports CUDA {driver[0]}.{driver[1]}")
-        hint = self.hint()
-        if hint:
-            yield Finding("GPU", False, hint, UPDATE if "driver" in hint else INSTALL)
-        elif pycuda and nvcc and driver:
-            count = int(load_driver().Device.count())
-            if count > 1:
-                yield _peers(load_driver(), count)
+            detail = reason or f"supports CUDA {driver[0]}.{driver[1]}"
+            yield Finding("NVIDIA driver", reason is None, detail, UPDATE)
+        with suppress(GaugeError):  # trying the GPUs reports it
+            if self.count() > 1:
+                yield _peers(load_driver(), self.count())
+
+
+def _mismatch(nvcc: str) -> str | None:
+    """Return why the driver does not run what this nvcc compiles and what to do, or None."""
+    from gauge_mc.devices.cuda.nvcc import driver_release, release
+
+    driver, needed = driver_release(), release(nvcc)
+    if driver is None or needed is None or driver[0] >= needed[0]:
+        return None
+    return (
+        f"the driver supports CUDA {driver[0]}.{driver[1]}, but nvcc is of "
+        f"{needed[0]}.{needed[1]}: update the driver (`apt install nvidia-driver`), or put the bin "
+        f"folder of a toolkit of CUDA {driver[0]} first on PATH."
+    )
 
 
 def load_driver() -> Any:
@@ -107,12 +124,15 @@ def load_driver() -> Any:
     GaugeError
         If PyCUDA is missing, or finds no GPU that works.
     """
+    if find_spec("pycuda") is None:
+        raise GaugeError(f"PyCUDA is not installed: `{INSTALL}`, or compute on the CPU.")
     try:
-        import pycuda.driver as driver
+        with warnings.catch_warnings(action="ignore"):
+            import pycuda.driver as driver
     except ImportError as error:
         raise GaugeError(
-            f"PyCUDA is not installed or does not load ({error}): `{INSTALL}`, or compute on the "
-            "CPU."
+            f"PyCUDA does not load ({error}): check with `nvidia-smi` that the NVIDIA driver is "
+            f"installed, then build PyCUDA anew with `{INSTALL}`, or compute on the CPU."
         ) from error
     try:
         driver.init()

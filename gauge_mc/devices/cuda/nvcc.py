@@ -19,13 +19,19 @@ WARNINGS = ["-Wreorder", "-Wext-lambda-captures-this"]
 """Warnings besides those that are on anyway."""
 
 
+USUAL_HOME = "/usr/local/cuda"
+"""Where CUDA toolkits are installed if neither CUDA_HOME nor CUDA_PATH says otherwise."""
+
+
 def find_nvcc() -> str | None:
     """Return the path of nvcc, or None.
 
-    On PATH, or under CUDA_HOME, CUDA_PATH or /usr/local/cuda, or from NVIDIA's wheels.
+    On PATH, or in the toolkit at CUDA_HOME or CUDA_PATH (if neither is set, at `USUAL_HOME`), or
+    from NVIDIA's wheels.
     """
-    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    folders = [Path(root) for root in roots if root] + wheel_folders()
+    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+    named = [Path(root) for root in roots if root] or [Path(USUAL_HOME)]
+    folders = [*named, *wheel_folders()]
     paths = [shutil.which("nvcc"), *(str(folder / "bin" / "nvcc") for folder in folders)]
     return next((path for path in paths if path and os.access(path, os.X_OK)), None)
 

@@ -1,0 +1,78 @@
+"""Averages of many runs against the coupling, with one curve for each lattice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from gauge_mc.analysis.figures import Curves, draw_panels, physics_label
+from gauge_mc.analysis.timeseries import estimate, with_error
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import TableData
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import OBSERVABLES, Observable
+from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot, find_table, missing_table
+
+
+class AveragesPlot(Plot):
+    """Averages of the main quantities of observables against beta.
+
+    Parameters
+    ----------
+    observable : type of Observable, optional
+        The observable to draw; by default all that some run has measured, one below the other.
+    """
+
+    def __init__(self, observable: type[Observable] | None = None) -> None:
+        self._observable = observable
+        self.name = f"{observable.name}{AGAINST_BETA}" if observable else "averages"
+        subject = observable.summary if observable else "all observables"
+        self.summary = f"averages of {subject} against β, one curve per lattice"
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw all runs, and return the averages as tables."""
+        wanted = [self._observable] if self._observable else list(OBSERVABLES.values())
+        drawn = []
+        for one in wanted:
+            tables = [table for run in runs if (table := find_table(run, one))]
+            if one.quantities and tables:
+                quantity = one.quantities[0]
+                drawn.append((quantity, _curves(tables, quantity.column)))
+        if not drawn:
+            raise missing_table(runs, wanted[0])
+        draw_panels([(one.average, curves) for one, curves in drawn], r"$\beta$", file)
+        return [_averages(one.label, curves) for one, curves in drawn]
+
+
+PLOTS.register(AveragesPlot())
+
+
+def _curves(tables: Sequence[TableData], column: str) -> Curves:
+    """Return the averages of a column by beta, for each group and lattice in order of size."""
+    curves: dict[tuple[str, Lattice], list[tuple[float, Any]]] = {}
+    for table in tables:
+        try:
+            beta = float(table.header["beta"])
+            ensemble = (table.header["group"], Lattice.parse(table.header["lattice"]))
+        except (KeyError, ValueError) as error:
+            raise GaugeError("A table does not state its group, lattice and beta.") from error
+        curves.setdefault(ensemble, []).append((beta, estimate(table.columns[column])))
+    ordered = sorted(curves.items(), key=lambda item: (item[0][0], item[0][1].extents))
+    return [
+        (physics_label(GROUPS[group].label, lattice), sorted(points, key=lambda point: point[0]))
+        for (group, lattice), points in ordered
+    ]
+
+
+def _averages(label: str, curves: Curves) -> Table:
+    """Return averages as a table."""
+    shown = Table("ensemble", "β", label, "τ_int", "measurements")
+    for name, points in curves:
+        for beta, found in points:
+            tau = with_error(found.tau_int, found.tau_int_error)
+            shown.add_row(name, f"{beta:g}", str(found), tau, str(found.samples))
+    return shown

@@ -1,0 +1,233 @@
+"""``gauge-mc bench``: it says what is so, on any device, with any amount of memory."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from gauge_mc.bench.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
+from gauge_mc.devices.base import Registers
+from gauge_mc.devices.cuda import device as cuda_device
+from gauge_mc.devices.cuda.nvcc import registers_of
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.random import GENERATORS
+from gauge_mc.smearing import SMEARINGS
+from tests import emulator
+from tests.calls import call
+
+TINY = ("--lattice", "4x4x4x4", "--seconds", "0.05")
+ON_CPU = (*TINY, "--backend", "cpu", "--threads", "1")
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "gauge_mc", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def test_bench_prints_one_json_object(tmp_path):
+    done = run("bench", "--group", "su3", *ON_CPU, "--json", "--save", str(tmp_path / "b"))
+    assert done.stderr == ""
+    result = json.loads(done.stdout)
+    assert result == json.loads((tmp_path / "b").read_text())
+    assert result["lattice"] == "4x4x4x4"
+    assert result["copy_gb_per_s"] > 0.1
+    kernels = {kernel["name"]: kernel for kernel in result["kernels"]}
+    others = {"heatbath, lcg", "heatbath, ranlux"}
+    assert set(kernels) == {"heatbath", "overrelaxation", "plaquette", "polyakov"} | others
+    for kernel in kernels.values():
+        assert kernel["links_per_s"] * kernel["ns_per_link"] == pytest.approx(1e9)
+    assert kernels["heatbath"]["bytes_per_link"] == 9 * 12 * 4
+    compared = run("bench", "--group", "su3", *ON_CPU, "--compare", str(tmp_path / "b"))
+    assert "ratio" in compared.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["bench", "--group", "su4"], 2, "no group 'su4'"),
+        (["bench", "--lattice", "5x4x4x4"], 2, "even extents"),
+        (["bench", "--backend", "abacus"], 2, "no backend 'abacus'"),
+        (["bench", "--compare", "/nonexistent"], 2, "not a result of gauge-mc bench"),
+        (["bench", "--threads", "0"], 2, "threads must lie between 1 and 1024, not 0"),
+        (["bench", "--threads", "1025"], 2, "threads must lie between 1 and 1024, not 1025"),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(arguments, code, words):
+    done = run(*arguments)
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_no_compiler_is_one_sentence(tmp_path):
+    done = run("bench", *ON_CPU, PATH=str(tmp_path), CXX="")
+    if "ziglang" not in done.stderr and done.returncode == 0:
+        pytest.skip("the ziglang wheel is a compiler that needs no PATH")
+    assert done.returncode == 1
+    assert "no C++ compiler here" in done.stderr
+
+
+def test_a_failing_compiler_is_one_sentence(tmp_path):
+    broken = tmp_path / "c++"
+    broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "error: boom"; exit 1\n')
+    broken.chmod(0o755)
+    done = run("bench", *ON_CPU, CXX=str(broken), GAUGE_MC_CACHE=str(tmp_path / "k"))
+    assert done.returncode == 1
+    assert "error: boom" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_observables_and_smearings_are_timed_in_heatbath_sweeps():
+    words = ("--backend", "cpu", "--lattice", "4x4x4x6", "--seconds", "0.05")
+    shown, code = call("bench", "--observables", *words)
+    assert code == 0
+    assert "a heatbath sweep takes" in shown
+    found = json.loads(call("bench", "--observables", "--json", *words)[0])
+    assert found["observables"].keys() == set(OBSERVABLES)
+    assert found["smearings"].keys() == set(SMEARINGS)
+    for name in (*OBSERVABLES, *(f"an iteration of {smearing}" for smearing in SMEARINGS)):
+        assert name in shown
+    assert found["heatbath_s"] > 0
+    assert min(*found["observables"].values(), *found["smearings"].values()) > 0
+
+
+@pytest.mark.parametrize("mode", [(), ("--observables",), ("--json",)])
+def test_progress_is_shown_on_stderr_if_that_is_a_terminal(mode):
+    here, terminal = pty.openpty()
+    command = [sys.executable, "-m", "gauge_mc", "bench", *ON_CPU, *mode]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=terminal, text=True, env=environment
+    ) as process:
+        os.close(terminal)
+        progress = read_all(here)
+        result = process.stdout.read()
+    assert process.returncode == 0
+    for name in ("heatbath", *("plaquette", "polyakov")):
+        assert f"timing {name}" in progress
+    assert "timing" not in result
+    assert "\x1b" not in result
+    if "--json" in mode:
+        json.loads(result)
+
+
+def read_all(terminal):
+    """Read what is written to a terminal until the last writer has closed it."""
+    parts = []
+    try:
+        while part := os.read(terminal, 65536):
+            parts.append(part)
+    except OSError:  # how Linux tells the end
+        pass
+    os.close(terminal)
+    return b"".join(parts).decode()
+
+
+def test_the_last_step_of_progress_is_the_last_thing_timed():
+    steps = []
+    device = DeviceGroup.of(None)
+    benchmark(
+        device, "su2", Lattice(4, 4, 4, 4), seconds=0.01, progress=lambda *step: steps.append(step)
+    )
+    names = [name for name, total in steps if total]
+    assert {total for _, total in steps if total} == {len(names)}
+    assert len(set(names)) == len(names)
+
+
+SINGLE, WHOLE = Registers(87, 8), Registers(41, 0)
+
+
+@pytest.mark.gpu
+def test_registers_are_those_of_the_function_that_ran(gpu, monkeypatch):
+    """Small lattices run whole sweeps in one launch; others, and several GPUs, single steps."""
+
+    def reported(report, function):
+        if registers_of(report, function) is None:
+            return None
+        return WHOLE if function.endswith("_sweep") else SINGLE
+
+    monkeypatch.setattr(cuda_device, "registers_of", reported)
+    gpus = [cuda_device.CudaDevice(0), cuda_device.CudaDevice(0)]
+    launched = []
+    for name in ("_launch_sweeps", "_launch"):
+        method = getattr(cuda_device.CudaKernel, name)
+        monkeypatch.setattr(
+            cuda_device.CudaKernel,
+            name,
+            lambda *words, name=name, method=method: launched.append(name) or method(*words),
+        )
+
+    def ran(devices, extents):
+        """Time everything, and check what is said of the heatbath against what was launched."""
+        result = benchmark(devices, "su2", Lattice(*extents), seconds=0.001)
+        kernels = {kernel.name: kernel for kernel in result.kernels}
+        found = {
+            name: Registers(one.registers, one.spilled)
+            for name, one in kernels.items()
+            if one.registers is not None
+        }
+        assert found.pop("plaquette") == found.pop("polyakov") == SINGLE
+        (only,) = set(found.values())
+        wanted = {"heatbath", "overrelaxation", *(f"heatbath, {name}" for name in GENERATORS)}
+        wanted -= {"heatbath, philox"}
+        assert found.keys() == wanted | ({WITHOUT_EXCHANGE} if len(devices.devices) > 1 else set())
+        assert (EXCHANGE in kernels) == (len(devices.devices) > 1)
+        return only
+
+    assert ran(DeviceGroup((gpus[0],)), (4, 4, 4, 4)) == WHOLE
+    assert "_launch_sweeps" in launched
+    launched.clear()
+    assert ran(DeviceGroup((gpus[0],)), (16, 16, 16, 8)) == SINGLE
+    assert "_launch_sweeps" not in launched
+    assert ran(DeviceGroup(tuple(gpus)), (4, 4, 4, 4)) == SINGLE
+    assert "_launch_sweeps" not in launched
+
+
+LATTICE, SITES = "8x8x8x8", 8**4
+FIELD = SITES * 4 * 12 * 4
+RANLUX = SITES * 4 * 20
+SCRATCH = FIELD // 32 + 8192
+"""Lines along t and partial sums, but not the states of another generator beside them."""
+
+
+@pytest.mark.parametrize(
+    ("free", "measured", "left_out"),
+    [
+        (RANLUX // 2, ["lcg"], ["heatbath, ranlux: its states do not fit into the free memory"]),
+        (RANLUX + SCRATCH, ["lcg", "ranlux"], []),
+    ],
+)
+def test_what_fits_into_little_memory_is_measured(free, measured, left_out):
+    """The copied fields are then smaller, and generators whose states do not fit are named."""
+    assert GENERATORS["ranlux"].state_words == 20
+    words = ("--group", "su3", "--lattice", LATTICE, "--seconds", "0.05", "--backend", "cuda")
+    little = {**emulator.environment(), "GAUGE_EMULATOR_BYTES": str(FIELD + free)}
+    done = run("bench", *words, "--json", **little)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["left_out"] == left_out
+    assert result["copy_gb_per_s"] > 0
+    found = {kernel["name"].partition(", ")[2] for kernel in result["kernels"]}
+    assert found == {"", *measured}
+
+
+def test_a_field_that_does_not_fit_is_one_sentence():
+    little = {**emulator.environment(), "GAUGE_EMULATOR_BYTES": str(FIELD // 2)}
+    words = ("--group", "su3", "--lattice", LATTICE, "--backend", "cuda")
+    done = run("bench", *words, **little)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "gauge-mc: The lattice needs 0.000732 GiB at once on Emulated GPU"
+    )
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,54 @@
+"""Tuning: the fastest launch bounds are kept, and change no result."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.bench.tune import tune
+from gauge_mc.devices.cuda.bounds import candidates
+from gauge_mc.devices.kernels import Variant
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables.plaquette import Plaquette
+from gauge_mc.random import GENERATORS
+from gauge_mc.updates.heatbath import HEATBATH, heatbath
+from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
+from tests.calls import call
+
+
+def test_a_cpu_cannot_be_tuned():
+    said, code = call("bench", "--backend", "cpu", "--tune", "--lattice", "4x4x4x4")
+    assert code == 2
+    assert "--tune is for a GPU" in said
+
+
+@pytest.mark.gpu
+def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monkeypatch):
+    monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path))
+    lattice = Lattice(8, 4, 4, 4)
+    choices = (GROUPS[group].choice, ACTIONS["wilson"].choice, GENERATORS["philox"].choice())
+    variant = Variant("single", choices)
+    kernels = {kernel.name: kernel for kernel in (HEATBATH, OVERRELAXATION)}
+
+    def chain():
+        field = Field.hot(lattice, group, "single", gpu, seed=2)
+        heatbath(field, 4.0, Random.for_field(field, seed=3))
+        overrelax(field)
+        return field.to_numpy(), Plaquette().measure(field)
+
+    links, averages = chain()
+    trials = []
+    for trial in tune(gpu, group, lattice, seconds=0.01):
+        trials.append(trial)
+        # What is timed are single launches, which have the bounds.
+        assert not gpu.kernel(kernels[trial.kernel], variant)._sweep
+    for name, kernel in kernels.items():
+        mine = [trial for trial in trials if trial.kernel == name]
+        assert len(mine) >= len(candidates())
+        best = [trial.choice for trial in mine if trial.kept][-1]
+        assert str(gpu.tuned.bounds(kernel, variant)) == best
+    again, averages_again = chain()
+    assert np.array_equal(links, again)
+    assert averages == averages_again

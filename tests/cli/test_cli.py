@@ -1,0 +1,69 @@
+"""The command line as a whole: its help, its exit codes, and what it imports."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gauge_mc as package
+from gauge_mc.cli import COMMANDS, load_command
+from tests.calls import call
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(package.__file__).parent.parent)}
+
+
+def imported_by(*words):
+    """Return the modules that a command imports."""
+    command = [sys.executable, "-X", "importtime", "-m", "gauge_mc", *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=300)
+    assert done.returncode == 0, done.stderr
+    lines = (line for line in done.stderr.splitlines() if line.startswith("import time:"))
+    return {line.rpartition("|")[2].strip() for line in lines}
+
+
+def test_help_imports_nothing_that_takes_time():
+    """Neither NumPy nor any module of the package but those of the command line itself."""
+    found = imported_by("--help")
+    ours = {name for name in found if name.partition(".")[0] == "gauge_mc"}
+    assert ours == {"gauge_mc", "gauge_mc.cli", "gauge_mc.errors"}
+    assert "numpy" not in found
+
+
+@pytest.mark.parametrize("command", ["generate", "status"])
+def test_what_few_need_is_imported_when_it_is_needed(command):
+    libraries = {name.partition(".")[0] for name in imported_by(command, "--help")}
+    assert not libraries & {"scipy", "matplotlib", "pyerrors", "h5py", "mpi4py", "pycuda"}
+
+
+def test_help_names_all_commands():
+    shown, code = call("--help")
+    assert code == 0
+    assert all(command.help in " ".join(shown.split()) for command in COMMANDS.values())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name):
+    shown, code = call(name, "--help")
+    assert code == 0
+    assert all(option.help for option in load_command(name).params)
+    assert f"gauge-mc {name} [OPTIONS]" in shown
+
+
+def test_version():
+    assert call("--version") == (f"gauge-mc {package.__version__}\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["generat"], "No such command 'generat'"),
+        (["status", "--nope"], "No such option: --nope."),
+        (["generate", "--bata", "2"], "--beta"),
+    ],
+)
+def test_unknown_words_are_refused(words, sentence):
+    shown, code = call(*words)
+    assert sentence in shown
+    assert code == 2

@@ -1,0 +1,64 @@
+"""``gauge-mc fit`` as a user meets it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.analysis.synthetic_loops import SIGMA, synthetic_loops, write_loops
+from tests.calls import call, make_run
+
+ENSEMBLE = {"group": "su2", "beta": "2.5", "lattice": "24x24x24x32"}
+
+
+def make_loops(folder, samples, seed=3):
+    """Make a folder with nothing but the loops of a known potential."""
+    folder.mkdir()
+    header = {"observable": "wilson_loops", **ENSEMBLE}
+    loops = synthetic_loops(np.random.default_rng(seed), samples)
+    write_loops(folder / "wilson_loops.csv", loops, header=header)
+    return folder
+
+
+def test_a_string_tension(tmp_path):
+    runs = [make_loops(tmp_path / name, 200, seed) for seed, name in enumerate("ab")]
+    shown, code = call("fit", "potential", *runs, "--r-min", "1")
+    assert code == 0
+    assert "Plateaus in t" in shown
+    for run in runs:
+        assert f"{run}/potential.json\n" in shown
+        result = json.loads((run / "potential.json").read_text())
+        sigma = result["free"]["fit"]["sigma"]
+        assert abs(sigma["value"] - SIGMA) < 4 * sigma["error"] < SIGMA
+        assert result["ensemble"] == ENSEMBLE
+    assert call("fit", "creutz", runs[0])[1] == 0
+    ratios = json.loads((runs[0] / "creutz.json").read_text())
+    value, error = ratios["chi"][3][3], ratios["error"][3][3]
+    # chi(R, T) of a pure exponential is V(R) - V(R-1).
+    assert abs(value - (SIGMA - 0.25 / 4 + 0.25 / 3)) < 4 * error
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "code"),
+    [
+        (("potential", "run"), "make it by gauge-mc measure wilson-loops run", 1),
+        (("potential", "few"), "at least 10 configurations; there are 6", 1),
+        (("potential", "good", "--level", "7"), "the levels in it are 25", 1),
+        (("potential", "good", "--t-min", "9"), "No plateau can go from t = 9", 2),
+        (("potential", "good", "--r-min", "6"), "holds 3 of the distances", 2),
+        (("potential", "run/plaquette.csv"), "it is not a table of Wilson loops", 1),
+        (("potential", "no"), "no", 1),
+        (("creutz", "good", "--r-min", "2"), "--r-min is not an option of fit creutz", 2),
+        (("creutz", "good", "--level", "x"), "--level", 2),
+        (("mass",), "no fit 'mass'; choose creutz or potential", 2),
+        (("potential",), "There are no runs in runs", 2),
+    ],
+)
+def test_fits_that_are_refused(tmp_path, monkeypatch, words, sentence, code):
+    monkeypatch.chdir(tmp_path)
+    make_loops(tmp_path / "good", 20)
+    make_loops(tmp_path / "few", 6)
+    make_run(tmp_path / "run", format="none")
+    said, found = call("fit", *words)
+    assert (sentence in said, found) == (True, code), said
+    assert not list(tmp_path.glob("*/*.json"))

@@ -1,0 +1,102 @@
+"""``gauge-mc plot`` as a user meets it."""
+
+import contextlib
+import io
+import shutil
+import sys
+from unittest import mock
+
+import pytest
+
+from gauge_mc.cli import main
+from tests.calls import call, make_run
+from tests.cli.test_fit import make_loops
+
+LEAST_BYTES = 10000
+"""A figure with something in it is larger."""
+
+
+def plot(*words):
+    """Call ``gauge-mc plot`` with success; return what it printed, and its cautions."""
+    out, cautions = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["gauge-mc", "plot", *map(str, words)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(cautions),
+        pytest.raises(SystemExit) as end,
+    ):
+        main()
+    assert end.value.code == 0
+    return out.getvalue(), cautions.getvalue()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("made") / "run", format="none")
+
+
+@pytest.fixture
+def run(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "run")
+
+
+def test_potentials(tmp_path):
+    runs = [make_loops(tmp_path / name, 60, seed) for seed, name in enumerate("ab")]
+    assert call("fit", "potential", *runs)[1] == 0
+    assert plot("potential", runs[0])[0] == f"{runs[0]}/potential.pdf\n"
+    assert (runs[0] / "potential.pdf").read_bytes().startswith(b"%PDF")
+    for words in (("potential", *runs), ("wilson-loops", runs[0])):
+        for ending in ("png", "svg"):
+            file = tmp_path / f"{words[0]}.{ending}"
+            assert str(file) in plot(*words, "--output", file)[0]
+            assert file.stat().st_size > LEAST_BYTES
+
+
+def test_a_potential_of_fewer_configurations_than_there_are(tmp_path):
+    run = make_loops(tmp_path / "a", 40)
+    call("fit", "potential", run)
+    assert plot("potential", run)[1] == ""
+    result = (run / "potential.json").read_bytes()
+    shutil.rmtree(run)
+    make_loops(run, 50)
+    (run / "potential.json").write_bytes(result)
+    for what in ("potential", "wilson-loops"):
+        caution = plot(what, run)[1]
+        assert "potential.json is from 40 configurations" in caution
+        assert f"holds 50; gauge-mc fit potential {run}" in caution
+        assert caution.count("\n") == 1
+    call("fit", "potential", run)
+    assert plot("potential", run)[1] == ""
+
+
+def test_histories_and_averages_against_beta(run, tmp_path):
+    for what in ("history", "plaquette", "polyakov", "plaquette-beta", "polyakov-beta"):
+        shown = plot(what, run, "--output", tmp_path / f"{what}.png")[0]
+        assert (tmp_path / f"{what}.png").stat().st_size > LEAST_BYTES
+        assert ("SU(2), 4x2x4x6" in shown) == what.endswith("-beta")
+    assert plot("history", run)[0] == f"{run}/history.pdf\n"
+    assert (run / "history.pdf").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "code"),
+    [
+        (("potential", "good"), "make it by gauge-mc fit potential", 1),
+        (("history", "good"), "no table of plaquette in good", 1),
+        (("wilson-loops", "good", "--path", "110"), "no loops along 110, only along 100", 2),
+        (("wilson-loops", "good", "few"), "one run at a time", 2),
+        (("polyakov", "run", "--output", "x.gif"), "has to end in .pdf, .png or .svg", 2),
+        (("polyakov", "run", "--path", "110"), "--path is not an option of the plot polyakov", 2),
+        (("energy", "good"), "There is no plot 'energy'", 2),
+        (("plaquete", "good"), "did you mean 'plaquette'", 2),
+        (("history", "no"), "There is no run no", 2),
+        (("history",), "There are no runs in runs", 2),
+    ],
+)
+def test_plots_that_are_refused(run, tmp_path, monkeypatch, words, sentence, code):
+    monkeypatch.chdir(tmp_path)
+    make_loops(tmp_path / "good", 20)
+    make_loops(tmp_path / "few", 6)
+    said, found = call("plot", *words)
+    assert (sentence in said, found) == (True, code), said
+    assert not [path for path in tmp_path.rglob("*") if path.suffix in (".pdf", ".gif")]

@@ -1,0 +1,169 @@
+"""A GPU that is here but cannot be used: one line says what it lacks, and the CPU computes.
+
+The driver's library is one that the tests make. PyCUDA and nvcc, where they are there, are those of
+the emulator.
+"""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from gauge_mc.devices.cpu.compiler import find_compiler
+from gauge_mc.devices.cuda import INSTALL
+from tests import emulator
+from tests.calls import make_run
+from tests.children import only_tools, run, without_modules
+
+DRIVER = """
+extern "C" {
+    int cuInit(unsigned) { return RESULT; }
+    int cuDeviceGetCount(int* count) { *count = GPUS; return 0; }
+    int cuDriverGetVersion(int* version) { *version = VERSION; return 0; }
+}
+"""
+
+WHAT = ("--lattice", "4x2x2x4", "--thermalize", 1, "--configs", 1, "--separation", 1)
+COMMANDS = {
+    "generate": ("generate", *WHAT),
+    "scan": ("scan", "--beta", 2.3, *WHAT, "--threads", 1),
+    "bench": ("bench", "--lattice", "4x2x2x4", "--seconds", 0.05),
+    "measure": ("measure", "plaquette", "run"),
+}
+
+
+@pytest.fixture(scope="module")
+def drivers(tmp_path_factory):
+    """Make folders with the library of a driver."""
+    folder = tmp_path_factory.mktemp("drivers")
+    source = folder / "driver.cpp"
+    source.write_text(DRIVER)
+
+    def make(gpus=1, version=13000, result=0):
+        home = folder / f"{gpus}-{version}-{result}"
+        if not home.exists():
+            home.mkdir()
+            values = {"GPUS": gpus, "VERSION": version, "RESULT": result}
+            words = [*find_compiler().command.split(), "-shared", "-fPIC", str(source)]
+            words += [f"-D{name}={value}" for name, value in values.items()]
+            subprocess.run([*words, "-o", str(home / "libcuda.so.1")], check=True)
+        return home
+
+    return make
+
+
+@pytest.fixture
+def machine(drivers, tmp_path, monkeypatch):
+    """Make the environment of a child on a machine with a GPU, perhaps without some of the rest."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(pycuda=True, nvcc=emulator.NVCC, **driver):
+        hidden = ["ziglang", *(["pycuda"] if not pycuda else []), *(["nvidia"] if not nvcc else [])]
+        search = [emulator.FOLDER] if pycuda else []
+        programs = only_tools(tmp_path / "programs", *([nvcc] if nvcc else []))
+        modules = without_modules(tmp_path / "modules", *hidden, search=search)
+        cache = emulator.environment()["GAUGE_MC_CACHE"]
+        found = {**programs, **modules, "GAUGE_MC_CACHE": cache, "CUDA_VISIBLE_DEVICES": "0"}
+        return found | {"LD_LIBRARY_PATH": str(drivers(**driver)), "CXX": "", "TERM": "dumb"}
+
+    return make
+
+
+def nvcc_of(folder, release):
+    """Write a CUDA compiler of a release, which can do nothing else than say so."""
+    path = folder / "nvcc"
+    path.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.1'\n")
+    path.chmod(0o755)
+    return path
+
+
+def hints(shown):
+    return [line for line in shown.splitlines() if "A GPU is here" in line]
+
+
+LACKING = {
+    "PyCUDA": {"pycuda": False},
+    "nvcc": {"nvcc": None},
+    "PyCUDA and nvcc": {"pycuda": False, "nvcc": None},
+}
+
+
+@pytest.mark.parametrize("lacking", LACKING)
+def test_what_is_missing_is_said_at_the_start_and_the_cpu_computes(machine, tmp_path, lacking):
+    done = run(*COMMANDS["generate"], "--output", "run", **machine(**LACKING[lacking]))
+    assert (done.returncode, done.stderr) == (0, "")
+    (line,) = hints(done.stdout)
+    assert line == f"A GPU is here, but it cannot be used without {lacking}: `{INSTALL}`."
+    assert done.stdout.splitlines().index(line) <= 2  # after what begins, before what is done
+    assert re.search(r", on .+, \d+ threads?$", done.stdout.splitlines()[1])
+    assert (tmp_path / "run" / "configs" / "0000002.lime").exists()
+
+
+def test_a_driver_that_is_too_old(machine, tmp_path):
+    there = machine(nvcc=nvcc_of(tmp_path, "13.0"), version=11040)
+    done = run(*COMMANDS["generate"], "--output", "run", **there)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert hints(done.stdout) == [
+        "A GPU is here, but it cannot be used: the driver supports CUDA 11.4, but nvcc is of 13.0: "
+        "update the driver (`apt install nvidia-driver`), or put the bin folder of a toolkit of "
+        "CUDA 11 first on PATH."
+    ]
+    for words in (("--backend", "cuda"), ("--devices", 1)):
+        refused = run(*COMMANDS["generate"], "--output", "other", *words, **there)
+        assert refused.returncode == 1
+        assert "the driver supports CUDA 11.4, but nvcc is of 13.0" in refused.stderr
+        assert refused.stderr.count("\n") == 1
+    doctor = run("doctor", **there).stdout
+    assert "missing NVIDIA driver: the driver supports CUDA 11.4" in doctor
+    assert "\n          apt install nvidia-driver" in doctor
+
+
+def test_pycuda_that_does_not_load(machine, tmp_path):
+    there = machine(pycuda=False)
+    broken = tmp_path / "broken" / "pycuda"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").touch()
+    (broken / "driver.py").write_text("raise ImportError('undefined symbol: cuNew')\n")
+    there["PYTHONPATH"] = f"{broken.parent}{os.pathsep}{emulator.FOLDER.parent.parent}"
+    done = run(*COMMANDS["generate"], "--output", "run", **there)
+    assert (done.returncode, done.stderr) == (0, "")
+    (line,) = hints(done.stdout)
+    assert "PyCUDA does not load (undefined symbol: cuNew)" in line
+    assert INSTALL in line
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_that_chooses_devices_says_so_once(machine, tmp_path, command):
+    if command == "measure":
+        make_run(tmp_path / "run", lattice="4x2x2x4")
+    there = machine(pycuda=False)
+    done = run(*COMMANDS[command], **there)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(hints(done.stdout)) == 1
+    # Nobody who has chosen is told, nor who wants one JSON object.
+    chosen = run(*COMMANDS[command], "--backend", "cpu", **there)
+    assert (chosen.returncode, hints(chosen.stdout)) == (0, [])
+    result = json.loads(run(*COMMANDS[command], "--json", **there).stdout)
+    assert isinstance(result, dict)
+
+
+@pytest.mark.parametrize("words", [("--devices", "cpu"), ("--threads", 1, "--quiet")])
+def test_nothing_is_said_to_who_has_chosen_or_wants_quiet(machine, words):
+    done = run(*COMMANDS["generate"], *words, **machine(pycuda=False))
+    assert (done.returncode, hints(done.stdout)) == (0, [])
+
+
+@pytest.mark.parametrize("driver", [{"gpus": 0}, {"result": 100}])
+def test_without_a_gpu_nothing_is_said(machine, driver):
+    done = run(*COMMANDS["generate"], "--output", "run", **machine(pycuda=False, **driver))
+    assert done.returncode == 0
+    assert hints(done.stdout) == []
+
+
+def test_a_gpu_that_lacks_nothing_computes(machine):
+    done = run(*COMMANDS["generate"], "--output", "run", **machine())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert hints(done.stdout) == []
+    assert "on Emulated GPU (GPU 0)" in done.stdout

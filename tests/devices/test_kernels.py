@@ -1,0 +1,283 @@
+"""Kernels: what they depend on, their arguments, and that Python and C++ agree about these."""
+
+import shutil
+import subprocess
+import tempfile
+from itertools import cycle, islice
+from pathlib import Path
+
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices.cache import run_compiler
+from gauge_mc.devices.cpu import compiler
+from gauge_mc.devices.cuda.bounds import DEFAULT
+from gauge_mc.devices.cuda.nvcc import find_nvcc, nvcc_command
+from gauge_mc.devices.kernels import Choice, Kernel, Variant
+from gauge_mc.devices.source import source_folder
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.slab import work
+from gauge_mc.errors import GaugeError
+from gauge_mc.groups import GROUPS
+from gauge_mc.random import GENERATORS
+from tests import emulator
+
+KERNELS = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
+SU3, WILSON, PHILOX = GROUPS["su3"].choice, ACTIONS["wilson"].choice, GENERATORS["philox"].choice()
+VARIANT = Variant("single", (SU3, WILSON, PHILOX))
+LAYOUT = Layout(Lattice(4, 4, 4, 4), "single", (1, 1, 1), 0, 0, 4)
+
+
+def every_choice():
+    """Return variants among which are all groups, actions, generators and precisions."""
+    kinds = [
+        [one.choice for one in GROUPS.values()],
+        [one.choice for one in ACTIONS.values()],
+        [one.choice() for one in GENERATORS.values()],
+        ["single", "double"],
+        [compiler.register_bytes() // 8, 1],
+    ]
+    rows = zip(*(islice(cycle(kind), max(map(len, kinds))) for kind in kinds), strict=True)
+    return [Variant(precision, choices, lanes) for *choices, precision, lanes in rows]
+
+
+# What kernels depend on
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("heatbath", {"group", "action", "random"}),
+        ("overrelaxation", {"group", "action"}),
+        ("hot", {"group", "random"}),
+        ("plaquette", {"group"}),
+        ("add_partial_sums", set()),
+    ],
+)
+def test_a_kernel_depends_on_the_choices_whose_headers_it_includes(name, kinds):
+    kernel = Kernel(name)
+    assert kernel.kinds == kinds
+    assert {choice.kind for choice in kernel.narrowed(VARIANT).choices} == kinds
+    if kinds:
+        with pytest.raises(TypeError, match=f"kernel {name} needs a choice of .*{min(kinds)}"):
+            kernel.narrowed(Variant("single"))
+
+
+def test_sum_kernels_are_those_with_sums():
+    sums = {kernel.name for kernel in KERNELS if kernel.sums}
+    assert {"plaquette", "polyakov", "wilson_loops"} <= sums
+    assert not sums & {"heatbath", "copy", "add_partial_sums"}
+
+
+def test_the_digest_is_of_the_sources_that_a_kernel_depends_on(tmp_path):
+    def digest(name, text, *choices):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "plaquette.cu").write_text(text)
+        return Kernel("plaquette", folder).digest(Variant("single", choices))
+
+    text = Kernel("plaquette").source.read_text()
+    assert digest("a", text, SU3) == Kernel("plaquette").digest(VARIANT)
+    assert digest("b", text, GROUPS["su2"].choice) != Kernel("plaquette").digest(VARIANT)
+    assert digest("c", text + "// changed\n", SU3) != Kernel("plaquette").digest(VARIANT)
+
+
+# Arguments
+
+LOOPS = {
+    "geometry": LAYOUT.geometry,
+    "work": work(0, 1, 4, 2),
+    "links": 4096,
+    "lines": 8192,
+    "end": (1, 2, 3),
+    "first": 1,
+    "count": 8,
+    "sums": 12288,
+}
+
+
+def test_arguments_are_filled_by_name():
+    filled = Kernel("wilson_loops").arguments(VARIANT, **LOOPS)
+    assert bytes(filled.geometry) == bytes(LAYOUT.geometry)
+    assert bytes(filled.work) == bytes(LOOPS["work"])
+    assert (filled.links, filled.lines, filled.sums) == (4096, 8192, 12288)
+    assert list(filled.end) == [1, 2, 3]
+    assert (filled.first, filled.count) == (1, 8)
+
+
+def test_arguments_that_are_missing_or_unknown_are_named():
+    given = {name: value for name, value in LOOPS.items() if name not in ("sums", "end")}
+    sentence = "kernel wilson_loops: missing end, sums, unknown beta, steps"
+    with pytest.raises(TypeError, match=sentence):
+        Kernel("wilson_loops").arguments(VARIANT, **given, steps=1, beta=2.0)
+    with pytest.raises(TypeError, match="kernel wilson_loops: missing none, unknown beta"):
+        Kernel("wilson_loops").arguments(VARIANT, **LOOPS, beta=2.0)
+    others = {name: value for name, value in LOOPS.items() if name != "work"}
+    with pytest.raises(TypeError, match="kernel wilson_loops: missing work, unknown none"):
+        Kernel("wilson_loops").arguments(VARIANT, **others)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "cpp"),
+    [
+        ("first", 1.5, "int"),
+        ("first", "one", "int"),
+        ("first", None, "int"),
+        ("first", 2**31, "int"),
+        ("links", 0.5, "GROUP::Field"),
+        ("links", "links", "GROUP::Field"),
+        ("links", -1, "GROUP::Field"),
+        ("sums", 2.0, r"double\*"),
+        ("end", 3, r"int\[3\]"),
+        ("end", (1, 2), r"int\[3\]"),
+        ("end", (1, 2, 3, 4), r"int\[3\]"),
+        ("end", (1, 2, 0.5), r"int\[3\]"),
+        ("work", LAYOUT.geometry, "Work"),
+        ("work", (0, 1), "Work"),
+        ("geometry", None, "Geometry"),
+    ],
+)
+def test_an_argument_of_the_wrong_type_is_named(name, value, cpp):
+    sentence = f"The argument {name} of the kernel wilson_loops is .* not a value of type {cpp}"
+    with pytest.raises(TypeError, match=sentence):
+        Kernel("wilson_loops").arguments(VARIANT, **{**LOOPS, name: value})
+
+
+def test_pointers_may_be_null_and_numbers_may_be_of_numpy():
+    numpy = pytest.importorskip("numpy")
+    filled = Kernel("wilson_loops").arguments(
+        VARIANT, **{**LOOPS, "lines": None, "sums": 0, "first": numpy.int64(3)}
+    )
+    assert (filled.lines, filled.sums, filled.first) == (None, None, 3)
+
+
+# Python and C++ agree about arguments
+
+
+@pytest.fixture(params=["C++ compiler", "emulated nvcc", "nvcc"])
+def build(request, tmp_path):
+    """Compile a kernel as a device does: with the CPU's compiler, the emulated nvcc or nvcc."""
+    if request.param == "C++ compiler":
+        nvcc = None
+    elif request.param == "emulated nvcc":
+        nvcc = str(emulator.NVCC)
+    else:
+        nvcc = find_nvcc()
+        if nvcc is None:
+            pytest.skip("nvcc is not on this machine.")
+
+    def compile_text(text, *choices, precision="single"):
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        (folder / "tiny.cu").write_text(text)
+        kernel, variant = Kernel("tiny", folder), Variant(precision, choices)
+        if nvcc:
+            command = nvcc_command(nvcc, "sm_80", variant, DEFAULT)
+            unit = kernel.translation_unit(variant, "Tile")
+        else:
+            command = [*compiler.find_compiler().command.split(), *compiler.FLAGS, "-O0"]
+            command += variant.definitions
+            unit = kernel.translation_unit(variant)
+        return run_compiler("tiny", unit, command, folder / "built.object")
+
+    return compile_text
+
+
+TINY = """
+#include "arch/launch.h"
+{before}
+struct Arguments {{
+    Geometry geometry;
+    Work work;
+    {member}
+    int* last;
+}};
+INLINE void tiny_site(const Arguments& a, const Site& site) {{ a.last[site.slot] = 1; }}
+SITE_KERNEL(tiny, tiny_site)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "member"),
+    [
+        ("", "int a; double b;"),
+        ("constexpr int N = 3;", "float a[N][2]; unsigned* b[2]; unsigned long long c;"),
+        ("struct Field { double* at; };", "Field field;"),
+        ("struct Inner { float a, b; }; struct Part { Inner inner[2]; int n; };", "Part part;"),
+    ],
+)
+def test_what_is_read_rightly_is_compiled(build, before, member):
+    build(TINY.format(before=before, member=member))
+
+
+@pytest.mark.parametrize(
+    ("before", "member", "named"),
+    [
+        ("", "short number;", "Arguments::number"),
+        ("", "bool flag;", "Arguments::flag"),
+        ("", "size_t bytes;", "Arguments::bytes"),
+        ("", "scalar weight;", "Arguments::weight"),
+        ("enum Way : long long { UP };", "Way way;", "Arguments::way"),
+        ("typedef struct { double a, b; } Pair;", "Pair pair;", "Arguments::pair"),
+        ("struct Part { int n; short m; };", "Part part;", "Part::m"),
+        ("struct Inner { bool b; }; struct Part { Inner inner[2]; };", "Part part;", "Inner::b"),
+        ("#define int long", "int number;\n#undef int\n", "Arguments::number"),
+        ("", "alignas(64) char room[64];", "Arguments::last"),
+    ],
+)
+def test_a_member_that_is_read_wrongly_fails_the_build(build, before, member, named, precision):
+    sentence = f"The kernel 'tiny' declares {named} otherwise than Python has read it: use only"
+    with pytest.raises(GaugeError, match=sentence):
+        build(TINY.format(before=before, member=member), precision=precision)
+
+
+def test_coefficients_of_an_action_are_checked(build, tmp_path):
+    header = tmp_path / "odd.h"
+    choice = Choice.of("action", "odd", header, "Odd")
+    text = TINY.format(before='#include "action/action.h"', member="ACTION::Coefficients action;")
+    header.write_text("struct Odd { struct Coefficients { double c0, c1; }; };")
+    build(text, choice)
+
+
+def test_coefficients_that_are_read_wrongly_fail_the_build(build, tmp_path):
+    header = tmp_path / "odd.h"
+    choice = Choice.of("action", "odd", header, "Odd")
+    text = TINY.format(before='#include "action/action.h"', member="ACTION::Coefficients action;")
+    header.write_text("struct Odd { struct Coefficients { double c0; short c1; }; };")
+    with pytest.raises(GaugeError, match="declares Coefficients::c1 otherwise than Python"):
+        build(text, choice)
+
+
+@pytest.mark.parametrize(
+    ("member", "after", "message"),
+    [
+        ("int a; int a;", "", r"\ba\b"),
+        ("Unknown a;", "", "Unknown"),
+        ("", "int rubbish = unknown;", "unknown"),
+        ("", "static_assert(sizeof(int) == 3);", "assert"),
+        ("", 'static_assert(sizeof(int) == 3, "strange");', "strange"),
+    ],
+)
+def test_other_errors_are_the_compilers(build, member, after, message):
+    with pytest.raises(GaugeError, match=f"failed on the kernel 'tiny': .*{message}.* doctor"):
+        build(TINY.format(before="", member=member) + after)
+
+
+# Warnings
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on this machine.")
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_kernels_compile_without_warnings(kernel):
+    variants = dict.fromkeys(kernel.narrowed(variant) for variant in every_choice())
+    options = [*compiler.FLAGS, "-Werror", "-fsyntax-only", f"-I{source_folder()}"]
+    for variant in variants:
+        done = subprocess.run(
+            ["g++", *options, *variant.definitions, "-"],
+            input=kernel.translation_unit(variant),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""

@@ -1,0 +1,171 @@
+"""Devices side by side: order of results, threads, errors and interruptions."""
+
+import itertools
+import threading
+import time
+
+import pytest
+
+from gauge_mc.domain.device_pool import Cancelled, device_pool
+from gauge_mc.errors import GaugeError
+
+COUNTS = (1, 2, 3)
+
+
+class Device:
+    """A device that notes the threads that use it."""
+
+    def __init__(self, name):
+        self.name = name
+        self.threads = [threading.get_ident()]
+        self.closed = False
+        self.held = 0
+
+    def allocate(self):
+        return Memory(self)
+
+    def close(self):
+        assert not self.held
+        self.threads.append(threading.get_ident())
+        self.closed = True
+
+
+class Memory:
+    """Memory of a device, to be freed before the device is closed, by the device's thread."""
+
+    def __init__(self, device):
+        self.device = device
+        device.held += 1
+
+    def __del__(self):
+        self.device.held -= 1
+        self.device.threads.append(threading.get_ident())
+
+
+class Choice:
+    """A choice of a device, or of one that cannot be opened."""
+
+    def __init__(self, name="device", error=None):
+        self.name, self.error, self.device = name, error, None
+
+    def open(self):
+        if self.error:
+            raise self.error
+        self.device = Device(self.name)
+        return self.device
+
+
+def choices_of(count):
+    return [Choice(f"device {n}") for n in range(count)]
+
+
+def damaged(item, memory):
+    try:
+        memory / 2
+    except TypeError as error:
+        raise GaugeError(f"{item} is damaged.") from error
+
+
+def squares(device, items):
+    """Yield squares, slowly for some items, and hold memory meanwhile."""
+    long = device.allocate()
+    for item in items:
+        short = device.allocate()
+        time.sleep(0.002 * (item % 4))
+        if item == 11:
+            [damaged(item, long) for _ in range(1)]  # its frame holds the memory
+        del short
+        yield item**2
+    del long
+
+
+def openers(choices):
+    return [choice.open for choice in choices]
+
+
+def check_devices(choices):
+    """Check that each device had one thread, of its own if there are several, and is closed."""
+    threads = [set(choice.device.threads) for choice in choices]
+    assert all(len(one) == 1 for one in threads)
+    assert len(set().union(*threads)) == len(choices)
+    assert (threading.get_ident() in threads[0]) == (len(choices) == 1)
+    assert all(choice.device.closed and not choice.device.held for choice in choices)
+    assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("items", [0, 1, 2, 7, 10])
+def test_results_come_in_order(count, items):
+    choices = choices_of(count)
+    with device_pool(openers(choices)) as pool:
+        assert list(pool.results(squares, range(items))) == [n**2 for n in range(items)]
+        assert pool.name == " + ".join(f"device {n}" for n in range(count))
+    check_devices(choices)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_an_error_comes_in_its_turn(count):
+    choices = choices_of(count)
+    found = []
+    with pytest.raises(GaugeError, match="11 is damaged"), device_pool(openers(choices)) as pool:
+        found.extend(pool.results(squares, range(3, 40)))
+    assert found == [n**2 for n in range(3, 11)]
+    check_devices(choices)
+
+
+def test_few_items_are_ahead_of_what_is_taken():
+    begun = []
+
+    def job(device, items):
+        for item in items:
+            begun.append(item)
+            yield item
+
+    with device_pool(openers(choices_of(3))) as pool:
+        for taken in itertools.islice(pool.results(job, range(100)), 40):
+            assert len(begun) <= taken + 6
+            time.sleep(0.001)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_an_interruption_cancels_what_is_at_work(count):
+    cancelled, all_at_work = [], threading.Barrier(count + 1, timeout=60)
+
+    def endless(device, items):
+        memory = device.allocate()
+        yield items[0]
+        all_at_work.wait()
+        try:
+            while memory:
+                time.sleep(0.001)
+                device.allocate()
+        except Cancelled:
+            cancelled.append(items[0])
+            raise
+
+    def take(taken):
+        if taken == count - 1:
+            all_at_work.wait()
+            raise KeyboardInterrupt
+
+    choices = choices_of(count)
+    with pytest.raises(KeyboardInterrupt), device_pool(openers(choices)) as pool:
+        list(map(take, pool.results(endless, range(100))))
+    assert sorted(cancelled) == list(range(count))
+    check_devices(choices)
+
+
+def test_a_device_that_cannot_be_opened():
+    choices = choices_of(2)
+    broken = Choice(error=GaugeError("There is no GPU."))
+    with (
+        pytest.raises(GaugeError, match="There is no GPU"),
+        device_pool(openers([*choices, broken])),
+    ):
+        pass
+    check_devices(choices)
+
+
+def test_devices_of_one_name():
+    with device_pool(openers([Choice("CPU"), Choice("CPU"), Choice("GPU")])) as pool:
+        assert pool.name == "2 x CPU + GPU"

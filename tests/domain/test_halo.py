@@ -1,0 +1,30 @@
+"""The halo exchange: halos are copies of the neighbours' slices."""
+
+import numpy as np
+
+from gauge_mc.fields.field import Field
+from tests.domain.conftest import LATTICE
+
+
+def numbered_slices(components):
+    """Return slices whose links are all the number of the slice."""
+    x, y, z, t = LATTICE.extents
+    numbers = np.arange(t, dtype=np.float32).reshape(t, 1, 1, 1, 1, 1)
+    return iter(np.broadcast_to(numbers, (t, z, y, x, 4, components)))
+
+
+def test_halos_are_copies_of_the_neighbours_slices(device_groups, group):
+    field = Field.empty(LATTICE, group, "single", device_groups[3], above=5)
+    field.restore(numbered_slices(field.group.components))
+    for nearest, held in ((True, 1), (False, 5)):
+        field.exchange_halo(nearest)
+        for slab in field.slabs:
+            nbytes, layout = slab.slice_bytes, slab.layout
+            places = range(layout.slices_in_memory)
+            slices = [slab.device.read(slab.buffer, n * nbytes, nbytes) for n in places]
+            found = np.stack(slices).view(np.float32)
+            assert np.all(found == found[:, :1])
+            times = found[:, 0]
+            known = np.arange(layout.first, layout.first + layout.slices + held) % LATTICE.t
+            assert np.array_equal(times[: known.size], known)
+            assert times[-1] == (layout.first - 1) % LATTICE.t

@@ -1,0 +1,64 @@
+"""One lattice over several devices: the same bits as on one."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.observables.plaquette import Plaquette, plaquette
+from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.observables.wilson_loops import PATHS, LoopMeasurer, WilsonLoops
+from gauge_mc.random import GENERATORS
+from gauge_mc.smearing.ape import Ape
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
+from tests.domain.conftest import LATTICE
+
+
+def bits(field):
+    return np.stack(list(field.packed_slices()))
+
+
+def assert_same_bits(results):
+    """Compare tuples of arrays, bit for bit."""
+    first, *others = results
+    for other in others:
+        for one, another in zip(first, other, strict=True):
+            np.testing.assert_array_equal(another, one)
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_updates_and_observables(device_groups, group, precision, generator):
+    def chain(devices):
+        field = Field.hot(LATTICE, group, precision, devices, seed=4)
+        random = Random.for_field(field, generator, seed=5)
+        overrelax(field)
+        heatbath(field, 2.5, random, sweeps=2)
+        overrelax(field, sweeps=3)
+        averages = (*Plaquette().measure(field), polyakov_loop(field))
+        return bits(field), averages, random.numbers(2), list(random.packed_slices())
+
+    assert_same_bits([chain(devices) for devices in device_groups])
+
+
+@pytest.mark.parametrize("dims", [3, 4])
+def test_smearing_and_wilson_loops(device_groups, group, precision, dims):
+    def measured(devices):
+        field = Field.hot(LATTICE, group, precision, devices, seed=4)
+        smeared = Field.empty(LATTICE, group, precision, devices)
+        ape = Ape(0.2, dims)
+        ape(field, smeared)
+        loops = WilsonLoops(LATTICE, 2, 6, PATHS if dims == 3 else PATHS[:1], ape, (0, 2))
+        found = list(LoopMeasurer(loops, field)(field))
+        assert len(found) == 2 * len(loops.paths)
+        return bits(smeared), *(values for _, _, values in found)
+
+    assert_same_bits([measured(devices) for devices in device_groups])
+
+
+def test_links_go_in_and_out(device_groups, group):
+    whole = Field.hot(LATTICE, group, "double", device_groups[0], seed=1)
+    for devices in device_groups:
+        field = Field.from_slices(LATTICE, group, whole.slices(), "double", devices)
+        assert np.array_equal(bits(field), bits(whole))
+        assert plaquette(field) == plaquette(whole)

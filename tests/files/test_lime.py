@@ -1,0 +1,61 @@
+import io
+
+import pytest
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.files import lime
+from gauge_mc.files.input import InputFile
+from tests.formats.format_samples import record
+
+CONTENT = ((b"one", b"12345678", 1, 0), (b"two", b"", 0, 0), (b"three", b"123", 0, 1))
+"""Type, data, and whether a message begins and ends, of each record."""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "file.lime"
+
+
+def read(path):
+    with InputFile(path) as file:
+        found = lime.read_records(file)
+        return [(one.type, file.read(one.offset, one.length).tobytes()) for one in found]
+
+
+def test_records_as_written(path):
+    out = io.BytesIO()
+    for kind, data, begins, ends in CONTENT:
+        lime.write_record(out, kind.decode(), data, begins=bool(begins), ends=bool(ends))
+    expected = b"".join(
+        record(kind, data, begins=begins, ends=ends) for kind, data, begins, ends in CONTENT
+    )
+    assert out.getvalue() == expected
+    path.write_bytes(expected)
+    assert read(path) == [(kind.decode(), data) for kind, data, _, _ in CONTENT]
+
+
+def test_an_empty_file_has_no_records(path):
+    path.touch()
+    assert read(path) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (b"\0", "truncated"),
+        (bytes(144), "no LIME record at byte 448"),
+        (record(b"end", b"12", length=9), "goes beyond"),
+        (record(b"end", b"", length=2**64 - 1), "goes beyond"),
+        (record(b"end", b"") * 998, "more than 1000"),
+        (record(b"\x01", b""), "no readable type"),
+    ],
+)
+def test_damage_is_named(path, more, words):
+    good = b"".join(
+        record(kind, data, begins=begins, ends=ends) for kind, data, begins, ends in CONTENT
+    )
+    assert len(good) == 448
+    path.write_bytes(good + more)
+    with pytest.raises(GaugeError, match=words) as error:
+        read(path)
+    assert str(path) in str(error.value)

@@ -1,0 +1,251 @@
+"""Tables: what is written reads back, wherever the file was cut, and damage is found."""
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import Table, read_heading, read_table, write_table
+
+HEADER = {"observable": "plaquette", "normalisation": "Re Tr / N", "beta": "2.5"}
+COLUMNS = ("sweep", "plaquette", "path")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "plaquette.csv"
+
+
+def rows(first, last):
+    return [(sweep, 1.0 / (3 + sweep), "100") for sweep in range(first, last + 1)]
+
+
+def write(path, first, last):
+    with Table(path, HEADER, COLUMNS) as table:
+        table.append(rows(first, last))
+
+
+def seal_of(content):
+    return b"# sha256: " + hashlib.sha256(content).hexdigest().encode() + b"\n"
+
+
+def unsealed(path):
+    """Return a table as versions without seals wrote it."""
+    content, seal, _ = path.read_bytes().partition(b"# sha256: ")
+    assert seal
+    return content
+
+
+def test_floats_read_back_bit_for_bit_and_words_stay_words(path):
+    rng = np.random.default_rng(5)
+    values = np.concatenate([rng.normal(size=100), [5e-324, 1e308, -0.0, np.nan, np.inf, 1.0]])
+    with Table(path, HEADER, COLUMNS) as table:
+        for sweep, value in enumerate(values):
+            table.append([(np.int64(sweep), np.float64(value), "210")])
+    found = read_table(path)
+    assert found.header == HEADER
+    assert found.columns["sweep"].dtype == np.int64
+    assert found.columns["plaquette"].tobytes() == values.tobytes()
+    assert found.columns["path"].tolist() == ["210"] * len(values)
+
+
+def test_layout_is_plain_csv(path):
+    with Table(path, HEADER, COLUMNS) as table:
+        table.append([(10, 0.5, "100"), (10, np.float32(0.25), "110")])
+        table.sync()
+        content = (
+            b"# observable: plaquette\n# normalisation: Re Tr / N\n# beta: 2.5\n"
+            b"sweep,plaquette,path\n10,0.5,100\n10,0.25,110\n"
+        )
+        assert path.read_bytes() == content
+    assert path.read_bytes() == content + seal_of(content)
+    whole = path.with_name("whole.csv")
+    write_table(whole, HEADER, COLUMNS, [(10, 0.5, "100"), (10, 0.25, "110")])
+    assert whole.read_bytes() == path.read_bytes()
+
+
+def test_appending_removes_the_seal_and_finishing_puts_it_back(path):
+    write(path, 1, 2)
+    content = unsealed(path)
+    table = Table(path, HEADER, COLUMNS)
+    assert path.read_bytes() == content + seal_of(content)
+    table.append(rows(3, 3))
+    grown = path.read_bytes()
+    assert grown == content + f"3,{1 / 6!r},100\n".encode()
+    table.close()
+    assert path.read_bytes() == grown
+    with Table(path, HEADER, COLUMNS) as table:
+        table.seal()
+    assert path.read_bytes() == grown + seal_of(grown)
+    with contextlib.suppress(KeyboardInterrupt), Table(path, HEADER, COLUMNS) as table:
+        table.append(rows(4, 4))
+        raise KeyboardInterrupt
+    assert path.read_bytes() == grown + f"4,{1 / 7!r},100\n".encode()
+    write(path, 5, 5)
+    fresh = path.with_name("fresh.csv")
+    write(fresh, 1, 5)
+    assert path.read_bytes() == fresh.read_bytes()
+
+
+def test_a_table_without_a_seal_is_read(path):
+    write(path, 1, 4)
+    expected = read_table(path)
+    path.write_bytes(unsealed(path))
+    found = read_table(path)
+    assert found.header == expected.header
+    for name, column in expected.columns.items():
+        np.testing.assert_array_equal(found[name], column)
+    write(path, 5, 5)
+    assert path.read_bytes() == unsealed(path) + seal_of(unsealed(path))
+    assert read_table(path)["sweep"].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_every_damaged_byte_of_a_sealed_table_is_found(path):
+    write(path, 1, 3)
+    whole, begin = path.read_bytes(), len(unsealed(path))
+    for place in range(len(whole) - 1):
+        for bit in (0, 6):
+            damaged = bytearray(whole)
+            damaged[place] ^= 1 << bit
+            path.write_bytes(damaged)
+            with pytest.raises(GaugeError, match=r"damaged|not a table") as error:
+                read_table(path)
+            assert str(path) in str(error.value)
+            assert str(error.value).endswith(".")
+            if not begin <= place < begin + len("# sha256: "):
+                with pytest.raises(GaugeError):
+                    Table(path, HEADER, COLUMNS)
+            assert path.read_bytes() == damaged
+
+
+def test_damage_is_told_from_a_row_that_does_not_fit(path):
+    write(path, 1, 3)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"\n2,", b"\n7,"))
+    with pytest.raises(GaugeError, match=r"csv is damaged: .* checksum of its last line"):
+        read_table(path)
+    path.write_bytes(whole + b"4,0.1,100\n")
+    with pytest.raises(GaugeError, match=r"Line 8 of the table .* has 1 values instead of 3"):
+        read_table(path)
+
+
+def test_the_heading_is_read_alone(path):
+    write(path, 1, 3)
+    path.write_bytes(path.read_bytes().replace(b"\n2,", b"\n\xff,"))
+    assert read_heading(path) == (HEADER, list(COLUMNS))
+    for content in (b"", b"# a: b\n", b"\xff\n"):
+        path.write_bytes(content)
+        with pytest.raises(GaugeError, match="not a table"):
+            read_heading(path)
+    path.unlink()
+    with pytest.raises(GaugeError, match="No such file"):
+        read_heading(path)
+
+
+def test_every_cut_loses_only_the_torn_row(path):
+    write(path, 1, 3)
+    whole = path.read_bytes()
+    start = whole.index(b"1,")
+    for cut in range(start, len(whole)):
+        path.write_bytes(whole[:cut])
+        kept = whole[start:cut].count(b"\n")
+        assert read_table(path).columns["sweep"].tolist() == list(range(1, kept + 1))
+        write(path, kept + 1, 3)
+        assert path.read_bytes() == whole
+
+
+def test_truncate_drops_what_comes_after_a_sweep(path):
+    write(path, 1, 9)
+    with Table(path, HEADER, COLUMNS) as table:
+        table.truncate(after=20, expected=9)
+        table.truncate(after=4, expected=4)
+        table.append(rows(5, 6))
+        table.truncate(after=0, expected=0)
+        table.append(rows(1, 2))
+    fresh = path.with_name("fresh.csv")
+    write(fresh, 1, 2)
+    assert path.read_bytes() == fresh.read_bytes()
+
+
+def test_truncate_also_drops_damage_after_the_sweep(path):
+    write(path, 1, 2)
+    sound = unsealed(path) + b"3,0.1,100\n"
+    path.write_bytes(sound + b"\0\0\0\0\n4,0.2,100\n")
+    with Table(path, HEADER, COLUMNS) as table:
+        table.truncate(after=3, expected=3)
+    assert path.read_bytes() == sound + seal_of(sound)
+
+
+def test_truncate_leaves_a_table_with_lost_rows_alone(path):
+    write(path, 1, 9)
+    damaged = unsealed(path).replace(b"\n5,", b"\nx,")
+    path.write_bytes(damaged)
+    table = Table(path, HEADER, COLUMNS)
+    with pytest.raises(GaugeError, match="4 sound rows"):
+        table.truncate(after=6, expected=6)
+    table.close()
+    assert path.read_bytes() == damaged
+
+
+def test_empty_table_has_its_columns(path):
+    write(path, 1, 0)
+    assert {name: len(column) for name, column in read_table(path).columns.items()} == {
+        "sweep": 0,
+        "plaquette": 0,
+        "path": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "not a table"),
+        (b"# observable: plaquette\n", "not a table"),
+        (b"\xff\xfe\n", "not a table"),
+        (b"# a: b\nsweep,plaquette\n1,0.5\n2\n", "Line 4"),
+        (b"# a: \0b\nsweep,plaquette\n", "header is not text"),
+        (b"# : b\nsweep,plaquette\n", "name in its header"),
+        (b"# a: b\nsweep,\x07plaquette\n", "name in its header"),
+        (b"# a: b\nsweep,plaquette\n1,0.5\n2,0.x\n3,0.5\n", "Line 4.*plaquette"),
+    ],
+)
+def test_damage_is_named(path, text, message):
+    path.write_bytes(text)
+    with pytest.raises(GaugeError, match=message):
+        read_table(path)
+
+
+def test_missing_or_other_table(path):
+    with pytest.raises(GaugeError, match="No such file"):
+        read_table(path)
+    write(path, 1, 1)
+    with pytest.raises(GaugeError, match="columns sweep,plaquette,path instead of sweep,re"):
+        Table(path, HEADER, ("sweep", "re"))
+
+
+def test_full_disk_leaves_whole_rows_readable(path):
+    """A limit on the file's size stands in for the disk; the row that hits it is torn."""
+    script = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from gauge_mc.files.table import Table\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "table = Table(Path(sys.argv[1]), {'beta': '2.5'}, ('sweep', 'plaquette', 'path'))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
+        "for sweep in range(1, 100): table.append([(sweep, 1 / (3 + sweep), '100')])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, path], capture_output=True, env=os.environ)
+    assert b"File too large" in done.stderr
+    assert path.stat().st_size == 500
+    kept = read_table(path).columns["sweep"]
+    assert 5 < len(kept) < 100
+    whole = path.with_name("whole.csv")
+    with Table(whole, {"beta": "2.5"}, COLUMNS) as table:
+        table.append(rows(1, 99))
+    with Table(path, {"beta": "2.5"}, COLUMNS) as table:
+        table.append(rows(len(kept) + 1, 99))
+    assert path.read_bytes() == whole.read_bytes()

@@ -1,0 +1,59 @@
+"""What all fits share: finding the table of a run, and finding the run."""
+
+import numpy as np
+import pytest
+
+import gauge_mc
+from gauge_mc.analysis.loops import LOOP_COLUMNS
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.table import write_table
+from gauge_mc.fits import FITS, find_table_by_columns
+from tests.analysis.synthetic_loops import synthetic_loops, write_loops
+
+LOOPS = synthetic_loops(np.random.default_rng(1), 12, 5)
+
+
+def test_the_table_that_bears_its_name_is_taken(tmp_path):
+    write_table(tmp_path / "plaquette.csv", {}, ("sweep", "plaquette"), [(1, 0.5)])
+    off_axis = write_loops(tmp_path / "off_axis.csv", LOOPS)
+    assert find_table_by_columns(tmp_path, LOOP_COLUMNS) == off_axis
+    proper = write_loops(tmp_path / "wilson_loops.csv", LOOPS)
+    assert find_table_by_columns(tmp_path, LOOP_COLUMNS) == proper
+    proper.rename(tmp_path / "more.csv")
+    with pytest.raises(GaugeError, match=r"several .*: more\.csv, off_axis\.csv; name one of them"):
+        find_table_by_columns(tmp_path, LOOP_COLUMNS)
+
+
+def test_other_tables_may_be_damaged(tmp_path):
+    (tmp_path / "notes.csv").write_bytes(b"\xff\xfe\n")
+    (tmp_path / "plaquette.csv").write_text("sweep,plaquette\n1,0.5\n2\n")
+    with pytest.raises(GaugeError, match=r"notes\.csv is not a table"):
+        find_table_by_columns(tmp_path, LOOP_COLUMNS)
+    expected = write_loops(tmp_path / "wilson_loops.csv", LOOPS)
+    assert find_table_by_columns(tmp_path, LOOP_COLUMNS) == expected
+    gauge_mc.fit("creutz", tmp_path)
+    expected.write_bytes(expected.read_bytes().replace(b",0.", b",1.", 1))
+    with pytest.raises(GaugeError, match="checksum"):
+        gauge_mc.fit("creutz", tmp_path)
+
+
+def test_a_missing_table_is_named(tmp_path):
+    with pytest.raises(GaugeError, match=f"make it by gauge-mc measure wilson-loops {tmp_path}"):
+        find_table_by_columns(tmp_path, LOOP_COLUMNS)
+    with pytest.raises(GaugeError, match="no table with the columns mass in"):
+        find_table_by_columns(tmp_path, ("mass",))
+
+
+def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match="no fit 'mass'; choose creutz or potential"):
+        gauge_mc.fit("mass", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="no runs in runs"):
+        gauge_mc.fit("potential")
+
+
+def test_every_fit_states_its_file_and_columns():
+    assert {name: (one.file, one.columns) for name, one in FITS.items()} == {
+        "creutz": ("creutz.json", tuple(LOOP_COLUMNS)),
+        "potential": ("potential.json", tuple(LOOP_COLUMNS)),
+    }

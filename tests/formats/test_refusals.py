@@ -1,0 +1,102 @@
+"""Damaged files are said to be damaged; sound files of a kind that is not read are not."""
+
+import struct
+
+import pytest
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.formats import open_configuration
+from tests.formats.format_samples import (
+    ildg_bytes,
+    ildg_format,
+    milc_bytes,
+    nersc_bytes,
+    openqcd_bytes,
+    random_links,
+    record,
+)
+
+LINKS = random_links("su3", extents=(2, 2, 2, 4))
+SINGLE = random_links("su3", "single", extents=(2, 2, 2, 4))
+FORMAT = ildg_format((2, 2, 2, 4), "su3", "double")
+GOOD = {
+    "ildg": ildg_bytes(LINKS, "double"),
+    "nersc": nersc_bytes(LINKS),
+    "milc": milc_bytes(SINGLE, ">"),
+    "openqcd": openqcd_bytes(LINKS),
+}
+
+
+def ildg(old, new):
+    assert old in FORMAT
+    return ildg_bytes(LINKS, "double", format_xml=FORMAT.replace(old, new))
+
+
+def odd(*extents):
+    """Return an openQCD file with odd extents, of the size that they imply."""
+    count = 4 * 144
+    for extent in extents:
+        count *= extent
+    return struct.pack("<4id", *extents, 1.0) + bytes(count)
+
+
+UNSUPPORTED = {
+    "ILDG file of another group": ildg(b"su3gauge", b"su4gauge"),
+    "ILDG file of other numbers": ildg(b"> 64 <", b"> 128 <"),
+    "ILDG file with an odd extent": ildg(b"<lx> 2 <", b"<lx> 3 <"),
+    "LIME file without a configuration": record(b"notes", b"some text", begins=1, ends=1),
+    "LIME file with two configurations": 2 * GOOD["ildg"],
+    "NERSC file of another group": nersc_bytes(LINKS, DATATYPE="4D_SU4_GAUGE"),
+    "NERSC file of other data": nersc_bytes(LINKS, DATATYPE="4D_U1_GAUGE"),
+    "NERSC file of other numbers": nersc_bytes(LINKS, FLOATING_POINT="IEEE128BIG"),
+    "NERSC file with an odd extent": nersc_bytes(LINKS, DIMENSION_3=3),
+    "MILC file in another order": milc_bytes(SINGLE, ">", site_order=1),
+    "openQCD file with odd extents": odd(4, 3, 2, 2),
+}
+
+DAMAGED = {
+    **{f"{name} file cut short": data[: len(data) * 3 // 4] for name, data in GOOD.items()},
+    **{f"{name} file with more at its end": data + b"more" for name, data in GOOD.items()},
+    "ILDG file without a field": ildg(b"su3gauge", b""),
+    "ILDG file without a precision": ildg(b"> 64 <", b"><"),
+    "ILDG file without links": GOOD["ildg"].replace(b"ildg-binary-data", b"ildg-binary-dat_"),
+    "ILDG file of no extent": ildg(b"<lx> 2 <", b"<lx> 0 <"),
+    "ILDG file of too large an extent": ildg(b"<lx> 2 <", b"<lx> 999999998 <"),
+    "NERSC file without a type": nersc_bytes(LINKS, DATATYPE=None),
+    "NERSC file with a broken type": nersc_bytes(LINKS, DATATYPE="4D_SU3_G@UGE"),
+    "NERSC file with broken numbers": nersc_bytes(LINKS, FLOATING_POINT="IEE"),
+    "NERSC file of no extent": nersc_bytes(LINKS, DIMENSION_3=0),
+    "NERSC file of too large an extent": nersc_bytes(LINKS, DIMENSION_3=99999998, DIMENSION_2=64),
+}
+
+
+def refusal(path, data):
+    """Return the sentence in which a file is refused."""
+    path.write_bytes(data)
+    with pytest.raises(GaugeError) as error:
+        for _ in open_configuration(path).slices():
+            pass
+    return str(error.value)
+
+
+@pytest.mark.parametrize("kind", UNSUPPORTED)
+def test_what_is_not_supported_is_not_called_damaged(tmp_path, kind):
+    sentence = refusal(tmp_path / "file", UNSUPPORTED[kind])
+    assert sentence.startswith(f"{tmp_path / 'file'} is not supported: ")
+    assert sentence.endswith(".")
+    assert "damaged" not in sentence
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_what_is_damaged_is_called_so(tmp_path, kind):
+    sentence = refusal(tmp_path / "file", DAMAGED[kind])
+    assert sentence.startswith(f"{tmp_path / 'file'} is damaged: ")
+    assert sentence.endswith("; restore it from a copy or write it again.")
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_the_samples_are_sound(tmp_path, name):
+    (tmp_path / "file").write_bytes(GOOD[name])
+    found = open_configuration(tmp_path / "file")
+    assert found.header.format == name
+    assert len(list(found.slices())) == 4

@@ -1,0 +1,105 @@
+"""``gauge-mc info``: the contents of configuration files, runs and scans."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.calls import call, make_run
+from tests.formats.format_samples import (
+    HELD,
+    averages,
+    nersc_bytes,
+    plaquettes,
+    random_links,
+    sample,
+)
+
+
+@pytest.mark.parametrize("source", HELD, ids="-".join)
+def test_info_of_a_file(tmp_path, source):
+    links, data = sample(*source)
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    shown, code = call("info", path, "--json")
+    assert code == 0
+    facts = json.loads(shown)
+    format, group, precision = source
+    expected = {
+        "file": str(path),
+        "format": format,
+        "bytes": len(data),
+        "group": group,
+        "lattice": "4x2x6x8",
+        "precision": precision,
+    }
+    assert {name: facts[name] for name in expected} == expected
+    planes = plaquettes(links)
+    assert facts["recomputed"] == pytest.approx(
+        {
+            "mean": np.mean(planes),
+            "spatial": np.mean(planes[:3]),
+            "temporal": np.mean(planes[3:]),
+            "link_trace": averages(links)[1],
+        },
+        abs=1e-14,
+    )
+    if source[0] in ("nersc", "openqcd"):
+        assert facts["stated"]["plaquette"] == pytest.approx(averages(links)[0], abs=1e-10)
+    assert (facts["checksum"] is None) == (source[0] == "openqcd")
+    shown, code = call("info", path)
+    assert code == 0
+    for word in (source[0], source[1], "4x2x6x8", f"{facts['recomputed']['mean']}"):
+        assert word in shown
+
+
+def test_info_shows_the_header_of_a_damaged_file_and_no_tricks(tmp_path):
+    tricks = "\x1b[2Jcleared \r\x07"
+    data = nersc_bytes(random_links("su2"), REMARK=tricks)
+    path = tmp_path / "file"
+    path.write_bytes(data[:-1] + b"\x55")
+    shown, code = call("info", path)
+    assert code == 1
+    assert "4x2x6x8" in shown
+    assert "its links have the checksum" in shown
+    assert not set(shown) & set("\x1b\r\x07")
+    path.write_bytes(nersc_bytes(random_links("su2"), DATATYPE=tricks))
+    shown, code = call("info", path)
+    assert code == 1
+    assert not set(shown) & set("\x1b\r\x07")
+
+
+def test_info_of_a_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "no runs in runs" in call("info")[0]
+    make_run(tmp_path / "runs" / "a", seed=7)
+    facts = json.loads(call("info", "--json")[0])
+    assert facts["run"] == "runs/a"
+    assert facts["parameters"]["seed"] == 7
+    assert facts["configurations"] == 3
+    assert facts["file"] == "runs/a/configs/0000011.lime"
+    assert facts["provenance"]["sequence_number"] == "11"
+    assert facts["tables"]["plaquette.csv"].startswith("9 rows: sweep, plaquette")
+    assert len(facts["sessions"]) == 1
+    shown, code = call("info", "runs/a")
+    assert code == 0
+    assert "0000011.lime" in shown
+    shutil.rmtree("runs/a/configs")
+    assert "file" not in json.loads(call("info", "--json")[0])
+    assert call("info", tmp_path)[1] == 2
+    assert "cannot be read" in call("info", "none")[0]
+
+
+def test_info_of_a_scan(root):
+    """The scan was made by version 0.1.0."""
+    scan = root / "tests" / "pins" / "scan"
+    facts = json.loads(call("info", scan, "--json")[0])
+    assert facts["scan"] == str(scan)
+    assert not {"beta", "lattice"} & facts["parameters"].keys()
+    runs = sorted(path.parent.name for path in scan.glob("*/run.toml"))
+    assert sorted(facts["runs"]) == runs
+    assert len(runs) == sum(len(grid["beta"]) for grid in facts["grids"]) == 2
+    shown, code = call("info", scan)
+    assert code == 0
+    assert all(f"{name} " in shown and facts["runs"][name] in shown for name in runs)

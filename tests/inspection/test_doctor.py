@@ -1,0 +1,72 @@
+"""``gauge-mc doctor``: what works here, what mends the rest, and where compiled kernels are."""
+
+import re
+from pathlib import Path
+
+from gauge_mc.devices.cpu import INSTALL
+from tests.children import run, without_modules
+
+
+def missing(shown):
+    """Return what is missing and the command below it, by subject."""
+    found = re.findall(r"^missing ([^:]+): .*\n {10}(.+)$", shown, re.MULTILINE)
+    return dict(found)
+
+
+def test_a_machine_on_which_a_device_works():
+    done = run("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"^works   CPU: .+ threads?$", done.stdout, re.MULTILINE)
+    assert re.search(r"^works   C\+\+ compiler c\+\+: ", done.stdout, re.MULTILINE)
+    assert done.stdout.count("\nmissing ") == len(missing("\n" + done.stdout))
+
+
+def test_a_machine_without_compilers_names_what_mends_it(tmp_path):
+    modules = without_modules(tmp_path / "modules", "ziglang", "pycuda")
+    done = run("doctor", PATH=str(tmp_path), CXX="", GAUGE_MC_CACHE=str(tmp_path), **modules)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "missing C++ compiler: none found\n" in done.stdout
+    assert "missing CPU: There is no C++ compiler here" in done.stdout
+    found = missing(done.stdout)
+    assert found["C++ compiler"] == found["CPU"] == INSTALL
+    assert "GPU" in found
+
+
+def test_a_compiler_that_does_not_run_is_named(tmp_path):
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    done = run("doctor", CXX=str(broken))
+    assert done.returncode == 0  # another one runs
+    assert missing(done.stdout)[f"C++ compiler {broken}"] == INSTALL
+
+
+def test_the_cache_is_named_and_emptied(tmp_path):
+    cache = {"GAUGE_MC_CACHE": str(tmp_path / "kernels")}
+    shown = run("doctor", **cache).stdout
+    (line,) = [line for line in shown.splitlines() if "kernel cache" in line]
+    assert line.startswith(f"works   kernel cache: {tmp_path / 'kernels'}, ")
+    assert line.endswith("gauge-mc doctor --clear-cache removes them")
+    # That has compiled a kernel to try the CPU.
+    assert "works   CPU" in shown
+    files = [path.name for path in (tmp_path / "kernels").iterdir()]
+    compiled = [name for name in files if name.endswith((".so", ".cubin"))]
+    assert any(name.startswith("hot-") for name in compiled)
+    counted = run("doctor", **cache).stdout
+    assert f"{tmp_path / 'kernels'}, {len(compiled)} kernels; " in counted
+    (tmp_path / "kernels" / "notes.txt").write_text("mine")
+    for count in (3 * len(compiled), 0):  # the object, its report and its lock
+        cleared = run("doctor", "--clear-cache", **cache)
+        assert cleared.returncode == 0
+        assert cleared.stdout == f"{tmp_path / 'kernels'}: {count} files removed\n"
+        assert [path.name for path in (tmp_path / "kernels").iterdir()] == ["notes.txt"]
+    (tmp_path / "kernels" / "notes.txt").unlink()
+    run("doctor", "--clear-cache", **cache)
+    assert not (tmp_path / "kernels").exists()
+
+
+def test_a_cache_that_cannot_be_written_is_mended_by_another(tmp_path):
+    Path(tmp_path / "file").touch()
+    done = run("doctor", GAUGE_MC_CACHE=str(tmp_path / "file"))
+    assert done.returncode == 1
+    assert missing(done.stdout)["kernel cache"] == "export GAUGE_MC_CACHE=FOLDER"

@@ -1,0 +1,148 @@
+"""``status``, ``info`` and ``verify`` of scans, of runs within them, and of damaged runs."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gauge_mc import scan
+from gauge_mc.inspection.verify import checks_of
+from gauge_mc.scans.scan import Scan
+from tests.calls import call
+
+FIRST, SECOND = "b2.2_4x2x2x4_chain1", "b2.3_4x2x2x4_chain1"
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """A complete scan of two runs, deep down in folders."""
+    path = tmp_path_factory.mktemp("scans") / "of" / "su2"
+    values = {"beta": "2.2,2.3", "lattice": "4x2x2x4", "thermalize": 2, "configs": 3}
+    values |= {"separation": 3, "backend": "cpu", "threads": 1}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
+        scan(values, output=path, progress=False)
+    return path
+
+
+@pytest.fixture
+def there(good, tmp_path, monkeypatch):
+    """A copy of it, named by a relative path."""
+    shutil.copytree(good, tmp_path / "deep" / "down" / "s")
+    monkeypatch.chdir(tmp_path / "deep")
+    return Path("down/s")
+
+
+def said(*words, code=0):
+    """Call a command; return what it printed."""
+    shown, found = call(*words)
+    assert found == code, shown
+    return shown
+
+
+def bad(path):
+    """Return the paths of what is damaged, relative to the scan."""
+    shown, code = call("verify", path)
+    damaged = [line.removeprefix("BAD   ") for line in shown.splitlines() if "BAD   " in line]
+    assert code == bool(damaged)
+    return damaged
+
+
+def test_a_complete_scan(there):
+    shown = said("status", there)
+    facts = dict(line.split(maxsplit=1) for line in shown.splitlines()[:4])
+    assert facts == {
+        "scan": str(there),
+        "state": "complete",
+        "runs": "2 of 2 complete",
+        "done": "100% of the work",
+    }
+    facts = json.loads(said("info", there, "--json"))
+    assert facts["runs"] == dict.fromkeys((FIRST, SECOND), "11 of 11 updates")
+    assert facts["grids"] == [{"beta": [2.2, 2.3], "lattice": ["4x2x2x4"], "chains": 1}]
+    assert "beta" not in facts["parameters"]
+    names = {str(check.path.relative_to(there)) for check in checks_of(there)}
+    files = {path for path in there.rglob("*") if path.is_file()}
+    unchecked = {"lock", f"{FIRST}/lock", f"{SECOND}/lock", "scan.pdf"}
+    assert names == {str(path.relative_to(there)) for path in files} - unchecked
+    assert f"All {len(names)} files are good." in said("verify", there)
+
+
+def test_a_run_within_a_scan_is_a_run_like_any_other(there, monkeypatch):
+    for path in (there / FIRST, Path("..") / "deep" / there / FIRST, (there / FIRST).resolve()):
+        assert re.search(r"state +complete", said("status", path))
+        assert json.loads(said("info", path, "--json"))["run"] == str(path)
+        assert "All 7 files are good." in said("verify", path)
+    config = there / FIRST / "configs" / "0000005.lime"
+    assert json.loads(said("info", config, "--json"))["file"] == str(config)
+    assert "All 1 files are good." in said("verify", config)
+    monkeypatch.chdir(there / FIRST)
+    assert re.search(r"state +complete", said("status", "."))
+    for command in ("status", "info", "verify"):
+        assert "There is no run in configs" in said(command, "configs", code=2)
+        assert "none" in said(command, "none", code=1 if command == "info" else 2)
+
+
+DAMAGE = {
+    "record": (f"{FIRST}/run.toml", lambda path: path.write_text("beta = -1\n"), "is damaged"),
+    "lost record": (f"{FIRST}/run.toml", Path.unlink, "it has no run.toml"),
+    "lost checkpoint": (f"{FIRST}/checkpoint/latest", Path.unlink, "No such file"),
+    "checkpoint": (
+        f"{FIRST}/checkpoint/latest",
+        lambda path: path.write_bytes(b"x" * path.stat().st_size),
+        "is damaged",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_run_is_named_by_all_commands(there, kind):
+    name, damage, words = DAMAGE[kind]
+    damage(there / name)
+    (sentence,) = bad(there)
+    assert words in sentence
+    shown = said("status", there)
+    (line,) = [line for line in shown.splitlines() if line.startswith(FIRST)]
+    assert str(there / FIRST) in line
+    assert f"{SECOND}  " not in shown
+    runs = json.loads(said("info", there, "--json"))["runs"]
+    assert line.endswith(runs[FIRST])
+    assert runs[SECOND] == "11 of 11 updates"
+
+
+def test_a_damaged_table_of_a_run_is_named(there):
+    table = there / SECOND / "plaquette.csv"
+    table.write_bytes(table.read_bytes()[:-80] + table.read_bytes()[-79:])
+    (sentence,) = bad(there)
+    assert sentence.startswith(f"The table {table} is damaged")
+    shown = said("status", there)
+    assert f"{SECOND}  {sentence}\n" in shown
+    assert re.search(r"4x2x2x4 +2\.2 +0\.\d", shown)  # the average at the other point
+
+
+def test_a_damaged_record_of_a_scan(there):
+    (there / "scan.toml").write_text("grid = 3\n")
+    (sentence,) = bad(there)
+    assert "scan.toml is damaged" in sentence
+    for command in ("status", "info"):
+        assert "scan.toml is damaged" in said(command, there, code=1)
+
+
+def test_runs_that_have_gone_are_missed(there):
+    shutil.rmtree(there / SECOND)
+    (sentence,) = bad(there)
+    assert "averages over 9 updates at beta = 2.3 on 4x2x2x4, where the runs have 0" in sentence
+    assert "1 of 2 complete" in said("status", there)
+
+
+def test_a_damaged_table_of_a_scan(there):
+    table = Scan.read(there).table
+    content = table.read_bytes()
+    table.write_bytes(content.replace(b"2.3,4x2", b"2.4,4x2"))
+    assert "does not have the checksum" in bad(there)[0]
+    table.write_text("beta,lattice\nsome,words\n")
+    assert "is not the table of a scan" in bad(there)[0]
+    table.write_text("beta,lattice\n")  # nothing was complete when the scan was stopped
+    assert bad(there) == []

@@ -1,0 +1,208 @@
+"""Wilson loops against NumPy, against exact results, and what they must be invariant under."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import iv
+
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.observables.plaquette import Plaquette
+from gauge_mc.observables.wilson_loops import (
+    PATHS,
+    LoopMeasurer,
+    WilsonLoops,
+    equivalent_steps,
+    shortest_paths,
+    steps_along,
+)
+from gauge_mc.smearing.ape import Ape
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
+from tests.conftest import open_by_name
+from tests.reference.fields import (
+    CHARGES,
+    abelian_field,
+    angle,
+    gauge_transform,
+    random_field,
+    random_su,
+)
+from tests.reference.observables import mean_wilson_loop
+from tests.reference.smearing import ape
+
+UNEQUAL = Lattice(4, 6, 8, 10)
+MANY_LANES = Lattice(8, 8, 8, 4)
+"""A lattice on which a line of four steps crosses up to two edges of sub-lattices."""
+
+DEVICES = [
+    ("cpu-1", "double"),
+    ("cpu-2", "double"),
+    ("cpu-4", "single"),
+    ("cpu-8", "double"),
+    ("cpu-16", "single"),
+    pytest.param("cuda", "single", marks=pytest.mark.gpu),
+    pytest.param("cuda", "double", marks=pytest.mark.gpu),
+]
+TOLERANCE = {"single": 1e-7, "double": 1e-14}
+
+
+@cache
+def random_links(lattice, group):
+    return random_field(lattice.extents, group, np.random.default_rng(11))
+
+
+@cache
+def expected(lattice, group, smeared=0):
+    """Return loops of a random field by NumPy at some corners of their range."""
+    links = random_links(lattice, group)
+    for _ in range(smeared):
+        links = ape(links, 0.2)
+    r_max, t_max = min(lattice.extents[:3]) // 2, lattice.t // 2
+    corners = {
+        (path, r, t)
+        for path in PATHS
+        for r, t in product((1, steps_along(path, r_max)), (1, t_max))
+        if smeared == 0 or path in ("100", "210")
+    }
+    return {corner: mean_wilson_loop(links, *corner) for corner in corners}
+
+
+def measured(field, **how):
+    """Return all loops by level, path, r and t."""
+    lattice = field.lattice
+    half = {"r_max": min(lattice.extents[:3]) // 2, "t_max": lattice.t // 2, "paths": PATHS}
+    measure = LoopMeasurer(WilsonLoops(lattice, **(half | {"smearing": Ape()} | how)), field)
+    return {
+        (level, path, r + 1, t + 1): loop
+        for level, path, loops in measure(field)
+        for (r, t), loop in np.ndenumerate(loops)
+    }
+
+
+@pytest.mark.parametrize("lattice", [UNEQUAL, MANY_LANES], ids=str)
+@pytest.mark.parametrize(("name", "precision"), DEVICES)
+def test_loops_are_those_of_the_reference(lattice, group, name, precision):
+    links = random_links(lattice, group)
+    field = Field.from_slices(lattice, group, links, precision, open_by_name(name))
+    loops = measured(field)
+    for corner, value in expected(lattice, group).items():
+        assert loops[0, *corner] == pytest.approx(value, abs=TOLERANCE[precision])
+    assert np.abs(field.to_numpy() - links).max() < 1e-6  # the field is as it was
+
+
+def test_levels_of_smearing_in_one_pass(group, best_device):
+    field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)
+    loops = measured(field, smearing=Ape(0.2), levels=(3, 0, 2))
+    for level in (0, 2, 3):
+        for corner, value in expected(UNEQUAL, group, level).items():
+            assert loops[level, *corner] == pytest.approx(value, abs=1e-13)
+
+
+@pytest.mark.parametrize("ape", [Ape(0.2), Ape(0.1, dims=4, projection="polar")], ids=str)
+def test_gauge_invariance(group, best_device, ape, rng):
+    links = random_links(UNEQUAL, group)
+    transformed = gauge_transform(links, random_su(int(group[2]), links.shape[:4], rng))
+    fields = (
+        Field.from_slices(UNEQUAL, group, u, "double", best_device) for u in (links, transformed)
+    )
+    before, after = (measured(field, smearing=ape, levels=(0, 2)) for field in fields)
+    assert max(abs(before[key] - after[key]) for key in before) < 1e-13
+
+
+def test_the_smallest_loop_is_the_plaquette(group, precision, best_device):
+    field = Field.hot(UNEQUAL, group, precision, best_device, seed=2)
+    random = Random.for_field(field)
+    heatbath(field, 2.0 * int(group[2]), random, 5)
+    value = measured(field, r_max=1, t_max=1, paths=["100"])[0, "100", 1, 1]
+    _, _, temporal = Plaquette().measure(field)
+    tolerance = 1e-7 if precision == "single" else 1e-14
+    assert value == pytest.approx(temporal, abs=tolerance)
+
+
+def test_a_cold_field_gives_one(group, precision, best_device):
+    field = Field.cold(UNEQUAL, group, precision, best_device)
+    assert max(abs(loop - 1) for loop in measured(field, levels=(0, 1)).values()) < 1e-6
+
+
+def test_constant_abelian_field(group, best_device):
+    """W is the mean of exp(i q flux); the flux is the field strength times the area."""
+    lattice = Lattice(8, 12, 8, 10)
+    flux = {(0, 3): 3, (1, 3): -2, (2, 3): 1}
+    links = abelian_field(lattice.extents, group, flux)
+    loops = measured(Field.from_slices(lattice, group, links, "double", best_device), levels=(0, 4))
+    omega = [angle(lattice.extents, plane, quanta) for plane, quanta in flux.items()]
+    for (_, path, r, t), loop in loops.items():
+        turns = np.array([np.dot(step, omega) for step in equivalent_steps(path)]) * r * t
+        value = np.cos(np.outer(turns, CHARGES[group])).mean()
+        assert loop == pytest.approx(value, abs=1e-12)
+
+
+def test_smearing_keeps_a_constant_abelian_field(group, best_device):
+    lattice = Lattice(4, 6, 8, 4)
+    links = abelian_field(lattice.extents, group, {(0, 1): 1, (1, 2): 2, (0, 3): 1})
+    source = Field.from_slices(lattice, group, links, "double", best_device)
+    target = Field.empty(lattice, group, "double", best_device)
+    Ape(0.2, dims=4)(source, target)
+    assert np.abs(target.to_numpy() - links).max() < 1e-13
+
+
+def test_area_law_at_strong_coupling(best_device):
+    """W = u^A (1 + 4 A u^4 + ...) for SU(2) with u = I2(beta)/I1(beta)."""
+    beta = 1.0
+    u = iv(2, beta) / iv(1, beta)
+    field = Field.hot(Lattice(12, 12, 12, 12), "su2", "single", best_device, seed=4)
+    random = Random.for_field(field, seed=5)
+    loops = LoopMeasurer(WilsonLoops(field.lattice, 2, 2), field)
+    heatbath(field, beta, random, 20)
+    series = []
+    for _ in range(120):
+        heatbath(field, beta, random)
+        overrelax(field)
+        series += [values for _, _, values in loops(field)]
+    for r, t in product((1, 2), repeat=2):
+        found = estimate(np.array(series)[:, r - 1, t - 1])
+        area = r * t
+        value = u**area * (1 + 4 * area * u**4)
+        assert found.error < 0.3 * value
+        assert abs(found.value - value) < 4 * found.error + 0.01 * value
+
+
+def test_threads_do_not_change_a_bit(group):
+    links = random_links(UNEQUAL, group)
+    fields = (
+        Field.from_slices(UNEQUAL, group, links, "single", CpuDevice(threads)) for threads in (1, 2)
+    )
+    one, two = (measured(field, levels=(0, 1)) for field in fields)
+    assert one == two
+
+
+def test_steps_and_paths():
+    assert [len(equivalent_steps(path)) for path in PATHS] == [3, 6, 12, 4]
+    assert shortest_paths((1, 0, -2)) == [(-3, -3, 0), (-3, 0, -3), (0, -3, -3)]
+    assert len(shortest_paths((1, -1, 1))) == 6
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"r_max": 3}, "r_max is 3; on 4x6x8x10 it can be from 1 to 2, half the lattice"),
+        ({"t_max": 6}, "t_max is 6; on 4x6x8x10 it can be from 1 to 5, half the lattice"),
+        ({"r_max": 0}, "r_max is 0"),
+        ({"paths": ["321"]}, "There is no path '321'; there are 100, 110, 210, 111"),
+        ({"r_max": 1, "paths": ["210"]}, "less than one step along 210"),
+        ({"levels": (-1, 2)}, "numbers of iterations"),
+        ({"levels": ()}, "numbers of iterations"),
+        ({"levels": (2, 0), "smearing": None}, "after 2 iterations need a smearing"),
+    ],
+)
+def test_loops_that_cannot_be(how, sentence):
+    field = Field.cold(UNEQUAL, "su2", device=CpuDevice(1))
+    with pytest.raises(UsageError, match=sentence):
+        measured(field, **how)

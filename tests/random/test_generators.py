@@ -1,0 +1,163 @@
+"""What all generators have in common: states, uniform numbers, seeds and levels."""
+
+import ctypes
+import subprocess
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from gauge_mc import defaults
+from gauge_mc.devices.cpu.compiler import FLAGS
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.kernels import Variant
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.slab import MOST_STATE_WORDS
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.random import GENERATORS
+from gauge_mc.random.ranlux import JAMES_SEEDS
+from gauge_mc.updates.heatbath import heatbath
+from tests.calls import call
+from tests.reference.fields import parity
+
+LATTICE = Lattice(4, 6, 8, 10)
+SMALL = Lattice(4, 4, 4, 4)
+RANLUX = GENERATORS["ranlux"]
+
+
+def states(random):
+    return np.stack(list(random.packed_slices()))
+
+
+def test_defaults_are_generators_and_levels_that_there_are():
+    assert {defaults.RNG, defaults.START_RNG} <= set(GENERATORS)
+    assert GENERATORS[defaults.START_RNG].state_words == 0
+    assert RANLUX.levels == (24, 48, 97, 223, 389)
+    assert RANLUX.default_level == defaults.LUXURY
+
+
+def test_states_have_as_many_words_as_the_header_says():
+    words = {name: GENERATORS[name].state_words for name in GENERATORS}
+    assert words == {"lcg": 1, "philox": 0, "ranlux": 20}
+    assert max(words.values()) <= MOST_STATE_WORDS
+    for name, generator in GENERATORS.items():
+        first = generator.start(7, np.arange(5, dtype=np.uint64))
+        assert (first.shape, first.dtype) == ((5, words[name]), np.uint32)
+
+
+EDGES = """
+#include "random/stream.h"
+// The least and the largest uniform of so many random bits, of all words.
+extern "C" void edges(int bits, scalar* least, scalar* most) {
+    real low = broadcast(1), high = broadcast(0);
+    word n;
+    for (int lane = 0; lane < LANES; lane++) n[lane] = lane;
+    for (long long done = 0; done < 1LL << bits; done += LANES, n += LANES) {
+        const real u = bits == 31 ? uniform_from_31_bits(n) : uniform_from_24_bits(n);
+        low = smaller(low, u), high = larger(high, u);
+    }
+    *least = *most = low[0];
+    for (int lane = 0; lane < LANES; lane++) {
+        *least = std::min(*least, low[lane]), *most = std::max(*most, high[lane]);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("bits", [24, 31])
+def test_no_word_at_all_gives_0_or_1_in_single_precision(bits, root, tmp_path):
+    device, library = CpuDevice(1), tmp_path / "edges.so"
+    variant = Variant("single", lanes=device.lanes("single"))
+    command = [*device.compiler.command.split(), *FLAGS, *variant.definitions]
+    (tmp_path / "edges.cpp").write_text(EDGES)
+    files = [f"-I{root / 'cuda_src'}", str(tmp_path / "edges.cpp"), "-o", str(library)]
+    subprocess.run([*command, "-include", "algorithm", *files], check=True)
+    least, most = ctypes.c_float(), ctypes.c_float()
+    ctypes.CDLL(str(library)).edges(bits, ctypes.byref(least), ctypes.byref(most))
+    assert least.value == 2.0 ** -(bits + 1)
+    assert most.value == 1 - 2.0**-24
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_a0_is_fine_enough_where_it_is_next_to_1(generator, best_device):
+    """At alpha = 1e6, single precision holds a0 no better than to a tenth of 1 - a0.
+
+    The other components, of length sqrt((1 - a0) (1 + a0)), must not be so coarse.
+    """
+    alpha = 1e6
+    field = Field.cold(Lattice(32, 32, 32, 8), "su2", "single", best_device)
+    heatbath(field, alpha / 6, Random.for_field(field, generator, seed=13))
+    links = np.stack(list(field.packed_slices()))[..., 0, :].astype(float)
+    even = parity((32, 32, 32, 8)) == 0
+    a0, *vector = np.moveaxis(links[even], -1, 0)
+    length2 = np.sum(np.square(vector), axis=0)
+    delta = length2 / (1 + np.sqrt(1 - length2))
+
+    def pvalue(delta):  # sqrt(1 - a0^2) exp(alpha a0) but for a factor of sqrt(1 - delta / 2)
+        return stats.kstest(alpha * delta, "gamma", args=(1.5,)).pvalue
+
+    assert pvalue(delta) > 1e-3
+    assert pvalue(1 - a0) < 1e-9
+
+
+def test_a_run_with_lcg_says_that_it_fails_tests(tmp_path):
+    for rng, said in (("lcg", True), ("ranlux", False)):
+        run = ("--output", tmp_path / rng, "--configs", 1, "--thermalize", 1, "--separation", 1)
+        words = ("--lattice", "4x4x4x4", "--backend", "cpu", "--threads", 1, "--rng", rng)
+        printed, code = call("generate", *run, *words)
+        assert code == 0
+        assert ("lcg fails tests of randomness" in printed) == said
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_first_numbers_of_neighbours_and_of_seeds_are_unrelated(generator, best_device):
+    field = Field.cold(Lattice(16, 16, 16, 8), "su2", "single", best_device)
+    first, other = (
+        Random.for_field(field, generator, seed).numbers(0).reshape(field.lattice.sites, -1)
+        for seed in (1, 2)
+    )
+    for one, another in ((first[1:], first[:-1]), (first, other)):
+        for difference in np.mod(one.astype(float) - another, 1).T:
+            counts = np.histogram(difference, bins=64, range=(0, 1))[0]
+            assert stats.chisquare(counts).pvalue > 1e-5
+
+
+@pytest.mark.parametrize("generator", ["lcg", "ranlux"])
+def test_states_survive_a_round_trip(generator, best_device):
+    field = Field.cold(LATTICE, "su2", device=best_device)
+    random = Random.for_field(field, generator, seed=77)
+    heatbath(field, 2.0, random)
+    before = states(random)
+    other = Random.for_field(field, generator, seed=1)
+    other.restore(iter(before))
+    assert np.array_equal(states(other), before)
+    assert np.array_equal(other.numbers(0), random.numbers(0))
+    assert not list(Random.for_field(field, "philox").packed_slices())
+
+
+@pytest.mark.parametrize(
+    ("generator", "seed", "luxury"),
+    [
+        ("philox", -1, 3),
+        ("philox", 2**64, 3),
+        ("lcg", 0, 3),
+        ("lcg", 2**31 - 1, 3),
+        ("ranlux", -1, 3),
+        ("ranlux", JAMES_SEEDS, 3),
+        ("ranlux", 1, 5),
+        ("ranlux", 1, -1),
+        ("mt", 1, 3),
+    ],
+)
+def test_wrong_seeds_levels_and_generators_are_refused(generator, seed, luxury):
+    field = Field.cold(SMALL, "su2", device=CpuDevice(1))
+    with pytest.raises(UsageError):
+        Random.for_field(field, generator, seed, luxury)
+
+
+def test_more_sites_than_streams_are_refused(monkeypatch):
+    monkeypatch.setattr(RANLUX, "streams", 255)
+    with pytest.raises(UsageError, match="more sites than ranlux has streams, 255"):
+        Random.for_field(Field.cold(SMALL, "su2", device=CpuDevice(1)), "ranlux")

@@ -1,0 +1,48 @@
+"""The run cards in runs/ are what their README says."""
+
+import re
+
+import pytest
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.run.parameters import Parameters, read_card
+
+
+def test_cards_make_the_runs_that_the_commands_name(root):
+    text = (root / "runs" / "README.md").read_text()
+    cards = sorted((root / "runs").glob("*.toml"))
+    assert len(cards) == 7
+    for path in cards:
+        card = read_card(path)
+        parameters = Parameters.from_values({"beta": 2.5} | card)
+        if "beta" in card:
+            assert path.name in text
+            assert parameters.name in text
+            assert parameters.configs >= 500
+        else:
+            assert f"--card runs/{path.name} --beta $beta" in text
+            assert parameters.configs == 1
+
+
+@pytest.mark.parametrize(
+    ("card", "lattice", "group", "beta"),
+    [
+        ("su2_b2.5", Lattice(24, 24, 24, 32), "su2", 2.5),
+        ("su2_b2.8", Lattice(24, 24, 24, 48), "su2", 2.8),
+        ("su3_b6.0", Lattice(16, 16, 16, 32), "su3", 6.0),
+    ],
+)
+def test_cards_of_potentials(root, card, lattice, group, beta):
+    parameters = Parameters.from_values(read_card(root / "runs" / f"{card}.toml"))
+    assert (parameters.lattice, parameters.group, parameters.beta) == (lattice, group, beta)
+
+
+def test_options_in_commands_exist(root):
+    """A command of the README that names an option which is not there would be refused."""
+    from gauge_mc.cli import load_command
+
+    text = (root / "runs" / "README.md").read_text()
+    for command in ("generate", "measure", "fit", "plot"):
+        known = {name for option in load_command(command).params for name in option.opts}
+        for line in re.findall(rf"gauge-mc {command} (.*)", text):
+            assert set(re.findall(r"--[a-z-]+", line)) <= known, line

@@ -1,0 +1,112 @@
+"""``gauge-mc convert``: a configuration in another format or precision."""
+
+import os
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.formats import open_configuration, write_configuration
+from tests.calls import call
+from tests.formats.format_samples import HELD, nersc_bytes, random_links, sample
+
+PLACES = [
+    (source, to)
+    for source in HELD
+    for to in ("ildg", "nersc", "openqcd")
+    if to != "openqcd" or source[1] == "su3"
+]
+
+
+def read(path):
+    return np.stack(list(open_configuration(path).slices()))
+
+
+@pytest.mark.parametrize(("source", "to"), PLACES, ids=lambda value: "-".join([*value][:3]))
+def test_links_are_the_same_in_any_format(tmp_path, source, to):
+    links, data = sample(*source)
+    (tmp_path / "in").write_bytes(data)
+    shown, code = call("convert", tmp_path / "in", tmp_path / "out", "--to", to)
+    assert code == 0
+    precision = "double" if to == "openqcd" else source[2]
+    assert shown == f"{tmp_path}/out: {source[1]} on 4x2x6x8 in {precision} precision, {to}\n"
+    header = open_configuration(tmp_path / "out").header
+    assert (header.format, header.group, header.precision) == (to, source[1], precision)
+    np.testing.assert_array_equal(read(tmp_path / "out"), links)
+    assert call("verify", tmp_path / "out")[1] == 0
+
+
+@pytest.mark.parametrize("to", ["ildg", "nersc"])
+def test_precision_is_rounded_once(tmp_path, to):
+    links, data = sample("nersc", "su3", "double")
+    (tmp_path / "in").write_bytes(data)
+    assert (
+        call("convert", tmp_path / "in", "--to", to, "--precision", "single", tmp_path / "a")[1]
+        == 0
+    )
+    np.testing.assert_array_equal(read(tmp_path / "a"), links.astype(np.complex64))
+
+
+def test_provenance_goes_along(tmp_path):
+    data = nersc_bytes(random_links("su3"), CREATOR="somebody else", BETA="5.7")
+    (tmp_path / "a").write_bytes(data)
+    for source, target, to in (("a", "b", "ildg"), ("b", "c", "nersc")):
+        assert call("convert", tmp_path / source, tmp_path / target, "--to", to)[1] == 0
+        found = open_configuration(tmp_path / target).header.provenance
+        fields = ("creator", "beta", "ensemble_id", "sequence_number")
+        assert [found[name] for name in fields] == ["somebody else", "5.7", "test", "7"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "code"),
+    [
+        (["in", "out"], "--to", 2),
+        (["in", "out", "--to", "hdf5"], "no format 'hdf5'", 2),
+        (["in", "out", "--to", "milc"], "only read", 2),
+        (["in", "out", "--to", "nersc", "--precision", "half"], "no precision 'half'", 2),
+        (["in", "out", "--to", "openqcd", "--precision", "single"], "double precision", 2),
+        (["su2", "out", "--to", "openqcd"], "in double precision, not SU(2)", 2),
+        (["in", "in", "--to", "nersc"], "in exists", 2),
+        (["in", "folder", "--to", "nersc"], "folder exists", 2),
+        (["in", "none/out", "--to", "nersc"], "could not be written", 1),
+        (["none", "out", "--to", "nersc"], "none cannot be read", 1),
+        (["folder", "out", "--to", "nersc"], "folder is not a file", 1),
+        (["damaged", "out", "--to", "nersc"], "damaged is damaged", 1),
+    ],
+)
+def test_conversions_that_are_refused(tmp_path, monkeypatch, words, sentence, code):
+    monkeypatch.chdir(tmp_path)
+    data = sample("ildg", "su3", "double")[1]
+    (tmp_path / "in").write_bytes(data)
+    (tmp_path / "damaged").write_bytes(data[:-3000] + b"\x55" * 8 + data[-2992:])
+    (tmp_path / "su2").write_bytes(sample("ildg", "su2", "double")[1])
+    (tmp_path / "folder").mkdir()
+    before = sorted(os.listdir(tmp_path))
+    shown, found = call("convert", *words)
+    assert (sentence in shown, found) == (True, code)
+    assert sorted(os.listdir(tmp_path)) == before
+    assert (tmp_path / "in").read_bytes() == data
+
+
+@pytest.mark.parametrize("to", ["ildg", "nersc", "openqcd"])
+def test_memory_does_not_grow_with_time(tmp_path, to):
+    """Peaks are in time slices of complex128; tracemalloc counts all arrays of NumPy."""
+
+    def peaks(extent):
+        lattice = Lattice(8, 8, 8, extent)
+        one = np.broadcast_to(np.eye(3, dtype=complex), (8, 8, 8, 4, 3, 3)).copy()
+        path = tmp_path / str(extent)
+        write_configuration(path, (one for _ in range(extent)), lattice, "su3", "double")
+        found = []
+        for words in (["info", path], ["convert", path, f"{path}.{to}", "--to", to]):
+            tracemalloc.start()
+            assert call(*words)[1] == 0
+            found.append(tracemalloc.get_traced_memory()[1] / one.nbytes)
+            tracemalloc.stop()
+        return found
+
+    peaks(4)
+    for short, long in zip(peaks(8), peaks(32), strict=True):
+        assert long < 9
+        assert long < 1.1 * short

@@ -1,0 +1,209 @@
+"""Run directories: the run lock, run.toml, checkpoints."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gauge_mc as package
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.run import checkpoint
+from gauge_mc.run.checkpoint import State
+from gauge_mc.run.directory import Run, Session, newest_run
+from gauge_mc.run.parameters import Parameters
+
+STATE = State(7, 35, {"group": "su3", "action": "wilson", "beta": 5.7, "seed": 3})
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from gauge_mc.run.directory import Run
+with Run(Path(sys.argv[1])).locked():
+    print("locked", flush=True)
+    time.sleep(60)
+"""
+
+
+def begin(run):
+    """Make a run that has begun."""
+    with run.locked():
+        run.write(Parameters(), [])
+        run.checkpoint.write_bytes(b"")
+
+
+def environment():
+    """Let another process import what the tests import, installed or not."""
+    return os.environ | {"PYTHONPATH": str(Path(package.__file__).parent.parent)}
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Another process that holds the lock of the run."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, tmp_path / "run"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    assert process.stdout.readline() == "locked\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
+    run = Run(tmp_path / "run")
+    holder, at_work = run.holder()
+    assert at_work
+    assert holder.process == other.pid
+    with pytest.raises(GaugeError, match=f"in use by process {other.pid}"), run.locked():
+        pass
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    assert not run.holder()[1]
+    begin(run)
+    with run.locked() as lock:
+        lock.record(dataclasses.replace(lock.holder, sweep=12, rate=0.5))
+    assert dataclasses.astuple(run.holder()[0])[1:] == (os.getpid(), lock.holder.since, 12, 0.5)
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
+    run = Run(tmp_path / "run")
+    begin(run)
+    leftover = run.path / "configs" / ".0000100.lime.123.tmp"
+    leftover.write_bytes(b"half")
+    with run.locked():
+        assert not leftover.exists()
+
+
+def test_a_run_without_any_work_leaves_nothing(tmp_path):
+    (tmp_path / "mine").mkdir()
+    for name in ("new", "mine"):
+        run = Run(tmp_path / name)
+        with run.locked():
+            run.write(Parameters(), [])
+            assert run.exists()
+    assert os.listdir(tmp_path) == ["mine"]
+    assert os.listdir(tmp_path / "mine") == []
+
+
+def test_run_toml_round_trip(tmp_path):
+    run = Run(tmp_path)
+    parameters = Parameters.from_values({"group": "su3", "lattice": "4x6x8x10", "seed": 9})
+    sessions = [Session.begin(0, "a device"), Session.begin(40, 'another "device"')]
+    run.write(parameters, sessions)
+    assert run.read() == (parameters, sessions)
+
+
+@pytest.mark.parametrize(
+    "text", ["beta = -1", "beta = ", "[[session]]\nfoo = 1", "\xff", "overelax = 4"]
+)
+def test_damaged_run_toml(tmp_path, text):
+    (tmp_path / "run.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(GaugeError, match=r"run\.toml is damaged"):
+        Run(tmp_path).read()
+
+
+def test_directories_without_a_run(tmp_path):
+    with pytest.raises(UsageError, match="no run"):
+        Run(tmp_path).read()
+    file = tmp_path / "file"
+    file.write_text("something")
+    with pytest.raises(UsageError, match="is a file"), Run(file).locked():
+        pass
+    with pytest.raises(UsageError, match="not empty"), Run(tmp_path).locked():
+        pass
+    run = Run(tmp_path / "run")
+    begin(run)
+    run.toml.unlink()
+    with pytest.raises(UsageError, match=r"no run\.toml"), run.locked():
+        pass
+    assert run.checkpoint.exists()
+
+
+def test_newest_run(tmp_path):
+    with pytest.raises(UsageError, match="no runs"):
+        newest_run(tmp_path)
+    for name, age in (("a", 100), ("b", 10), ("c", 1000)):
+        run = Run(tmp_path / name)
+        run.path.mkdir()
+        run.write(Parameters(), [])
+        os.utime(run.toml, (time.time() - age,) * 2)
+    assert newest_run(tmp_path) == Run(tmp_path / "b")
+
+
+def arrays():
+    rng = np.random.default_rng(3)
+    links = [rng.normal(size=(8, 6, 4, 4, 12)).astype(np.float32) for _ in range(3)]
+    return [*links, rng.integers(0, 2**32, (8, 6, 4, 1), np.uint32), np.zeros(0)]
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_checkpoint_round_trip_is_exact(tmp_path, measured):
+    path = tmp_path / "latest"
+    saved = dataclasses.replace(STATE, measured=measured)
+    checkpoint.save(path, saved, arrays())
+    state, found = checkpoint.load(path)
+    assert state == checkpoint.read_state(path) == saved
+    for mine, theirs in zip(arrays(), found, strict=True):
+        assert mine.dtype == theirs.dtype
+        assert mine.shape == theirs.shape
+        assert mine.tobytes() == theirs.tobytes()
+
+
+def test_any_damage_to_a_checkpoint_is_found(tmp_path):
+    path = tmp_path / "latest"
+    checkpoint.save(path, STATE, arrays())
+    whole = path.read_bytes()
+    rng = np.random.default_rng(4)
+    for place in [0, 64, 65, 70, len(whole) - 1, *rng.integers(0, len(whole), 50)]:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        with pytest.raises(GaugeError, match="damaged"):
+            checkpoint.load(path)
+    for cut in [0, 10, 65, 100, len(whole) - 1]:
+        path.write_bytes(whole[:cut])
+        with pytest.raises(GaugeError, match="damaged"):
+            checkpoint.load(path)
+
+
+def test_a_failed_checkpoint_leaves_the_one_before(tmp_path):
+    path = tmp_path / "latest"
+    checkpoint.save(path, STATE, arrays())
+
+    def broken():
+        yield arrays()[0]
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(GaugeError, match="No space left"):
+        checkpoint.save(path, dataclasses.replace(STATE, sweep=8), broken())
+    assert checkpoint.load(path)[0] == STATE
+    assert os.listdir(tmp_path) == ["latest"]
+
+
+def test_a_run_is_locked_within_its_process_too(tmp_path, monkeypatch):
+    """Although the system would let a process lock a file twice, and forget both locks at once."""
+    run = Run(tmp_path / "run")
+    begin(run)
+    monkeypatch.chdir(tmp_path)
+    same = Run(Path("run"))
+    with run.locked() as lock:
+        lock.record(dataclasses.replace(lock.holder, sweep=3))
+        assert same.holder() == (lock.holder, True)
+        with pytest.raises(GaugeError, match=f"in use by process {os.getpid()}"), same.locked():
+            pass
+        code = "import sys; from pathlib import Path; from gauge_mc.run.lock import is_locked\n"
+        code += "sys.exit(is_locked(Path('run/lock')))"
+        elsewhere = subprocess.run([sys.executable, "-c", code], env=environment())
+        assert elsewhere.returncode == 1
+    assert not same.holder()[1]
+    with same.locked():
+        pass

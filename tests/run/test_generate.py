@@ -1,0 +1,414 @@
+"""``gauge-mc generate`` and ``status`` as a user meets them: whole processes, and their ends."""
+
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import gauge_mc as package
+from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.files.table import read_table
+from gauge_mc.random import GENERATORS
+from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.directory import Run
+from tests.calls import make_run
+from tests.formats.format_samples import GROUPS, HELD, PRECISIONS, sample
+from tests.run.sessions import written
+
+PROGRAM = [sys.executable, "-m", "gauge_mc"]
+TINY = {"lattice": "4x2x4x4", "thermalize": 5, "configs": 3, "separation": 5}
+
+KILLED_AT = """
+import os, signal, sys
+left, folder = int(sys.argv.pop(1)), sys.argv[sys.argv.index("--output") + 1]
+def hook(event, arguments):
+    global left
+    touched = any(folder in str(argument) for argument in arguments[:2])
+    if event == "os.truncate" or (event in ("open", "os.rename", "os.remove") and touched):
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+from gauge_mc.cli import main
+sys.addaudithook(hook)
+main()
+"""
+"""The program, killed just before it opens, renames, removes or cuts a file of the run."""
+
+
+def options(**values):
+    """Make options of values by name."""
+    return [
+        word
+        for name, value in ({"backend": "cpu", "threads": 1} | values).items()
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+
+
+def command(**values):
+    """Make the command of a tiny run."""
+    return [*PROGRAM, "generate", *options(**(TINY | values))]
+
+
+def gauge_mc(*words, expect=0, **how):
+    """Run a command to its end; return what it printed, or its one sentence of complaint."""
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, **how)
+    assert done.returncode == expect, done.stderr
+    if expect not in (0, INTERRUPTED):
+        assert done.stderr.startswith("gauge-mc: ")
+        assert done.stderr.count("\n") == 1
+        return done.stderr
+    assert not done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module", autouse=True)
+def environment():
+    """Let processes import what the tests import, installed or not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(package.__file__).parent.parent))
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_run_from_beginning_to_end(folder):
+    shown = gauge_mc(*command())
+    path = folder / "runs" / "su2_b2.5_4x2x4x4"
+    assert sorted(item.name for item in path.iterdir()) == [
+        "checkpoint",
+        "configs",
+        "lock",
+        "plaquette.csv",
+        "polyakov.csv",
+        "run.toml",
+    ]
+    assert list(Run(path).configs()) == [10, 15, 20]
+    assert read_table(path / "plaquette.csv").columns["sweep"].tolist() == list(range(6, 21))
+    assert re.search(r"plaquette +0\.\d+\(\d+\)", shown)
+    assert "3 configurations" in shown
+    facts = tomllib.loads((path / "run.toml").read_text())
+    assert (facts["beta"], facts["seed"], facts["lattice"]) == (2.5, 1, "4x2x4x4")
+    assert facts["session"][0]["device"]
+    before = written(path)
+    assert "is complete" in gauge_mc(*command())
+    assert written(path) == before
+    assert "complete" in gauge_mc(*PROGRAM, "status")
+
+
+def test_a_run_that_keeps_no_configurations(folder):
+    gauge_mc(*command(output="usual"))
+    shown = gauge_mc(*command(output="lean", format="none", configs=2))
+    assert "lean (no configurations)" in shown
+    gauge_mc(*PROGRAM, "generate", *options(output="lean", configs=3))
+    usual, lean = (written(folder / name) for name in ("usual", "lean"))
+    assert lean == {name: usual[name] for name in ("plaquette.csv", "polyakov.csv")}
+    shown = gauge_mc(*PROGRAM, "status", "lean")
+    assert re.search("configurations +not kept", shown)
+    assert re.search("state +complete", shown)
+    assert re.search("configurations +0", gauge_mc(*PROGRAM, "info", "lean"))
+    assert "All 4 files are good" in gauge_mc(*PROGRAM, "verify", "lean")
+    words = ("measure", "wilson-loops", "lean", "--backend", "cpu")
+    assert "keeps no configurations to measure on" in gauge_mc(*PROGRAM, *words, expect=1)
+    words = ("convert", "lean", "out", "--to", "none")
+    assert "lean is not a file" in gauge_mc(*PROGRAM, *words, expect=1)
+    other = gauge_mc(*command(output="lean", format="ildg"), expect=2)
+    assert "format = none, not ildg" in other
+    (folder / "lean" / "checkpoint" / "latest").unlink()
+    lost = gauge_mc(*command(output="lean", format="none"), expect=1)
+    assert "lost its checkpoint; start a new one with another --output" in lost
+
+
+def test_quiet_says_nothing(folder):
+    assert gauge_mc(*command(), "--quiet") == ""
+
+
+def test_a_card_options_that_override_it_and_run_toml_as_a_card(folder):
+    card = folder / "card.toml"
+    lines = [f'lattice = "{TINY["lattice"]}"', "thermalize = 1", "configs = 1", "seed = 5"]
+    card.write_text("\n".join([*lines, 'output = "first"', 'backend = "cpu"', "threads = 1"]))
+    gauge_mc(*PROGRAM, "generate", "--card", "card.toml", "--separation", "2")
+    facts = tomllib.loads((folder / "first" / "run.toml").read_text())
+    assert (facts["thermalize"], facts["seed"], facts["separation"]) == (1, 5, 2)
+    again = options(card="first/run.toml", output="second")
+    gauge_mc(*PROGRAM, "generate", *again)
+    assert written(folder / "first") == written(folder / "second")
+
+
+def test_threads_do_not_change_a_bit(folder):
+    gauge_mc(*command(output="one", threads=1, lattice="4x6x4x6", group="su3"))
+    gauge_mc(*command(output="two", threads=2, lattice="4x6x4x6", group="su3"))
+    assert written(folder / "one") == written(folder / "two")
+
+
+def test_no_overrelaxation(folder):
+    gauge_mc(*command(overrelax=0))
+    gauge_mc(*command(overrelax=0, configs=1, output="broken"))
+    gauge_mc(*command(overrelax=0, output="broken"))
+    assert written(folder / "broken") == written(folder / "runs" / "su2_b2.5_4x2x4x4_or0")
+    assert len(written(folder / "broken")) == 5
+
+
+def test_raising_configs(folder):
+    gauge_mc(*command(output="whole"))
+    gauge_mc(*command(output="raised", configs=1))
+    gauge_mc(*PROGRAM, "generate", *options(output="raised", configs=3))
+    assert written(folder / "raised") == written(folder / "whole")
+    lower = gauge_mc(*command(output="raised", configs=2), expect=2)
+    assert "has configs = 3; --configs can be raised, but not lowered to 2" in lower
+
+
+def kills_until_done(dice, words):
+    """Run again and again, killed each time, until it ends before; return the number of kills."""
+    for attempt in range(400):
+        counted = attempt % 4
+        at = str(dice.randrange(1, 60) if counted else 0)
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED_AT, at, "generate", *words, "--quiet"]
+        )
+        try:
+            code = process.wait(120 if counted else dice.uniform(0.2, 0.4))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+        if code == 0:
+            return attempt
+        assert code == -signal.SIGKILL
+    raise AssertionError("The run never ended.")
+
+
+@pytest.mark.parametrize("rng", GENERATORS)
+def test_killed_at_many_instants_the_run_is_the_same(folder, rng):
+    """Kills come at random times, and just before random accesses to files."""
+    gauge_mc(*command(output="whole", rng=rng, configs=30))
+    dice = random.Random(rng)
+    words = options(output="broken", rng=rng, checkpoint_every=0.0002, **(TINY | {"configs": 30}))
+    killed = 0
+    while killed < 8:  # a fast machine may end a run after few
+        shutil.rmtree("broken", ignore_errors=True)
+        killed += kills_until_done(dice, words)
+        assert written(folder / "broken") == written(folder / "whole")
+        assert not list((folder / "broken").rglob("*.tmp"))
+
+
+LONG = {"lattice": "8x8x8x8", "group": "su3", "configs": 100000, "measure": "plaquette"}
+
+
+def wait_for(event):
+    """Wait until something has happened."""
+    deadline = time.monotonic() + 120
+    while not event():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def begin(**values):
+    """Begin a long run and wait for it to have measured something."""
+    process = subprocess.Popen(
+        command(**(LONG | values)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    table = Run(Path(values["output"])).table("plaquette")
+    wait_for(lambda: table.exists() and len(read_table(table).columns["sweep"]) > 2)
+    assert process.poll() is None
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_signals_write_a_checkpoint_and_say_how_to_go_on(folder, number):
+    process = begin(output=folder / "a run")
+    process.send_signal(number)
+    shown, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (INTERRUPTED, "")
+    word = f"Stopped by {number.name}; to continue: gauge-mc generate --output '{folder}/a run'"
+    assert word in shown
+    assert "stopped" in gauge_mc(*PROGRAM, "status", "a run")
+    sweep = read_table("a run/plaquette.csv").columns["sweep"].tolist()
+    assert re.search(rf"updates +{sweep[-1]} of", gauge_mc(*PROGRAM, "status", "a run"))
+
+
+@pytest.mark.parametrize(
+    ("presses", "code", "word"), [(1, INTERRUPTED, "Stopped by SIGINT"), (2, 130, "")]
+)
+def test_ctrl_c_while_kernels_are_compiled(folder, monkeypatch, presses, code, word):
+    """The terminal sends it to the whole group of processes, but must not end the compiler."""
+    monkeypatch.setenv("GAUGE_MC_CACHE", str(folder / "cache"))
+    process = subprocess.Popen(
+        command(**LONG, output="run"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    for _ in range(presses):
+        wait_for(lambda: list(folder.glob("cache/tmp*/")))
+        time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+    shown, complaint = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in complaint
+    assert word in shown
+    assert not list(folder.glob("cache/tmp*"))
+    assert "stopped" in gauge_mc(*PROGRAM, "status", "run")
+
+
+def test_a_run_at_work_is_seen_and_not_disturbed(folder):
+    process = begin(output="run")
+    try:
+        time.sleep(1.2)
+        assert f"at work: process {process.pid}" in gauge_mc(*PROGRAM, "status", "run")
+        refusal = gauge_mc(*command(**LONG, output="run"), expect=1)
+        assert f"in use by process {process.pid}" in refusal
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_run_at_its_time_limit_can_be_continued(folder):
+    """How soon it stops is in test_stop.py, where time does not depend on the machine."""
+    words = command(**LONG, output="run", time_limit="00:00:03")
+    hint = "Stopped by the time limit; to continue: gauge-mc generate --output run\n"
+    sweep = 0
+    for _ in range(2):
+        shown = gauge_mc(*words, expect=INTERRUPTED)
+        assert (f"continues after update {sweep} of" if sweep else "begins") in shown
+        assert hint in shown
+        sweep = read_state(Run(folder / "run").checkpoint).sweep
+    assert "stopped" in gauge_mc(*PROGRAM, "status", "run")
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"lattice": "5x4x4x4"}, "even"),
+        ({"lattice": "4x4x4"}, "not of the form XxYxZxT"),
+        ({"beta": "0"}, "beta must be a positive number"),
+        ({"beta": "abc"}, "beta"),
+        ({"group": "su4"}, "no group 'su4'; did you mean 'su3'"),
+        ({"rng": "dice"}, "no generator 'dice'; choose lcg, philox or ranlux"),
+        ({"rng": "lcg", "seed": 0}, "seed"),
+        ({"measure": "plaquete"}, "no observable 'plaquete'; did you mean 'plaquette'"),
+        ({"action": "iwasaki"}, "no action 'iwasaki'"),
+        ({"backend": "abacus"}, "abacus"),
+        ({"threads": 0}, "threads"),
+        ({"time_limit": "soon"}, "HH:MM:SS"),
+        ({"card": "none.toml"}, "No such file"),
+        ({"card": "odd.toml"}, "Unknown key 'overelax'.*did you mean 'overrelax'"),
+        ({"start": "none.lime"}, "no start file"),
+        ({"start": "su3.lime"}, "holds su3 on 4x2x4x4.*for su2"),
+        ({"start": "su3.lime", "group": "su3", "lattice": "4x4x4x4"}, "holds su3 on 4x2x4x4"),
+        ({"output": "odd.toml"}, "is a file"),
+        ({"output": "."}, "not empty"),
+        ({"bata": 2}, "No such option: --bata"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(inputs, values, sentence):
+    assert re.search(sentence, gauge_mc(*command(**values), expect=2, cwd=inputs))
+    assert not list(inputs.glob("runs/*"))
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"start": "noise.lime"}, "not a configuration"),
+        ({"start": "damaged.lime", "group": "su3"}, "damaged"),
+        ({"output": "/proc/run"}, "/proc/run"),
+    ],
+)
+def test_bad_files_are_one_sentence_and_exit_code_1(inputs, values, sentence):
+    assert re.search(sentence, gauge_mc(*command(**values), expect=1, cwd=inputs))
+
+
+@pytest.fixture(scope="module")
+def inputs(environment, tmp_path_factory):
+    """A folder with good and bad files."""
+    folder = tmp_path_factory.mktemp("inputs")
+    gauge_mc(*command(group="su3", configs=1, output="run"), cwd=folder)
+    good = (folder / "run" / "configs" / "0000010.lime").read_bytes()
+    (folder / "su3.lime").write_bytes(good)
+    (folder / "damaged.lime").write_bytes(good[:-3000] + b"\x55" * 100 + good[-2900:])
+    (folder / "noise.lime").write_bytes(random.Random(1).randbytes(5000))
+    (folder / "odd.toml").write_text("overelax = 4")
+    return folder
+
+
+def test_a_bad_start_does_not_fix_the_parameters(inputs):
+    gauge_mc(*command(output="new", group="su3", start="damaged.lime"), expect=1, cwd=inputs)
+    gauge_mc(*command(output="new", group="su3", start="su3.lime", configs=1), cwd=inputs)
+
+
+@pytest.mark.parametrize(("group", "precision"), [(g, p) for g in GROUPS for p in PRECISIONS])
+def test_start_files_of_all_formats_begin_the_same_run_anywhere(folder, group, precision):
+    results = []
+    formats = [format for format, *kind in HELD if kind == [group, precision]]
+    for format in formats:
+        place = folder / format
+        place.mkdir()
+        (place / "start").write_bytes(sample(format, group, precision)[1])
+        values = {"lattice": "4x2x6x8", "group": group, "precision": precision}
+        start = {"start": str(place / "start")}
+        results.append(written(make_run(place / "run", **values, **start)))
+        for name, other in (("lattice", "4x4x4x8"), ("group", "su3" if group == "su2" else "su2")):
+            with pytest.raises(UsageError, match=f"holds {group} on 4x2x6x8, but the run is for"):
+                make_run(place / "no", **(values | {name: other}), **start)
+            assert not (place / "no").exists()
+    assert len(formats) >= 2
+    assert len(results[0]) == 5
+    assert all(result == results[0] for result in results)
+
+
+def test_different_parameters_are_named(folder):
+    gauge_mc(*command(output="run"))
+    before = written(folder / "run")
+    refusal = gauge_mc(*command(output="run", beta=2.6, seed=2), expect=2)
+    assert "beta = 2.5, not 2.6; seed = 1, not 2" in refusal
+    assert written(folder / "run") == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unwritable for root")
+def test_an_unwritable_folder(folder):
+    (folder / "closed").mkdir(mode=0o555)
+    assert "Permission denied" in gauge_mc(*command(output="closed/run"), expect=1)
+
+
+def test_a_full_disk_loses_nothing(folder):
+    """A limit on the size of files stands in for a disk that fills up; tables hit it."""
+    gauge_mc(*command(output="whole", configs=70))
+    size = (folder / "whole" / "configs" / "0000010.lime").stat().st_size
+    assert (folder / "whole" / "plaquette.csv").stat().st_size > size
+    words = command(output="run", configs=70, checkpoint_every=0)
+    sentence = gauge_mc(
+        *words,
+        expect=1,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+    )
+    assert "could not be written" in sentence
+    assert "stopped" in gauge_mc(*PROGRAM, "status", "run")
+    gauge_mc(*words)
+    assert written(folder / "run") == written(folder / "whole")
+
+
+def test_a_disk_too_small_for_a_checkpoint(folder):
+    words = command(output="run")
+    sentence = gauge_mc(
+        *words, expect=1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+    )
+    assert "could not be written" in sentence
+    gauge_mc(*command(output="run", seed=3))
+
+
+def test_status_needs_a_run(folder):
+    assert "no runs in runs" in gauge_mc(*PROGRAM, "status", expect=2)
+    assert "no run in" in gauge_mc(*PROGRAM, "status", ".", expect=2)

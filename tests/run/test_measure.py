@@ -1,0 +1,311 @@
+"""``gauge-mc measure`` as a user meets it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gauge_mc as package
+from gauge_mc.cli import app
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.files.table import SEAL, read_table
+from gauge_mc.observables.wilson_loops import LoopMeasurer, WilsonLoops
+from gauge_mc.smearing.ape import Ape
+
+LOOPS = ("--iterations", "0,2", "--off-axis")
+FEW = ("--iterations", "1", "--r-max", "1", "--t-max", "2")
+
+
+def call(*words):
+    """Run a command in this process; its errors come through."""
+    on_cpu = ("--backend", "cpu", "--threads", "1") if words[0] in ("generate", "measure") else ()
+    app([str(word) for word in (*words, *on_cpu)], standalone_mode=False)
+
+
+def generate(path, configs=4, lattice="4x4x4x6", group="su2", *words):
+    call(
+        "generate", "--output", path, "--lattice", lattice, "--group", group, "--configs", configs,
+        "--thermalize", 4, "--separation", 2, "--quiet", *words,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run of four configurations, and another on another lattice."""
+    folder = tmp_path_factory.mktemp("made")
+    generate(folder / "runs" / "one")
+    generate(folder / "runs" / "other", configs=1, lattice="4x4x6x4")
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    """A copy of the runs, in which the test works."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder):
+    return folder / "runs" / "one"
+
+
+def test_a_table_of_loops(run, capsys):
+    call("measure", "wilson-loops", run, *LOOPS)
+    table = read_table(run / "wilson_loops.csv")
+    assert table.header["smearing"].startswith("APE")
+    assert "w = 0.2 (alpha = 0.444444)" in table.header["smearing"]
+    assert (table.header["r_max"], table.header["t_max"]) == ("2", "3")  # half the lattice
+    assert (table.header["beta"], table.header["group"]) == ("2.5", "su2")
+    columns = {name: column.tolist() for name, column in table.columns.items()}
+    rows = list(zip(*columns.values(), strict=True))
+    assert len(rows) == 4 * 2 * 3 * (2 + 2 + 1 + 2)
+    field = Field.load(run / "configs" / "0000008.lime", device=CpuDevice(1))
+    paths = ("100", "110", "210", "111")
+    loops = WilsonLoops(field.lattice, 2, 3, paths, Ape(0.2), (0, 2))
+    expected = [
+        (8, level, path, r + 1, t + 1, loop)
+        for level, path, values in LoopMeasurer(loops, field)(field)
+        for (r, t), loop in np.ndenumerate(values)
+    ]
+    assert [row for row in rows if row[0] == 8] == expected
+    assert "4 configurations" in capsys.readouterr().out
+
+
+def test_measuring_goes_on_where_it_stopped(run, capsys):
+    call("measure", "wilson-loops", run, *LOOPS, "--quiet")
+    path = run / "wilson_loops.csv"
+    whole = path.read_bytes()
+    call("measure", "wilson-loops", run, *LOOPS)
+    assert "4 of them done" in capsys.readouterr().out
+    assert path.read_bytes() == whole
+    begin, end = whole.index(b"\n8,"), whole.index(SEAL)
+    for cut in (
+        begin,
+        begin + 1,
+        begin + 30,
+        begin + 400,
+        len(whole) // 2,
+        end - 3,
+        len(whole) - 3,
+    ):
+        path.write_bytes(whole[:cut])
+        call("measure", "wilson-loops", run, *LOOPS, "--quiet")
+        assert path.read_bytes() == whole
+    generate(run, configs=5)
+    call("measure", "wilson-loops", run, *LOOPS, "--quiet")
+    assert path.read_bytes().startswith(whole[:end])
+    assert set(read_table(path).columns["sweep"]) == {6, 8, 10, 12, 14}
+    assert [item.name for item in run.glob(".*")] == []
+
+
+def test_loops_measured_along_the_way_are_those_of_the_configurations(folder, capsys):
+    """In double precision, as which links come back from files with no bit lost."""
+    run, how = folder / "along", ("--measure", "wilson-loops:2,plaquette", "--precision", "double")
+    for configs in (2, 4):
+        generate(run, configs, "4x4x4x6", "su2", *how)
+    along = read_table(run / "wilson_loops.csv")
+    assert set(along.columns["sweep"]) == {6, 8, 10, 12}
+    assert (along.header["r_max"], along.header["t_max"], along.header["iterations"]) == (
+        "2", "3", "25",
+    )  # fmt: skip
+    call("measure", "wilson-loops", run, "--quiet")
+    files = read_table(run / "wilson_loops_configs.csv")
+    assert along.columns.keys() == files.columns.keys()
+    for name, column in along.columns.items():
+        assert np.array_equal(files.columns[name], column) or name == "loop"
+    np.testing.assert_allclose(files.columns["loop"], along.columns["loop"], rtol=1e-12)
+    call("verify", run)
+    lines = (run / "wilson_loops.csv").read_text().splitlines(keepends=True)
+    for left, damage in (
+        (lines[:-2] + lines[-1:], "wilson_loops.csv is damaged: it does not have the checksum"),
+        (lines[:-2], "wilson_loops.csv is damaged: it ends after 23 of 24 rows"),
+    ):
+        (run / "wilson_loops.csv").write_text("".join(left))
+        with pytest.raises(GaugeError, match=r"1 of 9 files, .*wilson_loops.csv"):
+            call("verify", run)
+        assert damage in capsys.readouterr().out
+
+
+def test_any_number_of_devices_makes_the_same_table(run, capsys):
+    tables = {}
+    for devices in ("cpu:1", "cpu:2", "cpu:3"):
+        for what in (("wilson-loops", *LOOPS), ("polyakov",)):
+            output = run / f"{what[0]}_{devices[-1]}.csv"
+            call("measure", *what, run, "--devices", devices, "--output", output)
+            tables.setdefault(what[0], set()).add(output.read_bytes())
+            call("measure", *what, run, "--devices", devices, "--split", "--output", f"{output}.2")
+            tables[what[0]].add(Path(f"{output}.2").read_bytes())
+    assert [len(tables[what]) for what in tables] == [1, 1]
+    shown = capsys.readouterr().out
+    assert ", on 2 x " in shown
+    whole = output.read_bytes()
+    output.write_bytes(whole[: whole.index(b"\n8,") + 20])
+    call("measure", "polyakov", run, "--devices", "cpu:2", "--output", output)
+    assert "1 of them done" in capsys.readouterr().out
+    assert output.read_bytes() == whole
+
+
+@pytest.mark.gpu
+def test_any_number_of_gpus_makes_the_same_table(run, gpu, recwarn):
+    gpu.close()
+    tables = set()
+    for devices in (["--devices", "1"], ["--devices", "0,"], []):  # all, if nothing is said
+        output = run / "gpus.csv"
+        words = ["measure", "wilson-loops", run, *FEW, "--output", output, "--backend", "cuda"]
+        app([str(word) for word in (*words, *devices, "--quiet")], standalone_mode=False)
+        tables.add(output.read_bytes())
+        output.unlink()
+    damage(run / "configs" / "0000010.lime")
+    with pytest.raises(GaugeError, match=r"0000010.lime is damaged"):
+        app([str(word) for word in (*words, "--quiet")], standalone_mode=False)
+    assert len(tables) == 1
+    assert tables.pop().startswith(output.read_bytes())
+    assert not [one for one in recwarn if "out-of-thread" in str(one.message)]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--r-max", "2"), "has r_max = 1, not 2; name another --output"),
+        (("--weight", "0.3"), "has smearing = APE"),
+        (("--iterations", "2"), "has iterations = 1, not 2"),
+        (("--off-axis", "--r-max", "2"), "paths = 100, not 100,110,210,111"),
+        (("--precision", "double"), "measured in = single precision, not double precision"),
+    ],
+)
+def test_other_parameters_are_refused_by_name(run, words, sentence):
+    call("measure", "wilson-loops", run, *FEW, "--quiet")
+    before = (run / "wilson_loops.csv").read_bytes()
+    with pytest.raises(UsageError, match=sentence):
+        call("measure", "wilson-loops", run, *FEW, *words)
+    assert (run / "wilson_loops.csv").read_bytes() == before
+    call("measure", "wilson-loops", run, *FEW, *words, "--output", "other.csv", "--quiet")
+    assert Path("other.csv").exists()
+
+
+def test_averages_are_those_that_generate_measures(run, capsys):
+    for observable in ("plaquette", "polyakov"):
+        call("measure", observable, run)
+        again = read_table(run / f"{observable}_configs.csv").columns
+        first = read_table(run / f"{observable}.csv").columns
+        rows = np.isin(first["sweep"], again["sweep"])
+        assert {name: column[rows].tolist() for name, column in first.items()} == {
+            name: column.tolist() for name, column in again.items()
+        }
+    assert "temporal" in capsys.readouterr().out
+    generate(run, configs=5)  # the tables of the run are its own
+
+
+def test_files_of_any_format(run, folder):
+    call("measure", "wilson-loops", run, *FEW, "--quiet")
+    files = []
+    for number in (6, 8):
+        files.append(folder / f"ckpoint_lat.{number}")
+        call("convert", run / "configs" / f"{number:07d}.lime", files[-1], "--to", "nersc")
+    files.append(run / "configs" / "0000010.lime")
+    call("measure", "wilson-loops", *reversed(files), *FEW, "--quiet")
+    found = read_table(folder / "wilson_loops.csv").columns
+    expected = read_table(run / "wilson_loops.csv").columns
+    assert found["sweep"].tolist() == [6, 6, 8, 8, 10, 10]
+    assert np.abs(found["loop"] - expected["loop"][:6]).max() < 1e-7
+    call("measure", "wilson-loops", files[1], *FEW, "--output", "late.csv", "--quiet")
+    with pytest.raises(UsageError, match="is past configuration 6"):
+        call("measure", "wilson-loops", files[0], files[1], *FEW, "--output", "late.csv")
+
+
+def damage(path):
+    data = bytearray(path.read_bytes())
+    data[-3000] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2", "cpu:4"])
+def test_a_damaged_configuration_stops_the_work_and_keeps_what_was_done(run, devices):
+    damage(run / "configs" / "0000010.lime")
+    damage(run / "configs" / "0000012.lime")
+    with pytest.raises(GaugeError, match=r"0000010.lime is damaged"):
+        call("measure", "wilson-loops", run, *FEW, "--quiet", "--devices", devices)
+    assert set(read_table(run / "wilson_loops.csv").columns["sweep"]) == {6, 8}
+
+
+def test_a_configuration_of_another_lattice(run, folder):
+    foreign = folder / "runs" / "other" / "configs" / "0000006.lime"
+    with pytest.raises(GaugeError, match=r"holds su2 on 4x4x6x4, but .* holds su2 on 4x4x4x6"):
+        call("measure", "plaquette", run / "configs" / "0000008.lime", foreign)
+    shutil.copy(foreign, run / "configs" / "0000009.lime")
+    with pytest.raises(GaugeError, match=r"0000009.lime holds su2 on 4x4x6x4, but the others are"):
+        call("measure", "plaquette", run)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("wilson-loops", "no"), "no cannot be read"),
+        (("wilson-loops", "runs"), "There is no run in runs"),
+        (("wilson-loops", "runs/one", "runs/other"), "Name one run"),
+        (("wilson-loops", "runs/one", "--r-max", "3"), "from 1 to 2, half the lattice"),
+        (("wilson-loops", "runs/one", "--t-max", "4"), "from 1 to 3, half the lattice"),
+        (("wilson-loops", "runs/one", "--smear", "hyp"), "no smearing 'hyp'; choose ape or none"),
+        (("wilson-loops", "runs/one", "--iterations", "a"), "not of the form N"),
+        (("wilson-loops", "runs/one", "--weight", "-1"), "must not be negative"),
+        (("wilson-loops", "runs/one", "--weight", "1", "--alpha", "0.5"), "give one"),
+        (
+            ("wilson-loops", "runs/one", "--smear", "none", "--dims", "4"),
+            "--dims is not for --smear none",
+        ),
+        (("wilson-loops", "runs/one", "--devices", "cpu:0"), "cpu:N takes a number from 1 on"),
+        (("wilson-loops", "runs/one", "--devices", "2"), "not possible with --backend cpu"),
+        (
+            ("wilson-loops", "runs/one", "--precision", "half"),
+            "no precision 'half'; choose single or double",
+        ),
+        (("wilson-loops", "runs/one", "--output", "no/x.csv"), "no folder no"),
+        (("wilson-loops", "runs/one", "--output", "runs/one/plaquette.csv"), "has observable"),
+        (("plaquette", "runs/one", "--t-max", "4"), "--t-max is not an option of plaquette"),
+        (("energy",), "no observable 'energy'; choose plaquette, polyakov or wilson-loops"),
+    ],
+)
+def test_what_cannot_be_measured(folder, words, sentence):
+    with pytest.raises(GaugeError, match=sentence):
+        call("measure", *words)
+
+
+def test_a_run_without_configurations(run):
+    for path in run.glob("configs/*"):
+        path.unlink()
+    with pytest.raises(GaugeError, match="no configurations to measure on"):
+        call("measure", "wilson-loops", run)
+
+
+def test_configurations_must_have_different_numbers(run, folder):
+    shutil.copy(run / "configs" / "0000006.lime", "b6")
+    with pytest.raises(UsageError, match="both have the number 6"):
+        call("measure", "plaquette", run / "configs" / "0000006.lime", "b6")
+
+
+def test_one_process_at_a_time(run):
+    """As whole processes, since locks are theirs."""
+    environment = {"PYTHONPATH": str(Path(package.__file__).parent.parent), "PATH": "/usr/bin:/bin"}
+    program = (
+        "import sys; from pathlib import Path; from gauge_mc.run.lock import RunLock; "
+        "lock = RunLock(Path(sys.argv[1])); print('locked', flush=True); sys.stdin.read()"
+    )
+    lock = run / ".wilson_loops.csv.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, lock],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    ) as other:
+        other.stdout.readline()
+        with pytest.raises(GaugeError, match="in use by process"):
+            call("measure", "wilson-loops", run, *FEW)
+        other.stdin.close()
+    call("measure", "wilson-loops", run, *FEW, "--quiet")

@@ -1,0 +1,190 @@
+"""Parameters: defaults, cards, names, and what counts as a different run."""
+
+import dataclasses
+
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.actions.wilson import Wilson
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.run.parameters import Execution, Measurement, Parameters, parse_duration, read_card
+
+
+def card(tmp_path, text):
+    path = tmp_path / "card.toml"
+    path.write_text(text)
+    return read_card(path)
+
+
+@pytest.fixture
+def another_action():
+    """The name of an action that a program has registered."""
+
+    class Another(Wilson):
+        name = "another"
+
+    yield ACTIONS.register(Another()).name
+    ACTIONS.remove(Another.name)
+
+
+def test_card_round_trip(tmp_path, another_action):
+    values = {
+        "action": another_action,
+        "lattice": "4x6x8x10",
+        "group": "su3",
+        "beta": 5.7,
+        "precision": "double",
+        "start": "/data/x.lime",
+        "seed": 2**63 - 1,
+        "rng": "ranlux",
+        "luxury": 4,
+        "heatbath": 2,
+        "overrelax": 0,
+        "thermalize": 0,
+        "configs": 3,
+        "separation": 7,
+        "measure": "polyakov:10,plaquette",
+        "format": "nersc",
+    }
+    parameters = Parameters.from_values(values)
+    assert parameters.lattice == Lattice(4, 6, 8, 10)
+    assert parameters.measure == (Measurement("plaquette"), Measurement("polyakov", 10))
+    assert all(
+        getattr(parameters, item.name) != getattr(Parameters(), item.name)
+        for item in dataclasses.fields(Parameters)
+    )
+    assert Parameters.from_values(card(tmp_path, parameters.to_toml())) == parameters
+
+
+def test_defaults_depend_on_the_group():
+    assert Parameters.from_values({}).beta == 2.5
+    assert Parameters.from_values({"group": "su3"}).beta == 6.0
+    assert Parameters.from_values({"group": "su3", "beta": 5}).beta == 5.0
+
+
+def test_what_goes_on_keeps_its_parameters_and_may_have_more_configs():
+    there = Parameters.from_values({"group": "su3", "seed": 7, "configs": 50})
+    assert there.continued({}, "It") == there
+    more = there.continued({"configs": 60, "beta": 6.0}, "It")
+    assert more == dataclasses.replace(there, configs=60)
+    with pytest.raises(UsageError, match=r"^It has configs = 50; .* not lowered to 49\.$"):
+        there.continued({"configs": 49}, "It")
+    with pytest.raises(UsageError, match="configs must be at least 0"):
+        there.continued({"configs": -1}, "It")
+
+
+def test_what_differs_is_named_but_not_configs():
+    there = Parameters(beta=2.5, measure=(Measurement("plaquette"),))
+    differences = "beta = 2.5, not 2.6; seed = 1, not 2; measure = plaquette, not none"
+    with pytest.raises(UsageError, match=f"^It has {differences}; choose another --output"):
+        there.continued({"beta": 2.6, "seed": 2, "configs": 99, "measure": "none"}, "It")
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"beta": 2.5, "lattice": "24x24x24x32"}, "su2_b2.5_24x24x24x32"),
+        ({"group": "su3", "configs": 1, "thermalize": 5, "measure": "none"}, "su3_b6_16x16x16x16"),
+        (
+            {"lattice": "4", "precision": "double", "start": "hot", "seed": 3, "rng": "lcg"},
+            "su2_b2.5_4x4x4x4_double_hot_seed3_lcg",
+        ),
+        ({"rng": "ranlux", "luxury": 4}, "su2_b2.5_16x16x16x16_ranlux_luxury4"),
+        (
+            {"start": "/a/b/0000100.lime", "heatbath": 2, "overrelax": 0, "beta": 2.2986},
+            "su2_b2.2986_16x16x16x16_from-0000100_hb2_or0",
+        ),
+    ],
+)
+def test_name_tells_the_chain(values, name):
+    assert Parameters.from_values(values).name == name
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"lattice": "5x4x4x4"}, "even"),
+        ({"lattice": [4, 4, 4, 4]}, "lattice must be a string"),
+        ({"group": "su4"}, "no group 'su4'; did you mean 'su3'"),
+        ({"group": "e8"}, "no group 'e8'; choose su2 or su3"),
+        ({"action": "wilsen"}, "no action 'wilsen'; did you mean 'wilson'"),
+        ({"beta": 0}, "beta must be a positive number"),
+        ({"beta": float("nan")}, "beta must be a positive number"),
+        ({"beta": "2.5"}, "beta must be a number, not '2.5'"),
+        ({"precision": "half"}, "single or double"),
+        ({"rng": "mt19937"}, "philox"),
+        ({"rng": "ranlux", "luxury": 5}, "luxury must lie between 0 and 4, not 5"),
+        ({"rng": "lcg", "luxury": 4}, "luxury is for ranlux, not for lcg"),
+        ({"format": "milc"}, "MILC files are only read: choose ildg or nersc"),
+        ({"format": "openqcd", "group": "su3"}, "double precision"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**63}, "seed"),
+        ({"seed": 1.5}, "seed must be a whole number"),
+        ({"configs": True}, "configs must be a whole number"),
+        ({"start": ""}, "start"),
+        ({"heatbath": 0}, "heatbath must be at least 1"),
+        ({"overrelax": -1}, "overrelax"),
+        ({"thermalize": -1}, "thermalize"),
+        ({"configs": -1}, "configs"),
+        ({"separation": 0}, "separation"),
+        ({"measure": "plaquete"}, "no observable 'plaquete'; did you mean 'plaquette'"),
+        ({"measure": "plaquette:0"}, "at least 1"),
+        ({"measure": "plaquette:x"}, "OBSERVABLE:UPDATES"),
+        ({"measure": "plaquette,plaquette:2"}, "twice"),
+    ],
+)
+def test_wrong_parameters_are_refused(values, message):
+    with pytest.raises(UsageError, match=message):
+        Parameters.from_values(values)
+
+
+def test_execution_reads_the_same_card(tmp_path):
+    values = card(tmp_path, 'output = "x"\ntime-limit = 23:30:00\nthreads = 2\nquiet = true\n')
+    assert Execution.from_values(values) == Execution(
+        "x", threads=2, quiet=True, time_limit=84600.0, checkpoint_every=10.0
+    )
+
+
+@pytest.mark.parametrize(
+    "values", [{"threads": 0}, {"threads": 10**6}, {"checkpoint_every": -1}, {"quiet": 1}]
+)
+def test_wrong_execution_is_refused(values):
+    with pytest.raises(UsageError, match=next(iter(values))):
+        Execution.from_values(values)
+
+
+@pytest.mark.parametrize("text", ["", "12", "1:2", "1:-2:3", "a:b:c", "1:2:3:4"])
+def test_wrong_durations_are_refused(text):
+    with pytest.raises(UsageError, match="HH:MM:SS"):
+        parse_duration(text)
+
+
+def test_durations():
+    assert parse_duration("100:01:02") == 360062.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("overelax = 4", "Unknown key 'overelax'.*did you mean 'overrelax'"),
+        ("time_limits = '1:0:0'", "did you mean 'time_limit'"),
+        ("zzz = 4", "Unknown key 'zzz'.*choose lattice, group, .* or checkpoint_every"),
+        ("beta = ", "not valid TOML"),
+        ("beta = '\xff'", "not valid TOML"),
+    ],
+)
+def test_wrong_cards_are_refused(tmp_path, text, message):
+    path = tmp_path / "card.toml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError, match=message):
+        read_card(path)
+
+
+def test_unreadable_cards_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="No such file"):
+        read_card(tmp_path / "none.toml")
+    with pytest.raises(UsageError, match="directory"):
+        read_card(tmp_path)
+    with pytest.raises(UsageError, match="larger than"):
+        read_card("/dev/zero")

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from gauge_mc.analysis.figures import COLOURS
+from gauge_mc.analysis.timeseries import estimate, susceptibility
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import Table, read_table, write_table
+from gauge_mc.observables.plaquette import Plaquette
+from gauge_mc.observables.polyakov import Polyakov
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.averages import NOTES, ScanAverages, average, draw_scan
+from gauge_mc.scans.grid import Grid
+from gauge_mc.scans.scan import Scan
+from tests.analysis.synthetic_loops import autoregressive
+
+LATTICE = Lattice(4, 6, 2, 8)
+
+
+def polyakov_table(path, re, im):
+    columns = ("sweep", "re", "im", "abs")
+    with Table(path, {"observable": "polyakov"}, columns) as table:
+        rows = zip(7 * np.arange(1, len(re) + 1), re, im, np.hypot(re, im), strict=True)
+        table.append(rows)
+    return path
+
+
+def test_averages_of_two_chains(tmp_path):
+    dice = np.random.default_rng(1)
+    chains = [autoregressive(dice, samples, 2, 0.6) for samples in (300, 120)]
+    paths = [polyakov_table(tmp_path / f"{i}.csv", *one.T) for i, one in enumerate(chains)]
+    found = average(Polyakov, paths, 7, LATTICE)
+    moduli = [np.hypot(*one.T) for one in chains]
+    for name, parts in (("re", [one[:, 0] for one in chains]), ("abs", moduli)):
+        expected = estimate(*parts)
+        assert found[f"polyakov_{name}"] == np.concatenate(parts).mean()
+        assert found[f"polyakov_{name}_error"] == expected.error
+        assert found[f"polyakov_{name}_tau_int"] == 7 * expected.tau_int
+    pooled = np.concatenate(moduli)
+    volume = 4 * 6 * 2
+    expected = volume * (np.mean(pooled**2) - pooled.mean() ** 2)
+    assert found["polyakov_susceptibility"] == pytest.approx(expected, rel=1e-12)
+    assert found["polyakov_susceptibility_error"] == susceptibility(*moduli, volume=volume)[1]
+    assert len(found) == 3 * 3 + 2
+
+
+def test_a_plaquette_is_named_as_such(tmp_path):
+    path, columns = tmp_path / "plaquette.csv", ("sweep", *Plaquette.columns)
+    write_table(path, {}, columns, [(1, 0.5, 0.25, 0.75), (2, 0.75, 0.25, 1.25)])
+    found = average(Plaquette, [path], 1, LATTICE)
+    assert (found["plaquette"], found["plaquette_spatial"]) == (0.625, 0.25)
+    assert (found["plaquette_spatial_error"], found["plaquette_spatial_tau_int"]) == (0.0, 0.5)
+    assert found["plaquette_temporal"] == 1.0
+    other = tmp_path / "other.csv"
+    write_table(other, {}, ("sweep", "plaquette"), [(1, 0.5)])
+    with pytest.raises(GaugeError, match="no numbers for spatial"):
+        average(Plaquette, [path, other], 1, LATTICE)
+
+
+def test_a_scan_without_complete_runs_has_an_empty_table(tmp_path):
+    parameters = Parameters(group="su3", measure="plaquette,polyakov")
+    averages = ScanAverages(Scan(tmp_path, parameters, (Grid((2.2, 2.4), (LATTICE,)),)))
+    averages.write()
+    table = read_table(tmp_path / "scan.csv", text=("lattice",))
+    assert {name: len(column) for name, column in table.columns.items()} == {
+        "beta": 0,
+        "lattice": 0,
+    }
+    assert table.header["group"] == "su3"
+    assert table.header.items() >= NOTES.items()
+    assert "|L|" in table.header["polyakov_susceptibility"]
+    assert not table.header.keys() & {"beta", "lattice"}
+    assert not averages.draw()
+    assert not averages.failures
+
+
+def write_averages(path, header=None):
+    """Write the table of a scan with three couplings on two lattices."""
+    numbers = {"plaquette": 0.6, "plaquette_error": 0.01, "plaquette_tau_int": 0.5}
+    loops = {"polyakov_abs": 0.2, "polyakov_abs_error": 0.01}
+    rows = [
+        {"beta": beta, "lattice": lattice, "chains": 1, "sweeps": 9, **numbers, **loops}
+        for lattice in ("8x8x8x4", "8x8x8x6")
+        for beta in (2.4, 2.2, 2.3)
+    ]
+    write_table(path, header or {}, list(rows[0]), [list(row.values()) for row in rows])
+
+
+@pytest.mark.parametrize("ending", ["pdf", "png", "svg"])
+def test_drawing_a_table(tmp_path, ending):
+    table, figure = tmp_path / "scan.csv", tmp_path / f"scan.{ending}"
+    write_averages(table, {"group": "su3"})
+    draw_scan(table, figure)
+    assert figure.stat().st_size > 5000
+    if ending == "png":
+        image = imread(figure)[..., :3]
+        for code in COLOURS[:2]:  # one curve for each lattice
+            colour = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+            assert (np.abs(image - colour).max(axis=-1) < 0.02).sum() > 200
+    elif ending == "svg":
+        assert figure.read_text().count('id="axes_') == 2  # plaquette, Polyakov loop
+
+
+def test_tables_that_cannot_be_drawn(tmp_path):
+    table, figure = tmp_path / "scan.csv", tmp_path / "scan.pdf"
+    with pytest.raises(GaugeError, match="Cannot read"):
+        draw_scan(table, figure)
+    write_table(table, {}, ("beta", "lattice"))
+    with pytest.raises(GaugeError, match="nothing to draw yet"):
+        draw_scan(table, figure)
+    write_table(table, {}, ("sweep", "plaquette"), [(1, 0.5)])
+    with pytest.raises(GaugeError, match="not the table of a scan"):
+        draw_scan(table, figure)
+    assert not figure.exists()

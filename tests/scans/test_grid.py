@@ -1,0 +1,31 @@
+"""Grids: ranges of couplings, lists of lattices, and what is given twice."""
+
+import pytest
+
+from gauge_mc.errors import UsageError
+from gauge_mc.scans.grid import Grid, parse_betas, parse_lattices
+from tests.scans.commands import A, B
+
+
+def test_ranges_are_counted_in_decimals():
+    assert parse_betas("2.2:2.8:0.05") == tuple(round(2.2 + 0.05 * i, 2) for i in range(13))
+    assert parse_betas("0.1:0.3:0.1") == (0.1, 0.2, 0.3)
+    assert parse_betas("2.4") == (2.4,)
+    assert parse_betas("5.7, 5.8:6:0.1,1e1") == (5.7, 5.8, 5.9, 6.0, 10.0)
+    assert parse_betas("2.2:2.2:0.1") == (2.2,)
+    assert parse_lattices("4x4x4x2, 4") == (A, B)
+
+
+def test_grids_are_checked():
+    assert Grid((2.2,), (A,)).chains == 1
+    with pytest.raises(UsageError, match="1 to 10000 runs, not 0"):
+        Grid((), (A,))
+
+
+def test_what_is_given_twice_counts_once():
+    grid = Grid(parse_betas("2.2:2.4:0.1,2.3:2.5:0.1,2.20"), parse_lattices("4,4x4x4x4,4x4x4x2"), 2)
+    assert grid.beta == (2.2, 2.3, 2.4, 2.5)
+    assert grid.lattice == (B, A)
+    assert Grid.from_values(grid.values()) == grid
+    # The limit is for runs, not for what was typed.
+    assert len(Grid(parse_betas("1:10:0.001,1:10:0.001"), (A,)).beta) == 9001

@@ -1,0 +1,29 @@
+"""Slots: how devices are divided among the runs of a scan."""
+
+import os
+
+import pytest
+
+from gauge_mc.devices import DeviceChoice
+from gauge_mc.errors import UsageError
+from gauge_mc.scans.pool import make_slots
+
+
+def test_slots():
+    cores = len(os.sched_getaffinity(0))
+    assert len(make_slots([DeviceChoice("cpu")])) == cores
+    half = make_slots([DeviceChoice("cpu", threads=2)], 3)
+    assert [slot.name for slot in half] == ["CPU (1)", "CPU (2)", "CPU (3)"]
+    assert {slot.options for slot in half} == {("--backend", "cpu", "--threads", "2")}
+    (all_cores,) = make_slots([DeviceChoice("cpu")], 1)
+    assert all_cores.options[-1] == str(cores)
+    gpus = make_slots([DeviceChoice("cuda", 0), DeviceChoice("cuda", 3)], 2)
+    assert [slot.name for slot in gpus] == ["GPU 0 (1)", "GPU 3 (1)", "GPU 0 (2)", "GPU 3 (2)"]
+    assert [slot.options for slot in gpus[:2]] == [("--devices", "0,"), ("--devices", "3,")]
+
+
+def test_slots_that_are_not_possible():
+    with pytest.raises(UsageError, match="per_device must be at least 1, not 0"):
+        make_slots([DeviceChoice("cpu")], 0)
+    with pytest.raises(UsageError, match="--per-device N carries out N of them"):
+        make_slots([DeviceChoice("cpu", threads=1), DeviceChoice("cpu", threads=1)])

@@ -1,0 +1,286 @@
+"""``gauge-mc scan``: runs on disk, children, resuming."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
+from gauge_mc.files.table import read_table
+from gauge_mc.run.directory import Run
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.scan import Scan, newest_scan
+from tests.calls import call, make_run
+from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--beta", "2.2:2.8:0"), "positive numbers"),
+        (("--beta", "2.2:2.8:-0.1"), "positive numbers"),
+        (("--beta", "2.8:2.2:0.1"), "must not be below the first"),
+        (("--beta", "2.2:2.8:0.25"), "no whole number of steps"),
+        (("--beta", "2.2:2.8"), "FIRST:LAST:STEP"),
+        (("--beta", "2:3:1e-9"), "more than 10000"),
+        (("--beta", "2.2,"), "positive numbers"),
+        (("--beta", ""), "positive numbers"),
+        (("--beta", "nan"), "positive numbers"),
+        (("--beta", "1e999999999"), "positive numbers"),
+        (("--beta", "2.0000000000001"), "12 digits"),
+        (("--lattice", "4x5"), "not of the form"),
+        (("--lattice", "5"), "even"),
+        (("--chains", "0"), "chains must be at least 1"),
+        (("--chains", "10001"), "1 to 10000 runs"),
+        (("--group", "su4"), "group: There is no group 'su4'; did you mean"),
+        (("--seed", str(2**63 - 1), "--chains", "2"), "seed must lie between"),
+        (("--separation", "0"), "separation must be at least 1"),
+        (("--per-device", "0"), "per_device must be at least 1"),
+        (("--devices", "cpu:2"), "--per-device"),
+        (("--slurm", "time=1"), "--submit slurm"),
+        (("--submit", "pbs"), "'pbs'"),
+        (("--submit", "slurm"), "how long"),
+        (("--submit", "slurm", "--slurm", "time=soon"), "time=soon"),
+        (("--submit", "slurm", "--slurm", "=3"), "KEY=VALUE"),
+        (("--submit", "slurm", "--per-device", "2"), "each job has one run"),
+        (("--collect",), "no scan in new"),
+        (("--card", "none.toml"), "No such file"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(folder, words, sentence):
+    shown = scan("--beta", "2.3", "--backend", "cpu", "--output", "new", *words, expect=2)
+    assert re.search(sentence, shown)
+    assert not (folder / "new").exists()
+
+
+def test_a_new_scan_needs_a_beta_and_a_place(folder):
+    assert "say where to begin one, by --beta" in scan(expect=2)
+    (folder / "file").touch()
+    assert "is a file" in scan("--beta", 2.3, "--output", "file", "--backend", "cpu", expect=2)
+    assert "not empty" in scan("--beta", 2.3, "--output", ".", "--backend", "cpu", expect=2)
+    assert [item.name for item in folder.iterdir()] == ["file"]
+
+
+def test_enlarging_a_grid_keeps_its_runs(folder):
+    small = Scan(folder, Parameters(seed=7)).enlarged((2.2, 2.3), (A,), 2)
+    names = [member.name for member in small.members()]
+    assert names == [f"b{beta}_4x4x4x2_chain{chain}" for beta in (2.2, 2.3) for chain in (1, 2)]
+    larger = small.enlarged(beta=(2.4,)).enlarged(lattice=(B,)).enlarged(chains=3)
+    members = larger.members()
+    assert members[:4] == small.members()
+    assert [member.parameters.seed for member in members] == list(range(7, 7 + 3 * 3 * 2))
+    assert len({member.name for member in members}) == 18
+    assert set(larger.points().values()) == {3}
+    for same in (larger.enlarged(), larger.enlarged((2.3,)), larger.enlarged((2.2,), (A,), 1)):
+        assert same == larger
+    refined = small.enlarged((2.31,), (B,))
+    assert list(refined.points()) == [(2.2, A), (2.3, A), (2.31, B)]
+    assert refined.enlarged(chains=3).points() == dict.fromkeys(refined.points(), 3)
+    with pytest.raises(UsageError, match="at most 10000 runs, not 10006"):
+        refined.enlarged((3.0,), None, 5000)
+
+
+def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
+    shared = Parameters.from_values({"group": "su3", "measure": "none"})
+    there = Scan(folder, shared).enlarged((5.7, 5.75), (A, B), 2)
+    there = there.enlarged(beta=(5.9,))
+    there.write()
+    assert Scan.read(folder) == there
+    text = there.toml.read_text()
+    for old, new in (("5.75", "-1"), ("chains", "chain"), ("[[grid]]", "[[odd]]"), ("su3", "su4")):
+        there.toml.write_text(text.replace(old, new))
+        with pytest.raises(GaugeError, match=r"scan\.toml is damaged: .+\.$"):
+            Scan.read(folder)
+
+
+def test_default_names_tell_what_runs_share(folder, monkeypatch):
+    make_run(folder / "one", beta=2.2, seed=5, lattice="4x4x4x2", thermalize=5, configs=1)
+    words = ("--beta", 2.2, "--lattice", A, "--precision", "double", "--seed", 5, *SMALL)
+    shown = scan(*words, "--format", "none")
+    assert "runs/scan_su2_double_seed5 begins, 0 of 1 runs complete" in shown
+    assert newest_scan().path == Path("runs/scan_su2_double_seed5")
+    call("plot", "scan", "--output", "scan.svg")
+    assert (folder / "scan.svg").exists()
+    scan("--precision", "double", "--seed", 5, "--configs", 2, "--backend", "cpu")
+    assert rows(newest_scan().path)[2.2, str(A)]["sweeps"] == 80
+    assert not list(newest_scan().path.glob("*/configs/*"))
+    refusal = scan("--precision", "double", "--seed", 5, "--configs", 1, expect=2)
+    assert "can be raised, but not lowered to 1" in refusal
+    assert "One scan is drawn at a time" in call("plot", "scan", "one", "one")[0]
+    assert "no scan in one" in call("plot", "scan", "one")[0]
+
+
+def test_a_scan_from_beginning_to_end(folder):
+    grid = ("--beta", "2.2:2.3:0.1", "--lattice", A, "--chains", 2)
+    shown = scan(*grid, "--output", "s", *SMALL)
+    assert "s begins, 0 of 4 runs complete" in shown
+    assert shown.count("plaquette 0.") == 4
+    # Each run is what generate makes of the same parameters, with a seed of its own.
+    runs = sorted(folder.glob("s/*/run.toml"))
+    facts = {path.parent.name: tomllib.loads(path.read_text()) for path in runs}
+    assert sorted(one["seed"] for one in facts.values()) == [1, 2, 3, 4]
+    one = facts["b2.3_4x4x4x2_chain2"]
+    assert (one["beta"], one["lattice"], one["seed"]) == (2.3, str(A), 4)
+    same = {"beta": 2.3, "lattice": str(A), "seed": 4, "thermalize": 5, "configs": 1}
+    make_run(folder / "same", **same, separation=40)
+    assert written(folder / "same") == written(folder / "s" / "b2.3_4x4x4x2_chain2")
+    # The table is of both chains.
+    chains = [
+        read_table(f"s/b2.3_4x4x4x2_chain{chain}/plaquette.csv").columns["plaquette"]
+        for chain in (1, 2)
+    ]
+    row = rows(folder / "s")[2.3, str(A)]
+    found = estimate(*chains)
+    assert (row["chains"], row["sweeps"]) == (2, 80)
+    assert row["plaquette"] == np.concatenate(chains).mean()
+    assert (row["plaquette_error"], row["plaquette_tau_int"]) == (found.error, found.tau_int)
+    assert {"polyakov_abs_error", "polyakov_susceptibility_error"} <= row.keys()
+    assert (folder / "s" / "scan.pdf").read_bytes().startswith(b"%PDF-")
+    # The same again does nothing; another lattice adds to it.
+    before = {item: item.stat().st_mtime_ns for item in folder.glob("s/*/*.csv")}
+    assert "s continues, 4 of 4 runs complete" in scan(*grid, "--output", "s", *SMALL)
+    assert {item: item.stat().st_mtime_ns for item in folder.glob("s/*/*.csv")} == before
+    shown = scan("--output", "s", "--beta", 2.4, "--lattice", B, "--backend", "cpu")
+    assert "s continues, 4 of 6 runs complete" in shown
+    assert list(rows(folder / "s")) == [(2.2, str(A)), (2.3, str(A)), (2.4, str(B))]
+    refusal = scan("--output", "s", "--precision", "double", "--thermalize", 6, expect=2)
+    assert "precision = single, not double; thermalize = 5, not 6" in refusal
+
+
+def test_runs_that_ranges_have_in_common_are_taken_once(folder):
+    ranges = ("--beta", "2.2:2.3:0.1,2.3:2.4:0.1", "--lattice", f"{A},{A}", "--output", "s")
+    assert "s begins, 0 of 3 runs complete" in scan(*ranges, *SMALL)
+    before = {item: item.stat().st_mtime_ns for item in folder.glob("s/*/*.csv")}
+    assert len(before) == 3 * 2
+    shown = scan("--beta", "2.3:2.5:0.1,2.40", *ranges[2:], "--backend", "cpu")
+    assert "s continues, 3 of 4 runs complete" in shown
+    after = {item: item.stat().st_mtime_ns for item in folder.glob("s/*/*.csv")}
+    assert before.items() <= after.items()
+    assert len(after) == 4 * 2
+    assert list(rows(folder / "s")) == [(beta, str(A)) for beta in (2.2, 2.3, 2.4, 2.5)]
+    records = [tomllib.loads(path.read_text()) for path in folder.glob("s/*/run.toml")]
+    assert sorted((one["beta"], one["seed"]) for one in records) == [
+        (2.2, 1),
+        (2.3, 2),
+        (2.4, 3),
+        (2.5, 4),
+    ]
+    assert [one["chains"] for one in rows(folder / "s").values()] == [1, 1, 1, 1]
+
+
+def test_a_failing_run_does_not_stop_the_others(folder):
+    (folder / "s" / "b2.2_4x4x4x2_chain1").mkdir(parents=True)
+    (folder / "s" / "b2.2_4x4x4x2_chain1" / "notes.txt").touch()
+    Scan(folder / "s", Parameters()).write()
+    words = ("--beta", "2.2,2.3", "--lattice", A, "--output", "s", "--backend", "cpu")
+    shown = scan(*words, "--configs", 20, expect=1)
+    assert "gauge-mc: 1 of 2 runs failed" in shown
+    assert "b2.2_4x4x4x2_chain1: s/b2.2_4x4x4x2_chain1 is not empty" in shown
+    assert list(rows(folder / "s")) == [(2.3, str(A))]
+    (folder / "s" / "b2.2_4x4x4x2_chain1" / "notes.txt").unlink()
+    assert scan(*words, "--quiet") == ""
+    assert len(rows(folder / "s")) == 2
+    (folder / "s" / "b2.3_4x4x4x2_chain1" / "plaquette.csv").write_text("sweep\n")
+    shown = scan("--output", "s", "--collect", expect=1)
+    assert "2 of 2 runs complete" in shown
+    assert "plaquette.csv is damaged: it has no numbers for plaquette" in shown
+    assert list(rows(folder / "s")) == [(2.2, str(A))]
+
+
+def begin(*words):
+    """Begin a long scan, and wait for its children to have measured something."""
+    program = [sys.executable, "-m", "gauge_mc", "scan", *map(str, words), "--output", "s"]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    tables = [Path(f"s/b{beta}_8x8x8x8_chain1/plaquette.csv") for beta in (2.3, 2.4)]
+    wait_for(lambda: all(one.exists() and len(one.read_bytes()) > 2000 for one in tables))
+    assert process.poll() is None
+    return process
+
+
+def wait_for(event):
+    deadline = time.monotonic() + 60
+    while not event():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def check_saved(member):
+    """Check that a run has a row for every update that its checkpoint has."""
+    table = read_table(member.run.table("plaquette"))
+    assert len(table) == max(0, member.sweep() - member.parameters.thermalize)
+
+
+def at_work():
+    return [path for path in Path("s").glob("*/run.toml") if Run(path.parent).holder()[1]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_stop_all_runs_in_order(number):
+    process = begin(*LONG, "--per-device", 2)
+    process.send_signal(number)
+    shown, complaint = process.communicate(timeout=30)
+    assert (process.returncode, complaint) == (INTERRUPTED, "")
+    assert f"Stopped by {number.name}; to continue: gauge-mc scan --output s" in shown
+    assert not at_work()
+    for member in Scan.read(Path("s")).members():
+        check_saved(member)
+
+
+def test_no_child_outlives_a_scan_that_is_killed():
+    process = begin(*LONG, "--per-device", 2)
+    assert len(at_work()) == 2
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not at_work())
+    assert all(member.sweep() > 1 for member in Scan.read(Path("s")).members())
+
+
+def test_a_time_limit_stops_all_runs_in_order(folder):
+    shown = scan(*LONG, "--output", "s", "--time-limit", "0:0:6", expect=INTERRUPTED)
+    assert "Stopped by the time limit; to continue: gauge-mc scan --output s\n" in shown
+    assert not at_work()
+    for member in Scan.read(folder / "s").members():
+        if member.run.begun():
+            assert member.sweep() < member.parameters.updates
+            check_saved(member)
+
+
+def test_no_run_is_started_when_the_time_is_too_short_to_stop_it(folder):
+    shown = scan(*LONG, "--output", "s", "--time-limit", "0:0:4", expect=INTERRUPTED)
+    assert "Stopped by the time limit" in shown
+    assert not list(folder.glob("s/b*"))
+
+
+def test_runs_wait_for_others_that_hold_them_and_leave_mpi_alone(folder, monkeypatch):
+    monkeypatch.setenv("PMI_SIZE", "2")
+    there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A,))
+    there.make()
+    there.write()
+    member = there.members()[0]
+    with member.run.locked():
+        pid = os.fork()
+        if not pid:  # another process, to which the lock is foreign
+            try:
+                call("scan", "--output", "s", "--backend", "cpu", "--per-device", 2)
+            finally:
+                os._exit(0)
+        try:
+            wait_for(there.members()[1].complete)
+            time.sleep(0.3)
+            assert not member.complete()
+        except BaseException:
+            os.kill(pid, signal.SIGTERM)
+            raise
+    try:
+        wait_for(member.complete)
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)

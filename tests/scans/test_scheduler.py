@@ -1,0 +1,72 @@
+"""The scheduler: what it tells children, by a stand-in for the program that they run."""
+
+import io
+import re
+import sys
+
+import pytest
+from rich.console import Console
+
+from gauge_mc.run.parameters import Execution, Parameters, parse_duration
+from gauge_mc.scans.averages import ScanAverages
+from gauge_mc.scans.display import ProgressDisplay, Tally
+from gauge_mc.scans.pool import Pool, Slot
+from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scheduler import SECONDS_TO_STOP, Scheduler
+from tests.scans.commands import A, B
+
+NOTE = "import sys; open('children', 'a').write(' '.join(sys.argv[1:]) + chr(10))"
+
+
+@pytest.fixture
+def work(folder):
+    """Carry out a scan by children that only note their options; return these and the scheduler."""
+    there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A, B))
+
+    def carry_out(stop=lambda seconds: None, **execution):
+        members = there.members()
+        display = ProgressDisplay(Tally(members), Console(file=io.StringIO()))
+        with Pool([Slot("CPU", ("--backend", "cpu"))]) as pool:
+            command = (sys.executable, "-c", NOTE)
+            averages = ScanAverages(there)
+            scheduler = Scheduler(pool, command, display, averages, Execution(**execution))
+            reason = scheduler.carry_out(members, stop)
+        notes = folder / "children"
+        return reason, notes.read_text().splitlines() if notes.exists() else [], scheduler
+
+    return carry_out
+
+
+def test_children_are_given_the_parameters_of_their_runs_largest_lattice_first(work):
+    _, lines, _ = work(checkpoint_every=3.0)
+    names = [re.search(r"--output=\S*/(\S+)", line)[1] for line in lines]
+    assert names == [f"b{beta}_{lattice}_chain1" for lattice in (B, A) for beta in (2.3, 2.4)]
+    seeds = [int(re.search(r"--seed=(\d+)", line)[1]) for line in lines]
+    assert sorted(seeds) == [1, 2, 3, 4]
+    for line in lines:
+        assert "--checkpoint-every=3.0" in line
+        assert line.endswith(" --backend cpu")
+        assert "--time-limit" not in line
+
+
+def test_children_stop_before_the_scan_has_to(work):
+    reason, lines, _ = work(time_limit=1000.0)
+    assert len(lines) == 4
+    for line in lines:
+        limit = parse_duration(re.search(r"--time-limit=(\S+)", line)[1])
+        assert 0 < limit <= 1000 - SECONDS_TO_STOP / 2
+    assert reason == "the time limit"  # since the runs are not complete
+
+
+def test_no_child_is_started_when_there_is_a_reason_to_stop(work):
+    asked = []
+    reason, lines, _ = work(stop=lambda seconds: asked.append(seconds) or "SIGTERM")
+    assert (reason, lines, asked) == ("SIGTERM", [], [SECONDS_TO_STOP])
+
+
+def test_a_child_that_fails_is_named_with_what_it_said_last(work, monkeypatch):
+    failing = "import sys; sys.exit('Traceback of something\\n\\ngauge-mc: No luck.')"
+    monkeypatch.setattr("tests.scans.test_scheduler.NOTE", failing)
+    _, _, scheduler = work()
+    assert len(scheduler.failures) == 4
+    assert set(scheduler.failures.values()) == {"No luck."}

@@ -1,0 +1,84 @@
+"""Job arrays of Slurm: options of sbatch, scripts, and what a job does."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.scans.process import job
+from gauge_mc.scans.slurm import parse_minutes, parse_options, submit
+from tests.scans.commands import SMALL, A, rows, scan, written
+
+
+def test_options_of_sbatch():
+    minutes = {"90": 90, "1:30": 2, "2:0:0": 120, "1-0": 1440, "1-2:30": 1590, "0-0:0:1": 1}
+    assert {text: parse_minutes(text) for text in minutes} == minutes
+    options = parse_options(
+        ["time=2:0:0", "gpus-per-node=1", "exclusive", "comment=a=b", "array_parallelism=9"]
+    )
+    assert options == {
+        "slurm_time": 120,
+        "slurm_array_parallelism": 9,
+        "slurm_additional_parameters": {
+            "job_name": "gauge-mc",
+            "signal": "USR1@90",
+            "gpus_per_node": "1",
+            "exclusive": True,
+            "comment": "a=b",
+        },
+    }
+    for bad in ("time=0", "time=1:2:3:4", "time=-5", "array_parallelism=all", "a b=1", "x=\n"):
+        with pytest.raises(UsageError):
+            parse_options(["time=5", bad] if "time" not in bad else [bad])
+
+
+def program(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_a_job_array_of_slurm(folder, monkeypatch):
+    pytest.importorskip("submitit")
+    words = ("--beta", "2.2,2.3", "--lattice", A, "--output", "s", "--threads", 1, *SMALL)
+    words = (*words, "--submit", "slurm", "--slurm", "time=1:30:0", "--slurm", "partition=gpu")
+    monkeypatch.setenv("PATH", f"{folder}", prepend=os.pathsep)
+    if not any((Path(one) / "srun").exists() for one in os.environ["PATH"].split(os.pathsep)):
+        assert "no Slurm here" in scan(*words, expect=1)
+    program(folder / "srun", "exit 1")
+    program(folder / "sbatch", 'cp "$1" script; echo Submitted batch job 42')
+    assert "0 of 2 runs complete, 2 submitted as job 42\n" in scan(*words)
+    script = (folder / "script").read_text()
+    wanted = ("array=0-1%2", "time=90", "partition=gpu", "signal=USR1@90", "job-name=gauge-mc")
+    for option in wanted:
+        assert f"#SBATCH --{option}\n" in script
+    # What Slurm would do with the first of the two jobs:
+    command = re.search(r"srun .* (\S+ -u -m submitit\.\S+ \S+)\n", script).group(1).split()
+    variables = {"SLURM_JOB_ID": "43", "SLURM_ARRAY_JOB_ID": "42", "SLURM_ARRAY_TASK_ID": "0"}
+    variables |= {"SUBMITIT_EXECUTOR": "slurm", "PMI_SIZE": "2"}
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 runs complete" in scan("--collect", "--output", "s")
+    assert "1 of 2 runs complete, 1 submitted" in scan(*words)
+    assert list(rows(folder / "s")) == [(2.2, str(A))]
+    program(folder / "sbatch", "echo 'sbatch: error: Invalid account' >&2; exit 1")
+    assert "refused the jobs: sbatch: error: Invalid account." in scan(*words, expect=1)
+
+
+def test_jobs_by_another_executor_of_submitit(folder):
+    pytest.importorskip("submitit")
+    values = {"lattice": str(A), "thermalize": 2, "configs": 1, "separation": 4, "backend": "cpu"}
+    tasks = [values | {"output": str(folder / name)} for name in ("a", "b")]
+    jobs = submit(job, tasks, folder / "jobs", parse_options(["time=5"]), "local")
+    assert [one.result() for one in jobs] == [None, None]
+    assert written(folder / "a") == written(folder / "b")
+    assert len(written(folder / "a")) == 3
+
+
+def test_without_submitit(monkeypatch):
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(GaugeError, match=r"pip install 'gauge-mc\[slurm\]'"):
+        submit(job, [{}], Path("jobs"), {})

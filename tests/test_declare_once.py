@@ -1,0 +1,368 @@
+"""Whatever can be declared shows up everywhere once it is declared, and is named nowhere else.
+
+`toys/` is a small package with one toy of each kind. Commands see it as they see any package that
+is installed: by its entry points.
+"""
+
+import ast
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices import BACKENDS
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.exports import EXPORTS
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.fits import FITS
+from gauge_mc.formats import FORMATS, open_configuration, write_configuration
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.plots import PLOTS
+from gauge_mc.random import GENERATORS
+from gauge_mc.smearing import SMEARINGS
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
+from tests.reference import fields as reference
+from tests.reference.smearing import project_maximal
+
+TOYS = Path(__file__).parent / "toys"
+GENERATE = {
+    "group": "su3",
+    "beta": "2.9",
+    "action": "double-wilson",
+    "lattice": "4x4x2x6",
+    "thermalize": "2",
+    "configs": "3",
+    "separation": "3",
+    "measure": "link-trace,plaquette",
+    "rng": "splitmix",
+    "format": "npy",
+    "backend": "one-core",
+}
+
+
+def options(**values):
+    return [word for name, value in values.items() for word in (f"--{name}", value)]
+
+
+@dataclass(frozen=True)
+class Program:
+    """``gauge-mc`` in a process of its own that sees the toys."""
+
+    site: Path
+    folder: Path
+
+    def __call__(self, *words, code=0):
+        paths = [str(self.site), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200"}
+        done = subprocess.run(
+            [sys.executable, "-m", "gauge_mc", *map(str, words)],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder in which the package of toys is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(TOYS / "gauge_mc_toys", folder / "gauge_mc_toys")
+    project = tomllib.loads((TOYS / "pyproject.toml").read_text())["project"]
+    about = folder / f"gauge_mc_toys-{project['version']}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    lines = []
+    for group, entries in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())]
+    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def program(site, tmp_path_factory):
+    return Program(site, tmp_path_factory.mktemp("work"))
+
+
+@pytest.fixture(scope="module")
+def run(program):
+    """A run in which every choice is a toy."""
+    program("generate", *options(**GENERATE), "--output", "run", "--quiet")
+    return program.folder / "run"
+
+
+REGISTRIES = (
+    OBSERVABLES,
+    FORMATS,
+    GENERATORS,
+    SMEARINGS,
+    ACTIONS,
+    BACKENDS,
+    GROUPS,
+    FITS,
+    PLOTS,
+    EXPORTS,
+)
+"""Registries of everything that can be declared."""
+
+
+@pytest.fixture
+def toys(site, monkeypatch):
+    """See the toys in this process, for as long as a test lasts."""
+    monkeypatch.syspath_prepend(str(site))
+    importlib.invalidate_caches()
+    for one in REGISTRIES:
+        vars(one).pop("_entries", None)
+    yield
+    for one in REGISTRIES:
+        for name in one._entries:
+            one.remove(name)
+        vars(one).pop("_entries", None)
+
+
+def test_a_run_uses_and_records_them(program, run):
+    table = (run / "link_trace.csv").read_text()
+    assert "# observable: link-trace\n" in table
+    assert "# normalisation: Re Tr / N averaged over all links\n" in table
+    assert "\nsweep,trace\n" in table
+    assert sorted(path.name for path in (run / "configs").iterdir()) == [
+        "0000005.npy",
+        "0000008.npy",
+        "0000011.npy",
+    ]
+    assert "link-trace" in program("status", "run")
+    about = program("info", "run")
+    for word in ("link_trace.csv", "splitmix", "double-wilson", "npy"):
+        assert word in about
+    checked = program("verify", "run")
+    assert "link_trace.csv  records: 9" in checked
+    assert "0000011.npy" in checked
+
+
+def test_a_run_is_that_of_the_action_that_it_equals(program, run):
+    """Twice the Wilson action at beta has the links of the Wilson action at twice beta."""
+    same = {**GENERATE, "action": "wilson", "beta": "5.8", "backend": "cpu"}
+    program("generate", *options(**same), "--output", "same", "--quiet")
+    for path in (run / "configs").iterdir():
+        assert path.read_bytes() == (program.folder / "same" / "configs" / path.name).read_bytes()
+
+
+def test_a_stopped_run_is_continued(program, run):
+    """The state of the generator is in the checkpoint."""
+    program("generate", *options(**{**GENERATE, "configs": "2"}), "--output", "longer", "--quiet")
+    program("generate", "--output", "longer", "--configs", "3", "--quiet")
+    last = "configs/0000011.npy"
+    assert (program.folder / "longer" / last).read_bytes() == (run / last).read_bytes()
+
+
+def test_stored_configurations_are_measured(program, run):
+    program("measure", "link-trace", "run", "--quiet", "--output", "again.csv")
+    rows = [line for line in (run / "link_trace.csv").read_text().splitlines() if line[0] != "#"]
+    again = (program.folder / "again.csv").read_text().splitlines()
+    assert set(line for line in again if line[0] in "158") <= set(rows)
+    words = ["--smear", "forward", "--forward-weight", "0.1", "--iterations", "0,1"]
+    program("measure", "wilson-loops", "run", *words, "--output", "loops.csv", "--quiet")
+    text = (program.folder / "loops.csv").read_text()
+    assert "# smearing: forward staples, w = 0.1\n" in text
+
+
+def test_results_are_fitted_plotted_and_exported(program, run):
+    assert "mean link trace" in program("fit", "mean-trace", "run/link_trace.csv")
+    program("plot", "steps", "run", "--output", "steps.png")
+    program("plot", "link-trace", "run", "--output", "history.svg")
+    program("plot", "link-trace-beta", "run", "--output", "averages.png")
+    assert (program.folder / "steps.png").read_bytes().startswith(b"\x89PNG")
+    assert "link-trace" in (program.folder / "history.svg").read_text()
+    program("export", "run", "tables.txt")
+    assert "link_trace: sweep, trace\n" in (program.folder / "tables.txt").read_text()
+    program("export", "run", "tables.json.gz")
+    program("convert", "run/configs/0000005.npy", "five.nersc", "--to", "nersc")
+    program("convert", "five.nersc", "five.npy", "--to", "npy")
+    assert (program.folder / "five.npy").read_bytes() == (
+        run / "configs" / "0000005.npy"
+    ).read_bytes()
+
+
+def test_a_scan_has_their_averages(program):
+    words = {**GENERATE, "beta": "2.9,3.0", "backend": "cpu"}
+    program("scan", *options(**words), "--output", "scan", "--quiet")
+    text = (program.folder / "scan" / "scan.csv").read_text()
+    heading = next(line for line in text.splitlines() if line[0] != "#")
+    assert "link-trace" in heading or "link_trace" in heading
+
+
+def test_they_are_timed(program):
+    words = ["--group", "su3", "--lattice", "4x4x4x4", "--backend", "one-core", "--seconds", "0.05"]
+    updates = json.loads(program("bench", *words, "--json"))
+    assert {"heatbath, splitmix", "link-trace"} <= {one["name"] for one in updates["kernels"]}
+    found = json.loads(program("bench", *words, "--observables", "--json"))
+    assert "link-trace" in found["observables"]
+    assert "forward" in found["smearings"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("generate", ["link-trace", "splitmix", "npy", "double-wilson", "one-core"]),
+        ("scan", ["link-trace", "splitmix", "npy", "double-wilson"]),
+        ("measure", ["link-trace", "forward", "--forward-weight"]),
+        ("fit", ["mean-trace"]),
+        ("plot", ["steps", "link-trace", "link-trace-beta"]),
+        ("export", [".txt"]),
+        ("convert", ["npy"]),
+        ("bench", ["splitmix", "one-core"]),
+    ],
+)
+def test_help_names_them(program, command, words):
+    text = " ".join(program(command, "--help").replace("│", " ").split())
+    for word in words:
+        assert word in text
+
+
+def test_the_kernels_compute_what_they_should(toys, rng):
+    """In two slabs, on unequal extents."""
+    from gauge_mc.domain.device_group import open_device_group
+
+    lattice = Lattice(4, 6, 2, 8)
+    links = reference.random_field(lattice.extents, "su3", rng)
+    devices = open_device_group("cpu:2")
+    field = Field.from_slices(lattice, "su3", links, "double", devices)
+    ((trace,),) = OBSERVABLES["link-trace"]().measurer(field)(field)
+    assert trace == pytest.approx(reference.trace(links).real.mean() / 3, rel=1e-12)
+    smeared = Field.empty(lattice, "su3", "double", devices)
+    SMEARINGS["forward"](0.3)(field, smeared)
+    expected = links.copy()
+    for mu in range(3):
+        for nu in {0, 1, 2} - {mu}:
+            over = links[..., nu, :, :] @ reference.shift(links[..., mu, :, :], nu)
+            back = reference.dagger(reference.shift(links[..., nu, :, :], mu))
+            expected[..., mu, :, :] += 0.3 * over @ back
+        expected[..., mu, :, :] = project_maximal(expected[..., mu, :, :])
+    np.testing.assert_allclose(smeared.to_numpy(), expected, atol=1e-12)
+
+
+def test_the_generator_draws_what_it_should(toys):
+    """Each site takes numbers of its own stream, one after the other."""
+    lattice = Lattice(4, 2, 2, 4)
+    field = Field.cold(lattice, "su2", "double")
+    random = Random.for_field(field, "splitmix", seed=7)
+    first = GENERATORS["splitmix"].start(7, np.arange(lattice.sites, dtype=np.uint64))[:, 0]
+    drawn = random.numbers(0)
+    state, expected = first.copy(), []
+    for _ in range(drawn.shape[-1]):
+        state = state + np.uint32(0x9E3779B9)
+        z = (state ^ (state >> 16)) * np.uint32(0x21F0AAAD)
+        z = (z ^ (z >> 15)) * np.uint32(0x735A2D97)
+        expected.append((((z ^ (z >> 15)) >> 1) + 0.5) * 2.0**-31)
+    np.testing.assert_allclose(drawn.reshape(lattice.sites, -1), np.transpose(expected))
+
+
+def test_the_format_returns_what_was_written(toys, rng, tmp_path):
+    lattice = Lattice(4, 6, 2, 8)
+    links = reference.random_field(lattice.extents, "su2", rng)
+    write_configuration(tmp_path / "some", links, lattice, "su2", "double", "npy")
+    found = open_configuration(tmp_path / "some")
+    assert found.header.format == "npy"
+    assert (np.stack(list(found.slices())) == links).all()
+    assert (np.load(tmp_path / "some") == links).all()
+
+
+def test_the_backend_gives_the_same_links(toys):
+    from gauge_mc.devices import open_device
+
+    devices = [open_device(backend=name) for name in ("cpu", "one-core")]
+    fields = [Field.hot(Lattice(4, 4, 4, 4), "su2", device=device) for device in devices]
+    for field in fields:
+        random = Random.for_field(field)
+        heatbath(field, 2.3, random)
+        overrelax(field)
+    assert (fields[0].to_numpy() == fields[-1].to_numpy()).all()
+
+
+@pytest.mark.slow
+def test_pip_installs_the_package_of_toys(program, tmp_path):
+    """What `program` imitates: the package itself, built and installed."""
+    target = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target]
+    subprocess.run([*pip, TOYS], check=True, capture_output=True)
+    installed = Program(target, tmp_path)
+    installed("generate", *options(**GENERATE), "--output", "run", "--quiet")
+    assert "link_trace.csv  records: 9" in installed("verify", "run")
+
+
+PACKAGE = Path(importlib.import_module("gauge_mc").__file__).parent
+ALLOWED = {
+    # Fields of configuration files and of their headers, which are called like the observable.
+    ("plaquette", "formats/nersc.py"),
+    ("plaquette", "inspection/contents.py"),
+    # A plot or fit of the table that an observable of the same name measures.
+    ("polyakov", "plots/polyakov.py"),
+    ("wilson-loops", "plots/wilson_loops.py"),
+    ("potential", "fits/potential.py"),
+    ("potential", "plots/potential.py"),
+    ("polyakov", "observables/polyakov.py"),
+    ("wilson-loops", "observables/wilson_loops.py"),
+    # The command of the same name as a plot.
+    ("scan", "__init__.py"),
+    ("scan", "cli/__init__.py"),
+    ("scan", "inspection/contents.py"),
+    ("scan", "inspection/status.py"),
+    ("scan", "scans/display.py"),
+}
+"""Names in modules that are not their own, and why."""
+
+
+def strings(path):
+    """The string constants of a module but its docstrings."""
+    tree = ast.parse(path.read_text())
+    definitions = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, definitions)]
+    documentation = {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in documentation:
+            yield node.value
+
+
+def imported(path):
+    """The modules that a module imports from."""
+    tree = ast.parse(path.read_text())
+    return [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+
+
+@pytest.mark.parametrize("things", REGISTRIES[:-1], ids=lambda one: one.kind)
+def test_no_name_occurs_outside_its_own_module(things):
+    own = {
+        name: Path(sys.modules[type_of(thing).__module__].__file__)
+        for name, thing in things.items()
+    }
+    for name, home in own.items():
+        module = f"{things._package}.{things._modules[name]}"
+        for path in PACKAGE.rglob("*.py"):
+            place = path.relative_to(PACKAGE).as_posix()
+            inside = path == home or (home.name == "__init__.py" and path.parent == home.parent)
+            if inside or place == "defaults.py" or (name, place) in ALLOWED:
+                continue
+            words = {name, name.replace("-", "_")}
+            assert not words & {value for value in strings(path) if isinstance(value, str)}, place
+            if place.split("/")[0] not in ("observables", "analysis", "fits", "plots", "exports"):
+                assert module not in imported(path), place
+
+
+def type_of(thing):
+    return thing if isinstance(thing, type) else type(thing)

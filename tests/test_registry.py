@@ -1,0 +1,89 @@
+"""Registries: what is declared is found by its name, and names are unique."""
+
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from gauge_mc import registry
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices import BACKENDS
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.exports import EXPORTS
+from gauge_mc.fits import FITS
+from gauge_mc.formats import FORMATS
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.plots import PLOTS
+from gauge_mc.random import GENERATORS
+from gauge_mc.registry import Registry, in_words, nearest
+from gauge_mc.smearing import SMEARINGS
+
+REGISTRIES = [
+    *(ACTIONS, BACKENDS, EXPORTS, FITS, FORMATS, GENERATORS),
+    *(GROUPS, OBSERVABLES, PLOTS, SMEARINGS),
+]
+
+
+@dataclass(frozen=True)
+class Thing:
+    name: str
+
+
+@pytest.mark.parametrize("things", REGISTRIES, ids=lambda things: things.kind)
+def test_every_module_declares_the_thing_of_its_name(things):
+    assert list(things) == sorted(things) == list(things.names)
+    assert len(things) == len(set(things)) > 0
+    for name in things:
+        assert things[name].name == name
+        assert name in things
+    with pytest.raises(UsageError, match=f"There is no {things.kind} 'nothing like it'"):
+        things["nothing like it"]
+
+
+@pytest.fixture
+def groups(monkeypatch):
+    """A registry of groups apart from that of the package, without other packages."""
+    monkeypatch.setattr(registry, "entry_points", lambda group: ())
+    return Registry("group", "gauge_mc.groups")
+
+
+def test_a_program_registers_its_own(groups):
+    mine = groups.register(Thing("mine"))
+    assert groups.register(mine) is groups["mine"] is mine
+    assert list(groups) == ["mine", "su2", "su3"]
+    for name in ("mine", "su2"):
+        with pytest.raises(GaugeError, match=f"There are two groups named '{name}'; rename one"):
+            groups.register(Thing(name))
+    groups.remove("mine")
+    assert "mine" not in groups
+
+
+def test_other_packages_declare_more(groups, monkeypatch):
+    good = EntryPoint("good", "tests.test_registry:GOOD", "gauge_mc.groups")
+    bad = EntryPoint("bad", "no_such_package:THING", "gauge_mc.groups")
+    monkeypatch.setattr(registry, "entry_points", lambda group: (good, bad))
+    assert list(groups) == ["bad", "good", "su2", "su3"]
+    assert groups["good"] is GOOD
+    with pytest.raises(GaugeError, match=r"group 'bad' of the package .* does not load"):
+        groups["bad"]
+
+
+GOOD = Thing("good")
+
+
+def test_unknown_names_are_refused_with_advice(groups):
+    for name, advice in (("su4", "; did you mean 'su3'?"), ("e8", "; choose su2 or su3.")):
+        with pytest.raises(UsageError) as caught:
+            groups.check(name)
+        assert str(caught.value) == f"There is no group '{name}'{advice}"
+    with pytest.raises(UsageError, match=r"^group: There is no group 'e8'"):
+        groups.check("e8", "group")
+    groups.check("su2")
+    assert nearest("a", []) == "."
+
+
+def test_words_are_joined():
+    assert in_words(["a"]) == "a"
+    assert in_words(["a", "b"]) == "a and b"
+    assert in_words(iter("abc"), "or") == "a, b or c"

@@ -1,0 +1,18 @@
+// Twice the Wilson action.
+#pragma once
+
+#include "action/wilson.h"
+
+struct DoubleWilson {
+    struct Coefficients {
+        double beta, colours;
+    };
+
+    static INLINE scalar weight(const Coefficients& c) { return (scalar)(2 * c.beta / c.colours); }
+
+    template <class G, bool UNROLLED>
+    static INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site,
+                                             int mu, const Coefficients&) {
+        return Wilson::staples<G, UNROLLED>(links, g, site, mu, {});
+    }
+};

@@ -1,0 +1,25 @@
+"""Twice the Wilson action, so that its beta is half of Wilson's."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gauge_mc.actions import Action, UpdateSet
+from gauge_mc.groups import Group
+
+
+class DoubleWilson(Action):
+    """S = 2 beta sum over plaquettes of (1 - Re Tr U_p / N)."""
+
+    name = "double-wilson"
+    formula = "2 beta sum over plaquettes of (1 - Re Tr U_p / N)"
+    header = Path(__file__).parent / "double_wilson.h"
+    cpp = "DoubleWilson"
+    update_sets = tuple(UpdateSet(mu, parity) for mu in range(4) for parity in range(2))
+    halo_depth = 1
+
+    def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
+        """Return the members of ``Coefficients``."""
+        return {"beta": beta, "colours": group.colours}
+
+
+DOUBLE_WILSON = DoubleWilson()

@@ -1,0 +1,39 @@
+"""A fit: the mean link trace."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.files.table import read_table
+from gauge_mc.fits import Fit, FitResult
+
+
+@dataclass(frozen=True, repr=False)
+class MeanTraceResult(FitResult):
+    """The mean link trace of an ensemble."""
+
+    mean: Estimate
+
+    def values(self) -> dict[str, Any]:
+        """Return the mean and its error."""
+        return {"mean": self.mean.value, "error": self.mean.error}
+
+    def report(self) -> list[Any]:
+        """Return the mean in words."""
+        return [f"mean link trace {self.mean}"]
+
+
+class MeanTraceFit(Fit):
+    """The mean of the column ``trace``."""
+
+    name = "mean-trace"
+    summary = "the mean link trace"
+    columns = ("trace",)
+
+    def carry_out(self, table: Path, **options: Any) -> MeanTraceResult:
+        """Average the column."""
+        return MeanTraceResult(estimate(read_table(table).columns["trace"]))
+
+
+MEAN_TRACE = MeanTraceFit()

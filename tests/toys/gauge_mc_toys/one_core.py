@@ -1,0 +1,32 @@
+"""A backend: one core of the CPU, whatever the number of threads."""
+
+from gauge_mc.devices.base import Backend, Device
+from gauge_mc.devices.cpu.device import CpuDevice
+
+
+class OneCoreDevice(CpuDevice):
+    """One thread of the CPU."""
+
+    backend = "one-core"
+
+
+class OneCore(Backend):
+    """One core of the CPU."""
+
+    name = "one-core"
+    label = "one core"
+    numbered = False
+    preference = -1
+    bench_extent = 8
+    remedy = "nothing"
+
+    def count(self) -> int:
+        """Return 1."""
+        return 1
+
+    def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> Device:
+        """Open the core."""
+        return OneCoreDevice(1, worker=worker)
+
+
+ONE_CORE = OneCore()

@@ -1,0 +1,26 @@
+"""A generator with a state of 32 bits a site."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.random import Generator
+
+
+class SplitMix(Generator):
+    """A Weyl sequence whose members are hashed; see ``splitmix.h``."""
+
+    name = "splitmix"
+    header = Path(__file__).parent / "splitmix.h"
+    cpp = "SplitMix"
+    seeds = range(2**32)
+    streams = 2**32
+
+    def start(self, seed: int, sites: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Return states that are far apart."""
+        states = (sites * np.uint64(0x632BE59BD9B4E019) + np.uint64(seed)) >> np.uint64(32)
+        return (states ^ np.uint64(seed)).astype(np.uint32)[:, np.newaxis]
+
+
+SPLITMIX = SplitMix()

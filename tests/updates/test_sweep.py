@@ -1,0 +1,82 @@
+"""Sweeps: the same bits for any threads and lanes, on a CPU and a GPU, launched in any way."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.cuda.device import CudaDevice
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.observables.plaquette import plaquette
+from gauge_mc.random import GENERATORS
+from gauge_mc.updates.heatbath import HEATBATH, heatbath
+from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
+from tests.reference.fields import random_field
+
+WILSON, PHILOX = ACTIONS["wilson"].choice, GENERATORS["philox"].choice()
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_same_bits_for_any_threads_and_lanes(generator, group, precision):
+    lattice = Lattice(8, 8, 8, 6)
+
+    def chain(threads, lanes):
+        device = CpuDevice(threads, lanes)
+        field = Field.hot(lattice, group, precision, device, seed=4)
+        heatbath(field, 5.0, Random.for_field(field, generator, seed=5), sweeps=3)
+        overrelax(field, sweeps=2)
+        return np.stack(list(field.packed_slices())), plaquette(field)
+
+    links, mean = chain(1, 16)
+    for threads in (2, 3, 5):
+        same, same_mean = chain(threads, 16)
+        assert np.array_equal(links, same)
+        assert mean == same_mean
+    for lanes in (2, 4, 8):
+        assert np.array_equal(links, chain(2, lanes)[0])
+    # A compiler may round single numbers in another order than registers of them.
+    assert np.abs(links - chain(2, 1)[0]).max() < (1e-3 if precision == "single" else 1e-11)
+
+
+@pytest.mark.gpu
+def test_cpu_and_gpu_agree(group, gpu, rng):
+    lattice = Lattice(8, 8, 4, 6)
+    links = random_field(lattice.extents, group, rng)
+    results = []
+    for device in (CpuDevice(), gpu):
+        field = Field.from_slices(lattice, group, links, "double", device)
+        heatbath(field, 6.0, Random.for_field(field, seed=8))
+        overrelax(field)
+        results.append(field.to_numpy())
+    assert np.abs(results[0] - results[1]).max() < 1e-12
+
+
+def updates(slab):
+    """Load the kernels of heatbath and overrelaxation for a slab."""
+    return slab.kernel(HEATBATH, WILSON, PHILOX), slab.kernel(OVERRELAXATION, WILSON)
+
+
+@pytest.mark.gpu
+def test_one_launch_a_sweep_equals_one_a_step(group, precision, gpu):
+    def chain(one_launch):
+        field = Field.hot(Lattice(8, 8, 8, 6), group, precision, gpu, seed=2)
+        for kernel in updates(field.slabs[0]):
+            assert kernel._sweep
+            if not one_launch:
+                kernel._sweep = None
+        heatbath(field, 4.0, Random.for_field(field, seed=3), sweeps=20)
+        overrelax(field, sweeps=20)
+        return field.to_numpy()
+
+    assert np.array_equal(chain(True), chain(False))
+
+
+@pytest.mark.gpu
+def test_blocks_do_not_wait_for_each_other_beside_other_processes(gpu, monkeypatch, tmp_path):
+    variant = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", gpu).slabs[0].variant(WILSON)
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
+    assert CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant)._sweep
+    (tmp_path / "control").touch()
+    assert not CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant)._sweep
