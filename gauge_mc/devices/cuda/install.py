@@ -28,9 +28,9 @@ CONFIGURATION = """\
 CUDA_ROOT = {root!r}
 CUDA_ENABLE_CURAND = False
 CUDADRV_LIB_DIR = [{stubs!r}]
-LDFLAGS = ["-Wl,--no-as-needed", "-lcuda"]
+LDFLAGS = ["-L" + {stubs!r}, "-Wl,--no-as-needed", "-lcuda"]
 """
-"""What ``siteconf.py`` says. The stub defines nothing, so that a linker might leave it out."""
+"""Contents of ``siteconf.py``. A linker would leave out the stub, which defines nothing."""
 
 
 def install(say: Callable[[str], None]) -> None:
@@ -106,13 +106,17 @@ def _checked(command: Sequence[str]) -> None:
     Raises
     ------
     GaugeError
-        If it fails; the message has the last line of what it printed that mentions an error.
+        If the command fails; the message names a file with its output.
     """
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
     if done.returncode:
-        lines = done.stdout.strip().splitlines() or ["no output"]
-        errors = [line for line in lines if "error" in line.lower() or "No module" in line]
-        words = " ".join(command[:6])
-        raise GaugeError(f"`{words} ...` failed: {(errors or lines)[-1].strip()}.")
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="gauge-mc-install-", suffix=".log", delete=False
+        ) as log:
+            log.write(done.stdout)
+        words = " ".join(command[:5])
+        raise GaugeError(
+            f"`{words} ...` failed: read {log.name}, and mend the first error that it shows."
+        )
