@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.linear_fit import can_invert, fit_linear
 from gauge_mc.analysis.loops import Loops
-from gauge_mc.analysis.plateau import Plateaus, PlateauPoint, find_plateaus
+from gauge_mc.analysis.plateau import PlateauPoint, Plateaus, find_plateaus
 from gauge_mc.analysis.timeseries import STRETCH, Estimate
 from gauge_mc.errors import GaugeError, UsageError
 

@@ -13,12 +13,12 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS
 from gauge_mc.domain.layout import REALS
 from gauge_mc.formats import writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.actions import ACTIONS
 from gauge_mc.options import Option
 from gauge_mc.random import GENERATORS
 from gauge_mc.run import parameters as known

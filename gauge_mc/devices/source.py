@@ -239,7 +239,7 @@ def _statements(code: str) -> Iterator[str]:
         if character == "}" and depth == 0:
             return
         depth += (character == "{") - (character == "}")
-        if depth == 0 and character == ";" or (depth == 0 and character == "}"):
+        if (depth == 0 and character == ";") or (depth == 0 and character == "}"):
             text = " ".join(statement.split())
             if text and not re.match(r"(static|typedef|using|template|struct|INLINE)\b", text):
                 if "(" not in text:

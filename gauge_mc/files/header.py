@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import InputFile
 from gauge_mc.files.links import Links
-from gauge_mc.domain.lattice import Lattice
 
 
 @dataclass(frozen=True)

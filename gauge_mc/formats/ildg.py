@@ -22,12 +22,12 @@ from xml.etree import ElementTree
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files import lime
+from gauge_mc.files.averages import Averages, AveragesStream
 from gauge_mc.files.checksums import RotatedChecksum
-from gauge_mc.files.input import InputFile
 from gauge_mc.files.header import Header, lattice_of
+from gauge_mc.files.input import InputFile
 from gauge_mc.files.lime import Record
 from gauge_mc.files.links import Links, decode, encode
-from gauge_mc.files.averages import Averages, AveragesStream
 from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import GROUPS, Group
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gauge_mc.files.checksums import RotatedChecksum
-from gauge_mc.files.input import InputFile
 from gauge_mc.files.header import Header, lattice_of
+from gauge_mc.files.input import InputFile
 from gauge_mc.files.links import Links, decode
 from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import group_of

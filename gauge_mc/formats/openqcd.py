@@ -18,11 +18,11 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.files.input import InputFile
-from gauge_mc.files.header import Header, lattice_of
-from gauge_mc.files.links import Links, decode, encode
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import AveragesStream
+from gauge_mc.files.header import Header, lattice_of
+from gauge_mc.files.input import InputFile
+from gauge_mc.files.links import Links, decode, encode
 from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import Group, group_of
 
