@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 try:
     __version__ = version("gauge-mc")
-except PackageNotFoundError:  # a checkout that is not installed
+except PackageNotFoundError:  # the package is not installed, for example in a checkout
     __version__ = "unknown"
 
 _HOMES = {

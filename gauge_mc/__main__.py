@@ -1,4 +1,4 @@
-"""``python -m gauge_mc`` is ``gauge-mc``."""
+"""Run ``gauge-mc`` as ``python -m gauge_mc``."""
 
 from gauge_mc.cli import main
 

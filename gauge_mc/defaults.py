@@ -1,4 +1,8 @@
-"""The defaults of a run: the one place that names what is chosen if nothing is said."""
+"""The defaults of a run, in one place.
+
+They give a short SU(2) run with common settings, such as four overrelaxation sweeps per heatbath
+sweep. They are not tuned: autocorrelations depend on beta and the lattice.
+"""
 
 GROUP = "su2"
 LATTICE = "16x16x16x16"
@@ -8,12 +12,23 @@ START = "cold"
 SEED = 1
 RNG = "philox"
 LUXURY = 3
-"""The quality level of generators that have levels."""
+"""Quality level of generators that have levels."""
+
 HEATBATH = 1
+"""Heatbath sweeps per update."""
+
 OVERRELAX = 4
+"""Overrelaxation sweeps per update."""
+
 THERMALIZE = 200
+"""Updates before the first configuration."""
+
 CONFIGS = 10
+"""Number of configurations."""
+
 SEPARATION = 20
+"""Updates between configurations."""
+
 MEASURE = ("plaquette", "polyakov")
 FORMAT = "ildg"
 SMEARING = "ape"
@@ -21,4 +36,4 @@ CHECKPOINT_EVERY = 10.0
 """Minutes between checkpoints."""
 
 START_RNG = "philox"
-"""The generator of Haar-random starts, whatever the run's own: one that needs no states."""
+"""Generator for random starts, for every generator of the run, because Philox needs no states."""

@@ -1,17 +1,17 @@
-"""Errors that end in one sentence for the user."""
+"""Errors that are shown to the user as one sentence."""
 
 
 class GaugeError(Exception):
-    """A failure. The message is one sentence that says what is wrong and what to do (exit code 1)."""
+    """A failure (exit code 1). The message says in one sentence what is wrong and what to do."""
 
     exit_code = 1
 
 
 class UsageError(GaugeError):
-    """A request that cannot be met. The message says what can be asked for instead (exit code 2)."""
+    """An invalid request (exit code 2). The message says which requests are valid."""
 
     exit_code = 2
 
 
 INTERRUPTED = 75
-"""The exit code of a run that was stopped before its end and can be continued (EX_TEMPFAIL)."""
+"""Exit code of a run that was stopped and can be continued (EX_TEMPFAIL of sysexits.h)."""

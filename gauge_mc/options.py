@@ -1,4 +1,4 @@
-"""Options that declared things take, the same on the command line and from Python."""
+"""Options of observables, smearings, fits and plots, for the command line and for Python."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from gauge_mc.registry import nearest
 
 @dataclass(frozen=True)
 class Option:
-    """An option.
+    """An option with a name and a type.
 
     Attributes
     ----------
     name : str
-        As in Python, with underscores; the command line has dashes instead.
+        Name in Python, with underscores. The command line has dashes instead.
     kind : type
-        ``int``, ``float``, ``str`` or ``bool``.
+        Type of the value: ``int``, ``float``, ``str`` or ``bool``.
     help : str
-        What it means, in a few words.
+        Short description, for help texts.
     default : str
-        What is taken if it is not given, in words.
+        The default in words, for help texts.
     metavar : str
-        What stands for its value in help texts.
+        Placeholder of the value in help texts.
     """
 
     name: str
@@ -36,33 +36,33 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The option on the command line, such as ``--r-max``."""
+        """Name on the command line, such as ``--r-max``."""
         return flag_of(self.name)
 
 
 def flag_of(name: str) -> str:
-    """Return an option on the command line by its name in Python."""
+    """Return the name of an option on the command line, given its name in Python."""
     return f"--{name.replace('_', '-')}"
 
 
 def check_options(
     options: Iterable[Option], values: Mapping[str, object], whose: str
 ) -> dict[str, Any]:
-    """Return the values that were given, converted to the types of the options.
+    """Return the options that were given, with values converted to their types.
 
     Parameters
     ----------
     options : iterable of Option
-        The options that exist.
+        All options that are known.
     values : mapping of str to object
-        What was given by name; None means that an option was not given.
+        Values by name; None means that an option was not given.
     whose : str
-        What takes the options, for messages.
+        Name of the object that has the options, for error messages.
 
     Raises
     ------
     UsageError
-        If there is no such option, or a value has the wrong type.
+        If an option is unknown, or a value has the wrong type.
     """
     known = {option.name: option for option in options}
     given = {name: value for name, value in values.items() if value is not None}
@@ -75,9 +75,9 @@ def check_options(
 
 
 def _converted(option: Option, value: object) -> object:
-    """Return a value as the type of its option; whole numbers will do for real ones."""
+    """Return a value converted to the type of its option; a float option also accepts an int."""
     kind = option.kind
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise UsageError(f"{option.flag} takes a value of type {kind.__name__}, not {value!r}.")
+        raise UsageError(f"{option.flag} is {value!r}; give a value of type {kind.__name__}.")
     return kind(value)

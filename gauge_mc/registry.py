@@ -1,9 +1,9 @@
-"""Kinds of things that are declared in one place and found everywhere.
+"""Registries of plug-ins: observables, file formats, fits and all other kinds.
 
-A *kind* is for instance the observables or the file formats. Each thing of a kind is declared in one
-module of the kind's package, named after it: ``wilson-loops`` in ``observables/wilson_loops.py``.
-Another installed package may declare more through an entry point whose group is the name of the
-kind's package and whose name is that of the thing, and a program may register its own.
+There is one registry for each kind. A plug-in is declared in a module of its name in the package of
+the kind: ``wilson-loops`` in ``observables/wilson_loops.py``. Other installed packages can add
+plug-ins by entry points. The group of an entry point is the package of the kind, and its name is
+that of the plug-in. A program can also register its own plug-ins.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from gauge_mc.errors import GaugeError, UsageError
 
 
 class Named(Protocol):
-    """A thing that can be registered."""
+    """An object that can be registered."""
 
     @property
     def name(self) -> str:
-        """The name by which it is chosen."""
+        """Name by which the user chooses the object."""
 
 
 T = TypeVar("T", bound=Named)
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """The things of one kind by name. A module is imported when its thing is first used.
+    """The plug-ins of one kind, by name. Modules are imported when they are first needed.
 
     Parameters
     ----------
     kind : str
-        What the things are called in messages, such as ``observable``.
+        Name of the kind in messages, such as ``observable``.
     package : str
-        The package whose modules declare them, such as ``gauge_mc.observables``.
+        Package whose modules declare the plug-ins, such as ``gauge_mc.observables``.
     folders : bool
-        Whether things are declared in subpackages, and other modules of the package are helpers.
+        True if the plug-ins are subpackages and the modules of the package are helpers.
     """
 
     def __init__(self, kind: str, package: str, folders: bool = False) -> None:
@@ -50,12 +50,12 @@ class Registry(Mapping[str, T], Generic[T]):
         self._registered: dict[str, T] = {}
 
     def register(self, thing: T) -> T:
-        """Register a thing, and return it, so that this can decorate a class.
+        """Register a plug-in and return it, so that this method is a class decorator.
 
         Raises
         ------
         GaugeError
-            If another thing of this kind has the same name.
+            If another plug-in of this kind has the same name.
         """
         home = f"{self._package}.{self._modules.get(thing.name)}"
         stranger = thing.name in self._modules and not thing.__module__.startswith(home)
@@ -64,18 +64,18 @@ class Registry(Mapping[str, T], Generic[T]):
         return thing
 
     def remove(self, name: str) -> None:
-        """Forget a thing that was registered by a program."""
+        """Remove a plug-in that a program has registered."""
         self._registered.pop(name, None)
 
     def __getitem__(self, name: str) -> T:
-        """Return a thing by name.
+        """Return a plug-in by name.
 
         Raises
         ------
         UsageError
-            If there is none of that name.
+            If the name is unknown.
         GaugeError
-            If the package that declares it cannot be imported.
+            If the package that declares the plug-in cannot be imported.
         """
         if name not in self._registered:
             self._load(name)
@@ -85,7 +85,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return name in self.names
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names, in alphabetical order, without importing anything."""
+        """Iterate over the names in alphabetical order, without importing any plug-in."""
         return iter(self.names)
 
     def __len__(self) -> int:
@@ -97,18 +97,18 @@ class Registry(Mapping[str, T], Generic[T]):
         return tuple(sorted({*self._modules, *self._entries, *self._registered}))
 
     def check(self, name: str, option: str | None = None) -> None:
-        """Refuse a name that is not known.
+        """Refuse an unknown name.
 
         Parameters
         ----------
         name : str
         option : str, optional
-            The option that it was given for, named in the message.
+            Option for which the name was given, for the message.
 
         Raises
         ------
         UsageError
-            If there is nothing of that name.
+            If the name is unknown. The message suggests a similar name.
         """
         if name not in self:
             where = f"{option}: " if option else ""
@@ -125,14 +125,14 @@ class Registry(Mapping[str, T], Generic[T]):
         except Exception as error:
             package = entry.dist.name if entry.dist else entry.value
             raise GaugeError(
-                f"The {self.kind} '{name}' of the package {package} does not load ({error}); "
-                "mend or uninstall that package."
+                f"The {self.kind} '{name}' of the package {package} cannot be imported ({error}); "
+                "repair or uninstall that package."
             ) from error
         self._registered.setdefault(name, thing)
 
     @cached_property
     def _modules(self) -> dict[str, str]:
-        """Names of the things of this package, and the modules that declare them."""
+        """Names of the plug-ins of this package, and the modules that declare them."""
         found = pkgutil.iter_modules(import_module(self._package).__path__)
         modules = (one.name for one in found if one.ispkg == self._folders)
         return {module.replace("_", "-"): module for module in modules}
@@ -143,7 +143,11 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """End a complaint about an unknown word: with the nearest known one, or with all of them."""
+    """Return the end of a message about an unknown word: the most similar word, or all words.
+
+    The required similarity of 0.5 is below the 0.6 of `difflib`, so that short words with a wrong
+    letter still match.
+    """
     known = list(known)
     if not known:
         return "."

@@ -318,6 +318,9 @@ ALLOWED = {
     ("potential", "plots/potential.py"),
     ("polyakov", "observables/polyakov.py"),
     ("wilson-loops", "observables/wilson_loops.py"),
+    # The averages in the JSON objects that commands print, an entry called like a plot.
+    ("averages", "cli/measure.py"),
+    ("averages", "run/generate.py"),
     # The command of the same name as a plot.
     ("scan", "__init__.py"),
     ("scan", "cli/__init__.py"),

@@ -1,4 +1,4 @@
-"""Registries: what is declared is found by its name, and names are unique."""
+"""Registries: plug-ins are found by their names, and names are unique."""
 
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
@@ -31,7 +31,7 @@ class Thing:
 
 
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda things: things.kind)
-def test_every_module_declares_the_thing_of_its_name(things):
+def test_every_module_declares_the_plug_in_of_its_name(things):
     assert list(things) == sorted(things) == list(things.names)
     assert len(things) == len(set(things)) > 0
     for name in things:
@@ -43,12 +43,12 @@ def test_every_module_declares_the_thing_of_its_name(things):
 
 @pytest.fixture
 def groups(monkeypatch):
-    """A registry of groups apart from that of the package, without other packages."""
+    """A second registry of groups, which does not see other installed packages."""
     monkeypatch.setattr(registry, "entry_points", lambda group: ())
     return Registry("group", "gauge_mc.groups")
 
 
-def test_a_program_registers_its_own(groups):
+def test_a_program_can_register_a_plug_in(groups):
     mine = groups.register(Thing("mine"))
     assert groups.register(mine) is groups["mine"] is mine
     assert list(groups) == ["mine", "su2", "su3"]
@@ -59,13 +59,13 @@ def test_a_program_registers_its_own(groups):
     assert "mine" not in groups
 
 
-def test_other_packages_declare_more(groups, monkeypatch):
+def test_other_packages_can_declare_plug_ins(groups, monkeypatch):
     good = EntryPoint("good", "tests.test_registry:GOOD", "gauge_mc.groups")
     bad = EntryPoint("bad", "no_such_package:THING", "gauge_mc.groups")
     monkeypatch.setattr(registry, "entry_points", lambda group: (good, bad))
     assert list(groups) == ["bad", "good", "su2", "su3"]
     assert groups["good"] is GOOD
-    with pytest.raises(GaugeError, match=r"group 'bad' of the package .* does not load"):
+    with pytest.raises(GaugeError, match=r"group 'bad' of the package .* cannot be imported"):
         groups["bad"]
 
 

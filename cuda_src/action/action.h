@@ -3,11 +3,12 @@
 //   ACTION         its class
 //
 // An action declares
-//   Coefficients   the numbers that it depends on, filled by its Python module
+//   Coefficients   the parameters of the action, set by its Python module
 //   staples<G, UNROLLED>(links, geometry, site, mu, coefficients)
-//                  the matrix s for which the link's part of the action is -weight/N Re Tr (U s^dagger);
-//                  UNROLLED asks for code that loads as much as it can at once
-//   weight         the factor weight/N, beta/N for the Wilson action
+//                  the matrix s such that the action depends on the link as
+//                  -weight Re Tr (U s^dagger). With UNROLLED the code loads as much as possible
+//                  at once
+//   weight         the factor in front of Re Tr (U s^dagger); beta/N for the Wilson action
 #pragma once
 
 #include ACTION_HEADER

@@ -12,17 +12,19 @@ struct Wilson {
 
     static INLINE scalar weight(const Coefficients& c) { return (scalar)c.beta_over_n; }
 
-    // On a GPU the loop over directions stays in the instruction cache, unless it is short anyway (SU(2))
-    // or few threads have to load much at once.
+    // On a GPU the loop over directions is not unrolled, so that it fits in the instruction cache. The
+    // exceptions are SU(2), whose code is short, and few threads, which must load much at once (UNROLLED).
     template <class G, bool UNROLLED>
-    static INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site, int mu,
-                                             const Coefficients&) {
+    static INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site,
+                                             int mu, const Coefficients&) {
         typedef typename G::Field Field;
         Around a = around<Field>(g, site, mu);
         const packet_index even = Field::place(g, site) + Field::direction(g, site.parity, 0);
         const packet_index odd = Field::place(g, site) + Field::direction(g, 1 - site.parity, 0);
         const packet_index odd_mu = odd + Field::direction(g, 0, mu);
-        auto link = [&](packet_index first, const Offset& o) { return G::load(links, g, first + o.packets, o.crossing); };
+        auto link = [&](packet_index first, const Offset& o) {
+            return G::load(links, g, first + o.packets, o.crossing);
+        };
 
         typename G::Matrix sum = G::zero();
         UNROLL_IF(G::N == 2 || UNROLLED) for (int k = 0; k < 3; k++, a.rotate()) {
@@ -34,12 +36,12 @@ struct Wilson {
     }
 
 private:
-    // The ways to the links around those of direction mu: a set of offsets for each other direction.
+    // Offsets to the links around a link of direction mu, for each of the three other directions.
     struct Around {
         Offset ahead, up[3], down[3];
         packet_index direction[3];
 
-        // With mu known to the compiler little is left to compute.
+        // If mu is known at compile time, there is little to compute.
         template <class Field, int MU> INLINE void find(const Geometry& g, const Site& site) {
             ahead = Field::step(g, site, MU, true);
             UNROLL for (int k = 0; k < 3; k++) {
@@ -50,7 +52,7 @@ private:
             }
         }
 
-        // Bring the next direction to the front: registers cannot be indexed by a loop counter.
+        // Move the next direction to the front, because registers cannot be indexed by a loop counter.
         INLINE void rotate() {
             UNROLL for (int k = 0; k < 2; k++) {
                 up[k] = up[k + 1], down[k] = down[k + 1], direction[k] = direction[k + 1];

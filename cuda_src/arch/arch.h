@@ -1,24 +1,24 @@
-// The machine, behind one set of names: the folder arch/ is the only one that knows it.
+// One set of names for all machines. Only the folder arch/ contains code that depends on the machine.
 //
 // A kernel's body is written for one site. On a GPU a site is a thread and `real` is a number. On a
-// CPU a site is a SIMD register of LANES sites, one from each of LANES equal sub-lattices, and
-// `real` is a register. Branches are replaced by masks, so that the same source serves both.
+// CPU a "site" is a SIMD register of LANES sites, one from each of LANES equal sub-lattices, and
+// `real` is a register. Masks replace branches, so that the same source works on both.
 //
 // Selected by the compiler's command line:
 //   REAL_BYTES  4 or 8: single or double precision
 //   LANES       sites in a SIMD register (1 on a GPU)
-//   LARGE       1 if a field has 2^32 packets or more, so that packet numbers need 64 bits (GPU)
+//   LARGE       1 if a field has 2^32 or more packets, so that packet numbers need 64 bits (GPU)
 //
 // Every machine defines
-//   real, scalar           a number of every lane, and one for all lanes
-//   mask                   a truth value of every lane
-//   word, signed_word      32 bits of every lane
-//   wide                   64 bits of every lane; HALVES of them hold one word of every lane
-//   packet                 the unit of memory access: one component of every lane (CPU), or 16
+//   real, scalar           a number per lane, and one number for all lanes
+//   mask                   a truth value per lane
+//   word, signed_word      32 bits per lane
+//   wide                   64 bits per lane; HALVES values of this type hold one word per lane
+//   packet                 the unit of memory access: one component for all lanes (CPU), or 16
 //                          bytes of consecutive components (GPU)
 //   INLINE, UNCHANGED_CODE, RARE, UNROLL, ROLLED, UNROLL_IF
-//                          how functions and loops are compiled
-// and the functions below them in cpu.h and gpu.h.
+//                          controls for the compilation of functions and loops
+// and the functions that follow these definitions in cpu.h and gpu.h.
 #pragma once
 
 #if REAL_BYTES == 4
@@ -35,6 +35,6 @@ typedef double scalar;
 
 INLINE real square(real x) { return x * x; }
 
-// A number that is added where staples may cancel, so that dividing by their norm is safe. It is far
-// below the rounding error of any staple, and its square does not underflow to zero.
+// A number to be added to a sum of staples, so that it can be divided by its norm even if the staples
+// cancel. It is far below the rounding error of any staple, and its square does not underflow to zero.
 constexpr scalar NEVER_ZERO = scalar(REAL_BYTES == 4 ? 1e-18 : 1e-150);

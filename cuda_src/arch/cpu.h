@@ -9,16 +9,16 @@
 #endif
 
 #define INLINE inline __attribute__((always_inline))
-#define UNCHANGED_CODE inline __attribute__((noinline))  // rounds alike wherever it is called from
-#define RARE __attribute__((noinline))  // keeps what seldom runs out of the way
+#define UNCHANGED_CODE inline __attribute__((noinline))  // same rounding at every call
+#define RARE __attribute__((noinline))  // keeps rare code out of the main path
 #define UNROLL _Pragma("GCC unroll 128")
 #define ROLLED _Pragma("GCC unroll 1")
 #define UNROLL_IF(condition) UNROLL
 
 #define REGISTER_BYTES (LANES * REAL_BYTES)
 
-// In single precision a register holds twice as many reals as 64-bit products. The even lanes are
-// then multiplied in one `wide` and the odd lanes in another.
+// In single precision a register holds twice as many reals as 64-bit products. Products of the even
+// lanes are then computed in one `wide`, and those of the odd lanes in another.
 #if REAL_BYTES == 4 && LANES > 1
 #define HALVES 2
 #else
@@ -38,7 +38,8 @@ typedef uint32_t word __attribute__((vector_size(LANES * 4)));
 typedef int32_t signed_word __attribute__((vector_size(LANES * 4)));
 typedef uint64_t wide __attribute__((vector_size(WIDE_BYTES)));
 
-// Masked intrinsics compile to the plain instructions, whose headers GCC warns about (its bug 105593).
+// The masked intrinsics compile to the plain instructions. The headers of the plain intrinsics cause
+// warnings by GCC (bug 105593).
 #define ALL_LANES (-1)
 
 INLINE real broadcast(scalar x) { return real{} + x; }
@@ -82,7 +83,7 @@ INLINE real inverse_root(real x) { return scalar(1) / root(x); }
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }
 
-// Multiply the low 32 bits of every element by b, to 64 bits.
+// Multiply the low 32 bits of every element by b, with a 64-bit result.
 INLINE wide product32(wide a, uint32_t b) {
 #if defined(__AVX512F__) && WIDE_BYTES == 64
     return (wide)_mm512_maskz_mul_epu32(ALL_LANES, (__m512i)a, _mm512_set1_epi64((long long)b));
@@ -95,7 +96,7 @@ INLINE wide product32(wide a, uint32_t b) {
 #endif
 }
 
-// Convert a word of every lane to `wide` and back. The high 32 bits of a wide are arbitrary.
+// Convert words to `wide` and back. The high 32 bits of each element of a `wide` are arbitrary.
 INLINE void spread(word w, wide (&half)[HALVES]) {
 #if HALVES == 2
     half[0] = (wide)w;
@@ -128,7 +129,7 @@ template <class F> INLINE real lanewise(real x, F f) {
     return y;
 }
 
-// Sum over the lanes as a fixed binary tree, in double precision.
+// Sum over the lanes in double precision, as a binary tree with a fixed order.
 INLINE double lane_sum(real x) {
     double part[LANES];
     for (int lane = 0; lane < LANES; lane++) part[lane] = (double)x[lane];
@@ -153,29 +154,29 @@ INLINE real permute(real x, const lane_integer* order) {
 }
 
 
-// The processor has no faster logarithm than the polynomial of maths.h.
+// The processor has no logarithm that is faster than the polynomial of maths.h.
 constexpr bool HAS_FAST_LOG = false;
 INLINE real fast_log(real x) { return x; }
 
-// A loop that fills values one by one, indexed by a loop counter.
+// Set an element whose index is a loop counter.
 template <int K> INLINE void set_element(real (&values)[K], int k, real value) { values[k] = value; }
 
 INLINE void keep_in_register(word&) {}
 
-// Code for each direction by itself is not worth its size: addresses cost little here.
+// Addresses cost little on a CPU, so separate code for each direction does not pay.
 constexpr bool ADDRESSES_ARE_COSTLY = false;
 
-// Memory. The components of a link, and the words of a state, follow each other: a field is
-// [...][slot][component], with one packet a component.
+// Memory layout. The components of a link, and the words of a state, are contiguous: a field is
+// [...][slot][component], with one packet per component.
 typedef real packet;
 typedef unsigned long long packet_index;
 constexpr int COMPONENTS_PER_PACKET = 1;
-constexpr bool SLOT_BY_SLOT = true;  // the packets of a slot are neighbours in memory
+constexpr bool SLOT_BY_SLOT = true;  // the packets of a slot are contiguous
 template <int W> constexpr int WORDS_PER_PACKET = 1;
 
 template <int C> INLINE void load_packets(const packet* data, packet_index first, packet_index, real (&c)[C]) {
     UNROLL for (int i = 0; i < C; i++) c[i] = data[first + i];
-    // The next slot reads the link beside this one. With this a field beyond the cache arrives twice as fast.
+    // The next slot reads the next link. Prefetching doubles the bandwidth of fields that exceed the cache.
     UNROLL for (int i = 0; i < C; i++) __builtin_prefetch(&data[first + C + i]);
 }
 template <int C> INLINE void store_packets(packet* data, packet_index first, packet_index, const real (&c)[C]) {
@@ -191,14 +192,14 @@ template <int W> INLINE void store_words(unsigned* data, packet_index first, pac
     UNROLL for (int i = 0; i < W; i++) all[first + i] = w[i];
 }
 
-// The numbers of the sites of a slot, from the number in the first lane's sub-lattice.
+// Return the numbers of the sites of a slot, given the number in the first lane's sub-lattice.
 INLINE word lane_numbers(unsigned first, const unsigned* lane_site) {
     word number;
     memcpy(&number, lane_site, sizeof number);
     return number + first;
 }
 
-// Bring to each lane the value of another one, for every component of x.
+// Permute the lanes of every component of x, with row `number` of the table `orders`.
 template <class T> INLINE void permute_lanes(T& x, const void* orders, int number) {
     const lane_integer* order = (const lane_integer*)orders + number * LANES;
     real* component = (real*)&x;

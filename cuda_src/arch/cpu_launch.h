@@ -1,4 +1,4 @@
-// Launching kernels on a CPU: threads share the slots of every step.
+// Launch of kernels on a CPU: the threads share the slots of every step.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,11 @@
 
 #include "lattice/geometry.h"
 
-// Slots that are added up to one partial sum.
+// Number of slots per partial sum.
 constexpr int SLOTS_PER_PART = 32;
 
-// Threads that work through a list of steps together: no step begins before the one before it has ended.
+// A barrier for threads that carry out a list of steps together: no step begins before the previous one
+// has ended.
 class Barrier {
     const int size;
     std::atomic<int> waiting{0};
@@ -30,8 +31,9 @@ public:
     }
 };
 
-// Call work(step, begin, end) until all items of every step are done. A thread takes its own share of the
-// items in chunks, and then what is left of the others' shares, so that a delayed thread delays no other.
+// Call work(step, begin, end) until all items of every step are done. Every thread works through its own
+// share of the items in chunks, and then helps with the remaining shares, so that threads do not have to
+// wait for a delayed one.
 template <class Count, class Work> void run_threads(int threads, int steps, Count count, Work work) {
     struct alignas(64) Share {
         std::atomic<long long> next;
@@ -61,8 +63,8 @@ INLINE long long items_of(const Work& work, int items) {
     return (long long)work.slices * (work.parity < 2 ? 1 : 2) * items;
 }
 
-// Call f(n, t, parity, i) for begin <= n < end, where n numbers the items of all slices and parities, and
-// i the items of one of them from `first` on.
+// Call f(n, t, parity, i) for begin <= n < end. n numbers the items of all slices and parities, and i
+// numbers the items of one slice and parity, starting at `first`.
 template <class F>
 INLINE void each_item(const Work& work, int first, int items, long long begin, long long end, F f) {
     const int parities = work.parity < 2 ? 1 : 2, last = first + items;

@@ -2,11 +2,11 @@
 #pragma once
 
 #define INLINE __device__ __forceinline__
-#define UNCHANGED_CODE __device__ __noinline__  // rounds alike wherever it is called from
+#define UNCHANGED_CODE __device__ __noinline__  // same rounding at every call
 #define RARE INLINE  // a call would spill registers
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")
-// A loop of few instructions stays in the instruction cache, so unrolling is a choice.
+// Short loops stay in the instruction cache, so unrolling does not always pay.
 #define PRAGMA_OF(text) _Pragma(#text)
 #define UNROLL_IF(condition) PRAGMA_OF(unroll((condition) ? 64 : 1))
 
@@ -27,7 +27,7 @@ INLINE real inverse_root(real x) { return rsqrt(x); }
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }
 
-// Multiply the low 32 bits of a by b, to 64 bits.
+// Multiply the low 32 bits of a by b, with a 64-bit result.
 INLINE wide product32(wide a, unsigned int b) { return (wide)(unsigned int)a * b; }
 // Convert a word to `wide` and back.
 INLINE void spread(word w, wide (&half)[HALVES]) { half[0] = w; }
@@ -48,7 +48,7 @@ INLINE real from_bits(real_bits x) { return __longlong_as_double(x); }
 template <class F> INLINE real lanewise(real x, F f) { return f(x); }
 INLINE double lane_sum(real x) { return (double)x; }
 
-// In single precision the GPU has an instruction for the logarithm.
+// The GPU has an instruction for the logarithm in single precision.
 #if REAL_BYTES == 4
 constexpr bool HAS_FAST_LOG = true;
 INLINE real fast_log(real x) { return __logf(x); }
@@ -57,26 +57,26 @@ constexpr bool HAS_FAST_LOG = false;
 INLINE real fast_log(real x) { return x; }
 #endif
 
-// A loop that fills values one by one. Registers cannot be indexed by a loop counter.
+// Set an element whose index is a loop counter, which cannot index registers.
 template <int K> INLINE void set_element(real (&values)[K], int k, real value) {
     UNROLL for (int i = 0; i < K; i++) values[i] = i == k ? value : values[i];
 }
 
-// Keep the compiler from unpacking a word long before it is used, which would spill registers.
+// Prevent the compiler from unpacking a word long before it is used, which would spill registers.
 INLINE void keep_in_register(word& w) { asm("" : "+r"(w)); }
 
-// Code for each direction by itself leaves fewer addresses to compute, where the code is short.
+// Separate code for each direction has fewer addresses to compute, which pays if the code is short.
 constexpr bool ADDRESSES_ARE_COSTLY = true;
 
-// Memory. Neighbouring threads read neighbouring packets of 16 bytes, the widest load of a thread:
-// a field is [...][packet][slot].
+// Memory layout. Neighbouring threads read neighbouring packets of 16 bytes, the widest load of a
+// thread: a field is [...][packet][slot].
 #if REAL_BYTES == 4
 typedef float4 packet;
 #else
 typedef double2 packet;
 #endif
 constexpr int COMPONENTS_PER_PACKET = 16 / REAL_BYTES;
-constexpr bool SLOT_BY_SLOT = false;  // the packets of a slot are as many packets apart as there are slots
+constexpr bool SLOT_BY_SLOT = false;  // the stride between packets of a slot is the number of slots
 #if LARGE
 typedef unsigned long long packet_index;
 #else
@@ -125,6 +125,6 @@ INLINE void store_words(unsigned* data, packet_index first, packet_index stride,
     }
 }
 
-// A thread is one site: it has no lanes to tell apart or to permute.
+// A thread works on one site, so there is only one lane.
 INLINE word lane_numbers(unsigned first, const unsigned*) { return first; }
 template <class T> INLINE void permute_lanes(T&, const void*, int) {}

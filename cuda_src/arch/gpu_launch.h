@@ -1,14 +1,14 @@
-// Launching kernels on a GPU: a thread takes one site of every step.
+// Launch of kernels on a GPU: every thread works on one site per step.
 #pragma once
 
 #include "lattice/geometry.h"
 
-// The sites of a thread block. A block is a small box of the lattice: its sites share most of their
-// neighbours with each other, whose links the multiprocessor's cache then holds.
+// The sites of a thread block: a small box of the lattice. Its sites have most of their neighbours in
+// common, so that the links around them are found in the multiprocessor's cache.
 struct Tile {
-    Divisor z;        // extent along z of a tile; those along x (halved) and y are the block's
-    Divisor tiles_z;  // tiles along z
-    int t;            // extent along t; the last tile may reach beyond the work
+    Divisor z;        // extent along z; the extents along x (halved) and y are those of the block
+    Divisor tiles_z;  // number of tiles along z
+    int t;            // extent along t; the last tile may extend beyond the work
 };
 
 template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
@@ -31,7 +31,7 @@ template <class A> INLINE bool in_work(const A& a, const Site& site) {
     return site.t < a.work.t_begin + a.work.slices * a.work.t_step;
 }
 
-// Add up the values of a block's threads as a tree and store the partial sum.
+// Add up the values of a block's threads as a binary tree, and store the partial sum.
 template <int K> INLINE void store_block_sums(const real (&values)[K], double* sums) {
     __shared__ double tree[K][MAX_THREADS];
     const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -47,8 +47,9 @@ template <int K> INLINE void store_block_sums(const real (&values)[K], double* s
         UNROLL for (int k = 0; k < K; k++) sums[part * K + k] = tree[k][0];
 }
 
-// Count a thread's arrival at a barrier of the grid. Whoever reads the count also sees what the thread's
-// block wrote before __syncthreads(); __threadfence() would order more, and take longer.
+// Count the arrival of a block at a barrier of the grid. A thread that reads the count also sees all
+// that the block wrote before its __syncthreads(). __threadfence() would order more than that and take
+// longer.
 INLINE void arrive(unsigned* arrived) {
 #ifdef __CUDA_ARCH__
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
@@ -66,8 +67,8 @@ INLINE unsigned arrivals(const unsigned* arrived) {
 #endif
 }
 
-// Wait until the count of arrivals has reached `target`, and see what all blocks wrote before. All blocks
-// must be resident at the same time.
+// Wait until the count of arrivals has reached `target`; what all blocks wrote before is then visible.
+// All blocks must be resident at the same time.
 INLINE void wait_for_grid(unsigned* arrived, unsigned target) {
     __syncthreads();
     if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
@@ -78,7 +79,7 @@ INLINE void wait_for_grid(unsigned* arrived, unsigned target) {
 }
 
 constexpr int SWEEP = 8;            // steps of a sweep: four directions, two parities
-constexpr int SWEEP_THREADS = 256;  // most threads of a block that runs whole sweeps
+constexpr int SWEEP_THREADS = 256;  // maximum number of threads per block if whole sweeps run in one launch
 template <class A> struct Steps {
     A step[SWEEP];
 };
@@ -90,8 +91,8 @@ template <class A> struct Steps {
         if (in_work(a, site)) BODY(a, site);                                                   \
     }
 
-// A lattice so small that all its blocks are resident at once waits for launches more than for anything
-// else. There a sweep is one launch, and so are several sweeps with the same arguments.
+// If a lattice is so small that all its blocks are resident at once, launches take most of the time.
+// Then a whole sweep, or several sweeps with the same arguments, run in one launch.
 #define SWEEP_KERNEL(NAME, BODY)                                                               \
     SITE_KERNEL(NAME, BODY<true>)                                                              \
     extern "C" __global__ void __launch_bounds__(SWEEP_THREADS, 1) NAME##_sweep(               \

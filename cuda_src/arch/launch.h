@@ -1,21 +1,21 @@
-// From the body of a kernel to something that a device can launch.
+// Macros that turn the body of a kernel into a function that a device can launch.
 //
-//   SITE_KERNEL(name, body)      body(arguments, site) is called for every site of the work
-//   SWEEP_KERNEL(name, body)     the same for updates. body<true> also stores what neighbouring slabs
-//                                have copies of. On a GPU there is also name_sweep: all steps of
-//                                whole sweeps in one launch, for small lattices
-//   SUM_KERNEL(name, K, body)    body(arguments, site, real (&values)[K]) computes K values a site,
+//   SITE_KERNEL(name, body)      call body(arguments, site) for every site of the work
+//   SWEEP_KERNEL(name, body)     the same for updates. body<true> also stores new links in the halos
+//                                of neighbouring slabs. On a GPU the macro also defines name_sweep,
+//                                which runs all steps of whole sweeps in one launch
+//   SUM_KERNEL(name, K, body)    body(arguments, site, real (&values)[K]) computes K values per site,
 //                                which are added up over fixed parts of every slice
 //
-// The arguments are a `struct Arguments` that the kernel declares before. It begins with
-// `Geometry geometry; Work work;`, and a sum kernel's has a `double* sums`, where the partial sums go:
-// [slice][part][K]. Python reads the declaration and fills the structure by the names in it; the
-// compiler checks that both agree on its layout.
+// Before the macro, the kernel declares its arguments as `struct Arguments`, which begins with
+// `Geometry geometry; Work work;`. That of a sum kernel also has a `double* sums`, where the partial
+// sums are stored as [slice][part][K]. Python reads the declaration and fills the structure by name;
+// the compiler checks that both agree on its layout.
 //
-// Which sites a part holds does not depend on threads or slabs, and so neither does any sum.
+// The division into parts does not depend on threads or slabs, and therefore the sums do not either.
 //
-// A device launches a kernel with a list of steps, one `Arguments` each, and begins no step before the
-// one before it has ended.
+// A device launches a kernel with a list of steps, with one `Arguments` per step. No step begins before
+// the previous one has ended.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,8 +1,8 @@
-// Elementary functions of a register of reals, from the same source on every machine.
+// Elementary functions of a register of reals, with the same source on every machine.
 //
-// The coefficients are those of polynomials that interpolate the function at the zeros of a Chebyshev
-// polynomial on the interval named (for sin(pi w)/w and cos(pi w) in w^2, for the logarithm as said
-// there), of the degree at which the error falls below the rounding of the type.
+// The coefficients belong to polynomials that interpolate the function at the zeros of a Chebyshev
+// polynomial on the stated interval: sin(pi w)/w and cos(pi w) as polynomials in w^2, the logarithm as
+// described below. The degree is the lowest at which the error is below the rounding error of the type.
 #pragma once
 
 #include "arch/arch.h"
@@ -56,8 +56,8 @@ INLINE real natural_log(real x) {
     const real f2 = f * f;
     return to_real(e) * ln2 + (f + f2 * (f * series - scalar(0.5)));
 #else
-    // 0x3fe6a09e667f3bcd is sqrt(1/2). The exponent becomes a real by way of 1.5 * 2^52, since few machines
-    // convert 64-bit integers.
+    // 0x3fe6a09e667f3bcd is sqrt(1/2). The exponent is converted to a real by adding it to 1.5 * 2^52, since
+    // few machines have an instruction for converting 64-bit integers.
     const real_bits e = (bits_of(x) - 0x3fe6a09e667f3bcdLL) >> 52;
     const real exponent = from_bits(e + 0x4338000000000000LL) - scalar(6755399441055744.0);
     const real f = from_bits(bits_of(x) - (e << 52)) - scalar(1);
@@ -71,7 +71,7 @@ INLINE real natural_log(real x) {
 #endif
 }
 
-// log(x) to an absolute error of 4e-7, for chance alone: no random number needs more.
+// log(x) with an absolute error of 4e-7, for random numbers only, which do not need a higher accuracy.
 INLINE real rough_log(real x) {
     if constexpr (HAS_FAST_LOG) return fast_log(x);
     else return natural_log(x);

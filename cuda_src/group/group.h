@@ -5,19 +5,22 @@
 // A group declares
 //   N                           number of colours
 //   COMPONENTS                  stored reals of a link
-//   MATRIX_COMPONENTS           stored reals of a general matrix, filling whole packets
+//   MATRIX_COMPONENTS           stored reals of a general matrix, which fill whole packets
 //   Field, Link, Matrix         links in memory; a link in registers; a sum or average of links
-//   load, store                 a link from and to memory
-//   zero, one, matrix, link     matrices; the matrix of a link and back (for a matrix in the group)
-//   pack, unpack                a matrix to and from its stored reals
-//   multiply                    matrix times link or link^dagger, matrix times matrix
-//   add, scaled, adjoint        arithmetic of matrices
+//   load, store                 load and store a link
+//   zero, one                   the matrices 0 and 1
+//   matrix, link                the matrix of a link, and the link of a matrix in the group
+//   pack, unpack                convert a matrix to and from its stored reals
+//   multiply, multiply_adjoint  matrix times link, and matrix times link^dagger
+//   product                     matrix times matrix
+//   add, scaled, adjoint        sum, multiple and adjoint of matrices
 //   add_upper, add_lower        s += a b c^dagger and s += a^dagger b c
-//   trace_re, trace_im, overlap Tr a, and Re Tr (a b^dagger)
+//   trace_re, trace_im          real and imaginary part of Tr a
+//   overlap                     Re Tr (a b^dagger)
 //   plaquette                   Re Tr (a b (d c)^dagger)
 //   transformed                 g u h^dagger
-//   normalised                  a link brought back to the group
-//   polar, maximal              projections of a matrix to the group
+//   normalised                  reunitarised link
+//   polar, maximal              projections of a matrix onto the group
 //   update                      u -> g u, SU(2) subgroup by subgroup
 #pragma once
 

@@ -23,7 +23,9 @@ struct SU2 {
         UNROLL for (int i = 0; i < 4; i++) m.a[i] = c[i];
         return m;
     }
-    static INLINE void pack(const Matrix& m, real (&c)[MATRIX_COMPONENTS]) { UNROLL for (int i = 0; i < 4; i++) c[i] = m.a[i]; }
+    static INLINE void pack(const Matrix& m, real (&c)[MATRIX_COMPONENTS]) {
+        UNROLL for (int i = 0; i < 4; i++) c[i] = m.a[i];
+    }
 
     static INLINE Matrix zero() { return {{broadcast(0), broadcast(0), broadcast(0), broadcast(0)}}; }
     static INLINE Matrix one() { return {{broadcast(1), broadcast(0), broadcast(0), broadcast(0)}}; }
@@ -47,9 +49,11 @@ struct SU2 {
     static INLINE void add_upper(Matrix& s, const Link& a, const Link& b, const Link& c) { add(s, a * b * c.conj()); }
     static INLINE void add_lower(Matrix& s, const Link& a, const Link& b, const Link& c) { add(s, a.conj() * (b * c)); }
 
-    static INLINE real plaquette(const Link& a, const Link& b, const Link& c, const Link& d) { return overlap(a * b, d * c); }
+    static INLINE real plaquette(const Link& a, const Link& b, const Link& c, const Link& d) {
+        return overlap(a * b, d * c);
+    }
 
-    // A sum of SU(2) matrices is a multiple of one of them, so that both projections are the same.
+    // A sum of SU(2) matrices is a multiple of an SU(2) matrix, so both projections are the same.
     static INLINE Link polar(const Matrix& m) { return m.normalised(); }
     static INLINE Link maximal(const Matrix& m) { return m.normalised(); }
 

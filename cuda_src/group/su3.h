@@ -1,5 +1,5 @@
-// SU(3): the first two rows of a link are stored. The third is the complex conjugate of their cross
-// product. A product of links is a link, so that it too needs two rows only, and a staple costs fewer
+// SU(3): only the first two rows of a link are stored. The third row is the complex conjugate of their
+// cross product. For a product of links two rows are also enough, so that a staple takes fewer
 // operations than two products of full matrices.
 #pragma once
 
@@ -28,7 +28,7 @@ INLINE void add_product_conj(complex& s, const complex& a, const complex& b) {
 }
 
 struct SU3 {
-    // The 18 reals of a matrix do not fill whole packets of a GPU, so that two more are stored.
+    // The 18 reals of a matrix do not fill whole packets on a GPU, so two more are stored.
     static constexpr int N = 3, COMPONENTS = 12, MATRIX_COMPONENTS = 20;
     typedef Links<COMPONENTS> Field;
 
@@ -58,7 +58,7 @@ struct SU3 {
         f.write(g, first, c);
     }
 
-    // The conjugate of one component of the cross product of two rows.
+    // Component i of the complex conjugate of the cross product of two rows.
     static INLINE complex cross(const Row& a, const Row& b, int i) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
         complex s = a.c[j] * b.c[k];
@@ -92,7 +92,7 @@ struct SU3 {
         return m;
     }
 
-    // A row times a matrix, or its adjoint.
+    // A row times a matrix, and a row times the adjoint of a matrix.
     static INLINE Row times(const Row& a, const Matrix& m) {
         Row r;
         UNROLL for (int j = 0; j < 3; j++) {
@@ -159,7 +159,7 @@ struct SU3 {
     static INLINE Row scaled(const Row& a, real s) {
         return {{{a.c[0].re * s, a.c[0].im * s}, {a.c[1].re * s, a.c[1].im * s}, {a.c[2].re * s, a.c[2].im * s}}};
     }
-    // Gram-Schmidt.
+    // Reunitarise a link (Gram-Schmidt).
     static INLINE Link normalised(const Link& u) {
         Link v;
         v.row[0] = scaled(u.row[0], inverse_root(norm2(u.row[0])));
@@ -196,8 +196,8 @@ struct SU3 {
 
     // The unitary factor of m by Newton's iteration x -> (s x + x^{-dagger} / s) / 2, with s such that both
     // terms have the same norm (N. J. Higham, SIAM J. Sci. Stat. Comput. 7 (1986) 1160), divided by the
-    // principal cube root of its determinant. The iteration converges quadratically: it ends when the
-    // squared distance before a step was so small that after it only rounding errors are left.
+    // principal cube root of its determinant. The iteration converges quadratically. It ends when the
+    // squared distance of the two terms was so small that only rounding errors are left after the step.
     static INLINE Link polar(const Matrix& m) {
         const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-7 : 1e-16);
         const scalar tiny = scalar(REAL_BYTES == 4 ? 1e-30 : 1e-290);  // a singular matrix has no inverse
@@ -228,15 +228,16 @@ struct SU3 {
         }
         // A third of the phase, over pi, from tan(phase/2) = im / (1 + re).
         const real tangent = determinant.im / larger(scalar(1) + determinant.re, broadcast(tiny));
-        const real angle = lanewise(tangent, [](scalar t) { return atan(t); }) * scalar(2.0 / 3.0 / 3.14159265358979324);
+        const real angle =
+            lanewise(tangent, [](scalar t) { return atan(t); }) * scalar(2.0 / 3.0 / 3.14159265358979324);
         const complex back = {cos_pi(angle), -sin_pi(angle)};
         Link u;
         UNROLL for (int i = 0; i < 6; i++) u.row[i / 3].c[i % 3] = x.row[i / 3].c[i % 3] * back;
         return normalised(u);
     }
 
-    // The link u with the largest Re Tr (u m^dagger): from the polar projection uphill, subgroup by
-    // subgroup, until no rotation exceeds the rounding error.
+    // The link u with the largest Re Tr (u m^dagger). Starting from the polar projection, the trace is
+    // maximised in one SU(2) subgroup after the other, until the rotations are within rounding errors.
     static INLINE Link maximal(const Matrix& m) {
         const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-12 : 4e-30);
         Link u = polar(m);
@@ -249,7 +250,7 @@ struct SU3 {
         return u;
     }
     // u -> g u with g in the three SU(2) subgroups in turn (Cabibbo and Marinari, Phys. Lett. 119B
-    // (1982) 387), g = choose(i, w), where Re Tr(g w') is the scalar part of g w and a constant.
+    // (1982) 387), g = choose(i, w), where Re Tr(g u s^dagger) is the scalar part of g w plus a constant.
     template <class Choose> static INLINE Link update(const Link& link, const Matrix& s, Choose& choose) {
         Matrix u = matrix(link);
         Matrix w = {{times_adjoint(u.row[0], s), times_adjoint(u.row[1], s), times_adjoint(u.row[2], s)}};
@@ -260,7 +261,7 @@ struct SU3 {
     }
 
 private:
-    // The rotation of an SU(2) subgroup that makes Re Tr (u m^dagger) as large as it can be.
+    // The rotation in an SU(2) subgroup that maximises Re Tr (u m^dagger).
     struct Ascent {
         real moved2 = broadcast(0);
         INLINE Quaternion operator()(int, Quaternion w) {
@@ -310,7 +311,7 @@ private:
             add_product(m.row[J].c[k], minus, p);
         }
     }
-    // The compiler drops the elements of w and u that no later subgroup reads.
+    // The compiler omits the elements of w and u that no later subgroup needs.
     template <int I, int J> static INLINE void rotate(Matrix& u, Matrix& w, const Quaternion& g) {
         rotate_rows<I, J>(w, g);
         rotate_rows<I, J>(u, g);

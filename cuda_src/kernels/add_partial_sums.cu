@@ -1,10 +1,10 @@
-// Sums over whole slices from the partial sums that sum kernels store: for every row and slice the parts
-// are added in their order.
+// Add up the partial sums that sum kernels have stored. The result is a sum for each row and slice; the
+// parts are added in their order.
 #include "arch/launch.h"
 
 struct Arguments {
     Geometry geometry;
-    Work work;              // of parity 0, so that every slot of a slice comes once
+    Work work;              // with parity 0, so that every slot of a slice occurs once
     const double* partial;  // [row][t][part][value]
     double* totals;         // [row][t][value]
     int rows, slices, parts, values;

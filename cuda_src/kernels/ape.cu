@@ -1,6 +1,6 @@
-// APE smearing (Albanese et al., Phys. Lett. B 192 (1987) 163) of the spatial links into another
-// field: U -> P[U + w sum of staples], with the staples in the planes of the first `dims` directions.
-// Temporal links are copied.
+// APE smearing (Albanese et al., Phys. Lett. B 192 (1987) 163) of the spatial links:
+// U -> P[U + w sum of staples], with staples that extend along the first `dims` directions. The result
+// is stored in another field, to which the temporal links are copied.
 #include "arch/launch.h"
 #include "group/group.h"
 
@@ -10,7 +10,7 @@ struct Arguments {
     GROUP::Field source, target;
     double weight;
     int dims;
-    int unitary;  // 1 for the polar projection, 0 for the one with the largest trace
+    int unitary;  // 1: polar projection; 0: projection with the largest trace
 };
 
 INLINE void ape_site(const Arguments& a, const Site& site) {

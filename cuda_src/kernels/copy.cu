@@ -1,4 +1,4 @@
-// Copy the links of every site to another field: the bandwidth of the memory where nothing is computed.
+// Copy the links of every site to another field, to measure the memory bandwidth without computation.
 #include "arch/launch.h"
 #include "group/group.h"
 

@@ -1,5 +1,5 @@
-// Heatbath: draw every link of one direction and parity anew from its distribution given all the others,
-// exp(weight/N Re Tr U s^dagger) (Creutz, Phys. Rev. D 21 (1980) 2308).
+// Heatbath: draw every link of one direction and parity from its conditional distribution, given all
+// other links, exp(weight Re Tr U s^dagger) (Creutz, Phys. Rev. D 21 (1980) 2308).
 #include "arch/launch.h"
 #include "random/random.h"
 #include "update/heatbath.h"

@@ -1,5 +1,5 @@
-// Haar-random links: Gaussian components (Box and Muller, Ann. Math. Stat. 29 (1958) 610), brought to the
-// group. The third row of SU(3) follows from the other two.
+// Haar-random links: Gaussian random components (Box and Muller, Ann. Math. Stat. 29 (1958) 610), projected
+// onto the group by Gram-Schmidt. The third row of SU(3) follows from the other two.
 #include "arch/launch.h"
 #include "arch/maths.h"
 #include "group/group.h"
@@ -17,7 +17,7 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
     const Geometry& g = a.geometry;
     ROLLED
     for (int mu = 0; mu < 4; mu++) {
-        RANDOM<C + 4> random(a.stream, g, site, mu);  // the last four are for lanes that draw again
+        RANDOM<C + 4> random(a.stream, g, site, mu);  // four more, which generators reserve for rejected proposals
         real u[C], c[C];
         random.uniforms(u);
         random.end();
@@ -29,7 +29,7 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
         }
         const packet_index here = GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu);
         a.links.write(g, here, c);
-        // Rows that were nearly parallel are orthogonal only after the second time.
+        // If two rows were nearly parallel, they are orthogonal only after the second Gram-Schmidt step.
         GROUP::store(a.links, g, here, GROUP::normalised(GROUP::normalised(GROUP::load(a.links, g, here))));
     }
 }

@@ -1,5 +1,5 @@
-// Overrelaxation: reflect every link of one direction and parity about its staples, SU(2) subgroup by
-// subgroup. That moves it as far as possible and leaves the action unchanged (Creutz, Phys. Rev. D 36
+// Overrelaxation: reflect every link of one direction and parity about its staples, in one SU(2) subgroup
+// after the other. This moves the link as far as possible and leaves the action unchanged (Creutz, Phys. Rev. D 36
 // (1987) 515; Brown and Woch, Phys. Rev. Lett. 58 (1987) 2394).
 #include "arch/launch.h"
 #include "update/link.h"

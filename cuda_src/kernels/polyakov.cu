@@ -1,4 +1,4 @@
-// Sums of the traces of lines through all of t, real and imaginary part. Called once a line.
+// Sums of the real and imaginary parts of the traces of Polyakov lines. Called once per line.
 #include "arch/launch.h"
 #include "lattice/lines.h"
 

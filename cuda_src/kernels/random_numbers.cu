@@ -1,5 +1,6 @@
-// The random numbers that a link of SU(2) would draw if one proposal in two were rejected, or a link of
-// SU(3) if that happened in one subgroup: 4 or 8 in each of three sub-streams. For tests of generators.
+// The random numbers of a link with several rejected proposals, for tests of generators: 3 draws of four
+// numbers for SU(2) and 6 for SU(3). Before each draw, the kernel goes to the next of four sub-streams,
+// except before the last one, which is drawn like numbers after a rejected proposal.
 #include "arch/launch.h"
 #include "group/group.h"
 #include "random/random.h"
@@ -8,7 +9,7 @@ struct Arguments {
     Geometry geometry;
     Work work;
     Stream stream;
-    Stream numbers;  // where their bits go, in words like those of a state
+    Stream numbers;  // where the bits of the numbers are stored, as the words of a state
 };
 
 INLINE void random_numbers_site(const Arguments& a, const Site& site) {

@@ -1,6 +1,7 @@
-// Transform links to temporal gauge, into another field: U_mu(x) becomes V(x) U_mu(x) V(x+mu)^dagger with
-// V(x, t) = U_t(x, 0) ... U_t(x, t-1). Then U_t is 1 except on the last slice, where it is the Polyakov
-// line. Called once a line, which begins with the line through the preceding slabs.
+// Transform a field to temporal gauge and store the result in another field: U_mu(x) becomes
+// V(x) U_mu(x) V(x+mu)^dagger with V(x, t) = U_t(x, 0) ... U_t(x, t-1). Then U_t is 1 except on the last
+// slice, where it is the Polyakov line. Called once per line. `before` holds the lines V through the
+// preceding slabs.
 #include "arch/launch.h"
 #include "lattice/lines.h"
 
@@ -9,7 +10,7 @@ struct Arguments {
     Work work;
     GROUP::Field source, target;
     TimeLines before;
-    int slices;  // through which the line runs
+    int slices;  // length of the lines in this slab
 };
 
 INLINE void temporal_gauge_site(const Arguments& a, const Site& site) {
@@ -26,7 +27,8 @@ INLINE void temporal_gauge_site(const Arguments& a, const Site& site) {
         ROLLED
         for (; at.t < a.slices; at.t++) {
             const packet_index here = Field::place(g, at), place = here + Field::direction(g, at.parity, mu);
-            const packet_index time = Field::direction(g, at.parity, 3), time_ahead = Field::direction(g, 1 - at.parity, 3);
+            const packet_index time = Field::direction(g, at.parity, 3);
+            const packet_index time_ahead = Field::direction(g, 1 - at.parity, 3);
             const GROUP::Link u = GROUP::transformed(near, GROUP::load(a.source, g, place), far);
             GROUP::store(a.target, g, place, GROUP::normalised(u));
             near = longer(near, GROUP::load(a.source, g, here + time));

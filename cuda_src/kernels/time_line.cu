@@ -1,5 +1,6 @@
-// Lines along t through a slab: V(x) U_t(x, 0) ... U_t(x, T-1), where V is the line through the preceding
-// slabs. Called once a line, which keeps its slot and alternates in parity.
+// Lines along t through a slab of T slices: V(x) U_t(x, 0) ... U_t(x, T-1), where V is the line through
+// the preceding slabs. Called once per line. The sites of a line have the same slot and alternating
+// parity.
 #include "arch/launch.h"
 #include "lattice/lines.h"
 
@@ -8,7 +9,7 @@ struct Arguments {
     Work work;
     GROUP::Field links;
     TimeLines before, after;
-    int slices;  // through which the line runs
+    int slices;  // length of the lines in this slab
 };
 
 INLINE void time_line_site(const Arguments& a, const Site& site) {

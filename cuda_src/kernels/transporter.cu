@@ -1,4 +1,4 @@
-// Make every line one step longer, by the step that begins where the line ends.
+// Extend every line by the transporter of one step that begins at the end of the line.
 #include "arch/launch.h"
 #include "lattice/lines.h"
 
@@ -6,7 +6,7 @@ struct Arguments {
     Geometry geometry;
     Work work;
     Lines lines;
-    int end[3];  // from a line's first site to its last
+    int end[3];  // vector from the first to the last site of a line
 };
 
 INLINE void transporter_site(const Arguments& a, const Site& site) {

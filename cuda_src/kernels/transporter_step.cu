@@ -1,4 +1,4 @@
-// The transporter of one step, which is the average over some paths of links. It also begins the line.
+// The transporter of one step, which is an average over paths. It is also the line of length one step.
 #include "arch/launch.h"
 #include "lattice/lines.h"
 
@@ -8,7 +8,7 @@ struct Arguments {
     GROUP::Field links;
     Lines lines;
     int paths, length;
-    int path[6][3];  // directions: 0, 1, 2 forwards and -1, -2, -3 backwards
+    int path[6][3];  // directions: 0, 1, 2 for x, y, z forwards and -1, -2, -3 backwards
 };
 
 INLINE void transporter_step_site(const Arguments& a, const Site& site) {

@@ -1,18 +1,18 @@
-// Sums of Re Tr of the Wilson loops between a spatial line at t and the one at t + T, for several T. In
-// temporal gauge nothing lies between them, unless T leads across the last slice of the lattice. Then
-// the Polyakov lines P at the line's ends close the loop.
+// Sums of Re Tr W for the Wilson loops W made of a spatial line at t and one at t + T, for several T. In
+// temporal gauge the temporal sides of the loop are 1, unless they cross the last slice of the lattice.
+// Then they are the Polyakov lines P at the ends of the spatial line.
 #include "arch/launch.h"
 #include "lattice/lines.h"
 
-constexpr int EXTENTS_AT_A_TIME = 8;  // values of T in one launch
+constexpr int EXTENTS_AT_A_TIME = 8;  // number of values of T per launch
 
 struct Arguments {
     Geometry geometry;
     Work work;
     GROUP::Field links;
     Lines lines;
-    int end[3];        // from a line's first site to its last
-    int first, count;  // T from first to first + count - 1, at most slices
+    int end[3];        // vector from the first to the last site of a line
+    int first, count;  // T = first, ..., first + count - 1 <= slices
     double* sums;
 };
 
@@ -34,7 +34,7 @@ INLINE void wilson_loops_site(const Arguments& a, const Site& site, real (&value
     Site at = site;
     at.t += a.first - 1;
     at.parity = (site.parity + a.first - 1) & 1;
-    // The slice at which the lattice begins again: a slab's halo holds the slices that follow it.
+    // Position in memory where t = 0 follows the last slice of the lattice. It may be in the slab's halo.
     const int again = g.full[3] - g.first;
     if (at.t >= again) line = across(a, site, line);
     if (at.t >= g.slices) at.t -= g.slices;

@@ -1,19 +1,19 @@
-// Sites: where they are in memory, and which part of the lattice a launch works on.
+// Sites: their position in memory, and the part of the lattice on which a launch works.
 //
-// A field holds time slices one after the other, and in a slice first the even and then the odd
-// sites. A *slot* is one site (GPU), or one site of each lane's sub-lattice (CPU). Slots number the
-// sites of one parity in the order z, y, x, with x fastest.
+// A field consists of time slices, one after the other. A slice consists of the even sites, followed
+// by the odd sites. A *slot* is one site (GPU), or one site of each lane's sub-lattice (CPU). The slots of
+// one parity are numbered in the order z, y, x, with x fastest.
 //
-// A slab, which is a part of the lattice, has a *halo*: copies of the neighbouring slabs' slices,
-// stored behind its own slices. First come those that follow the slab in time, then the one that
-// precedes it. So a step back from the first slice leads to the last one in memory, as if the
-// lattice were periodic there.
+// A *slab* is a number of consecutive slices on one device. It has a *halo*: copies of slices of the
+// neighbouring slabs, stored after its own slices. First come the slices that follow the slab in time,
+// then the one that precedes it. So a step back from the first slice leads to the last one in memory,
+// as if the slices in memory were periodic.
 #pragma once
 
 #include "arch/arch.h"
 
-// Division n / divisor for 0 <= n < 2^31 by a multiplication (Granlund and Montgomery, PLDI 1994,
-// figure 4.1).
+// Division n / divisor for 0 <= n < 2^31 by means of a multiplication (Granlund and Montgomery, PLDI
+// 1994, figure 4.1).
 struct Divisor {
     unsigned divisor, multiplier, shift;
     INLINE int quotient(int n) const {
@@ -23,30 +23,31 @@ struct Divisor {
 };
 
 struct Geometry {
-    int extent[3];              // of a lane's sub-lattice
-    int full[4];                // of the lattice
+    int extent[3];              // extents of a lane's sub-lattice
+    int full[4];                // extents of the lattice
     int slices;                 // time slices in memory, halo included
-    int first;                  // the lattice's t of the first slice in memory, 0 <= first < full[3]
+    int first;                  // t of the first slice in memory, 0 <= first < full[3]
     int crossing[3];            // 3^d if the lattice is divided into lanes along d, else 0
     Divisor half_x, y;          // extent[0] / 2 and extent[1]
-    int slots;                  // in one parity of a slice
+    int slots;                  // number of slots of one parity in a slice
     const void* lane_orders;    // [27][LANES]: the lane of a neighbour across sub-lattice edges
-    const unsigned* lane_site;  // [LANES]: number of a sub-lattice's first site
+    const unsigned* lane_site;  // [LANES]: number of the first site of a sub-lattice
 };
 
-// What one launch works on: `slices` time slices t_begin, t_begin + t_step, ... of one parity, or of
-// both (parity = 2). On a CPU it may be only a range of slots of every slice.
+// The sites on which a launch works: `slices` time slices t_begin, t_begin + t_step, ... and one parity,
+// or both (parity = 2). On a CPU the work may be restricted to a range of slots of every slice.
 struct Work {
     int t_begin, t_step, slices, parity, mu;
     int first_slot, slots;  // slots = 0: all
 };
 
-// The number of the middle row of Geometry::lane_orders, for a neighbour across no edge. Crossing an
-// edge along d forwards adds 3^d, backwards subtracts it.
+// The middle row of Geometry::lane_orders, for a neighbour in the same sub-lattice. Crossing an edge
+// forwards along d adds 3^d to the row, and crossing it backwards subtracts 3^d.
 constexpr int NO_CROSSING = 13;
 
-// How far away something is: in packets of the field, and across which sub-lattice edges. Packets are
-// counted modulo the range of the type, so that steps back are possible.
+// The distance to another place in a field: a number of packets, and the sub-lattice edges that are
+// crossed (in units of 3^d). Packets are counted modulo the range of the type, so that steps back are
+// possible.
 struct Offset {
     packet_index packets;
     int crossing;
@@ -59,7 +60,7 @@ struct Site {
     int x, y, z, t, parity, slot;
 };
 
-// The lattice's t of a slice in memory.
+// Return the lattice's t of slice t in memory.
 INLINE int lattice_t(const Geometry& g, int t) {
     const int there = g.first + t;
     return there >= g.full[3] ? there - g.full[3] : there;
@@ -73,7 +74,7 @@ INLINE Site locate(const Geometry& g, int t, int parity, int slot) {
     return {x, y, z, t, parity, slot};
 }
 
-// The number of a site in the whole lattice, ((t Z + z) Y + y) X + x, for every lane.
+// Return the number of a site in the whole lattice, ((t Z + z) Y + y) X + x, for every lane.
 INLINE word site_number(const Geometry& g, const Site& s) {
     const unsigned first = (((unsigned)lattice_t(g, s.t) * g.full[2] + s.z) * g.full[1] + s.y) * g.full[0] + s.x;
     return lane_numbers(first, g.lane_site);

@@ -1,7 +1,7 @@
-// Products of links along lines, and how to reach a site some steps away in space.
+// Products of links along lines, and access to sites several steps away in space.
 //
-// A transporter is a product of links, or an average of such products, and so a general matrix. A
-// field of spatial lines holds two of them a site: the transporter of one step, and of the whole line.
+// A transporter is a product of links, or an average of such products, and therefore a general matrix. A
+// field of spatial lines holds two transporters per site: that of one step, and that of the whole line.
 #pragma once
 
 #include "group/group.h"
@@ -29,8 +29,8 @@ INLINE GROUP::Link load_link(const GROUP::Field& links, const Geometry& g, const
     return GROUP::load(links, g, GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu));
 }
 
-// One line along t for every site of a slice, [parity][slot], where the parity is that of the line on
-// even slices. So a line keeps its place whichever slice it has reached.
+// One line along t for every site of a slice, [parity][slot], where the parity is that of the line's sites
+// on even slices. So the place of a line does not depend on the slice.
 struct TimeLines : GROUP::Field {
     static INLINE int parity(const Geometry& g, const Site& s) { return (s.parity + lattice_t(g, s.t)) & 1; }
     static INLINE packet_index place(const Geometry& g, int parity, int slot) {
@@ -38,16 +38,16 @@ struct TimeLines : GROUP::Field {
     }
 };
 
-// A line up to here, which is 1 if none has begun.
+// Return a line through the preceding slabs; if there are none, it is 1.
 INLINE GROUP::Link load_time_line(const TimeLines& lines, const Geometry& g, packet_index first, int crossing) {
     return lines.data ? GROUP::load(lines, g, first, crossing) : GROUP::link(GROUP::one());
 }
-// A line one link longer. Lines that two kernels or two slabs follow must agree in every bit.
+// Return a line extended by one link. Different kernels and slabs must agree in every bit.
 UNCHANGED_CODE GROUP::Link longer(const GROUP::Link& line, const GROUP::Link& u) {
     return GROUP::normalised(GROUP::link(GROUP::multiply(GROUP::matrix(line), u)));
 }
 
-// A site some steps away in its slice, and how many sub-lattice edges lie between.
+// A site several steps away in the same slice, and the number of sub-lattice edges crossed.
 struct Displaced {
     Site site;
     int edges[3];
@@ -64,7 +64,7 @@ INLINE Displaced displaced(const Geometry& g, const Site& s, const int (&steps)[
     return {{at[0], at[1], at[2], s.t, parity, slot}, {edges[0], edges[1], edges[2]}};
 }
 
-// Bring what was read at a displaced site to the lanes that it belongs to, edge by edge.
+// Move values read at a displaced site to the right lanes, one edge after the other.
 template <class M> INLINE M brought_from(const Displaced& from, const Geometry& g, M m) {
     if constexpr (LANES > 1) {
         UNROLL for (int d = 0; d < 3; d++) {

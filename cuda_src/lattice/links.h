@@ -1,15 +1,15 @@
-// A field of links, C stored real components each: [t][parity][mu] and then, in the machine's order,
-// slots and packets.
+// A field of links with C stored real components each: [t][parity][mu], and then slots and packets in the
+// order of the machine.
 #pragma once
 
 #include "lattice/geometry.h"
 
 template <int C> struct Links {
-    static constexpr int PACKETS = C / COMPONENTS_PER_PACKET;        // of a link
-    static constexpr int PER_SLOT = SLOT_BY_SLOT ? PACKETS : 1;      // packets from one slot to the next
+    static constexpr int PACKETS = C / COMPONENTS_PER_PACKET;        // packets per link
+    static constexpr int PER_SLOT = SLOT_BY_SLOT ? PACKETS : 1;      // stride between slots, in packets
     packet* data;
 
-    // A link's first packet is at place(site) + direction(parity, mu).
+    // The first packet of a link is at place(site) + direction(parity, mu).
     static INLINE packet_index direction(const Geometry& g, int parity, int mu) {
         return (packet_index)((parity * 4 + mu) * PACKETS) * (packet_index)g.slots;
     }
@@ -17,7 +17,7 @@ template <int C> struct Links {
         return (packet_index)(s.t * 8 * PACKETS) * (packet_index)g.slots + (packet_index)(s.slot * PER_SLOT);
     }
 
-    // The way from a site to its neighbour one step along mu.
+    // Return the offset from a site to its neighbour along mu.
     static INLINE Offset step(const Geometry& g, const Site& s, int mu, bool forward) {
         int slots, crossing = 0;
         if (mu == 0) {
@@ -42,7 +42,7 @@ template <int C> struct Links {
         return {(packet_index)(slots * PER_SLOT), crossing};
     }
 
-    // Read the link whose first packet is `first`, across the edges of Offset::crossing.
+    // Read the link whose first packet is `first`; `crossing` is that of its Offset.
     INLINE void read(const Geometry& g, packet_index first, int crossing, real (&c)[C]) const {
         load_packets(data, first, (packet_index)g.slots, c);
         if constexpr (LANES > 1) {

@@ -1,6 +1,6 @@
 // The linear congruential generator of Cardoso and Bicudo (arXiv:1010.4834, eqs. 19 and 20), with one
-// state a site: x -> (a x + b) mod m with a = 1664525, b = 1013904223, m = 2^31 - 1. It is simple and
-// fast, and its quality is poor.
+// state per site: x -> (a x + b) mod m with a = 1664525, b = 1013904223, m = 2^31 - 1. It is simple and
+// fast, but its quality is poor.
 #pragma once
 
 #include "random/stream.h"
@@ -16,7 +16,7 @@ template <int> struct Lcg {
     INLINE void begin(int) {}
     INLINE void end() { states.write(x); }
 
-    // Since 2^31 = 1 mod m, the bits above the 31st are added to those below.
+    // Reduce modulo m by adding the bits above the lowest 31 to these, since 2^31 = 1 mod m.
     static INLINE word next(word x) {
         wide half[HALVES];
         spread(x, half);

@@ -1,17 +1,17 @@
 // Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC11, doi:10.1145/2063384.2063405, section 3.3 and
-// table 2): a keyed bijection of 128-bit counters, and so without a state. The key is the seed, and the
-// counter is four words:
+// table 2): a keyed bijection of 128-bit counters, which needs no state. The key is the seed, and the
+// counter consists of four words:
 //
 //   word 0      number of the site
-//   word 1      bits 0-1: direction mu; bits 2-3: sub-stream k; bits 4-31: number of the block drawn
+//   word 1      bits 0-1: direction mu; bits 2-3: sub-stream k; bits 4-31: number of the block
 //   words 2, 3  number of the sweep, low word first
 //
-// A sub-stream therefore holds 2^28 blocks of 128 bits for each link and sweep.
+// So each link has, in each sweep and sub-stream, 2^28 blocks of 128 bits.
 #pragma once
 
 #include "random/stream.h"
 
-// The multipliers are those of the paper; a round's keys are words 2 n and 2 n + 1 of `key`.
+// The multipliers are those of the paper. The keys of round n are words 2 n and 2 n + 1 of `key`.
 INLINE void philox4x32(wide (&c)[4], const unsigned (&key)[20]) {
     UNROLL for (int round = 0; round < 10; round++) {
         const wide p0 = product32(c[0], 0xD2511F53u), p1 = product32(c[2], 0xCD9E8D57u);
@@ -35,7 +35,7 @@ template <int> struct Philox {
     INLINE void begin(int k) { draw = (draw & 3) | (k << 2); }
     INLINE void end() {}
 
-    // Draw the next block. The block's number begins at bit 4 of word 1.
+    // Draw the next block, whose number begins at bit 4 of word 1.
     INLINE void block(wide (&out)[4][HALVES]) {
         wide number[HALVES];
         spread(site, number);
@@ -58,7 +58,7 @@ template <int> struct Philox {
 #if REAL_BYTES == 4
                 u[first + i] = uniform_from_31_bits(gather(bits[i]) >> 1);
 #else
-                // 52 bits as the mantissa of a number in [1, 2), less 1, plus half a unit.
+                // Use 52 bits as the mantissa of a number in [1, 2), subtract 1, and add half a unit.
                 const wide mantissa = ((bits[2 * i][0] << 32) | (bits[2 * i + 1][0] & 0xffffffffu)) >> 12;
                 u[first + i] = from_bits((real_bits)(mantissa | 0x3ff0000000000000ull)) - (1 - 0x1p-53);
 #endif

@@ -1,15 +1,15 @@
 // RANLUX (Luescher, Comput. Phys. Commun. 79 (1994) 100, hep-lat/9309020): the subtract-with-borrow
 // generator of Marsaglia and Zaman (Ann. Appl. Prob. 1 (1991) 462),
 //
-//   x_n = x_{n-10} - x_{n-24} - c_{n-1} mod b,  b = 2^24,  c_n = 1 if that was negative, else 0,
+//   x_n = x_{n-10} - x_{n-24} - c_{n-1} mod b,  b = 2^24,  c_n = 1 if the difference is negative, else 0.
 //
-// of which a batch of 24 numbers in every p = LUXURY is used, and p - 24 are skipped.
+// Of every p = LUXURY numbers, a batch of 24 is used and p - 24 are skipped.
 //
-// Every link takes a share of its site's stream: the next batch, or the next two. A link that needs no
-// more than half a batch takes half: links along x and z begin a batch, and those along y and t have the
-// other half of it. What a link leaves of its share is not used. A lane whose proposal is rejected draws
-// the last numbers of its share; if it has done so before, it goes on by a batch and draws the numbers
-// in the same place there.
+// Every link takes a share of its site's stream: the next batch, or the next two. A link that needs at
+// most half a batch takes only half: links along x and z take the first half of a new batch, and those
+// along y and t take its second half. Numbers of a share that a link does not need are not used. A lane
+// whose proposal is rejected draws the last numbers of its share. If it needs more after that, it
+// advances by one batch and draws the numbers at the same position there.
 #pragma once
 
 #include "random/stream.h"
@@ -18,12 +18,13 @@ constexpr int BATCH = 24;
 
 // The last 24 numbers, the oldest first, and minus the last borrow c.
 //
-// They represent sum_k x_{n-24+k} b^k - sum_{k<10} x_{n-10+k} b^k + c modulo m = b^24 - b^10 + 1, which a
-// step divides by b (Tezuka, L'Ecuyer and Couture, ACM Trans. Model. Comput. Simul. 3 (1993) 315) whatever
-// the borrow is, as long as x_n - b c_n is right. So skipped numbers need one subtraction each and no
-// borrow, until the words are full. Then 24 steps with borrows bring all x back to 0 <= x < b. The last
-// borrow may exceed one, for which the oldest x makes up. The numbers of the next 24 steps are again those
-// of the definition, and so is the borrow after them.
+// They represent sum_k x_{n-24+k} b^k - sum_{k<10} x_{n-10+k} b^k + c modulo m = b^24 - b^10 + 1. A step
+// divides this by b (Tezuka, L'Ecuyer and Couture, ACM Trans. Model. Comput. Simul. 3 (1993) 315), for
+// any choice of the borrow c_n for which x_n - b c_n has the right value. So skipped numbers can be
+// computed with one subtraction each and without borrows, until the words are full. Then 24 steps with
+// borrows bring all x back to 0 <= x < b. The last of these borrows may exceed one, which the oldest x
+// compensates. The numbers of the next 24 steps are again those of the definition, and so is the borrow
+// after them.
 struct SubtractWithBorrow {
     signed_word x[BATCH], carry;
 
@@ -46,7 +47,7 @@ struct SubtractWithBorrow {
     }
 
 private:
-    // Without borrows |x| grows by a factor of about 2^(1/16) a step, from 2^24 to 2^31 after 107 steps.
+    // Without borrows |x| grows by a factor of about 2^(1/16) per step, from 2^24 to 2^31 in 107 steps.
     static constexpr int MOST_PLAIN = 107;
 
     template <int STEPS, int PARTS> INLINE void skip_parts() {
@@ -59,14 +60,14 @@ private:
         }
     }
 
-    // Move the oldest number, which is elsewhere after so many steps, back to the first place.
+    // Move the oldest number, which is at place steps % BATCH after that many steps, to the first place.
     INLINE void rotate(int steps) {
         signed_word old[BATCH];
         UNROLL for (int i = 0; i < BATCH; i++) old[i] = x[i];
         UNROLL for (int i = 0; i < BATCH; i++) x[i] = old[(steps + i) % BATCH];
     }
 
-    // Carry what exceeds 24 bits to the next number, which leaves the value that they represent unchanged.
+    // Carry the bits above the lowest 24 to the next number. The represented value does not change.
     INLINE void shorten() {
         signed_word high[BATCH];
         UNROLL for (int i = 0; i < BATCH; i++) high[i] = x[i] >> 24;
@@ -75,7 +76,7 @@ private:
     }
 };
 
-// The i-th of numbers of 24 bits that are packed into words of 32 bits, four in three.
+// Return the i-th of the numbers of 24 bits that are packed into words of 32 bits, four in three.
 template <int W> INLINE word number(const word (&w)[W], int i) {
     const int place = i * 24 / 32;
     switch (i % 4) {
@@ -86,7 +87,7 @@ template <int W> INLINE word number(const word (&w)[W], int i) {
     }
 }
 
-// Drop the first COUNT numbers, an even number of them.
+// Drop the first COUNT numbers; COUNT is even.
 template <int COUNT, int W> INLINE void drop(word (&w)[W]) {
     constexpr int WORDS = COUNT * 24 / 32;
     UNROLL for (int i = 0; i + WORDS < W; i++) {
@@ -99,8 +100,8 @@ template <int W> INLINE void keep_packed(word (&w)[W]) {
     UNROLL for (int i = 0; i < W; i++) keep_in_register(w[i]);
 }
 
-// A site's state: the last 24 numbers in 18 words, minus the last borrow, and 1 if numbers are to be
-// skipped before the next batch, as they are before every batch but the first.
+// The state of a site: the last 24 numbers in 18 words, minus the last borrow, and a flag. The flag is 1
+// if numbers must be skipped before the next batch, as is the case for every batch but the first.
 struct RanluxState {
     static constexpr int NUMBERS = 18, BORROW = 18, SKIP = 19, WORDS = 20;
     word w[WORDS];
@@ -123,10 +124,10 @@ struct RanluxState {
         w[BORROW] = (word)s.carry;
     }
 
-    // Go on by a batch.
+    // Advance to the next batch.
     INLINE void advance() {
         SubtractWithBorrow s = unpacked();
-        // The lanes of a register begin together.
+        // The flag is the same in all lanes.
         if (any_lane(w[SKIP])) s.template skip<LUXURY - BATCH>();
         s.next_batch();
         pack(s);
@@ -136,17 +137,17 @@ struct RanluxState {
 
 template <int USUAL> struct Ranlux {
     static constexpr int STATE_WORDS = RanluxState::WORDS;
-    static constexpr int EACH = REAL_BYTES / 4;  // numbers of 24 bits for one uniform
+    static constexpr int EACH = REAL_BYTES / 4;  // numbers of 24 bits per uniform number
     static constexpr bool HALVED = USUAL * EACH <= BATCH / 2;
-    static constexpr int PART = HALVED ? RanluxState::NUMBERS / 2 : RanluxState::NUMBERS;  // words of a batch
+    static constexpr int PART = HALVED ? RanluxState::NUMBERS / 2 : RanluxState::NUMBERS;  // words of a share per batch
     static constexpr int PARTS = HALVED ? 1 : (USUAL * EACH + BATCH - 1) / BATCH;
     static constexpr int SPARE = 4 * EACH * 24 / 32, PLANNED = PARTS * PART - SPARE;
 
     States<RanluxState::WORDS> states;
-    bool second;           // half of a batch
-    word planned[PLANNED]; // the share's first numbers, packed, of which those drawn are dropped
-    word spare[SPARE];     // its last
-    mask spent;            // lanes that have drawn these
+    bool second;           // whether the share is the second half of a batch
+    word planned[PLANNED]; // the remaining numbers of the share, packed
+    word spare[SPARE];     // the last numbers of the share, for rejected proposals
+    mask spent;            // lanes that have drawn the spare numbers
 
     INLINE Ranlux(const Stream& stream, const Geometry& g, const Site& s, int mu)
         : states(stream, g, s), second(HALVED && mu % 2 == 1), spent(everywhere(false)) {
@@ -190,7 +191,7 @@ private:
         }
     }
 
-    // A word of this link's part of a batch.
+    // Return the i-th word of this link's part of a batch.
     INLINE word mine(const RanluxState& batch, int i) const {
         return second ? batch.w[RanluxState::NUMBERS - PART + i] : batch.w[i];
     }
@@ -207,7 +208,7 @@ private:
         RanluxState old, state;
         states.read(old.w);
         state = old;
-        state.w[RanluxState::SKIP] = word{} + 1u;  // it is 1 already; to say so spares the compiler a branch
+        state.w[RanluxState::SKIP] = word{} + 1u;  // it is 1 already, but this removes a branch
         state.advance();
         UNROLL for (int i = 0; i < RanluxState::WORDS; i++)
             state.w[i] = select_word(lanes, state.w[i], old.w[i]);

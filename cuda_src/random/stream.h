@@ -1,27 +1,27 @@
-// Uniform random numbers in (0, 1), never 0 or 1. Every generator offers
+// Uniform random numbers in (0, 1), never 0 or 1. Every generator declares
 //
-//   STATE_WORDS           32-bit words of state a site, 0 for a counter-based generator
+//   STATE_WORDS           32-bit words of state per site, 0 for a counter-based generator
 //   Generator<USUAL>(stream, geometry, site, mu)
-//                         the numbers that belong to this link in this sweep; most links take no
-//                         more than USUAL of them
+//                         the numbers of this link in this sweep; most links need at most USUAL
+//                         numbers
 //   begin(k)              go to the k-th sub-stream, 0 <= k < 4 (counter-based generators)
-//   uniforms(u)           N numbers for every lane
-//   uniforms(u, wanted)   N more, at most four; lanes outside `wanted` draw nothing
-//   end()                 keep the state
+//   uniforms(u)           draw N numbers for every lane
+//   uniforms(u, wanted)   draw N <= 4 more numbers for the lanes in `wanted`
+//   end()                 store the state
 //
-// so that a number depends only on the seed, the site, the direction and the sweep, and never on the
+// The numbers of a link depend only on the seed, the site, the direction and the sweep, and not on the
 // threads, lanes or slabs that share the work.
 #pragma once
 
 #include "lattice/geometry.h"
 
 struct Stream {
-    unsigned key[20];  // what the generator's Python module makes of the seed
+    unsigned key[20];  // computed from the seed by the generator's Python module
     unsigned step[2];  // number of the sweep, low word first
-    unsigned* state;   // of every site, or null
+    unsigned* state;   // states of all sites, or null
 };
 
-// W words of every site, [t][parity] and then, in the machine's order, slots and packets of words.
+// W words per site: [t][parity], and then slots and packets of words in the order of the machine.
 template <int W> struct States {
     unsigned* all;
     packet_index first, stride;
@@ -36,8 +36,8 @@ template <int W> struct States {
     INLINE void write(const word (&w)[W]) const { store_words(all, first, stride, w); }
 };
 
-// Map 31 random bits n to (n + 1/2) 2^-31. In single precision the unit is 2^-31 - 2^-55, because
-// rounding would otherwise reach 1.
+// Map 31 random bits n to (n + 1/2) 2^-31. In single precision the factor of n is 2^-31 - 2^-55, because
+// the result could otherwise be rounded to 1.
 INLINE real uniform_from_31_bits(word n) {
 #if REAL_BYTES == 4
     return real_from_31_bits(n, 0x1.fffffep-32f, 0x1p-32f);
@@ -49,13 +49,13 @@ INLINE real uniform_from_31_bits(word n) {
 }
 
 #if REAL_BYTES == 4
-// Map 24 random bits n to (n + 1/2) 2^-24. Rounding may reach 1, which is cut off.
+// Map 24 random bits n to (n + 1/2) 2^-24. Results that round to 1 become the number below 1.
 INLINE real uniform_from_24_bits(word n) {
     return smaller(real_from_31_bits(n, 0x1p-24f, 0x1p-25f), broadcast(0x1.fffffep-1f));
 }
 #else
-// Map 24 bits and 24 more, together n, to (n + 1/2) 2^-48. Nothing is rounded: n is put into the
-// mantissa of a number in [1, 2).
+// Map 48 random bits n, the 24 high and the 24 low ones, to (n + 1/2) 2^-48. This is exact: n becomes part
+// of the mantissa of a number in [1, 2).
 INLINE real uniform_from_48_bits(word high, word low) {
     wide h[HALVES], l[HALVES];
     spread(high, h);

@@ -1,4 +1,5 @@
-// The SU(2) heatbath: unit quaternions with density sqrt(1 - a0^2) exp(alpha a0) of the scalar part.
+// The SU(2) heatbath: random unit quaternions whose scalar part a0 has the density
+// sqrt(1 - a0^2) exp(alpha a0).
 #pragma once
 
 #include "arch/maths.h"
@@ -6,14 +7,15 @@
 #include "random/stream.h"
 
 // With delta = 1 - a0 the density is sqrt(delta (2 - delta)) exp(-alpha delta). Kennedy and Pendleton
-// (Phys. Lett. 156B (1985) 393) propose with the density sqrt(delta) exp(-alpha delta), which takes three
-// random numbers, and accept with the probability sqrt(1 - delta/2), which takes a fourth.
+// (Phys. Lett. 156B (1985) 393) draw a proposal from the density sqrt(delta) exp(-alpha delta), which
+// takes three random numbers. They accept it with the probability sqrt(1 - delta/2), which takes a fourth.
 //
-// Here the proposal has another rate, sqrt(delta) exp(-(alpha + c) delta). The ratio of the densities,
-// sqrt(1 - delta/2) exp(c delta), has its maximum where y = 4 c (1 - delta/2) is 1, so that the acceptance
-// is sqrt(y exp(1 - y)). The fewest proposals are rejected if 2 c^2 + 2 (alpha - 1) c = alpha/2, which
-// c = 1/4 + 3/(4 n) with n = 1 + 4 alpha approximates for all alpha: 0.1 % are rejected at alpha = 10,
-// where c = 0 rejects 4 %, and 44 % at alpha = 0, where c = 0 rejects all.
+// Here the proposal has a different rate: sqrt(delta) exp(-(alpha + c) delta). The ratio of the densities,
+// sqrt(1 - delta/2) exp(c delta), is largest where y = 4 c (1 - delta/2) equals 1. Therefore the
+// acceptance probability is sqrt(y exp(1 - y)). The rejection rate is lowest if
+// 2 c^2 + 2 (alpha - 1) c = alpha/2. For all alpha, c = 1/4 + 3/(4 n) with n = 1 + 4 alpha is a good
+// approximation: 0.1 % of the proposals are rejected at alpha = 10 (4 % with c = 0), and 44 % at alpha = 0
+// (all with c = 0).
 struct Proposal {
     real mean;       // 1 / (alpha + c)
     real sharpness;  // 4 c
@@ -29,16 +31,16 @@ struct Proposal {
         const real cosine2 = scalar(0.5) - scalar(0.5) * sin_pi(u[2] - scalar(0.5));  // cos(pi u/2)^2
         const real delta = -(rough_log(u[0]) + rough_log(u[1]) * cosine2) * mean;
         const real y = sharpness * (scalar(1) - scalar(0.5) * delta), x = scalar(1) - y, u2 = square(u[3]);
-        // y exp(1 - y) = (1 - x) exp(x) >= 1 - x^2 (1 + |x|)/2: this bound settles most cases without a logarithm.
+        // y exp(1 - y) = (1 - x) exp(x) >= 1 - x^2 (1 + |x|)/2. This bound decides most cases without a logarithm.
         accepted = u2 <= scalar(1) - scalar(0.5) * square(x) * (scalar(1) + larger(x, -x));
         if (any_lane(wanted & !accepted)) accepted = (y > broadcast(0)) & (rough_log(u2 / y) <= x);
         return delta;
     }
 };
 
-// The heatbath's choice for a link with SUBGROUPS SU(2) subgroups. It draws two random numbers a subgroup
-// for the direction, then four a proposal; most links need no more than one proposal beyond the first of
-// each subgroup, which is what the generator prepares for.
+// The choice of rotations in the SUBGROUPS SU(2) subgroups of a link. Two random numbers per subgroup are
+// drawn for the direction, and then four per proposal. Most links need at most one proposal more than
+// there are subgroups, and the generator prepares that many numbers.
 template <template <int> class Generator, int SUBGROUPS> struct HeatbathChoice {
     Generator<2 * SUBGROUPS + 4 * SUBGROUPS + 4> random;
     scalar beta_over_n;
@@ -64,7 +66,7 @@ template <template <int> class Generator, int SUBGROUPS> struct HeatbathChoice {
             const real proposed = proposal.draw(u, wanted, accepted);
             delta = select(wanted & accepted, proposed, delta);
             wanted = wanted & !accepted;
-            // With the bound the loop ends if alpha is not a number. Chance never reaches it.
+            // The limit on attempts ends the loop if alpha is not a number. It is never reached otherwise.
             if (!any_lane(wanted)) break;
             random.uniforms(u, wanted);
         }
@@ -73,7 +75,7 @@ template <template <int> class Generator, int SUBGROUPS> struct HeatbathChoice {
 
     // Draw the rotation g for which g w / |w| has the heatbath's distribution.
     INLINE Quaternion operator()(int subgroup, Quaternion w) {
-        // Where the staples cancel, all directions are equally likely, and any unit quaternion serves for w.
+        // If the staples cancel, all directions are equally likely, and w may be any unit quaternion.
         w.a[0] = w.a[0] + NEVER_ZERO;
         const real inverse = inverse_root(w.norm2());
         random.begin(subgroup);

@@ -1,11 +1,11 @@
-// The update of one link, given the sum of staples around it.
+// The update of one link.
 #pragma once
 
 #include "action/action.h"
 #include "group/group.h"
 
-// Where neighbouring slabs keep their copies of this slab's first and last slice, if a kernel is to
-// store there as well: addresses that take the slab's own offsets, or null.
+// Where kernels also store this slab's first and last slice, in the halos of neighbouring slabs. The
+// addresses are shifted so that the slab's own offsets apply to them. Null: do not store there.
 struct HaloTargets {
     void *first, *last;
     int last_t;
@@ -21,9 +21,10 @@ INLINE void store_link(const typename G::Field& links, const HaloTargets& halo, 
     }
 }
 
-// Update a link of direction mu by the choice that make() returns. It is made after the staples are
-// summed, when they no longer fill registers. Without STORES_HALO the lattice is small and a sweep is
-// one launch, whose few threads load all staples at once.
+// Update a link of direction mu with the function object that make() returns, which chooses the rotations.
+// It is created after the sum over the staples, when more registers are free. On a GPU, STORES_HALO is
+// false only if whole sweeps of a small lattice run in one launch. Then there are few threads, so each
+// loads all staples at once.
 template <class A, bool STORES_HALO, class Make>
 INLINE void update_in_direction(const A& a, const Site& site, int mu, Make make) {
     typedef GROUP::Field Field;

@@ -1,7 +1,8 @@
-"""Gauge actions, one module each, named after the action.
+"""Gauge actions.
 
-An action is a C++ header in ``cuda_src/action``, which sums the staples around a link, and an instance
-of `Action`, registered in `ACTIONS`. Heatbath and overrelaxation work with every action.
+Each action has a module of its name, with an instance of `Action` that is registered in `ACTIONS`,
+and a C++ header in ``cuda_src/action`` that sums the staples around a link. Heatbath and
+overrelaxation work with every action.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from gauge_mc.registry import Registry
 
 @dataclass(frozen=True)
 class UpdateSet:
-    """Links that are updated at the same time: no loop of the action contains two of them.
+    """A set of links that are updated simultaneously. No loop of the action contains two of them.
 
     Attributes
     ----------
     mu : int
-        Their direction.
+        Direction of the links, 0 to 3.
     parity : int
-        The parity of their sites.
+        Parity of their sites, 0 (even) or 1 (odd).
     """
 
     mu: int
@@ -39,16 +40,17 @@ class Action(ABC):
     Attributes
     ----------
     name : str
+        Name on the command line, for ``--action``.
     formula : str
-        The action as a formula, with its normalisation.
+        Formula of the action, with its normalisation.
     header : str or Path
-        Its C++ header, relative to ``cuda_src`` or absolute.
+        C++ header of the action, relative to ``cuda_src`` or absolute.
     cpp : str
-        Its class there.
+        Name of the class in the header.
     update_sets : tuple of UpdateSet
-        Sets that together contain every link once, in the order in which a sweep updates them.
+        Sets of links in the order in which a sweep updates them. Each link is in one of them.
     halo_depth : int
-        The largest distance in t between two links of a staple, in time slices.
+        Largest distance in t between a link and the links of its staples, in time slices.
     """
 
     name: str
@@ -60,11 +62,11 @@ class Action(ABC):
 
     @abstractmethod
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
-        """Return the members of the header's ``Coefficients`` at a coupling beta = 2 N / g^2."""
+        """Return the members of ``Coefficients`` in the header, for beta = 2 N / g^2."""
 
     @cached_property
     def choice(self) -> Choice:
-        """What kernels are compiled for to use this action."""
+        """The compile-time selection of this action."""
         return Choice.of("action", self.name, self.header, self.cpp)
 
 

@@ -9,13 +9,13 @@ from gauge_mc.groups import Group
 
 
 class Wilson(Action):
-    """S = beta sum over plaquettes of (1 - Re Tr U_p / N), K. G. Wilson, Phys. Rev. D 10 (1974) 2445."""
+    """S = beta sum over plaquettes of (1 - Re Tr U_p / N); Wilson, Phys. Rev. D 10 (1974) 2445."""
 
     name = "wilson"
     formula = "beta sum over plaquettes of (1 - Re Tr U_p / N), beta = 2 N / g^2"
     header = "action/wilson.h"
     cpp = "Wilson"
-    # Links of one direction on a checkerboard share no plaquette.
+    # Links of one direction at sites of one parity share no plaquette.
     update_sets = tuple(UpdateSet(mu, parity) for mu in range(4) for parity in range(2))
     halo_depth = 1
 

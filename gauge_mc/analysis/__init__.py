@@ -1,1 +1,1 @@
-"""From tables to numbers: time series, Wilson loops, fits. Nothing here needs a device."""
+"""Analysis of tables: time series, Wilson loops, fits and figures. It needs no device."""

@@ -1,7 +1,7 @@
-"""Figures: files, palette, and what several plots draw.
+"""Figures: files, style, and the elements that several plots share.
 
-Runs differ by colour and by marker, with the palette of M. Okabe and K. Ito (2008), which can be told
-apart with every kind of colour vision.
+Each run has its own colour and marker. The palette is that of M. Okabe and K. Ito, "Color universal
+design" (2008), whose colours can be distinguished with every kind of colour vision.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Curves = Sequence[tuple[str, Sequence[tuple[float, Estimate]]]]
-"""Labels, and averages by the variable of the abscissa."""
+"""Curves of a plot: each has a label and points (value of the abscissa, average)."""
 
 ENDINGS = ("pdf", "png", "svg")
+"""File formats of figures, by the ending of the file name."""
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "os^Dv<>PX"
+
 WIDTH = 6.3
-"""Width of a figure in inches: the text width of a printed page."""
+"""Width of a figure in inches: the text width of an A4 page with margins of 25 mm."""
 
 STYLE = {
     "font.family": "STIXGeneral",
@@ -60,8 +63,9 @@ STYLE = {
 }
 
 DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-"""Digits of exponents."""
+"""The digits 0 to 9 as superscripts, for exponents."""
 SUPERSCRIPTS, NORMAL = str.maketrans("0123456789", DIGITS), str.maketrans(DIGITS, "0123456789")
+"""Translation tables from digits to superscripts, and back."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,11 @@ class History:
     Attributes
     ----------
     label : str
-        The run, for the legend.
+        Name of the run in the legend.
     sweeps : ndarray of int64, shape (samples,)
-        The update of every measurement, ascending.
+        Number of the update after which each measurement was made, ascending.
     values : ndarray of float64 or complex128, shape (samples,)
+        The measurements.
     """
 
     label: str
@@ -83,7 +88,7 @@ class History:
 
 
 def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> str:
-    """Return the physics of an ensemble in words, such as ``SU(3), β = 6, 16³×32``."""
+    """Return a short description of an ensemble, such as ``SU(3), β = 6, 16³×32``."""
     factors = []
     for extent, same in groupby(lattice.extents):
         count = len(list(same))
@@ -94,18 +99,20 @@ def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> st
 
 @contextmanager
 def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """Open an empty figure of a size in inches, and write it to `path` when it is drawn.
+    """Open an empty figure of the given size in inches, and write it to `path` on leaving.
 
     Raises
     ------
     UsageError
-        If the ending of `path` is not one of `ENDINGS`.
+        If `path` does not end in one of `ENDINGS`.
     GaugeError
         If Matplotlib is missing, or the file cannot be written.
     """
     ending = path.suffix.lower().lstrip(".")
     if ending not in ENDINGS:
-        raise UsageError(f"The name of a plot has to end in .pdf, .png or .svg; {path} does not.")
+        raise UsageError(
+            f"The plot {path} has an unknown format; let its name end in .pdf, .png or .svg."
+        )
     matplotlib = load("matplotlib")
     date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[ending]
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
@@ -121,7 +128,7 @@ def look(i: int) -> dict[str, Any]:
 
 
 def draw_curves(axes: Axes, curves: Curves) -> None:
-    """Draw averages with errors against a variable; lines guide the eye."""
+    """Draw averages with errors against a variable, joined by lines to guide the eye."""
     for i, (label, points) in enumerate(curves):
         x = np.array([one for one, _ in points])
         value = np.array([found.value for _, found in points])
@@ -131,12 +138,12 @@ def draw_curves(axes: Axes, curves: Curves) -> None:
 
 
 def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path) -> None:
-    """Draw averages of several quantities against one variable, one below the other.
+    """Draw averages of several quantities against one variable, in panels below each other.
 
     Parameters
     ----------
     panels : sequence of (str, curves)
-        For each quantity the label of its axis, and its curves, ascending in the variable.
+        For each quantity the label of its axis and its curves, sorted by the variable.
     abscissa : str
         The label of the variable.
     path : Path
@@ -145,7 +152,7 @@ def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path)
     Raises
     ------
     UsageError, GaugeError
-        As of `figure_file`; GaugeError also if there is nothing to plot.
+        See `figure_file`. GaugeError is also raised if there is nothing to plot.
     """
     require(panels)
     for _, curves in panels:
@@ -161,11 +168,11 @@ def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path)
 
 
 def draw_history(axes: Axes, history: History, look: dict[str, Any], label: str) -> None:
-    """Draw a series, and its running mean: the mean up to each update."""
+    """Draw a series and its running mean, which is the mean of all values up to each update."""
     colour = look["color"]
     axes.plot(history.sweeps, history.values, color=colour, alpha=0.35, linewidth=0.6, zorder=1)
     running = np.cumsum(history.values) / np.arange(1, history.values.size + 1)
-    every = max(1, running.size // 8)
+    every = max(1, running.size // 8)  # about eight markers are legible
     axes.plot(history.sweeps, running, color="white", linewidth=3, zorder=2)
     marks = (every // 2, every)
     axes.plot(history.sweeps, running, **look, markevery=marks, zorder=3, label=label)
@@ -174,9 +181,9 @@ def draw_history(axes: Axes, history: History, look: dict[str, Any], label: str)
 def draw_distribution(
     axes: Axes, history: History, look: dict[str, Any], horizontal: bool = True
 ) -> None:
-    """Draw the distribution of a series as the outline of a histogram."""
+    """Draw a histogram of a series; for complex values, of their real parts."""
     values = np.real(history.values)
-    bins = min(40, max(5, math.isqrt(values.size)))
+    bins = min(40, max(5, math.isqrt(values.size)))  # square-root rule, within legible limits
     density, edges = np.histogram(values, bins, density=True)
     orientation: Any = "horizontal" if horizontal else "vertical"
     axes.stairs(density, edges, orientation=orientation, color=look["color"])
@@ -184,7 +191,7 @@ def draw_distribution(
 
 
 def describe_history(history: History) -> str:
-    """Return mean, error and tau_int of a series as text for a legend."""
+    """Return the mean, its error and tau_int of a series as text for a legend."""
     result = estimate(history.values)
     steps = np.diff(history.sweeps)
     even = steps.size > 0 and (steps == steps[0]).all()
@@ -202,7 +209,7 @@ def check_history(history: History) -> None:
     Raises
     ------
     GaugeError
-        If it is empty or contains a value that is not a number.
+        If the series is empty or contains a value that is not a number.
     """
     if history.values.size == 0 or not np.isfinite(history.values).all():
         raise GaugeError(
@@ -212,23 +219,23 @@ def check_history(history: History) -> None:
 
 
 def require(items: Sequence[object]) -> None:
-    """Refuse to plot nothing.
+    """Refuse an empty list of things to plot.
 
     Raises
     ------
     GaugeError
-        If there is nothing.
+        If `items` is empty.
     """
     if not items:
         raise GaugeError("There is nothing to plot: no run with measurements was given.")
 
 
 def typeset(label: str) -> str:
-    """Return a label as Matplotlib's text, in which only β, × and exponents are mathematics."""
+    """Return a label as Matplotlib text, with β, × and exponents in mathematical mode."""
     text = label.replace("$", r"\$").replace("β", r"$\beta$").replace("×", r"$\times$")
     return re.sub(f"[{DIGITS}]+", lambda found: f"$^{{{found[0].translate(NORMAL)}}}$", text)
 
 
 def minus(result: Estimate) -> str:
-    """Return an estimate as mathematical text, with a minus sign that takes no space."""
+    """Return an estimate as mathematical text, with a minus sign that is set without spacing."""
     return str(result).replace("-", "{-}") if result.value < 0 else str(result)

@@ -1,4 +1,4 @@
-"""Libraries of the extras, imported when they are needed."""
+"""Optional libraries, imported when they are needed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from gauge_mc.errors import GaugeError
 
 
 def load(name: str, extra: str = "analysis") -> Any:
-    """Import a library of an extra.
+    """Import an optional library.
 
     Parameters
     ----------
     name : str
-        A module, such as ``"pyerrors"`` or ``"matplotlib.figure"``.
+        Name of a module, such as ``"pyerrors"`` or ``"matplotlib.figure"``.
     extra : str
-        The extra of this package that installs it.
+        Name of the extra of this package that installs the library.
 
     Raises
     ------
     GaugeError
-        If it is not installed, or does not import.
+        If the library is not installed or cannot be imported.
     """
     try:
-        with warnings.catch_warnings():  # of one library about another: nothing a user could mend
+        # Libraries warn about each other, which a user of this package cannot change.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             return importlib.import_module(name)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Linear least squares to correlated data."""
+"""Linear least-squares fits to correlated data."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ class LinearFit:
     Attributes
     ----------
     projection : ndarray of float64, shape (parameters, points)
-        The fitted parameters are ``projection @ data``, and their series follow in the same way.
+        Matrix that maps data to fitted parameters, ``projection @ data``; applied to every sample
+        of the data, it gives the time series of the parameters.
     chi2 : float
-        The minimum of chi2.
+        Minimum of chi2.
     dof : int
-        Points less parameters.
+        Degrees of freedom: points minus parameters.
     chi2_expected : float
-        The expectation of chi2 for data of the given covariance, with which chi2 is to be compared
-        (M. Bruno and R. Sommer, arXiv:2209.14188). It is dof if the fit is correlated.
+        Expectation of chi2 for data with the given covariance, to be compared with chi2 (M. Bruno
+        and R. Sommer, arXiv:2209.14188). It equals dof if the fit is correlated.
     correlated : bool
-        Whether chi2 contains the inverse covariance matrix, or the errors alone.
+        True if the points are weighted by their inverse covariance matrix, False if by their
+        errors alone.
     """
 
     projection: Array
@@ -39,19 +41,20 @@ class LinearFit:
 def fit_linear(design: Array, series: Array, tau_int: float, correlated: bool) -> LinearFit:
     """Fit ``mean of series = design @ parameters``.
 
-    Points are weighted by their inverse covariance matrix, or by their errors alone if that matrix
-    is badly known (`can_invert`), since the fit would then follow its noise. For the same reason
-    all points have the same tau_int in the weights: separate ones would favour points whose errors
-    happen to come out small. Errors of the parameters are right in any case if they are taken from
-    their series.
+    Points are weighted by their inverse covariance matrix, or by their errors alone. Choose the
+    latter if the matrix is badly known (see `can_invert`), because the fit would follow its noise.
+    For the same reason all points share one tau_int in the weights: separate values would favour
+    points whose errors happen to come out small. With either weights the errors of the parameters
+    are correct if they are computed from the series of the parameters.
 
     Parameters
     ----------
     design : ndarray of float64, shape (points, parameters)
+        Derivative of each point by each parameter.
     series : ndarray of float64, shape (samples, points)
-        The data, all of which must fluctuate.
+        The data; every point must fluctuate.
     tau_int : float
-        The integrated autocorrelation time common to the data, in samples.
+        Integrated autocorrelation time in samples, the same for all points.
     correlated : bool
         Whether to use the inverse covariance matrix.
 
@@ -74,10 +77,17 @@ def fit_linear(design: Array, series: Array, tau_int: float, correlated: bool) -
 
 
 def can_invert(points: int, independent: float) -> bool:
-    """Return whether so many independent samples determine the inverse covariance of so many points.
+    """Return whether there are enough independent samples to invert the covariance matrix.
 
-    A reliable chi2 of D points takes max(D^2, 10 (D + 1)) of them (C. Michael and A. McKerrell,
-    hep-lat/9412087).
+    A reliable chi2 of D points needs at least max(D^2, 10 (D + 1)) independent samples (C. Michael
+    and A. McKerrell, hep-lat/9412087).
+
+    Parameters
+    ----------
+    points : int
+        Number D of points, the dimension of the matrix.
+    independent : float
+        Number of independent samples.
     """
     return independent >= max(points**2, 10 * (points + 1))
 
@@ -85,5 +95,7 @@ def can_invert(points: int, independent: float) -> bool:
 def _inverse_root(correlation: Array) -> Array:
     """Return the inverse square root of a correlation matrix."""
     values, vectors = np.linalg.eigh(correlation)
-    values = np.maximum(values, 1e-12 * values[-1])  # for linearly dependent points
+    # Linearly dependent points have eigenvalues of the size of rounding errors, of either sign. The
+    # bound is 5000 roundings of the largest one.
+    values = np.maximum(values, 1e-12 * values[-1])
     return np.asarray(vectors / np.sqrt(values) @ vectors.T)

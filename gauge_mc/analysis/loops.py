@@ -16,7 +16,7 @@ from gauge_mc.files.table import TableData, read_table
 Array = NDArray[np.float64]
 
 LOOP_COLUMNS = {"sweep": "i", "smearing": "i", "path": "U", "r": "i", "t": "i", "loop": "if"}
-"""The columns of a table of Wilson loops, and the kinds of NumPy types that each may have."""
+"""Columns of a table of Wilson loops, with the kinds of NumPy types that each may have."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Loops:
     path : str
         Direction of the spatial lines: ``"100"`` on axis, ``"110"``, ``"210"``, ``"111"``.
     smearing : int
-        Iterations of smearing of the spatial links.
+        Number of smearing iterations of the spatial links.
     sweeps : ndarray of int64, shape (configurations,)
-        Numbers of the configurations, ascending.
+        Numbers (updates) of the configurations, ascending.
     r, t : ndarray of int64, shape (R,) and (T,)
-        Steps along the path, and extents in time in lattice units: 1, 2, 3, ...
+        Numbers of steps along the path, and extents in time in lattice units: 1, 2, 3, ….
     values : ndarray of float64, shape (configurations, R, T)
         W(r, t) = Re Tr / N, averaged over each configuration.
     """
@@ -52,14 +52,14 @@ class Loops:
 
 @dataclass(frozen=True)
 class LoopGrid:
-    """A function of r and t with its errors.
+    """A quantity that depends on r and t, with its errors.
 
     Attributes
     ----------
     r, t : ndarray of int64, shape (R,) and (T,)
-        Extents in lattice units.
+        Extents of the loops in lattice units.
     value, error : ndarray of float64, shape (R, T)
-        NaN where the loops have no logarithm.
+        Mean and standard error; NaN where a loop is not positive and has no logarithm.
     """
 
     r: NDArray[np.int64]
@@ -69,36 +69,36 @@ class LoopGrid:
 
 
 def paths_of(table: TableData) -> list[str]:
-    """Return the paths that a table holds, such as ``["100", "110"]``."""
+    """Return the paths that a table contains, such as ``["100", "110"]``."""
     return sorted(set(_path_names(table)))
 
 
 def smearing_levels(table: TableData) -> list[int]:
-    """Return the smearing levels that a table holds, ascending."""
+    """Return the smearing levels that a table contains, ascending."""
     return [int(level) for level in np.unique(_integers(table, "smearing"))]
 
 
 def read_loops(path: Path, smearing: int | None = None) -> tuple[list[Loops], dict[str, str]]:
-    """Read the loops along all paths, at one smearing level, from a table's file.
+    """Read the loops along all paths at one smearing level from the file of a table.
 
     Parameters
     ----------
     path : Path
-        The table.
+        File of the table.
     smearing : int, optional
-        The smearing level wanted; the highest by default.
+        Smearing level; by default the highest.
 
     Returns
     -------
     list of Loops
         One for each path, on axis first.
     dict of str to str
-        The ensemble as the table states it: group, beta, lattice.
+        Group, beta and lattice of the ensemble, as the header of the table states them.
 
     Raises
     ------
     GaugeError
-        If the table cannot be read; otherwise as `select_loops`.
+        If the table cannot be read, or for the reasons given in `select_loops`.
     """
     table, source = read_table(path), str(path)
     _check_columns(table, source)
@@ -113,18 +113,18 @@ def select_loops(
     smearing: int | None = None,
     source: str = "The table",
 ) -> Loops:
-    """Take the loops along one path, at one smearing level, out of a table.
+    """Return the loops along one path at one smearing level from a table.
 
     Parameters
     ----------
     table : TableData
-        With the columns sweep, smearing, path, r, t, loop.
+        A table with the columns `LOOP_COLUMNS`.
     path : str
-        The path wanted.
+        Path of the spatial lines, such as ``"100"``.
     smearing : int, optional
-        The smearing level wanted; the highest by default.
+        Smearing level; by default the highest.
     source : str
-        Name of the table's file, for messages.
+        Name of the table for error messages.
 
     Returns
     -------
@@ -133,20 +133,20 @@ def select_loops(
     Raises
     ------
     GaugeError
-        If the table lacks a column, the path or the level, or if its loops are not the same
-        complete set of r and t, once for every configuration.
+        If the table lacks a column, the path or the level, or if some configuration does not have
+        every loop up to the largest r and t exactly once.
     """
     _check_columns(table, source)
     if path not in paths_of(table):
         known = ", ".join(paths_of(table))
-        raise GaugeError(f"{source} holds no loops along the path {path}, only along {known}.")
+        raise GaugeError(f"{source} has no loops along the path {path}; choose from {known}.")
     level = smearing_levels(table)[-1] if smearing is None else smearing
     rows = (_path_names(table) == path) & (_integers(table, "smearing") == level)
     if not rows.any():
         known = ", ".join(str(known) for known in smearing_levels(table))
         raise GaugeError(
-            f"{source} holds no loops along {path} after {level} smearing iterations; "
-            f"the levels in it are {known}."
+            f"{source} has no loops along {path} after {level} smearing iterations; "
+            f"choose from the levels {known}."
         )
     columns = [_integers(table, name)[rows] for name in ("sweep", "r", "t")]
     loop = np.asarray(table.columns["loop"], dtype=np.float64)[rows]
@@ -157,20 +157,24 @@ def select_loops(
     if not np.isfinite(values).all() or (counts != r.size * t.size).any():
         bad = ~np.isfinite(values).all(axis=(1, 2)) | (counts != r.size * t.size)
         raise GaugeError(
-            f"In {source} configuration {sweeps[np.argmax(bad)]} does not have each loop along "
-            f"{path} up to {r[-1]}x{t[-1]} exactly once; measure its Wilson loops again."
+            f"{source} is incomplete: configuration {sweeps[np.argmax(bad)]} does not have every "
+            f"loop along {path} up to {r[-1]}x{t[-1]} exactly once; measure its Wilson loops again."
         )
     for name, steps in (("r", r), ("t", t)):
         if not np.array_equal(steps, np.arange(1, steps.size + 1)):
-            raise GaugeError(f"The loops along {path} in {source} do not have every {name} from 1.")
+            raise GaugeError(
+                f"{source} is incomplete: its loops along {path} do not have every {name} from 1 on; "
+                "measure them again."
+            )
     return Loops(path, level, sweeps, r, t, values)
 
 
 def log_loops(loops: Loops) -> Array:
-    """Return the linearised series of ln W(r, t), whose mean is the logarithm of the mean loop.
+    """Return the linearised time series of ln W(r, t).
 
-    Errors propagate linearly through such series (U. Wolff, hep-lat/0306017, sect. 2.3): any
-    linear combination of them is again the series of a derived quantity.
+    Its mean is the logarithm of the mean loop. Errors propagate linearly through such series
+    (U. Wolff, hep-lat/0306017, sect. 2.3): a linear combination of them is again the series of a
+    derived quantity.
 
     Returns
     -------
@@ -183,12 +187,12 @@ def log_loops(loops: Loops) -> Array:
 
 
 def effective_potential(loops: Loops) -> Array:
-    """Return the linearised series of V(r, t) = ln W(r, t) / W(r, t + 1).
+    """Return the linearised time series of V(r, t) = ln W(r, t) / W(r, t + 1).
 
     Returns
     -------
     ndarray of float64, shape (configurations, R, T - 1)
-        In lattice units; NaN where a loop is not positive.
+        V in lattice units; NaN where a loop is not positive.
     """
     log = log_loops(loops)
     return log[:, :, :-1] - log[:, :, 1:]
@@ -200,19 +204,22 @@ def effective_potential_grid(loops: Loops) -> LoopGrid:
     Raises
     ------
     GaugeError
-        If there is only one configuration, or one extent in time.
+        If there is only one configuration, or only one extent in time.
     """
     _require_configurations(loops)
     if loops.t.size < 2:
-        raise GaugeError("The effective potential needs Wilson loops of at least two extents t.")
+        raise GaugeError(
+            "The effective potential needs Wilson loops with at least two values of t; measure "
+            "them with a larger t_max."
+        )
     return _grid(effective_potential(loops), loops.r, loops.t[:-1])
 
 
 def creutz_ratios(loops: Loops) -> LoopGrid:
     """Return chi(r, t) = -ln [W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))] with errors.
 
-    Loops with a side of length 0 are 1. In lattice units chi tends to the string tension, because
-    perimeter and corner terms of the loops cancel (M. Creutz, Phys. Rev. Lett. 45 (1980) 313).
+    Loops with a side of length 0 are 1. For large loops chi tends to the string tension sigma a^2,
+    because perimeter and corner terms cancel (M. Creutz, Phys. Rev. Lett. 45 (1980) 313).
 
     Raises
     ------
@@ -221,25 +228,23 @@ def creutz_ratios(loops: Loops) -> LoopGrid:
     """
     _require_configurations(loops)
     if loops.path != "100":
-        raise GaugeError(f"Creutz ratios need loops on axis (path 100), not along {loops.path}.")
+        raise GaugeError(f"Creutz ratios need loops along 100, on axis, instead of {loops.path}.")
     log = np.pad(log_loops(loops), ((0, 0), (1, 0), (1, 0)))
     chi = log[:, 1:, :-1] + log[:, :-1, 1:] - log[:, 1:, 1:] - log[:, :-1, :-1]
     return _grid(chi, loops.r, loops.t)
 
 
 def _check_columns(table: TableData, source: str) -> None:
-    """Refuse a table that is not of Wilson loops, or is empty."""
+    """Refuse a table that is empty or does not contain Wilson loops."""
     for name, kinds in LOOP_COLUMNS.items():
         if name not in table.columns:
-            raise GaugeError(
-                f"{source} has no column '{name}', so it is not a table of Wilson loops."
-            )
+            raise GaugeError(f"{source} has no column '{name}': it is not a table of Wilson loops.")
         if len(table.columns[name]) and table.columns[name].dtype.kind not in kinds:
             raise GaugeError(
                 f"{source} is damaged: its column '{name}' contains a value that is not a number."
             )
     if not len(table.columns["loop"]):
-        raise GaugeError(f"{source} holds no loops yet; measure some first.")
+        raise GaugeError(f"{source} has no loops yet; measure some first.")
 
 
 def _grid(series: Array, r: NDArray[np.int64], t: NDArray[np.int64]) -> LoopGrid:

@@ -1,4 +1,4 @@
-"""The potential V(R) at each distance, from plateaus of the effective potential in t."""
+"""The potential V(R) at each distance, from plateaus of the effective potential V(R, t) in t."""
 
 from __future__ import annotations
 
@@ -16,28 +16,32 @@ from gauge_mc.errors import GaugeError, UsageError
 Array = NDArray[np.float64]
 
 MIN_CONFIGURATIONS = 10
-"""Fewest configurations from which errors of plateaus are estimated."""
+"""Minimum number of configurations. With ten independent ones the error of an error is 24 %."""
 
 LOOP_PRECISION = 0.1
-"""Relative error of W above which ln W is not used, because its bias would approach its error."""
+"""Relative error of W above which ln W is not used. The bias of ln W is half the square of the
+relative error: 5 % of the error at this bound, and more above it."""
 
 AUTOMATIC = (
     "from one step after the first t at which V(R, t) exceeds the plateau of all later t "
     "by at most one standard deviation, never earlier than at a smaller R on the same path"
 )
+"""Default rule for the first t of a plateau, in words."""
+
 PRECISE = f"to the last t with W(R, t + 1) known to better than {LOOP_PRECISION:.0%}"
+"""Default rule for the last t of a plateau, in words."""
 
 
 @dataclass(frozen=True)
 class PlateauPoint:
-    """V(R) at one distance, fitted to V(R, t) = ln W(R, t) / W(R, t + 1) on a plateau.
+    """V(R) at one distance: the plateau of V(R, t) = ln W(R, t) / W(R, t + 1).
 
     Attributes
     ----------
     path : str
         Direction of the spatial lines.
     steps : int
-        Steps along the path.
+        Number of steps along the path.
     distance : float
         R in lattice units.
     potential : Estimate
@@ -45,7 +49,7 @@ class PlateauPoint:
     t_min, t_max : int
         First and last t of the plateau.
     chi2, chi2_expected : float
-        chi2 of the fit of a constant, and its expectation.
+        chi2 of the fit of a constant to the plateau, and its expectation.
     """
 
     path: str
@@ -68,11 +72,13 @@ class Plateaus:
     Attributes
     ----------
     rule : str
-        The rule by which the plateaus were chosen, in words.
+        Rule by which the plateaus were chosen, in words.
     points : tuple of PlateauPoint
+        V(R), one for each distance and path.
     sweeps : ndarray of int64, shape (configurations,)
+        Numbers (updates) of the configurations, ascending.
     series : ndarray of float64, shape (configurations, points)
-        Linearised series of V(R), whose means are the potentials.
+        Linearised time series of V(R). Their means are the potentials.
     """
 
     rule: str
@@ -82,12 +88,12 @@ class Plateaus:
 
     @property
     def tau_int(self) -> float:
-        """The integrated autocorrelation time of V(R) in configurations, averaged over R."""
+        """Integrated autocorrelation time of V(R) in configurations, averaged over R."""
         return float(np.mean([one.potential.tau_int for one in self.points]))
 
     @property
     def independent(self) -> float:
-        """The number of independent configurations to which these amount."""
+        """Effective number of independent configurations."""
         return len(self.series) / (2 * self.tau_int)
 
 
@@ -99,24 +105,25 @@ def find_plateaus(
     Parameters
     ----------
     loops : sequence of Loops
-        One for each path, of the same configurations.
+        Loops along each path, measured on the same configurations.
     t_min : int, optional
-        First t of every plateau. By default `AUTOMATIC`, for each R.
+        First t of all plateaus. By default chosen for each R by the rule `AUTOMATIC`.
     t_max : int, optional
-        Last t of every plateau, further limited to positive loops. By default `PRECISE`.
+        Last t of all plateaus, as far as the loops are positive. By default chosen for each R by
+        the rule `PRECISE`.
 
     Returns
     -------
     Plateaus
-        Distances at which no t is usable are left out.
+        Plateaus of all distances that have a usable t.
 
     Raises
     ------
     UsageError
-        If `t_min` or `t_max` is outside the loops measured.
+        If `t_min` or `t_max` is beyond the measured loops.
     GaugeError
-        If there are fewer than 10 configurations, if paths have different configurations, if
-        the loops do not fluctuate, or if no distance is left.
+        If there are fewer than `MIN_CONFIGURATIONS` configurations, if paths have different
+        configurations, if the loops do not fluctuate, or if no distance has a plateau.
     """
     _check(loops, t_min, t_max)
     found = [pair for one in loops for pair in _along(one, t_min, t_max)]
@@ -137,27 +144,30 @@ def _check(loops: Sequence[Loops], t_min: int | None, t_max: int | None) -> None
     configurations = loops[0].sweeps
     if any(not np.array_equal(one.sweeps, configurations) for one in loops):
         raise GaugeError(
-            "The paths have Wilson loops of different configurations; measure the missing ones."
+            "The paths have Wilson loops on different configurations; measure the missing ones."
         )
     if configurations.size < MIN_CONFIGURATIONS:
         raise GaugeError(
-            f"The potential needs Wilson loops of at least {MIN_CONFIGURATIONS} configurations; "
-            f"there are {configurations.size}."
+            f"The potential needs Wilson loops on at least {MIN_CONFIGURATIONS} configurations; "
+            f"measure more than these {configurations.size}."
         )
     longest = max(int(one.t[-1]) for one in loops)
     if longest < 2:
-        raise GaugeError("The potential needs Wilson loops of at least two extents t.")
+        raise GaugeError(
+            "The potential needs Wilson loops with at least two values of t; measure them with a "
+            "larger t_max."
+        )
     first = 1 if t_min is None else t_min
     last = longest - 1 if t_max is None else t_max
     if not 1 <= first <= last <= longest - 1:
         raise UsageError(
-            f"No plateau can go from t = {first} to {last}: with loops up to t = {longest}, "
-            f"V(R, t) is known for t from 1 to {longest - 1}."
+            f"No plateau can go from t = {first} to {last}: with loops up to t = {longest}, choose "
+            f"t_min <= t_max between 1 and {longest - 1}."
         )
 
 
 def _along(loops: Loops, t_min: int | None, t_max: int | None) -> list[tuple[PlateauPoint, Array]]:
-    """Return the points of one path, each with its series."""
+    """Return the points of one path, each with its time series."""
     potential, log = effective_potential(loops), log_loops(loops)
     found = []
     start = 1
@@ -187,10 +197,13 @@ def _along(loops: Loops, t_min: int | None, t_max: int | None) -> list[tuple[Pla
 
 
 def _last(log: Array, t_max: int | None) -> int:
-    """Return the last t at which both W(t) and W(t + 1) are known well enough, or 0."""
+    """Return the last t at which W(t) and W(t + 1) are both known well enough, or 0."""
     errors = np.array([estimate(series).error for series in log.T])
     if (errors == 0).any():
-        raise GaugeError("The Wilson loops do not fluctuate: the configurations are all the same.")
+        raise GaugeError(
+            "The Wilson loops do not fluctuate, so the configurations are all the same; generate "
+            "different ones."
+        )
     good = errors < LOOP_PRECISION if t_max is None else np.isfinite(errors)
     last = int(np.argmin(good)) if not good.all() else good.size
     return max(0, min(last - 1, t_max or last))
@@ -204,7 +217,7 @@ def _constant(known: Array, tau_int: float, first: int) -> LinearFit:
 
 
 def _onset(known: Array, tau_int: float) -> int:
-    """Return the first t at which V(t) is level with the plateau of all later t."""
+    """Return the first t at which V(t) agrees with the plateau of all later t; see `AUTOMATIC`."""
     last = len(known.T)
     for t in range(1, last):
         plateau = known[:, t:] @ _constant(known, tau_int, t + 1).projection[0]

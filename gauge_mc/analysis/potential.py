@@ -1,4 +1,4 @@
-"""The static potential: fits of V(R), and the scales that follow from them."""
+"""The static potential: fits of V(R) and the scales that follow from them."""
 
 from __future__ import annotations
 
@@ -20,30 +20,36 @@ from gauge_mc.errors import GaugeError, UsageError
 Array = NDArray[np.float64]
 
 HBAR_C = 197.3269804
-"""hbar c in MeV fm."""
+"""hbar c in MeV fm (CODATA 2018; exact in the SI)."""
+
 ROOT_SIGMA = 440.0
-"""Square root of the string tension in MeV, which sets the scale."""
+"""Square root of the string tension in MeV, which sets the scale. It is a
+convention: in pure gauge theory it defines what 1 fm is."""
+
 LUSCHER = -math.pi / 12
-"""Coefficient of 1/R of the bosonic string in four dimensions (M. Luescher, K. Symanzik and
-P. Weisz, Nucl. Phys. B 173 (1980) 365)."""
+"""Coefficient of 1/R in the potential of the bosonic string in four dimensions (M. Luescher,
+K. Symanzik and P. Weisz, Nucl. Phys. B 173 (1980) 365)."""
+
 R0_FORCE, R1_FORCE = 1.65, 1.0
-"""r^2 F(r) at r = r0 (R. Sommer, hep-lat/9310022) and at r = r1 (C. Bernard et al.,
+"""Values of r^2 F(r) that define r0 (R. Sommer, hep-lat/9310022) and r1 (C. Bernard et al.,
 hep-lat/0002028)."""
 
 LEAST_DISTANCES = 4
-"""One more than A + B/R + sigma R has parameters."""
+"""Minimum number of distances in a fit: one more than A + B/R + sigma R has parameters."""
+
 WINDOW = (
     "from R of at least 2 and at least r0/3 to the largest R with a plateau, but at least four "
     "distances"
 )
-"""The window of a fit unless it is given: beyond artefacts of the lattice and short distances
-at which the coupling runs, and by no criterion that follows the noise."""
+"""Default window of a fit, in words. R >= 2 avoids lattice artefacts, and R >= r0/3 (0.17 fm) the
+perturbative region, where B depends on R. Neither bound depends on the noise of the data."""
 
 FEW_SAMPLES = 50
-"""Independent samples below which errors of errors matter."""
+"""Number of independent samples below which results carry a caution. At this number the relative
+error of an error is about 17 % (eq. (42) of hep-lat/0306017 with W = 4 tau_int)."""
 
 ENSEMBLE = "ensemble"
-"""Name of the Markov chain within pyerrors."""
+"""Name that the Markov chain has in pyerrors."""
 
 
 @dataclass(frozen=True)
@@ -53,27 +59,27 @@ class WindowFit:
     Attributes
     ----------
     b_free : bool
-        Whether B was fitted; otherwise it is -pi/12.
+        True if B was fitted, False if it was set to -pi/12.
     r_min, r_max : float
-        Least and largest distance fitted, in lattice units.
+        Smallest and largest distance fitted, in lattice units.
     points : int
-        Number of points fitted.
+        Number of fitted points.
     A, B, sigma : Estimate
-        Parameters in lattice units: a A, B, sigma a^2.
+        Parameters in lattice units: A a, B and sigma a^2.
     spacing : Estimate
         a in fm, from sqrt(sigma) = 440 MeV; NaN if sigma is not positive.
     r0, r1 : Estimate
-        r0/a and r1/a, where r^2 dV/dr is 1.65 and 1; NaN where that is nowhere.
+        Scales r0/a and r1/a, at which r^2 dV/dr is 1.65 and 1; NaN if there is no such r.
     covariance : tuple of tuple of float, 3 x 3
-        Of A, B and sigma.
+        Covariance matrix of A, B and sigma.
     chi2, chi2_expected : float
-        The minimum, and what is expected of it: dof if the fit is correlated.
+        Minimum of chi2, and its expectation, which is dof if the fit is correlated.
     dof : int
         Degrees of freedom.
     correlated : bool
-        Whether the points are weighted by their inverse covariance matrix. Where there are too
-        few independent samples to know that of all V(R), they are weighted by their errors
-        alone; the errors of the parameters hold all correlations all the same.
+        True if the points are weighted by their inverse covariance matrix, False if by their
+        errors alone, because there are too few independent samples for the matrix. The errors of
+        the parameters include all correlations in both cases.
     """
 
     b_free: bool
@@ -93,7 +99,7 @@ class WindowFit:
     correlated: bool
 
     def potential(self, r: Array) -> tuple[Array, Array]:
-        """Return V(r) of the fit and its error, in lattice units, for distances r > 0."""
+        """Return the fitted V(r) and its error, in lattice units, at distances r > 0."""
         design = _design(r)
         value = design @ [self.A.value, self.B.value, self.sigma.value]
         variance = np.einsum("ri,ij,rj->r", design, np.array(self.covariance), design)
@@ -105,16 +111,16 @@ Fit = WindowFit  # gauge_mc.plots still imports this name
 
 @dataclass(frozen=True)
 class WindowScan:
-    """A fit, and how it changes with its window of distances.
+    """A fit, and fits to other windows of distances.
 
     Attributes
     ----------
     fit : WindowFit
-        To the window chosen.
+        Fit to the chosen window.
     from_r : tuple of WindowFit
-        To all windows with the same r_max, in order of r_min.
+        Fits to all windows with the same r_max, sorted by r_min.
     to_r : tuple of WindowFit
-        To all windows with the same r_min, in order of r_max.
+        Fits to all windows with the same r_min, sorted by r_max.
     """
 
     fit: WindowFit
@@ -122,7 +128,7 @@ class WindowScan:
     to_r: tuple[WindowFit, ...]
 
     def shift(self, name: str) -> float:
-        """Return the largest change of a quantity if one end of the window moves by R = 1.
+        """Return the largest change of a quantity when one end of the window moves by up to R = 1.
 
         Parameters
         ----------
@@ -132,8 +138,8 @@ class WindowScan:
         Returns
         -------
         float
-            A measure of the systematic error, in the units of the quantity; NaN if there is no
-            other window within one lattice unit.
+            The change, a measure of the systematic error, in the units of the quantity. NaN if no
+            other window is within one lattice unit.
         """
         near = [
             one
@@ -146,24 +152,24 @@ class WindowScan:
 
 @dataclass(frozen=True)
 class StaticPotential:
-    """V(R) of an ensemble with its fits.
+    """V(R) of an ensemble, with its fits.
 
     Attributes
     ----------
     smearing : int
-        Iterations of smearing of the loops used.
+        Number of smearing iterations of the loops used.
     configurations : int
-        How many were used.
+        Number of configurations.
     independent : float
-        How many independent ones they amount to.
+        Effective number of independent configurations.
     plateau, window : str
-        How the plateaus in t and the window in R were chosen.
+        Rules for the plateaus in t and for the window in R, in words.
     points : tuple of PlateauPoint
-        V(R), in order of R.
+        V(R), sorted by R.
     free, string : WindowScan
         Fits with B free, and with B = -pi/12.
     ensemble : dict of str to str
-        What the ensemble is: group, beta, lattice.
+        Group, beta and lattice of the ensemble.
     """
 
     smearing: int
@@ -178,19 +184,19 @@ class StaticPotential:
 
     @property
     def cautions(self) -> list[str]:
-        """What is to be kept in mind with these results, one sentence each."""
+        """Cautions about these results, one sentence each."""
         fit = self.free.fit
         found = []
         if self.independent < FEW_SAMPLES:
             found.append(
-                f"The configurations amount to only {self.independent:.0f} independent ones: "
-                "errors may be half as large again."
+                f"There are effectively only {self.independent:.0f} independent configurations: "
+                "the true errors may be 1.5 times as large."
             )
         if not fit.correlated:
             found.append(
-                f"The fits weight each V(R) by its error alone, as {len(self.points)} of them need "
-                "more configurations for an inverse covariance matrix; the errors of the results "
-                "hold all correlations."
+                "The fits weight each V(R) by its error alone, because the inverse covariance "
+                f"matrix of {len(self.points)} points needs more configurations; the errors of the "
+                "results include all correlations."
             )
         if fit.chi2 > 2 * fit.chi2_expected:
             found.append("The fit is poor: try a larger r_min, or plateaus from a larger t_min.")
@@ -210,13 +216,13 @@ def static_potential(
     Parameters
     ----------
     loops : sequence of Loops
-        One for each path, of the same configurations and smearing.
+        Loops along each path, measured on the same configurations at the same smearing level.
     t_min, t_max : int, optional
-        Plateau in t, the same for all R; see `find_plateaus` for the default.
+        First and last t of the plateaus of all R; see `find_plateaus` for the default.
     r_min, r_max : float, optional
         Window of distances to fit, in lattice units; see `WINDOW` for the default.
     ensemble : mapping of str to str, optional
-        What the ensemble is; kept for the record.
+        Group, beta and lattice of the ensemble, which are passed on to the result.
 
     Returns
     -------
@@ -225,12 +231,13 @@ def static_potential(
     Raises
     ------
     GaugeError
-        If there are too few configurations, plateaus or distances, or pyerrors is missing.
+        If there are too few configurations, plateaus or distances, if the loops have different
+        smearing levels, or if pyerrors is not installed.
     UsageError
-        If a window is outside the data or holds too few points.
+        If a window is outside the data or contains too few points.
     """
     if len({one.smearing for one in loops}) != 1:
-        raise GaugeError("The paths have Wilson loops of different smearing levels.")
+        raise GaugeError("The paths have Wilson loops at different smearing levels; choose one.")
     plateaus = find_plateaus(loops, t_min, t_max)
     low, high = choose_window(plateaus, r_min, r_max)
     window = f"from R = {low:.4g} to {high:.4g}"
@@ -252,33 +259,33 @@ def static_potential(
 def choose_window(
     plateaus: Plateaus, r_min: float | None = None, r_max: float | None = None
 ) -> tuple[float, float]:
-    """Return the least and the largest distance to fit, in lattice units.
+    """Return the smallest and the largest distance to fit, in lattice units.
 
     Parameters
     ----------
     plateaus : Plateaus
     r_min, r_max : float, optional
-        What is asked for; `WINDOW` otherwise, with r0 from a fit from R = 2 on. Smaller R are
-        taken too if there are fewer than four distances without them.
+        Requested window. By default it is chosen by the rule `WINDOW`, with r0 from a fit that
+        starts at R = 2. Smaller R are included if there would be fewer than four distances.
 
     Raises
     ------
     GaugeError
-        If fewer than four distances have a plateau.
+        If there are plateaus at fewer than four distances.
     UsageError
-        If fewer than four of them are in the window asked for.
+        If the requested window contains fewer than four distances with a plateau.
     """
     known = _distances(plateaus)
     if known.size < LEAST_DISTANCES:
         raise GaugeError(
-            f"V(R) has a plateau at {known.size} distances; fitting A + B/R + sigma R takes at "
-            f"least {LEAST_DISTANCES}."
+            f"V(R) has plateaus at {known.size} distances, but a fit of A + B/R + sigma R needs "
+            f"{LEAST_DISTANCES}; measure larger loops or more configurations."
         )
     inside = known[_between(known, r_min or 0.0, math.inf if r_max is None else r_max)]
     if inside.size < LEAST_DISTANCES:
         raise UsageError(
-            f"The window asked for holds {inside.size} of the distances with a plateau, which go "
-            f"from {known[0]:.4g} to {known[-1]:.4g}; a fit takes at least {LEAST_DISTANCES}."
+            f"The window contains {inside.size} distances with a plateau, but a fit needs at least "
+            f"{LEAST_DISTANCES}; choose a wider one between R = {known[0]:.4g} and {known[-1]:.4g}."
         )
     if r_min is None:
         last = float(inside[-LEAST_DISTANCES])
@@ -290,7 +297,7 @@ def choose_window(
 
 
 def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> WindowScan:
-    """Fit a window of distances, and those in which one of its ends is another.
+    """Fit a window of distances, and all windows that differ from it in one end.
 
     Parameters
     ----------
@@ -298,7 +305,7 @@ def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -
     b_free : bool
         Whether B is fitted or set to -pi/12.
     r_min, r_max : float
-        The window, in lattice units; with at least four distances.
+        Ends of the window in lattice units. It must contain at least four distances.
     """
     known = _distances(plateaus)
     below = known[known <= r_max + 1e-9][: 1 - LEAST_DISTANCES]
@@ -313,8 +320,8 @@ def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -
 def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> WindowFit:
     """Fit V(R) = A + B/R + sigma R to the points with r_min <= R <= r_max.
 
-    Errors follow from the linearised series of the parameters by the Gamma method of pyerrors,
-    and so hold autocorrelations and all correlations of the points.
+    The errors are computed from the linearised time series of the parameters by the Gamma method
+    of pyerrors. So they include autocorrelations and all correlations among the points.
 
     Parameters
     ----------
@@ -322,17 +329,17 @@ def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> 
     b_free : bool
         Whether B is fitted or set to -pi/12.
     r_min, r_max : float
-        Lattice units; with at least four distances.
+        Ends of the window in lattice units. It must contain at least four distances.
 
     Raises
     ------
     GaugeError
-        If pyerrors is missing.
+        If pyerrors is not installed.
     """
     distances = np.array([one.distance for one in plateaus.points])
     used = _between(distances, r_min, r_max)
     r, series = distances[used], plateaus.series[:, used]
-    # One choice for all windows, lest it make a difference among them.
+    # The choice is the same for all windows, so that differences among them are not due to it.
     correlated = can_invert(distances.size, plateaus.independent)
     if b_free:
         fit = fit_linear(_design(r), series, plateaus.tau_int, correlated)
@@ -362,12 +369,12 @@ def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> 
 
 
 def _design(r: Array) -> Array:
-    """Return 1, 1/r and r: the derivatives of V(r) by A, B and sigma, shape (points, 3)."""
+    """Return 1, 1/r and r, the derivatives of V(r) by A, B and sigma, shape (points, 3)."""
     return np.stack([np.ones_like(r), 1 / r, r], axis=1)
 
 
 def _quantities(parameters: Array, b_free: bool, sweeps: NDArray[np.int64]) -> list[Estimate]:
-    """Return A, B, sigma, spacing, r0 and r1 from the series of A, B and sigma."""
+    """Return A, B, sigma, spacing, r0 and r1 from the time series of A, B and sigma."""
     obs = load("pyerrors").Obs
     A, B, sigma = (obs([one], [ENSEMBLE], idl=[sweeps.tolist()]) for one in parameters.T)
     B = B if b_free else LUSCHER
@@ -378,7 +385,7 @@ def _quantities(parameters: Array, b_free: bool, sweeps: NDArray[np.int64]) -> l
 
 
 def _as_estimate(quantity: Any, samples: int) -> Estimate:
-    """Return the estimate of a pyerrors observable, or of a number that is exact (or NaN)."""
+    """Return the estimate of a pyerrors observable, or of a float, which is exact or NaN."""
     if isinstance(quantity, float):
         return Estimate(quantity, 0.0 * quantity, 0.5, 0.0, samples)
     quantity.gamma_method(S=STRETCH)
@@ -392,7 +399,7 @@ def _as_estimate(quantity: Any, samples: int) -> Estimate:
 
 
 def _covariance(parameters: Array, error: Array) -> tuple[tuple[float, ...], ...]:
-    """Return the covariance matrix that has the errors given and the correlation of the series."""
+    """Return the covariance matrix with the given errors and the correlations of the series."""
     scatter = parameters.std(axis=0)
     scale = np.divide(error, scatter, out=np.zeros_like(error), where=error > 0)
     unit = (parameters - parameters.mean(axis=0)) * scale
@@ -400,10 +407,10 @@ def _covariance(parameters: Array, error: Array) -> tuple[tuple[float, ...], ...
 
 
 def _distances(plateaus: Plateaus) -> Array:
-    """Return the distances that have a plateau, each once, ascending."""
+    """Return the distances that have a plateau, without duplicates, ascending."""
     return np.unique([one.distance for one in plateaus.points])
 
 
 def _between(r: Array, low: float, high: float) -> NDArray[np.bool_]:
-    """Mark the distances from low to high, but for rounding."""
+    """Mark the distances from low to high; 1e-9 allows for the rounding of their square roots."""
     return np.asarray((r >= low - 1e-9) & (r <= high + 1e-9))

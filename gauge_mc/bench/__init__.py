@@ -1,1 +1,1 @@
-"""Benchmarks: how fast the kernels are, and how that compares with what the memory allows."""
+"""Benchmarks of the kernels, compared with the limit set by the memory bandwidth."""

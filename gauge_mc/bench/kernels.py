@@ -1,4 +1,4 @@
-"""Times of the updates, with every generator, and of the observables."""
+"""Benchmark of the updates, with every random number generator, and of the observables."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from gauge_mc.updates.overrelaxation import overrelax, overrelaxation_sweep
 HEATBATH = "heatbath"
 WITHOUT_EXCHANGE = "heatbath, no exchange"
 EXCHANGE = "exchange"
-"""Names in a `Benchmark` of what slabs do by themselves, and of what they do for each other."""
+"""Names in a `Benchmark`: a heatbath sweep with and without halo exchange, and the exchange."""
 
 UPDATE_MOVES = 9.0
-"""Links read and written for each link in a sweep, if no launch reads a link twice: to update one
-direction on one parity, all links of both parities are read and an eighth is written."""
+"""Links read and written per link in a sweep, if no launch reads a link twice.
+
+To update one direction on one parity, a launch reads all links and writes an eighth of them."""
 
 THERMALISATION = 10
-"""Heatbath sweeps before anything is timed, so that links and staples are typical."""
+"""Number of heatbath sweeps before the timing, so that links and staples are typical."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,20 @@ class KernelTime:
     Attributes
     ----------
     name : str
-        The update or observable; ``heatbath, lcg`` and the like with another generator.
+        Name of the update or observable. With another than the chosen generator, the name of the
+        generator follows, as in ``heatbath, lcg``.
     ns_per_link : float
-        Median time in ns for each link of the lattice.
+        Median time in ns per link of the lattice.
     spread : float
-        Difference between the longest and the shortest time, as a part of the median.
+        Difference between the longest and the shortest time, divided by the median.
     links_per_s : float
         Links per second.
     bytes_per_link : float or None
-        Least bytes moved for each link if no launch reads a link twice; None if not known.
+        Bytes moved per link if no launch reads a link twice; None if unknown.
     roofline : float or None
-        The time that these bytes need at the bandwidth of a copy, as a part of the time taken.
+        Time that these bytes take at the bandwidth of a copy, divided by the measured time.
     registers, spilled : int or None
-        Registers of a thread and bytes spilled, of the CUDA kernel that ran.
+        Registers and spilled bytes per thread of a CUDA kernel.
     """
 
     name: str
@@ -77,20 +79,21 @@ class Benchmark:
     Attributes
     ----------
     date, version : str
-        The day, and the version of gauge-mc.
+        Date in ISO 8601, and version of gauge-mc.
     device, compiler : str
-        The devices, and the compiler of their kernels.
+        Names of the devices, and of the compiler of their kernels.
     group, lattice, precision, random : str
-        What was timed.
+        Gauge group, lattice, precision of the links, and random number generator.
     slabs : int
-        The number of devices that share the lattice.
+        Number of devices that share the lattice.
     lanes : int
-        Sites in a register.
+        Number of sites in a vector register.
     copy_gb_per_s : float
-        Bandwidth of a large copy on all devices together, in GB/s read and written.
+        Bandwidth of a large copy on all devices together in GB/s, read and written.
     kernels : list of KernelTime
+        Times of the kernels.
     left_out : list of str
-        What was not timed, and why.
+        Kernels that were not timed, with the reasons.
     """
 
     date: str
@@ -109,30 +112,30 @@ class Benchmark:
 
     @property
     def hidden(self) -> float | None:
-        """The part of the halo exchange that costs a heatbath sweep no time.
+        """Fraction of the halo exchange that is hidden behind the computation of a heatbath sweep.
 
-        None for one slab, and on CPUs, which copy themselves.
+        None for a single slab, and on CPUs, where copies are not asynchronous.
         """
         times = {kernel.name: kernel.ns_per_link for kernel in self.kernels}
         if EXCHANGE not in times or self.kernels[0].registers is None:
             return None
         exposed = (times[HEATBATH] - times[WITHOUT_EXCHANGE]) / times[EXCHANGE]
-        return 1 - min(max(exposed, 0.0), 1.0)  # noise can exceed the bounds
+        return 1 - min(max(exposed, 0.0), 1.0)  # statistical noise can exceed the bounds
 
 
 @dataclass(frozen=True)
 class Item:
-    """Something to time.
+    """A kernel to time.
 
     Attributes
     ----------
     name : str
     call : callable
-        Takes a number of repetitions.
+        Function that carries out a given number of repetitions.
     links_moved : float or None
-        Links moved for each link of the lattice.
+        Links read and written per link of the lattice; None if unknown.
     registers : callable
-        Returns the registers of the kernel that runs.
+        Function that returns the register usage of the kernel, or None.
     """
 
     name: str
@@ -157,18 +160,18 @@ def benchmark(
     ----------
     device : Device or DeviceGroup
     group, lattice, precision, random
-        The kind of the field, and the generator.
+        Gauge group, lattice, precision of the links, and random number generator.
     seconds : float
-        About how long to time each kernel.
+        Approximate time for each kernel in seconds.
     luxury : int, optional
-        The quality level of the generator.
+        Quality level of the generator.
     progress : callable
-        Called with the name of what is timed next, and how many there are.
+        Function that is called with the name of the next kernel and the number of kernels.
 
     Raises
     ------
     UsageError, GaugeError
-        As of `Field.hot` and `Random.for_field`.
+        See `Field.hot` and `Random.for_field`.
     """
     devices = DeviceGroup.of(device)
     field = Field.hot(lattice, group, precision, devices)
@@ -200,7 +203,7 @@ def benchmark(
                 spilled=registers.spilled if registers else None,
             )
         )
-        del item  # whose generator may hold memory
+        del item  # frees the memory of its generator
     return Benchmark(
         datetime.date.today().isoformat(),
         __version__,
@@ -219,10 +222,10 @@ def benchmark(
 
 
 def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
-    """Yield the updates, and what slabs exchange."""
+    """Yield the updates and, for several slabs, the halo exchange."""
     sweep = heatbath_sweep(field, beta, generator, defaults.ACTION)
     yield Item(HEATBATH, partial(heatbath, field, beta, generator), UPDATE_MOVES, sweep.registers)
-    if len(field.layouts) > 1:  # next to what it is compared with, since clocks change
+    if len(field.layouts) > 1:  # timed directly after the heatbath, because clock rates drift
         apart = replace(field)
         vars(apart)["halo"] = HaloExchange(field.devices, field.slabs, ())
         alone = partial(heatbath, apart, beta, generator)
@@ -234,7 +237,7 @@ def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
 
 
 def _observables(field: Field) -> Iterator[Item]:
-    """Yield the observables of one record."""
+    """Yield the observables that return one record."""
     for one in OBSERVABLES.values():
         if not one.quantities:
             continue
@@ -251,9 +254,9 @@ def _repeat(measure: Callable[[Field], object], field: Field, times: int) -> Non
 def _other_generators(
     field: Field, beta: float, names: Sequence[str], luxury: int | None, left_out: list[str]
 ) -> Iterator[Item]:
-    """Yield heatbaths with other generators, one at a time, since states take memory.
+    """Yield the heatbath with other generators, one at a time to save memory.
 
-    Those whose states do not fit into the free memory are appended to `left_out`.
+    Generators whose states do not fit into the free memory are appended to `left_out`.
     """
     for name in names:
         if not _fits(field, GENERATORS[name].state_words):
@@ -267,18 +270,18 @@ def _other_generators(
 
 
 def _fits(field: Field, words: int) -> bool:
-    """Return whether so many words a site fit into the free memory of all devices."""
-    site_bytes = WORD_BYTES * words * field.lattice.slice_sites
-    needed = [site_bytes * slab.layout.slices for slab in field.slabs]
+    """Return whether `words` 32-bit words per site fit into the free memory of all devices."""
+    slice_bytes = WORD_BYTES * words * field.lattice.slice_sites
+    needed = [slice_bytes * slab.layout.slices for slab in field.slabs]
     free = [slab.device.free_bytes() for slab in field.slabs]
-    if field.slabs[0].device.in_host_memory:  # which slabs share
+    if field.slabs[0].device.in_host_memory:  # all slabs share the memory
         needed, free = [sum(needed)], free[:1]
     short = any(one > there for one, there in zip(needed, free, strict=True))
     return not any(field.devices.processes.gather(short))
 
 
 def _exchange(field: Field, sweeps: int) -> None:
-    """Exchange what sweeps exchange."""
+    """Carry out the halo exchanges of a number of sweeps."""
     for _ in range(sweeps):
         for one in ACTIONS[defaults.ACTION].update_sets:
             field.halo.post(field.window(one.mu, one.parity))

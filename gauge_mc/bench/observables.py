@@ -1,4 +1,4 @@
-"""Times of observables and smearings in units of heatbath sweeps."""
+"""Benchmark of observables and smearings in units of heatbath sweeps."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from gauge_mc.updates.heatbath import heatbath
 
 @dataclass(frozen=True)
 class ObservablesTime:
-    """The cost of observables and smearings, in units of heatbath sweeps of the same field.
+    """The times of observables and smearings, in units of a heatbath sweep of the same field.
 
     Attributes
     ----------
     device, group, lattice, precision : str
-        What was timed.
+        Device, gauge group, lattice, and precision of the links.
     heatbath_s : float
-        Seconds for one heatbath sweep.
+        Time of one heatbath sweep in seconds.
     observables : dict of str to float
-        One measurement with the default options, without smearing.
+        Time of one measurement with the default options but without smearing, by observable.
     smearings : dict of str to float
-        One iteration with the default options.
+        Time of one iteration with the default options, by smearing.
     """
 
     device: str
@@ -53,7 +53,7 @@ def observables_time(
     seconds: float = 1.0,
     progress: Callable[[str, int], object] = lambda name, total: None,
 ) -> ObservablesTime:
-    """Time all observables and smearings on a thermal field; parameters as of `benchmark`."""
+    """Time all observables and smearings on a thermal field; for the parameters see `benchmark`."""
     field = Field.hot(lattice, group, precision, device)
     generator, beta = Random.for_field(field), GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
@@ -67,7 +67,7 @@ def observables_time(
         measure = one.for_lattice(lattice, **options).measurer(field)
         median, _ = seconds_of(devices, partial(_measure, measure, field), seconds)
         observables[name] = median / sweep
-        del measure  # which may hold memory
+        del measure  # frees its buffers
     other = Field.empty(lattice, group, precision, devices)
     smearings = {}
     for name, kind in SMEARINGS.items():

@@ -18,33 +18,33 @@ from gauge_mc.groups import GROUPS
 COPY = Kernel("copy")
 
 COPY_SECONDS = 0.3
-"""Seconds for which a copy is timed."""
+"""Approximate time for the measurement of the copy bandwidth in seconds."""
 
 COPY_EXTENT = 32
 """Spatial extent of the lattice that is copied."""
 
 COPY_LEAST_EXTENT = 4
-"""Smallest extent of that lattice, for devices with little free memory."""
+"""Minimum extent of the lattice that is copied, for devices with little free memory."""
 
 COPY_SHARE = 0.8
-"""Share of the free memory that the copied fields may occupy."""
+"""Fraction of the free memory that the two fields of the copy may occupy."""
 
 WARM_UPS = 3
-"""Repetitions before the timed ones, in which clocks settle."""
+"""Number of untimed groups of repetitions, during which clock rates settle."""
 
 
 def seconds_of(
     devices: DeviceGroup, call: Callable[[int], object], seconds: float
 ) -> tuple[float, float]:
-    """Return the median and the range of the time of one of many repetitions.
+    """Return the median and the range of the time per repetition, in seconds.
 
     Parameters
     ----------
     devices : DeviceGroup
     call : callable
-        Takes the number of repetitions to carry out.
+        Function that carries out a given number of repetitions.
     seconds : float
-        About how long to time. Repetitions are grouped so that a group takes a tenth of it.
+        Approximate total time in seconds. It is divided into about ten groups of repetitions.
     """
 
     def timed(times: int) -> float:
@@ -63,10 +63,10 @@ def seconds_of(
 
 
 def copy_bandwidth(devices: DeviceGroup, group: str, precision: str) -> float:
-    """Return the bytes per second, read and written, of a copy on all devices at once.
+    """Return the bandwidth of a simultaneous copy on all devices in bytes/s, read and written.
 
-    The copied fields are larger than any cache if that much memory is free. The faster of a
-    kernel's copy, which uses all threads of a CPU, and the driver's counts.
+    The copied fields are larger than any cache, if enough memory is free. The copy is done by a
+    kernel and by the driver; the faster result is returned.
     """
     pairs = [_pair(DeviceGroup((device,)), group, precision) for device in devices.devices]
 
@@ -87,7 +87,7 @@ def copy_bandwidth(devices: DeviceGroup, group: str, precision: str) -> float:
 
 
 def _pair(device: DeviceGroup, group: str, precision: str) -> tuple[Slab, Slab]:
-    """Return two fields on a device that fit into its free memory."""
+    """Return two fields of the same size on a device that fit into its free memory."""
     slices = 16 if device.devices[0].in_host_memory else 128
     extents = [COPY_EXTENT, COPY_EXTENT, COPY_EXTENT, slices]
     link_bytes = GROUPS[group].components * REAL_BYTES[precision]

@@ -1,4 +1,4 @@
-"""Search for the compilation of the updates that is fastest on a device."""
+"""Search for the launch bounds with which the updates run fastest on a device."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from gauge_mc.updates.heatbath import HEATBATH, heatbath
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
 
 WORTHWHILE = 0.99
-"""Ratio of times below which another way is preferred: a gain of less than 1 % may be chance."""
+"""Ratio of times below which a new choice is kept; a smaller gain may be chance."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One way to compile one kernel.
+    """One choice of launch bounds for one kernel.
 
     Attributes
     ----------
     kernel : str
+        Name of the kernel.
     choice : str
-        The way in words.
+        Launch bounds, as text.
     registers : Registers or None
-        The registers that the compiler used.
+        Register usage of the compiled kernel; None if unknown.
     ns_per_link : float
-        The time of a sweep.
+        Time of a sweep in ns per link.
     kept : bool
-        Whether this is the fastest so far.
+        Whether this is the fastest choice so far.
     """
 
     kernel: str
@@ -55,20 +56,20 @@ def tune(
     luxury: int | None = None,
     seconds: float = 0.2,
 ) -> Iterator[Trial]:
-    """Try ways to compile heatbath and overrelaxation, and keep the fastest for this kind of device.
+    """Find the fastest launch bounds of heatbath and overrelaxation, and keep them for the device.
 
     Parameters
     ----------
     device : TunableDevice
     group, lattice, precision, random, luxury
-        The kind of the field, and the generator.
+        Gauge group, lattice, precision of the links, and random number generator with its level.
     seconds : float
-        About how long to time each choice.
+        Approximate time for each choice in seconds.
 
     Yields
     ------
     Trial
-        Each choice when it has been tried; the first of each kernel is the one used before.
+        Result of each choice. The first one of each kernel is the choice used before.
     """
     field = Field.hot(lattice, group, precision, device)
     generator, beta = Random.for_field(field, random, luxury=luxury), GROUPS[group].beta

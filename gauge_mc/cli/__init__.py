@@ -1,8 +1,8 @@
-"""The command line: one module a command.
+"""The command line, with one module per command.
 
-A command is an entry of `COMMANDS` and a module of its name that holds a function of its name,
-annotated for Typer. Modules are imported when their command is called, so that ``gauge-mc --help``
-stays fast.
+A command is an entry in `COMMANDS` and a module of its name, which contains a function of the same
+name, annotated for Typer. The module is imported only when the command is called, so that
+``gauge-mc --help`` is fast.
 """
 
 from __future__ import annotations
@@ -22,55 +22,66 @@ from gauge_mc import __version__
 from gauge_mc.errors import GaugeError
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
-"""What one does: the panels of the help text."""
+"""Panels of the help text."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command as it is listed: its panel of the help text, and what it does."""
+    """The entry of a command in the help text of the program.
+
+    Attributes
+    ----------
+    panel : str
+        Panel in which the command is listed.
+    help : str
+        Short description of the command.
+    """
 
     panel: str
     help: str
 
 
 COMMANDS = {
-    "generate": Command(GENERATE, "Generate an ensemble of configurations, or continue to."),
-    "scan": Command(GENERATE, "Carry out a grid of independent runs."),
-    "status": Command(GENERATE, "Show how far a run or a scan is."),
-    "measure": Command(ANALYSE, "Measure observables on stored configurations."),
-    "fit": Command(ANALYSE, "Determine physical quantities from what was measured."),
-    "plot": Command(ANALYSE, "Draw figures of what runs have measured."),
+    "generate": Command(GENERATE, "Generate an ensemble of configurations, or continue one."),
+    "scan": Command(GENERATE, "Carry out independent runs on a grid of couplings and lattices."),
+    "status": Command(GENERATE, "Show the progress of a run or a scan."),
+    "measure": Command(ANALYSE, "Measure an observable on stored configurations."),
+    "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),
+    "plot": Command(ANALYSE, "Draw figures of the results of runs."),
     "export": Command(ANALYSE, "Write the tables of a run to one file for other tools."),
     "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
-    "verify": Command(FILES, "Look for damage in runs, scans and configuration files."),
+    "verify": Command(FILES, "Check runs, scans and configuration files for damage."),
     "convert": Command(FILES, "Write a configuration in another format."),
     "bench": Command(MACHINE, "Time the kernels on this machine."),
-    "doctor": Command(MACHINE, "Show what works on this machine, and how to mend the rest."),
+    "doctor": Command(MACHINE, "Show what works on this machine, and how to fix the rest."),
 }
 
 KILLED_BY_SIGINT = 130
-"""The exit code of a program that SIGINT ended, by convention of shells."""
+"""Exit code of a program that was ended by SIGINT, by convention of shells."""
+
+VERBATIM = "\b\n"
+"""Beginning of a paragraph of help text whose line breaks are kept."""
 
 
 class LazyCommand(typer.core.TyperCommand):
-    """A command that stands in for the one in its module until it is called."""
+    """A placeholder for a command, whose module is imported only when the command is called."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
-        """Make the context of the real command."""
+        """Return the context of the real command."""
         return load_command(str(self.name)).make_context(info_name, args, parent, **extra)
 
 
 class LazyGroup(typer.core.TyperGroup):
-    """The commands by name, none of them imported yet."""
+    """The group of all commands, whose modules are not imported yet."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands, in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the stand-in for a command, or None."""
+        """Return the placeholder for a command, or None."""
         if cmd_name not in COMMANDS:
             return None
         command = COMMANDS[cmd_name]
@@ -93,17 +104,24 @@ def gauge_mc(
 
 
 def load_command(name: str) -> Any:
-    """Import a command's module and make the command that Typer calls."""
+    """Import the module of a command, and return the command for Typer."""
     module = importlib.import_module(f"gauge_mc.cli.{name}")
     function: Callable[..., Any] = getattr(module, name)
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(function)
+    single.command(name, help="\n\n".join(map(_filled, paragraphs)))(function)
     return typer.main.get_command(single)
 
 
+def _filled(paragraph: str) -> str:
+    """Return a paragraph as one line, unless it is marked as `VERBATIM`."""
+    if paragraph.startswith(VERBATIM):
+        return paragraph.removeprefix(VERBATIM)
+    return " ".join(paragraph.split())
+
+
 def main() -> None:
-    """Run the program. Every failure that is not a bug ends in one sentence on stderr."""
+    """Run the program. Every expected error is reported in one sentence on stderr."""
     try:
         code = app(standalone_mode=False) or 0
     except GaugeError as error:
@@ -119,7 +137,7 @@ def main() -> None:
     except MemoryError:
         code = _complain("Not enough memory; choose a smaller lattice or single precision.", 1)
     except Exception as error:
-        # Typer's own exceptions have had several bases over its versions.
+        # The base class of Typer's exceptions depends on its version.
         if not hasattr(error, "format_message"):
             raise
         sentence = error.format_message()

@@ -1,4 +1,4 @@
-"""``gauge-mc bench``: how fast the kernels are on this machine."""
+"""``gauge-mc bench``: time the kernels on this machine."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from gauge_mc import defaults
 from gauge_mc.cli import options as o
+from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,9 +26,14 @@ if TYPE_CHECKING:
     from gauge_mc.domain.lattice import Lattice
 
 
+_extents = ", ".join(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
+
+
 def bench(
     group: o.Group = None,
-    lattice: o.Extents = None,
+    lattice: Annotated[
+        str | None, o.option(o.PHYSICS, "Even extents of the lattice.", _extents, "XxYxZxT")
+    ] = None,
     precision: o.Precision = None,
     rng: o.Rng = None,
     luxury: o.Luxury = None,
@@ -36,38 +42,38 @@ def bench(
     devices: o.Devices = None,
     share_gpus: o.ShareGpus = None,
     seconds: Annotated[
-        float, typer.Option(help="About how long to time each kernel.", min=0.05)
+        float, typer.Option(help="Approximate time in seconds for each kernel.", min=0.05)
     ] = 1.0,
     observables: Annotated[
         bool,
         typer.Option(
             "--observables",
-            help="Time observables and smearings instead, in heatbath sweeps.",
+            help="Time observables and smearings instead, in units of heatbath sweeps.",
         ),
     ] = False,
     tune: Annotated[
         bool,
-        typer.Option("--tune", help="First find the fastest launch bounds for this kind of GPU."),
+        typer.Option("--tune", help="First find the fastest launch bounds for this type of GPU."),
     ] = False,
     json: o.Json = False,
     save: Annotated[
         Path | None, typer.Option(help="Also write the JSON object to a file.", metavar="FILE")
     ] = None,
     compare: Annotated[
-        Path | None, typer.Option(help="Show ratios to a saved result.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Show ratios to the times in a file written by --save.", metavar="FILE"),
     ] = None,
 ) -> None:
-    """Time every kernel on a thermal field and compare with what the memory allows.
+    """Time all kernels on a thermal field, and compare the times with the memory bandwidth.
 
-    By default the lattice is 16⁴ on a CPU and 48⁴ on a GPU. "Roofline" is the time that the least
-    possible traffic takes at the bandwidth of a large copy, measured in the same run, as a part of
-    the kernel's time; above 100 % the caches hold the field.
+    The column "roofline" shows the minimum time for the memory traffic of a kernel, divided by the
+    measured time. The minimum is computed from the bandwidth of a large copy, which is measured
+    first. Values above 100 % mean that the caches hold the field.
     """
     from rich.console import Console
 
     from gauge_mc.bench.kernels import benchmark
     from gauge_mc.bench.observables import observables_time
-    from gauge_mc.devices import BACKENDS
     from gauge_mc.devices.choice import AUTOMATIC, hint
     from gauge_mc.domain.device_group import open_device_group
     from gauge_mc.domain.lattice import Lattice
@@ -109,7 +115,7 @@ def bench(
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Callable[[str, int], object]]:
-    """Show what is timed at present, on a terminal."""
+    """Show on a terminal which kernel is being timed."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     bar = Progress(
@@ -142,13 +148,13 @@ def _tune(
     rng: str,
     luxury: int | None,
 ) -> None:
-    """Show the trials of launch bounds, those that were fastest so far with a star."""
+    """Try launch bounds, and show the times; a star marks a choice that was kept."""
     from gauge_mc.bench.tune import tune
     from gauge_mc.devices.base import TunableDevice
 
     device = devices.devices[0]
     if not isinstance(device, TunableDevice) or devices.processes.size > 1:
-        raise UsageError("--tune is for a GPU and one process: there is nothing to tune on a CPU.")
+        raise UsageError("--tune works only on a GPU and in one process; leave it out.")
     for trial in tune(device, group, lattice, precision, rng, luxury):
         registers = f"{trial.registers.count:3} registers" if trial.registers else ""
         spilled = f"{trial.registers.spilled:4} B spilled" if trial.registers else ""
@@ -157,19 +163,19 @@ def _tune(
 
 
 def _saved(path: Path) -> dict[str, float]:
-    """Return saved times in ns per link by kernel."""
+    """Read saved times in ns per link, by kernel."""
     try:
         kernels = text.loads(path.read_text())["kernels"]
         return {kernel["name"]: float(kernel["ns_per_link"]) for kernel in kernels}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{path} is not a result of gauge-mc bench: write one with --save."
+            f"{path} is not a result of gauge-mc bench; write one with --save."
         ) from error
 
 
 def _show(result: Benchmark, before: dict[str, float] | None, console: Console) -> None:
-    """Print a benchmark."""
-    lanes = f"{result.lanes} site{'s' * (result.lanes > 1)} a register"
+    """Print the results of a benchmark."""
+    lanes = f"{result.lanes} site{'s' * (result.lanes > 1)} per register"
     console.print(
         f"{result.group.upper()} {result.lattice}, {result.precision} precision, {result.random} "
         f"on {result.device}, {lanes}; copy {result.copy_gb_per_s:.4g} GB/s",
@@ -177,7 +183,7 @@ def _show(result: Benchmark, before: dict[str, float] | None, console: Console) 
     )
     console.print(_table(result, before))
     if result.hidden is not None:
-        console.print(f"{result.hidden:.0%} of the exchange is hidden behind the heatbath")
+        console.print(f"{result.hidden:.0%} of the halo exchange is hidden behind the heatbath")
     for line in result.left_out:
         console.print(line)
 
@@ -213,10 +219,10 @@ def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
 def _observables(found: ObservablesTime) -> list[Any]:
     from rich.table import Table
 
-    table = Table("measured once", "heatbath sweeps")
+    table = Table("one measurement or iteration", "heatbath sweeps")
     for name, sweeps in found.observables.items():
         table.add_row(name, f"{sweeps:.3g}")
     for name, sweeps in found.smearings.items():
-        table.add_row(f"an iteration of {name}", f"{sweeps:.3g}")
+        table.add_row(f"{name} smearing", f"{sweeps:.3g}")
     what = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
     return [f"{what}: a heatbath sweep takes {1e3 * found.heatbath_s:.4g} ms", table]

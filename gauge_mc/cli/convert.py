@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from gauge_mc.cli import options as o
 from gauge_mc.domain.layout import REALS
 from gauge_mc.files.links import Links
 from gauge_mc.formats import FORMATS, writable_formats
@@ -17,23 +18,28 @@ from gauge_mc.registry import in_words
 _titles = in_words([one.title for one in FORMATS.values()], "or")
 
 
+@o.listed("Formats", [(name, one.summary) for name, one in FORMATS.items()])
 def convert(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help=f"A file in {_titles} format.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
+    config: Annotated[
+        Path,
+        typer.Argument(metavar="CONFIG", help=f"Configuration file in {_titles} format."),
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
     to: Annotated[str, typer.Option(metavar="|".join(writable_formats()), help="Format of OUT.")],
     precision: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(REALS),
-            help="Precision of the links in OUT [dim]\\[default: as in CONFIG, if OUT's format "
-            "holds it][/dim]",
+            help=o.with_default(
+                "Precision of the links in OUT.", "as in CONFIG, if the format supports it"
+            ),
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Write a configuration in another format, or precision, with what is known of its origin.
+    """Write a configuration in another format or precision, and keep its provenance.
 
-    CONFIG is checked on the way. OUT appears whole or not at all.
+    CONFIG is checked while it is read. OUT must not exist, and appears complete or not at all.
     """
     from gauge_mc.run import convert as run
 
@@ -45,7 +51,7 @@ def convert(
 
 
 def _show_progress(slices: Iterator[Links], count: int) -> Iterator[Links]:
-    """Pass on time slices, with progress on a terminal."""
+    """Pass on time slices, and show the progress on a terminal."""
     from rich.console import Console
     from rich.progress import track
 

@@ -1,10 +1,12 @@
-"""``gauge-mc doctor``: what works on this machine, and how to mend the rest."""
+"""``gauge-mc doctor``: show what works on this machine, and how to fix the rest."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from gauge_mc.devices.choice import BACKENDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,25 +16,24 @@ def doctor(
     clear_cache: Annotated[
         bool,
         typer.Option(
-            "--clear-cache", help="Remove all compiled kernels and tuned launch bounds instead."
+            "--clear-cache", help="Only remove all compiled kernels and tuned launch bounds."
         ),
     ] = False,
     install: Annotated[
         str | None,
         typer.Option(
             "--install",
-            metavar="BACKEND",
-            help="Install what the devices of a backend need, such as cuda, instead.",
+            metavar="|".join(BACKENDS),
+            help="Only install the software that the devices of a backend need.",
         ),
     ] = None,
 ) -> None:
-    """Show which devices, compilers and extras work here, and the command that mends the rest.
+    """Show which devices, compilers and optional packages work, and how to fix the rest.
 
-    It also shows where compiled kernels are kept. Exits with 1 if no device works.
+    The location of the compiled kernels is also shown. The exit code is 1 if no device works.
     """
     from rich.console import Console
 
-    from gauge_mc.devices import BACKENDS
     from gauge_mc.devices.cache import cache_folder
     from gauge_mc.devices.cache import clear_cache as clear
 
@@ -48,12 +49,11 @@ def doctor(
 
 
 def _examine(console: Console) -> bool:
-    """Show what works; return whether a device does."""
-    from gauge_mc.devices import BACKENDS
+    """Show what works; return whether any device works."""
     from gauge_mc.inspection.doctor import examine
 
     working = set()
-    with console.status("Trying compilers and devices"):
+    with console.status("Testing compilers and devices"):
         for finding in examine():
             mark, style = ("works  ", "green") if finding.works else ("missing", "yellow")
             console.print(f"{mark} ", style=style, end="")

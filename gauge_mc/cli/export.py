@@ -1,4 +1,4 @@
-"""``gauge-mc export``: the tables of a run as one file for other tools."""
+"""``gauge-mc export``: write the tables of a run to one file for other tools."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from typing import Annotated
 
 import typer
 
+from gauge_mc.cli import options as o
 from gauge_mc.exports import EXPORTS
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run
 
-_kinds = "; ".join(f"{one.ending}: {one.summary}" for one in EXPORTS.values())
 _endings = in_words([one.ending for one in EXPORTS.values()], "or")
 
 
+@o.listed("Endings", [(one.ending, one.summary) for one in EXPORTS.values()])
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"Ends in {_endings}. {_kinds}.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help=f"File to write; its name ends in {_endings}.")
+    ],
 ) -> None:
-    """Write the tables of a run to one file for other tools, chosen by the ending of OUT.
+    """Write the tables of a run to one file for other tools.
 
-    OUT is replaced if it is there.
+    The ending of OUT determines the format. An existing file is replaced.
     """
     from gauge_mc.exports import export as write
     from gauge_mc.exports import export_to

@@ -1,4 +1,4 @@
-"""``gauge-mc fit``: physical quantities from what was measured."""
+"""``gauge-mc fit``: determine physical quantities from the tables of runs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,17 @@ def _panels() -> Iterator[tuple[str, tuple[Option, ...]]]:
         yield f"Options of {name}", fit.options
 
 
-def _summaries() -> str:
-    return "; ".join(f"{name}: {fit.summary}" for name, fit in FITS.items())
-
-
 @o.declared(_panels())
+@o.listed("Fits", [(name, fit.summary) for name, fit in FITS.items()])
 def fit(
     what: Annotated[
-        str,
-        typer.Argument(metavar="|".join(FITS), help=_summaries(), show_default=False),
+        str, typer.Argument(metavar="FIT", help="One of the fits above.", show_default=False)
     ],
     run: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="RUN...",
-            help="Runs, or tables; without any, the newest run in runs/.",
+            metavar="RUN|TABLE",
+            help=o.with_default("Runs or tables, each fitted by itself.", "newest run in runs/"),
         ),
     ] = None,
     json: o.Json = False,
@@ -41,8 +37,8 @@ def fit(
 ) -> None:
     """Determine physical quantities from the tables of runs.
 
-    The result goes to a JSON file beside the table. All choices that were made because an option
-    was not given are stated.
+    The result is written to a JSON file in the folder of the table. It states all values that were
+    chosen automatically because an option was not given.
     """
     from rich.console import Console
 

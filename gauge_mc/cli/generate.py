@@ -1,4 +1,4 @@
-"""``gauge-mc generate``: carry out a run, or what is left of it."""
+"""``gauge-mc generate``: begin or continue a run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from gauge_mc.cli import options as o
 from gauge_mc.errors import INTERRUPTED
 
 
+@o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def generate(
     ctx: typer.Context,
     group: o.Group = None,
@@ -39,11 +40,11 @@ def generate(
     quiet: o.Quiet = None,
     json: o.Json = False,
 ) -> None:
-    """Generate an ensemble of configurations and measure along the way.
+    """Generate an ensemble of configurations, and measure observables along the way.
 
-    The same command again continues a run that was stopped. So does --output alone, since what is
-    not given is taken from the run. SIGTERM, SIGINT and SIGUSR1 write a checkpoint and stop; the
-    exit code is then 75, as at the time limit.
+    To continue a run that was stopped, repeat the command, or give only --output: parameters that
+    are not given are taken from the run. SIGTERM, SIGINT, SIGUSR1 and the time limit write a
+    checkpoint and stop the run with exit code 75.
     """
     from gauge_mc.run.generate import generate_from, result_values
     from gauge_mc.run.parameters import read_card

@@ -1,4 +1,4 @@
-"""``gauge-mc info``: the contents of a configuration file, a run or a scan."""
+"""``gauge-mc info``: show the contents of a configuration file, a run or a scan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.inspection.contents import Facts, facts_of
-from gauge_mc.run.directory import newest_run
+from gauge_mc.scans.scan import newest_run_or_scan
 
 
 def info(
@@ -18,19 +18,21 @@ def info(
         Path | None,
         typer.Argument(
             metavar="CONFIG|RUN|SCAN",
-            help="Configuration file, run or scan; without it, the newest run in runs/.",
+            help=o.with_default("Configuration file, run or scan.", o.NEWEST),
         ),
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """Show what a configuration file states, and averages computed from its links.
+    """Show the contents of a configuration file, a run or a scan.
 
-    Of a run, also show its parameters, sessions and tables; the configuration is its newest one.
+    For a configuration file, its header and averages computed from its links are shown. For a run,
+    its parameters, sessions and tables are shown, and its newest configuration. For a scan, its
+    parameters, grids and runs are shown.
     """
     from rich.console import Console
 
     console = Console(highlight=False, markup=False)
-    parts = facts_of(path or newest_run().path)
+    parts = facts_of(path or newest_run_or_scan())
     if json:
         o.print_json({name: fact for part in parts for name, fact in part.items()})
         return
@@ -41,12 +43,12 @@ def info(
 
 
 def printable(words: str) -> str:
-    """Return a text on one line, without what could control a terminal."""
+    """Return a text on one line, without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in words).split())
 
 
 def lines(facts: Facts, indent: str = "") -> Iterator[tuple[str, str]]:
-    """Yield facts as lines: a name, and what there is to say in words."""
+    """Yield facts as lines, each a name and its value as text."""
     for name, fact in facts.items():
         if isinstance(fact, dict):
             yield f"{indent}{name}", ""

@@ -1,4 +1,4 @@
-"""``gauge-mc measure``: observables on configurations that are on disk."""
+"""``gauge-mc measure``: measure an observable on stored configurations."""
 
 from __future__ import annotations
 
@@ -27,29 +27,35 @@ def _panels() -> Iterator[tuple[str, list[Option]]]:
 
 
 @o.declared(_panels())
+@o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def measure(
     observable: Annotated[
         str,
-        typer.Argument(metavar="|".join(OBSERVABLES), help="What to measure.", show_default=False),
+        typer.Argument(
+            metavar="OBSERVABLE", help="One of the observables above.", show_default=False
+        ),
     ],
     run: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="RUN|CONFIG...",
-            help="Run, or configuration files of any format; without any, the newest run in runs/.",
+            metavar="RUN|CONFIG",
+            help=o.with_default(
+                "One run, or configuration files of any format.", "newest run in runs/"
+            ),
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            help="The table [dim]\\[default: in the run, or in this folder][/dim]", metavar="FILE"
+            help=o.with_default("Table to write.", "in the run, or in this folder for files"),
+            metavar="FILE",
         ),
     ] = None,
     precision: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(REALS),
-            help="Precision of the links in memory [dim]\\[default: as in the files][/dim]",
+            help=o.with_default("Precision of the links in memory.", "as in the files"),
             show_default=False,
         ),
     ] = None,
@@ -59,7 +65,7 @@ def measure(
         bool | None,
         typer.Option(
             "--split",
-            help="Let all devices share every configuration, instead of one each.",
+            help="Let all devices share every configuration, instead of taking one each.",
             rich_help_panel=o.EXECUTION,
         ),
     ] = None,
@@ -70,10 +76,10 @@ def measure(
 ) -> None:
     """Measure an observable on stored configurations.
 
-    All GPUs take part, a configuration each, or else the CPU; --devices chooses. The same command
-    again continues where it stopped, and measures what is new. Other options than those of the
-    table that is there are refused; they go to another --output. The table has the name of the
-    observable, or ends in _configs if the run itself has measured it along the way.
+    By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU.
+    Repeating the command continues an interrupted measurement, and measures new configurations. To
+    measure with other options than before, choose another --output. The table is named after the
+    observable; if the run itself already writes such a table, _configs is appended to the name.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.run.measure import find_ensemble
@@ -106,7 +112,7 @@ def measure(
 
 
 def _averages(table: Any) -> dict[str, dict[str, Any]]:
-    """Return the averages of the columns of a table with one row a configuration."""
+    """Return the averages of the columns of a table that has one row per configuration."""
     from dataclasses import asdict
 
     from gauge_mc.analysis.timeseries import estimate

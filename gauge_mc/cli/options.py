@@ -1,6 +1,7 @@
-"""Options that commands share, by the names of `Parameters` and `Execution`; and declared options.
+"""Options that several commands share, and tools for options and lists in help texts.
 
-All default to None, so that a command can tell what was given.
+The shared options have the names of the fields of `Parameters` and `Execution`. They all default to
+None, which means that an option was not given.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from gauge_mc.actions import ACTIONS
+from gauge_mc.cli import VERBATIM
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS
 from gauge_mc.domain.layout import REALS
 from gauge_mc.formats import writable_formats
@@ -21,34 +24,104 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.random import GENERATORS
+from gauge_mc.registry import in_words
 from gauge_mc.run import parameters as known
 
 PHYSICS, ENSEMBLE, FILES, EXECUTION = "Physics", "Ensemble", "Files", "Execution"
 
+NEWEST = "newest run or scan in runs/"
+"""Default of an argument that names a run or a scan."""
+
+NUMBERED = in_words(dict.fromkeys(one.label for one in BACKENDS.values() if one.numbered), "or")
+"""Label of the devices that are chosen by number, such as ``GPU``."""
+
+DIVIDED = [name for name, one in BACKENDS.items() if not one.numbered]
+"""Backends whose single device can be divided into parts."""
+
+UNDIVIDED = in_words(DIVIDED, "or")
+"""The backends in `DIVIDED`, as text."""
+
+DIVIDED_LABELS = in_words(dict.fromkeys(BACKENDS[name].label for name in DIVIDED), "or")
+"""Labels of the devices of the backends in `DIVIDED`, as text."""
+
+OBSERVABLE_SUMMARIES = [(name, one.summary) for name, one in OBSERVABLES.items()]
+"""Names and summaries of the observables, for `listed`."""
+
+LIST_WIDTH = 76
+"""Width of a list in a help text, which fits in a terminal of 80 columns."""
+
 _usual = known.Parameters().values()
 _betas = ", ".join(f"{group.beta} for {name}" for name, group in GROUPS.items())
-_observables = "; ".join(f"{name} ({one.summary})" for name, one in OBSERVABLES.items())
 _levels = max(len(one.levels) for one in GENERATORS.values())
+_leveled = in_words([name for name, one in GENERATORS.items() if one.levels], "or")
+_parts = [f"{name}:N" for name in DIVIDED]
 
 
 def with_default(help: str, default: object) -> str:
-    """Return a help text that states the default."""
+    """Return a help text with the default appended, unless the default is empty."""
     return f"{help} [dim]\\[default: {default}][/dim]" if default != "" else help
 
 
-def _option(panel: str, help: str, usual: object = "", metavar: str | None = None) -> Any:
+def option(panel: str, help: str, usual: object = "", metavar: str | None = None) -> Any:
+    """Return an option for Typer.
+
+    Parameters
+    ----------
+    panel : str
+        Panel of the help text.
+    help : str
+        Description in the help text.
+    usual : object
+        Default, as shown in the help text; empty if there is none.
+    metavar : str, optional
+        Placeholder for the value in the help text.
+    """
     return typer.Option(
         help=with_default(help, usual), rich_help_panel=panel, metavar=metavar, show_default=False
     )
 
 
 def _choice(panel: str, help: str, usual: object, choices: Iterable[str]) -> Any:
-    return _option(panel, help, usual, "|".join(choices))
+    return option(panel, help, usual, "|".join(choices))
+
+
+def listed(title: str, entries: Iterable[tuple[str, str]]) -> Callable[[Any], Any]:
+    """Append a list of names with summaries, one per line, to the help text of a command.
+
+    The help text needs at least two paragraphs before the list, since Typer would otherwise remove
+    the indentation.
+
+    Parameters
+    ----------
+    title : str
+        Title of the list.
+    entries : iterable of (str, str)
+        Names and their summaries.
+    """
+    entries = list(entries)
+    width = max(len(name) for name, _ in entries) + 4
+    lines = [f"{title}:"]
+    for name, summary in entries:
+        lines += textwrap.wrap(
+            summary,
+            LIST_WIDTH,
+            initial_indent=f"  {name}".ljust(width),
+            subsequent_indent=" " * width,
+        )
+    text = "\n".join(lines).replace("[", "\\[")  # Rich would read brackets as markup
+
+    def decorate(function: Any) -> Any:
+        function.__doc__ = f"{inspect.cleandoc(function.__doc__)}\n\n{VERBATIM}{text}"
+        return function
+
+    return decorate
 
 
 Group = Annotated[str | None, _choice(PHYSICS, "Gauge group.", _usual["group"], GROUPS)]
-Beta = Annotated[float | None, _option(PHYSICS, "Coupling 2N/g².", _betas)]
-Extents = Annotated[str | None, _option(PHYSICS, "Even extents.", _usual["lattice"], "XxYxZxT")]
+Beta = Annotated[float | None, option(PHYSICS, "Coupling 2N/g².", _betas)]
+Extents = Annotated[
+    str | None, option(PHYSICS, "Even extents of the lattice.", _usual["lattice"], "XxYxZxT")
+]
 Action = Annotated[str | None, _choice(PHYSICS, "Gauge action.", _usual["action"], ACTIONS)]
 Precision = Annotated[
     str | None, _choice(PHYSICS, "Precision of the links.", _usual["precision"], REALS)
@@ -57,56 +130,59 @@ Start = Annotated[
     str | None,
     _choice(
         PHYSICS,
-        "First links: all 1, random, or from a file.",
+        "Initial links: all 1, random, or from a configuration file.",
         _usual["start"],
         (*known.STARTS, "FILE"),
     ),
 ]
-Seed = Annotated[int | None, _option(PHYSICS, "Seed of the random numbers.", _usual["seed"])]
+Seed = Annotated[int | None, option(PHYSICS, "Seed of the random numbers.", _usual["seed"])]
 Rng = Annotated[str | None, _choice(PHYSICS, "Random number generator.", _usual["rng"], GENERATORS)]
 Luxury = Annotated[
     int | None,
-    _option(
+    option(
         PHYSICS,
-        f"Quality level of generators that have levels, 0 to {_levels - 1}.",
+        f"Quality level from 0 to {_levels - 1}, for {_leveled}.",
         _usual["luxury"],
     ),
 ]
-Heatbath = Annotated[
-    int | None, _option(PHYSICS, "Heatbath sweeps in an update.", _usual["heatbath"])
-]
+Heatbath = Annotated[int | None, option(PHYSICS, "Heatbath sweeps per update.", _usual["heatbath"])]
 Overrelax = Annotated[
-    int | None, _option(PHYSICS, "Overrelaxation sweeps after them.", _usual["overrelax"])
+    int | None, option(PHYSICS, "Overrelaxation sweeps per update.", _usual["overrelax"])
 ]
 Thermalize = Annotated[
-    int | None, _option(ENSEMBLE, "Updates before the first measurement.", _usual["thermalize"])
+    int | None, option(ENSEMBLE, "Updates before the first measurement.", _usual["thermalize"])
 ]
 Configs = Annotated[
     int | None,
-    _option(ENSEMBLE, "Configurations to write; may be raised later.", _usual["configs"]),
+    option(ENSEMBLE, "Number of configurations; can be increased later.", _usual["configs"]),
 ]
 Separation = Annotated[
     int | None,
-    _option(ENSEMBLE, "Updates from one configuration to the next.", _usual["separation"]),
+    option(ENSEMBLE, "Updates from one configuration to the next.", _usual["separation"]),
 ]
 Measure = Annotated[
     str | None,
-    _option(
+    option(
         ENSEMBLE,
-        f"What to measure after every update, or every so many: {_observables}; or none.",
+        "Observables to measure after every update, or after each EVERY updates; or "
+        f"{known.NO_MEASUREMENT}.",
         _usual["measure"],
         "NAME[:EVERY],...",
     ),
 ]
-Card = Annotated[str | None, _option(FILES, "TOML file with any of these options.", metavar="FILE")]
+Card = Annotated[
+    str | None,
+    option(FILES, "Run card, a TOML file with any of these options.", metavar="FILE"),
+]
 Output = Annotated[
-    str | None, _option(FILES, "Run directory.", "runs/ and a name that identifies the run", "PATH")
+    str | None,
+    option(FILES, "Run directory.", "runs/NAME, where NAME identifies the chain", "PATH"),
 ]
 Format = Annotated[
     str | None,
     _choice(
         FILES,
-        "Format of the configurations, or none to keep none.",
+        f"Format of the configurations, or {known.NO_FORMAT} to write none.",
         _usual["format"],
         (*writable_formats(), known.NO_FORMAT),
     ),
@@ -115,21 +191,22 @@ Backend = Annotated[
     str | None,
     _choice(
         EXECUTION,
-        "Kind of device to compute on.",
+        "Backend, the type of device to compute on.",
         AUTOMATIC,
         (AUTOMATIC, *sorted(BACKENDS, key=lambda name: -BACKENDS[name].preference)),
     ),
 ]
 Devices = Annotated[
     str | None,
-    _option(
+    option(
         EXECUTION,
-        "GPUs: how many, or their numbers; cpu:N for N parts of the CPU, which share its threads.",
-        metavar="N|I,J|all|cpu:N",
+        f"Number of {NUMBERED}s, or their numbers, or all; or {in_words(_parts, 'or')} to divide "
+        f"the {DIVIDED_LABELS} into N parts, which share its threads.",
+        metavar="|".join(["N", "I,J,...", "all", *_parts]),
     ),
 ]
 Threads = Annotated[
-    int | None, _option(EXECUTION, "Number of CPU threads, over all slabs.", "all cores")
+    int | None, option(EXECUTION, "Number of CPU threads, over all slabs.", "all cores")
 ]
 ShareGpus = Annotated[
     bool | None,
@@ -141,11 +218,11 @@ ShareGpus = Annotated[
 ]
 TimeLimit = Annotated[
     str | None,
-    _option(EXECUTION, "Time after which to stop with a checkpoint.", metavar="HH:MM:SS"),
+    option(EXECUTION, "Time within which to write a checkpoint and stop.", metavar="HH:MM:SS"),
 ]
 CheckpointEvery = Annotated[
     float | None,
-    _option(
+    option(
         EXECUTION,
         "Minutes between checkpoints.",
         f"{known.Execution().checkpoint_every:g}",
@@ -160,29 +237,30 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON
 
 
 def print_json(values: Mapping[str, object]) -> None:
-    """Print a result as one JSON object, in which null stands for numbers that are not known."""
+    """Print a result as one JSON object; NaN and infinite numbers become null."""
     print(json.dumps(_plain(values), indent=2, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON holds it."""
+    """Convert a value to types that JSON supports."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
-    number = value.item() if hasattr(value, "item") else value  # of NumPy
+    number = value.item() if hasattr(value, "item") else value  # a scalar of NumPy
     if isinstance(number, float):
         return number if math.isfinite(number) else None
     return number if isinstance(number, bool | int | None) else str(number)
 
 
 def declared(panels: Iterable[tuple[str, Iterable[Option]]]) -> Callable[[Any], Any]:
-    """Add options that things declare to a command that takes ``**options``.
+    """Add declared options to a command that takes ``**options``.
 
     Parameters
     ----------
     panels : iterable of (str, iterable of Option)
-        Panels of the help text and the options in them. An option that comes twice is shown once.
+        Panels of the help text with their options. An option in several panels is shown only in the
+        first one.
     """
 
     def decorate(function: Any) -> Any:

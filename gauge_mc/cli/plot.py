@@ -1,4 +1,4 @@
-"""``gauge-mc plot``: figures of what runs have measured."""
+"""``gauge-mc plot``: draw figures of the results of runs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from gauge_mc.analysis.figures import ENDINGS
 from gauge_mc.cli import options as o
 from gauge_mc.errors import UsageError
-from gauge_mc.options import Option
+from gauge_mc.options import Option, flag_of
 from gauge_mc.plots import PLOTS, find_plot, plot_names
+from gauge_mc.registry import in_words
 from gauge_mc.run.directory import newest_run
 from gauge_mc.scans.scan import newest_scan
 
@@ -22,32 +24,39 @@ def _panels() -> Iterator[tuple[str, tuple[Option, ...]]]:
         yield f"Options of {name}", one.options
 
 
-def _summaries() -> str:
-    return "; ".join(f"{name}: {find_plot(name).summary}" for name in plot_names())
+_endings = in_words([f".{one}" for one in ENDINGS], "or")
 
 
 @o.declared(_panels())
+@o.listed("Plots", [(name, find_plot(name).summary) for name in plot_names()])
 def plot(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help=_summaries(), show_default=False)],
+    what: Annotated[
+        str, typer.Argument(metavar="PLOT", help="One of the plots above.", show_default=False)
+    ],
     run: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="RUN...",
-            help="Runs, or a scan; without any, the newest in runs/.",
+            metavar="RUN|SCAN",
+            help=o.with_default("Runs, or one scan for the plot of a scan.", "newest in runs/"),
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            help="A .pdf, .png or .svg [dim]\\[default: WHAT.pdf in the run, or for several runs "
-            "in this folder][/dim]",
+            help=o.with_default(
+                f"File to write; its name ends in {_endings}.",
+                "PLOT.pdf in the run, or in this folder for several runs",
+            ),
             metavar="FILE",
         ),
     ] = None,
     **options: Any,
 ) -> None:
-    """Draw figures of one run, or of several in one frame."""
+    """Draw figures of the results of one run, or of several runs in one frame.
+
+    The name of the file is printed, after tables of the averages for plots that show averages.
+    """
     from rich.console import Console
 
     chosen = find_plot(what)
@@ -60,7 +69,7 @@ def plot(
     own = {option.name for option in chosen.options}
     for name in given:
         if name not in own:
-            raise UsageError(f"--{name.replace('_', '-')} is not an option of the plot {what}.")
+            raise UsageError(f"{flag_of(name)} is not an option of the plot {what}; leave it out.")
     shown = chosen.draw(runs, file, **given)
     if shown:
         Console(highlight=False).print(*shown)

@@ -1,42 +1,42 @@
-"""``gauge-mc scan``: many independent runs over a grid of couplings and lattices."""
+"""``gauge-mc scan``: carry out independent runs on a grid of couplings and lattices."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from shlex import quote
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.run.parameters import read_card
+from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.request import Request
+from gauge_mc.scans.slurm import NAME, PARALLELISM
 
 GRID = "Grid"
 
-
-def _grid(help: str, **how: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel=GRID, show_default=False, **how)
+_usual = o.known.Parameters().values()
 
 
+@o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def scan(
     ctx: typer.Context,
     beta: Annotated[
         str | None,
-        _grid(
+        o.option(
+            GRID,
             "Couplings: numbers and ranges, such as 2.2:2.8:0.05.",
             metavar="BETA|FIRST:LAST:STEP,...",
         ),
     ] = None,
     lattice: Annotated[
         str | None,
-        _grid(
-            "Lattices of even extents [dim]\\[default: 16x16x16x16][/dim]", metavar="XxYxZxT,..."
-        ),
+        o.option(GRID, "Lattices of even extents.", _usual["lattice"], "XxYxZxT,..."),
     ] = None,
     chains: Annotated[
-        int | None, _grid("Independent chains at each point [dim]\\[default: 1][/dim]")
+        int | None, o.option(GRID, "Independent chains at each point.", Grid.chains)
     ] = None,
     group: o.Group = None,
     action: o.Action = None,
@@ -44,10 +44,10 @@ def scan(
     start: o.Start = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            help="Seed of the first run; the others count up [dim]\\[default: 1][/dim]",
-            rich_help_panel=o.PHYSICS,
-            show_default=False,
+        o.option(
+            o.PHYSICS,
+            "Seed of the first run; each further run has the next number.",
+            _usual["seed"],
         ),
     ] = None,
     rng: o.Rng = None,
@@ -61,60 +61,50 @@ def scan(
     card: o.Card = None,
     output: Annotated[
         str | None,
-        typer.Option(
-            help="Scan directory [dim]\\[default: runs/ and scan_ with a name that identifies what "
-            "the runs share][/dim]",
-            rich_help_panel=o.FILES,
-            metavar="PATH",
-            show_default=False,
+        o.option(
+            o.FILES,
+            "Scan directory.",
+            "runs/scan_NAME, where NAME identifies the shared parameters",
+            "PATH",
         ),
     ] = None,
     format: o.Format = None,
     backend: o.Backend = None,
     devices: Annotated[
         str | None,
-        typer.Option(
-            help="GPUs: how many, or their numbers; or cpu [dim]\\[default: all GPUs, else the "
-            "CPU][/dim]",
-            rich_help_panel=o.EXECUTION,
-            metavar="N|I,J,...|all|cpu",
-            show_default=False,
+        o.option(
+            o.EXECUTION,
+            f"Number of {o.NUMBERED}s, or their numbers, or all; or {o.UNDIVIDED}.",
+            f"all {o.NUMBERED}s, else the {o.DIVIDED_LABELS}",
+            f"N|I,J,...|all|{'|'.join(o.DIVIDED)}",
         ),
     ] = None,
     threads: Annotated[
-        int | None,
-        typer.Option(
-            help="CPU threads of one run [dim]\\[default: 1][/dim]",
-            rich_help_panel=o.EXECUTION,
-            show_default=False,
-        ),
+        int | None, o.option(o.EXECUTION, "Number of CPU threads of each run.", 1)
     ] = None,
     per_device: Annotated[
         int | None,
-        typer.Option(
-            help="Runs at a time on each device [dim]\\[default: 1 on a GPU, on the CPU as many "
-            "as its cores have threads for][/dim]",
-            rich_help_panel=o.EXECUTION,
-            metavar="K",
-            show_default=False,
+        o.option(
+            o.EXECUTION,
+            "Number of runs on each device at a time.",
+            f"1 on a {o.NUMBERED}, otherwise as many as there are cores for",
+            "K",
         ),
     ] = None,
     time_limit: o.TimeLimit = None,
     checkpoint_every: o.CheckpointEvery = None,
     submit: Annotated[
         str | None,
-        typer.Option(
-            help="Submit the runs as a job array instead.",
-            rich_help_panel=o.EXECUTION,
-            metavar="slurm",
+        o.option(
+            o.EXECUTION, "Submit the runs as an array of jobs to a batch system.", metavar=NAME
         ),
     ] = None,
     slurm: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Option of sbatch for each job, such as time=12:00:00 or gpus_per_node=1; "
-            "array_parallelism is how many jobs may run at a time.",
-            rich_help_panel=o.EXECUTION,
+        o.option(
+            o.EXECUTION,
+            "Option of sbatch for each job, such as time=12:00:00 or gpus_per_node=1. "
+            f"{PARALLELISM}=N limits the number of simultaneous jobs.",
             metavar="KEY[=VALUE]",
         ),
     ] = None,
@@ -122,19 +112,20 @@ def scan(
         bool,
         typer.Option(
             "--collect",
-            help="Only gather the results of runs that are complete.",
+            help="Only gather the results of complete runs.",
             rich_help_panel=o.EXECUTION,
         ),
     ] = False,
     quiet: o.Quiet = None,
     json: o.Json = False,
 ) -> None:
-    """Carry out a grid of independent runs, one or more a device at a time.
+    """Carry out independent runs on a grid of couplings and lattices.
 
-    The same command again continues a scan that was stopped; so does --output alone. More
-    couplings, lattices and chains may be asked for later, and more configurations. Each run is a
-    directory like those of generate; scan.csv and scan.pdf hold the averages at every point.
-    SIGTERM, SIGINT and SIGUSR1 write checkpoints and stop; the exit code is then 75.
+    One or more runs are carried out on each device at a time. To continue a scan that was stopped,
+    repeat the command, or give only --output. Couplings, lattices, chains and configurations can be
+    added later. Each run has a run directory as from generate; scan.csv and scan.pdf contain the
+    averages at every point. SIGTERM, SIGINT, SIGUSR1 and the time limit write checkpoints and stop
+    the scan with exit code 75.
     """
     from gauge_mc.scans import carry_out as scans
 
@@ -146,15 +137,22 @@ def scan(
     where = quote(str(asked.path))
     if submit:
         if per_device:
-            raise UsageError("--per-device is not for --submit: each job has one run.")
+            raise UsageError(
+                "--per-device cannot be combined with --submit, because each job carries out one "
+                "run; leave it out."
+            )
         if json:
-            raise UsageError("--json is not for --submit: get the results later, by --collect.")
+            raise UsageError(
+                "--json cannot be combined with --submit; get the results later with --collect."
+            )
         lines = scans.submit(asked, submit, slurm or [])
-        lines.append(f"To gather what is complete: gauge-mc scan --collect --output {where}")
+        lines.append(f"To gather the results: gauge-mc scan --collect --output {where}")
         print(*lines, sep="\n")
         return
     if slurm and not collect:
-        raise UsageError("--slurm is for --submit slurm.")
+        raise UsageError(
+            f"--slurm has an effect only with --submit {NAME}; add that, or leave it out."
+        )
     result = scans.gather(asked) if collect else scans.carry_out(asked, per_device)
     if json:
         rows = result.table.columns

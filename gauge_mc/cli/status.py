@@ -1,4 +1,4 @@
-"""``gauge-mc status``: how far a run or a scan is, from another shell or after it ended."""
+"""``gauge-mc status``: show the progress of a run or a scan, also from another shell."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from typing import Annotated
 
 import typer
 
-from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.cli import options as o
+from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 
 def status(
-    run: Annotated[
+    path: Annotated[
         Path | None,
-        typer.Argument(help="Run or scan directory; without it, the newest run in runs/."),
+        typer.Argument(metavar="RUN|SCAN", help=o.with_default("Run or scan.", o.NEWEST)),
     ] = None,
 ) -> None:
-    """Show how far a run or a scan is, whether a process is at work on it, and its averages."""
+    """Show the state, the progress and the averages of a run or a scan.
+
+    The command also works while another process carries out the run or the scan.
+    """
     from rich.console import Console
 
     from gauge_mc.inspection.status import run_status, scan_status
@@ -27,14 +31,15 @@ def status(
     from gauge_mc.scans.display import results
 
     console = Console(highlight=False, markup=False)
-    if run and Scan(run, Parameters()).exists():
-        scan = Scan.read(run)
+    chosen = path or newest_run_or_scan()
+    if Scan(chosen, Parameters()).exists():
+        scan = Scan.read(chosen)
         averages = ScanAverages(scan)
         facts, shown = {**scan_status(scan), **averages.failures}, results(averages)
     else:
-        chosen = Run(run) if run else newest_run()
-        facts = run_status(chosen)
-        shown = averages_table(chosen, chosen.read()[0])
+        run = Run(chosen)
+        facts = run_status(run)
+        shown = averages_table(run, run.read()[0])
     width = max(map(len, facts)) + 2
     for name, fact in facts.items():
         console.print(f"{name:<{width}}{fact}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``gauge-mc verify``: look for damage in runs, scans and configuration files."""
+"""``gauge-mc verify``: check runs, scans and configuration files for damage."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
+from gauge_mc.cli import options as o
 from gauge_mc.errors import GaugeError
-from gauge_mc.run.directory import newest_run
+from gauge_mc.scans.scan import newest_run_or_scan
 
 NAMED = 5
-"""Maximum number of files that are named at the end; each is also named where it was found."""
+"""Maximum number of damaged files that the last line names; a line above reports each of them."""
 
 
 def verify(
@@ -20,21 +21,22 @@ def verify(
         list[Path] | None,
         typer.Argument(
             metavar="RUN|SCAN|CONFIG",
-            help="Runs, scans or configuration files; without any, the newest run in runs/.",
+            help=o.with_default("Runs, scans or configuration files.", o.NEWEST),
         ),
     ] = None,
 ) -> None:
-    """Check every file of a run or a scan, or configuration files: checksum, unitarity, plaquette.
+    """Check every file of runs and scans, or configuration files, for damage.
 
-    The plaquette of a configuration is compared with what its file and the table of the run say.
-    Exits with 1 if a file is damaged or missing.
+    For a configuration, the checksum and the unitarity of the links are checked, and its plaquette
+    is compared with its header and with the table of the run. The exit code is 1 if a file is
+    damaged or missing.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
 
-    checks = [check for path in paths or [newest_run().path] for check in checks_of(path)]
+    checks = [check for path in paths or [newest_run_or_scan()] for check in checks_of(path)]
     console = Console(highlight=False, markup=False)
     bar = Progress(
         TextColumn("verifying"),

@@ -1,7 +1,8 @@
-"""Devices: where fields live and kernels run.
+"""Devices, which hold fields in their memory and run kernels.
 
-A backend is a folder here, with the same files in each: ``__init__`` declares it, ``device`` is a
-device, and the others compile and launch kernels. It is registered in `BACKENDS`.
+Each backend is a folder with the same files: ``__init__`` declares the backend, ``device``
+implements a device, and the other files compile and launch kernels. Backends are registered in
+`BACKENDS`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,6 @@ __all__ = [
 
 
 def describe_devices(names: Iterable[str]) -> str:
-    """Return the names of devices as a sum, in which each occurs once."""
+    """Join the names of devices with plus signs; a repeated name gets a count, ``2 x NAME``."""
     counts = Counter(names)
     return " + ".join(f"{n} x {name}" if n > 1 else name for name, n in counts.items())

@@ -1,4 +1,4 @@
-"""What a device offers to the rest of the program, and how backends are declared."""
+"""The interface of devices and the declaration of backends."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gauge_mc.devices.kernels import Kernel, Variant
 
 
 class Buffer(Protocol):
-    """Memory of a device."""
+    """A piece of a device's memory."""
 
     @property
     def address(self) -> int:
-        """The address, as kernels see it."""
+        """The address that kernels use."""
 
     @property
     def nbytes(self) -> int:
@@ -29,59 +29,72 @@ class Buffer(Protocol):
 
 @dataclass(frozen=True)
 class Registers:
-    """What the CUDA compiler reports of a kernel: registers of a thread, and bytes spilled."""
+    """Register usage of a kernel, as reported by the CUDA compiler.
+
+    Attributes
+    ----------
+    count : int
+        Registers per thread.
+    spilled : int
+        Bytes per thread that are spilled to memory.
+    """
 
     count: int
     spilled: int
 
 
 Launch = Callable[[], object]
-"""A call that launches something."""
+"""A call that launches a kernel, a copy or a message."""
 
 
 class LoadedKernel(Protocol):
-    """A compiled kernel, ready to run on a device."""
+    """A compiled kernel that is loaded on a device."""
 
     def launches(
         self, steps: ctypes.Array[Any], lengths: Sequence[int], side: bool = False
     ) -> Iterator[Launch]:
-        """Return calls that run consecutive steps, in numbers that repeat.
+        """Return calls, each of which runs some consecutive steps.
 
         Parameters
         ----------
         steps : ctypes array
+            The kernel's arguments for every step.
         lengths : sequence of int
-            How many steps the calls run; after the last length comes the first again.
+            The number of steps of each call. The sequence is repeated until all steps are used.
         side : bool
-            Whether to run them on the side stream.
+            Whether to run the steps on the side stream.
         """
 
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
-        """Return the registers of the function that runs these steps, or single steps.
+        """Return the register usage of the function that runs these steps.
 
-        None on a CPU.
+        Without `steps`, return that of the function that runs a single step. On a CPU the result
+        is None.
         """
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
-        """Run steps in order; each begins when the one before it has ended.
+        """Run steps in order; each step begins after the previous one has ended.
 
         Parameters
         ----------
         steps : ctypes array
-            The kernel's arguments for every step. All steps work on the same number of slices and
-            parities.
+            The kernel's arguments for every step. The number of slices and of parities must be
+            the same in all steps.
         """
 
 
 def repeated(steps: Sequence[ctypes.Structure], times: int) -> ctypes.Array[Any]:
-    """Return the steps as a kernel takes them, repeated so many times."""
+    """Return an array of the steps, repeated `times` times, to be passed to a kernel."""
     kind = type(steps[0])
     once = (kind * len(steps))(*steps)
     return (kind * (len(steps) * times)).from_buffer_copy(bytes(once) * times)
 
 
 def split_steps(steps: ctypes.Array[Any], lengths: Sequence[int]) -> Iterator[ctypes.Array[Any]]:
-    """Yield consecutive parts of steps, sharing their memory; the lengths repeat."""
+    """Yield consecutive parts of `steps`, which share its memory.
+
+    The sequence of lengths is repeated until all steps are used.
+    """
     kind: Any = steps._type_
     size = ctypes.sizeof(kind)
     begin = 0
@@ -93,7 +106,7 @@ def split_steps(steps: ctypes.Array[Any], lengths: Sequence[int]) -> Iterator[ct
 
 
 class Event(Protocol):
-    """A point in a device's work."""
+    """A point in the sequence of a device's work."""
 
     def query(self) -> bool:
         """Return whether the device has reached it."""
@@ -104,7 +117,17 @@ class Event(Protocol):
 
 @dataclass(frozen=True)
 class Copy:
-    """Bytes to be copied from an address of one device to an address of another of its kind."""
+    """A copy from one device to another of the same kind.
+
+    Attributes
+    ----------
+    origin : int
+        The address of the data on the device that copies.
+    target : Device
+        The device that receives the data.
+    to : int
+        The address on `target`.
+    """
 
     origin: int
     target: Device
@@ -112,78 +135,93 @@ class Copy:
 
 
 class Device(Protocol):
-    """A processor with its memory. Work may be asynchronous; `read` waits for it.
+    """A processor with its memory. Work may run asynchronously; `read` waits for it.
 
     Kernels and outgoing copies run in the order in which they were issued, except on the side
-    stream. A device that receives a copy goes on working until it is told to `wait`.
+    stream. A device that receives a copy does not wait for it unless told to with `wait`.
     """
 
     backend: str
     """The name of the backend."""
     name: str
-    """The name of the processor, for people."""
+    """The name of the processor, as shown to the user."""
     compiler_name: str
-    """The compiler of its kernels, for people."""
+    """The name and version of the compiler of its kernels, as shown to the user."""
     in_host_memory: bool
-    """Whether its memory is that of the host."""
+    """Whether the device works in the memory of the host."""
     has_side_stream: bool
-    """Whether kernels can run beside outgoing copies, which makes it a `StreamedDevice`."""
+    """Whether kernels can run during outgoing copies; such a device is a `StreamedDevice`."""
     cache_bytes: int
-    """Size of the largest cache that keeps time slices from one update to the next; 0 on a GPU."""
+    """Size of the largest cache, for wavefront blocking; 0 on a GPU, which does without it."""
     packet_bytes: int
-    """Bytes of consecutive components in memory: 16 on a GPU; 0 if all of a link's are (CPU)."""
+    """Bytes of a link's components that are stored together: 16 on a GPU.
+
+    0 means that all components of a link are stored together (CPU)."""
 
     def lanes(self, precision: str) -> int:
-        """Return the largest number of sites in a register."""
+        """Return the maximum number of sites in a SIMD register; 1 on a GPU."""
 
     def kernel(self, kernel: Kernel, variant: Variant) -> LoadedKernel:
-        """Compile a kernel, or find it compiled, and load it."""
+        """Load a kernel, compiling it if it is not in the cache."""
 
     def partial_sums(self, extents: tuple[int, int, int], variant: Variant) -> int:
-        """Return how many partial sums a sum kernel stores for a slice of such a (sub-)lattice."""
+        """Return the number of partial sums that a sum kernel stores per time slice.
+
+        Parameters
+        ----------
+        extents : tuple of int
+            Extents of a slice, or of a lane's part of it, along x, y and z.
+        variant : Variant
+        """
 
     def allocate(self, nbytes: int) -> Buffer:
-        """Allocate zeroed memory; GaugeError if there is not enough."""
+        """Allocate memory filled with zeros.
+
+        Raises
+        ------
+        GaugeError
+            If the device does not have enough free memory.
+        """
 
     def scratch(self, use: str, nbytes: int) -> Buffer:
-        """Return memory with arbitrary content, valid until the next call for the same use."""
+        """Return memory with arbitrary content, valid until the next call with the same `use`."""
 
     def free_bytes(self) -> int:
-        """Return how much memory is free."""
+        """Return the free memory in bytes."""
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
 
     def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
-        """Return a copy of bytes of the buffer, after all work issued before has ended."""
+        """Return a copy of bytes of the buffer, after all work issued so far has ended."""
 
     def copy(self, target: Buffer, source: Buffer) -> None:
         """Copy a whole buffer to another of the same size."""
 
     def event(self) -> Event:
-        """Return the point at the end of the work issued so far."""
+        """Return an event at the end of the work issued so far."""
 
     def wait(self, event: Event) -> None:
-        """Begin no later work until a device, this one or another, has reached an event."""
+        """Delay all later work until an event of this or another device has been reached."""
 
     def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], Event]:
-        """Return a call that issues copies of so many bytes each, to be made again and again.
+        """Return a call that issues copies of `nbytes` bytes each and can be made repeatedly.
 
-        The event it returns is reached when all copies have arrived. Only that of the last call
-        counts.
+        The call returns an event, which is reached when all copies have arrived. A later call
+        invalidates the event of an earlier one.
         """
 
     def reaches(self, other: Device) -> bool:
-        """Return whether its kernels can store in another device's memory."""
+        """Return whether kernels of this device can write to another device's memory."""
 
     def pinned_memory(self, nbytes: int) -> NDArray[np.uint8]:
-        """Return host memory that `download` and `upload` reach fastest."""
+        """Return host memory from and to which the device copies fastest."""
 
     def download(self, data: NDArray[np.uint8], origin: int) -> Event:
-        """Copy from an address to host memory, which is filled when the event is reached."""
+        """Copy from an address to host memory; the event is reached when the data have arrived."""
 
     def upload(self, to: int, data: NDArray[np.uint8]) -> Event:
-        """Copy from host memory to an address, perhaps before the work issued so far has ended.
+        """Copy from host memory to an address, without waiting for the work issued so far.
 
         The host memory must not be changed until the event is reached.
         """
@@ -192,46 +230,49 @@ class Device(Protocol):
         """Wait until all work has ended."""
 
     def close(self) -> None:
-        """Release what the device holds, in the thread that opened it. It cannot be used again."""
+        """Release all resources of the device, which cannot be used afterwards.
+
+        This must be called in the thread that opened the device.
+        """
 
 
 class StreamedDevice(Device, Protocol):
-    """A device whose side stream runs kernels beside outgoing copies."""
+    """A device with a side stream, which runs kernels during outgoing copies."""
 
     def fork(self) -> None:
-        """Let what is launched on the side stream from here on follow the work so far."""
+        """Make later work on the side stream wait for all work issued so far."""
 
     def join(self) -> None:
-        """Let the work from here on follow all that was launched on the side stream."""
+        """Make later work wait for all work issued on the side stream so far."""
 
 
 @runtime_checkable
 class TunableDevice(Device, Protocol):
-    """A device whose kernels can be compiled in several ways, with the same results."""
+    """A device whose kernels can be compiled in several ways that give the same results."""
 
     def tuning_choices(self, kernel: Kernel, variant: Variant) -> Sequence[object]:
-        """Return the ways to compile a kernel, the present one first; str describes them."""
+        """Return the ways to compile a kernel, the current one first; `str` describes each."""
 
     def use(self, kernel: Kernel, variant: Variant, choice: Any) -> None:
-        """Use a kernel compiled in one of these ways, to time single launches of it."""
+        """Compile a kernel in one of these ways, in order to time single launches of it."""
 
     def keep(self, kernel: Kernel, variant: Variant, choice: Any) -> None:
-        """Use a kernel compiled in one of these ways from now on, in later processes too."""
+        """Compile a kernel in one of these ways from now on, in later processes too."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that works on this machine, or does not.
+    """The result of checking one prerequisite on this machine.
 
     Attributes
     ----------
     subject : str
-        What was tried.
+        Name of the thing that was checked.
     works : bool
     detail : str
-        What was found.
+        The result of the check, in words.
     remedy : str
-        The command that mends it, if it does not work.
+        A command that fixes the problem, if there is one.
     """
 
     subject: str
@@ -246,18 +287,18 @@ class Backend(ABC):
     Attributes
     ----------
     name : str
-        As in ``--backend``.
+        Name of the backend, the value of ``--backend``.
     label : str
-        What people call one such device: ``GPU``, ``CPU``.
+        The usual word for such a device: ``GPU``, ``CPU``.
     numbered : bool
-        Whether there may be several devices, which are chosen by number. A backend whose devices
-        are not numbered is one device, which can be divided into parts that share its threads.
+        Whether there may be several devices, which are chosen by number. Otherwise the backend has
+        a single device, which can be divided into parts that share its threads.
     preference : int
-        Of the backends that work here, the one with the highest preference is the default.
+        Rank among the backends. The default is the usable backend with the highest preference.
     bench_extent : int
-        Extent of a hypercubic lattice that fills such a device, for benchmarks.
+        Extent of the hypercubic lattice for benchmarks, large enough to keep a device busy.
     remedy : str
-        The command that mends a backend that does not work.
+        The command that makes the backend usable.
     """
 
     name: str
@@ -269,18 +310,22 @@ class Backend(ABC):
 
     @abstractmethod
     def count(self) -> int:
-        """Return how many devices there are.
+        """Return the number of devices.
 
         Raises
         ------
         GaugeError
-            If none can be used here; the message says what is missing.
+            If no device can be used; the message says what is missing.
         """
 
     def hint(self) -> str | None:
-        """Return what keeps a device that is here from being used and how to mend it, or None.
+        """Explain why a device of this machine cannot be used, and what to do about it.
 
-        One sentence, for a program that is about to use another backend instead.
+        Returns
+        -------
+        str or None
+            One sentence, to be shown when another backend is used instead; None if there is no
+            such device or nothing is wrong with it.
         """
         return None
 
@@ -291,11 +336,12 @@ class Backend(ABC):
         Parameters
         ----------
         ordinal : int
-            Its number.
+            Number of the device.
         threads : int, optional
-            Threads of a device that is not numbered; by default all that this process may use.
+            Number of threads of a device that is not numbered; by default all threads that this
+            process may use.
         worker : bool
-            Whether the device is to work in a thread of its own, beside the caller.
+            Whether the device works asynchronously, in a thread of its own.
 
         Raises
         ------
@@ -304,28 +350,28 @@ class Backend(ABC):
         """
 
     def available_threads(self) -> int:
-        """Return how many threads the parts of a device that is not numbered can share."""
+        """Return the number of threads that the parts of a device share, if it is not numbered."""
         return 1
 
     def identity(self, ordinal: int) -> str:
-        """Return what distinguishes a device from all others of a host."""
+        """Return a string that identifies a device among all devices of a host."""
         return str(ordinal)
 
     def install(self, say: Callable[[str], None]) -> None:
-        """Install what a device that is here lacks to be used.
+        """Install the software that the devices of this machine need.
 
         Parameters
         ----------
         say : callable
-            Takes a line for the user before every step.
+            Shows the user a line of text; called before every step.
 
         Raises
         ------
         GaugeError
             If the installation fails.
         """
-        say(f"The backend {self.name} needs nothing that can be installed by itself: {self.remedy}")
+        say(f"Nothing can be installed automatically for the backend {self.name}: {self.remedy}")
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is found out about the prerequisites of the backend."""
+        """Check the prerequisites of the backend and yield the results."""
         return iter(())

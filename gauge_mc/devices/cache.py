@@ -1,4 +1,4 @@
-"""Compilers, and the on-disk cache of what they made of the kernels."""
+"""Compilation of kernels, and the cache of compiled kernels on disk."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from gauge_mc.devices.source import LAYOUT, source_folder
 from gauge_mc.errors import GaugeError
 
 ERROR = r"\b(error|fatal)\b[ #\w-]*:"
-"""A pattern of the lines in which compilers report errors."""
+"""Pattern that matches the lines in which compilers report errors."""
 
 
 def cache_folder() -> Path:
-    """Return where compiled kernels are kept: ``$GAUGE_MC_CACHE``, or the user's cache folder."""
+    """Return the folder of compiled kernels: ``$GAUGE_MC_CACHE``, or the user's cache folder."""
     chosen = os.environ.get("GAUGE_MC_CACHE")
     return Path(chosen) if chosen else user_cache_path("gauge-mc") / "kernels"
 
 
 OWN_FILES = re.compile(r".+-[0-9a-f]{24}\.(so|cubin|txt|lock)|bounds-.+\.(json|\d+)")
-"""Names of the files in the cache, which may share its folder with others."""
+"""Pattern of the names of files of the cache; other files may be in the same folder."""
 
 
 def clear_cache() -> int:
-    """Remove all compiled kernels and tuned launch bounds; return how many files there were.
+    """Remove all compiled kernels and tuned launch bounds; return the number of files removed.
 
     Raises
     ------
@@ -50,9 +50,9 @@ def clear_cache() -> int:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise GaugeError(
-            f"{error.filename} cannot be removed ({error.strerror}); remove it by hand."
+            f"{error.filename} cannot be removed ({error.strerror}): remove it by hand."
         ) from error
-    with suppress(OSError):  # something else is in it
+    with suppress(OSError):  # other files are in it
         folder.rmdir()
     return len(files)
 
@@ -65,32 +65,32 @@ def compiled(
     suffix: str,
     *checked: str,
 ) -> tuple[Path, str]:
-    """Compile a kernel, or find it compiled.
+    """Compile a kernel, unless it is in the cache.
 
     Parameters
     ----------
     kernel : Kernel
     variant : Variant
     command : sequence of str
-        The compiler and its options, without input and output.
+        The compiler and its options, without the input and output files.
     identity : str
-        Whatever else the result depends on: compiler version, processor.
+        Everything else that the result depends on, such as the compiler version.
     suffix : str
-        The ending of the object file.
+        Suffix of the object file.
     checked : str
-        Structures whose layout is to be checked besides the kernel's arguments.
+        Names of structures whose layout is checked in addition to the kernel's arguments.
 
     Returns
     -------
     path : Path
         The object file.
     report : str
-        What the compiler printed.
+        Output of the compiler.
 
     Raises
     ------
     GaugeError
-        If the compiler fails, or the cache cannot be written.
+        If the compiler fails or the cache cannot be written.
     """
     unit = kernel.translation_unit(variant, *checked)
     digest = hashlib.sha256(kernel.digest(variant))
@@ -112,15 +112,18 @@ def compiled(
             os.replace(built, path)
     except OSError as error:
         raise GaugeError(
-            f"Compiled kernels cannot be kept in {folder} ({error.strerror}): free some space, or "
-            "name another folder in the environment variable GAUGE_MC_CACHE."
+            f"Compiled kernels cannot be stored in {folder} ({error.strerror}): free some space, "
+            "or name another folder in the environment variable GAUGE_MC_CACHE."
         ) from error
     return path, printed
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Let threads and processes that want the same object wait, if the file system has locks."""
+    """Hold the lock of an object file, so that only one thread or process compiles it.
+
+    Without effect on file systems that do not support locks.
+    """
     with path.with_suffix(".lock").open("w") as lock:
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -128,16 +131,19 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -> str:
-    """Compile a translation unit beside its output; return what the compiler printed.
+    """Compile a translation unit; return the output of the compiler.
+
+    The source file is written to the folder of the object file.
 
     Raises
     ------
     GaugeError
-        If the compiler fails; the message names an argument that Python and C++ disagree about.
+        If the compiler fails. If Python and C++ disagree on the layout of a structure, the message
+        names the member.
     """
     source = output.with_suffix(".cu")
     source.write_text(unit, encoding="utf-8")
-    # In a session of its own, since a signal from the terminal is for this process to handle.
+    # The compiler gets its own session, so that signals from the terminal reach only this process.
     with subprocess.Popen(
         [*command, f"-I{source_folder()}", str(source), "-o", str(output)],
         stdin=subprocess.DEVNULL,
@@ -159,18 +165,18 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
     disagreement = re.search(rf"{LAYOUT} (\w+(?:::\w+)?)", first)
     if disagreement:
         raise GaugeError(
-            f"The kernel '{kernel}' declares {disagreement[1]} otherwise than Python has read it: "
+            f"The kernel '{kernel}' declares {disagreement[1]} in a way that Python cannot read: "
             "use only numbers, arrays, pointers and structures of these in its arguments."
         )
     raise GaugeError(
         f"The compiler {command[0]} failed on the kernel '{kernel}': {first.strip()}. "
-        "Run `gauge-mc doctor` to see which compilers work here."
+        "Run `gauge-mc doctor` to see which compilers work."
     )
 
 
 @cache
 def version_of(compiler: str) -> str | None:
-    """Return what ``compiler --version`` prints, or None if it does not run."""
+    """Return the output of ``compiler --version``, or None if the compiler does not run."""
     try:
         done = subprocess.run(
             [*compiler.split(), "--version"],

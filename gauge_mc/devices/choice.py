@@ -1,4 +1,4 @@
-"""Which devices to use: what ``--devices``, ``--backend`` and ``--threads`` mean."""
+"""Choice of devices: the meaning of ``--devices``, ``--backend`` and ``--threads``."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from gauge_mc.registry import Registry, in_words
 BACKENDS: Registry[Backend] = Registry("backend", "gauge_mc.devices", folders=True)
 
 AUTOMATIC = "auto"
-"""Instead of a backend: the one with the highest preference that works here."""
+"""Value of ``--backend`` that selects the usable backend with the highest preference."""
 
 MAX_THREADS = 1024
-"""Upper limit for the number of threads, against mistyped numbers."""
+"""Upper limit for the number of threads, to catch typing errors."""
 
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """A device to be opened by the thread that uses it.
+    """The description of a device, to be opened by the thread that uses it.
 
     Attributes
     ----------
     backend : str
-        The name of its backend.
+        Name of the backend.
     ordinal : int
-        Its number; 0 for a backend whose devices are not numbered.
+        Number of the device; 0 if the backend's devices are not numbered.
     threads : int, optional
-        Threads of such a device; by default all that this process may use.
+        Number of threads, if the devices are not numbered; by default all threads that this
+        process may use.
     """
 
     backend: str
@@ -37,27 +38,27 @@ class DeviceChoice:
 
     @property
     def numbered(self) -> bool:
-        """Whether it is chosen by its number."""
+        """Whether the device is chosen by its number."""
         return BACKENDS[self.backend].numbered
 
     @property
     def name(self) -> str:
-        """What people call it, such as ``GPU 0``."""
+        """Name of the device for the user, such as ``GPU 0``."""
         label = BACKENDS[self.backend].label
         return f"{label} {self.ordinal}" if self.numbered else label
 
     def open(self, worker: bool = False) -> Device:
-        """Open it; errors as of `Backend.open`."""
+        """Open the device; see `Backend.open`."""
         return BACKENDS[self.backend].open(self.ordinal, self.threads, worker)
 
 
 def check_threads(threads: int | None) -> None:
-    """Refuse a number of threads that is out of bounds.
+    """Check a number of threads, if one is given.
 
     Raises
     ------
     UsageError
-        If it is.
+        If the number is below 1 or above `MAX_THREADS`.
     """
     if threads is not None and not 1 <= threads <= MAX_THREADS:
         raise UsageError(f"threads must lie between 1 and {MAX_THREADS}, not {threads}.")
@@ -69,29 +70,30 @@ def choose_devices(
     threads: int | None = None,
     all_by_default: bool = False,
 ) -> tuple[DeviceChoice, ...]:
-    """Choose devices.
+    """Choose the devices to use.
 
     Parameters
     ----------
     devices : str, optional
-        For devices that are numbered, such as GPUs: how many, counted from the first; or their
-        numbers with commas (``0,2`` or ``2,``); or ``all``. For others ``cpu``, or ``cpu:N`` for N
-        equal parts, which share the threads, at least one each. By default one device of the
-        backend.
+        For numbered devices, such as GPUs: the number of devices, counted from the first; or a
+        list of their numbers, separated by commas (``0,2``, or ``2,`` for one device); or ``all``.
+        For other devices: ``cpu``, or ``cpu:N`` for N equal parts, which share the threads. Each
+        part has at least one thread. By default one device of the backend is used.
     backend : str
-        Its name, or `AUTOMATIC`.
+        Name of the backend, or `AUTOMATIC`.
     threads : int, optional
-        Number of CPU threads, over all parts; by default as many as this process may run on.
+        Number of CPU threads, over all parts; by default the number of cores that this process
+        may use.
     all_by_default : bool
         Whether the default is all numbered devices instead of one.
 
     Raises
     ------
     UsageError
-        If there is no such backend, or `devices` is not of one of these forms or not of the
-        backend.
+        If the backend is unknown, the number of threads is out of range, or `devices` is invalid
+        or does not belong to the backend.
     GaugeError
-        If devices are wanted that are not here.
+        If a requested device does not exist.
     """
     if backend != AUTOMATIC:
         BACKENDS.check(backend)
@@ -107,7 +109,7 @@ def choose_devices(
         if one.name == name and not one.numbered:
             if colon and not (count.isdecimal() and int(count) >= 1):
                 raise UsageError(
-                    f"--devices {devices}: {name}:N takes a number from 1 on, such as {name}:2."
+                    f"--devices {devices} is invalid: N in {name}:N must be at least 1."
                 )
             return _parts(one, int(count or 1), threads)
     words = devices.removesuffix(",").split(",")
@@ -115,35 +117,41 @@ def choose_devices(
     if not numbered or not (devices == "all" or all(word.isdecimal() for word in words)):
         parts = in_words([f"{one.name}:N" for one in BACKENDS.values() if not one.numbered], "or")
         raise UsageError(
-            f"--devices {devices} is not possible with --backend {backend}: it takes a number of "
-            f"GPUs, their numbers with commas such as 0,2, all, or {parts}."
+            f"--devices {devices} is not possible with --backend {backend}: give a number of GPUs, "
+            f"a list of GPUs such as 0,2, all, or {parts}."
         )
     return _numbered(max(numbered, key=lambda one: one.preference), devices)
 
 
 def hint() -> str | None:
-    """Return why a device that is here is not used by default, and how to mend that, or None."""
+    """Explain why a preferred backend is not used by default, and what to do about it.
+
+    Returns
+    -------
+    str or None
+        One sentence; None if there is nothing to explain.
+    """
     hints = (one.hint() for one in BACKENDS.values() if one.preference > _preferred().preference)
     return next((words for words in hints if words), None)
 
 
 def open_device(backend: str = AUTOMATIC, threads: int | None = None) -> Device:
-    """Open one device: by default a GPU if one works here, else the CPU.
+    """Open one device: by default a GPU if one is usable, otherwise the CPU.
 
-    Parameters and errors as of `choose_devices` and `DeviceChoice.open`.
+    For the parameters and errors see `choose_devices` and `DeviceChoice.open`.
     """
     return choose_devices(None, backend, threads)[0].open()
 
 
 def _preferred() -> Backend:
-    """Return the backend with the highest preference that works here."""
+    """Return the usable backend with the highest preference."""
     for one in sorted(BACKENDS.values(), key=lambda one: -one.preference):
         try:
             if one.count():
                 return one
         except GaugeError:
             continue
-    raise GaugeError("No device works here; run `gauge-mc doctor`.")
+    raise GaugeError("No device is usable; run `gauge-mc doctor` to see why.")
 
 
 def _parts(backend: Backend, count: int, threads: int | None) -> tuple[DeviceChoice, ...]:
@@ -157,7 +165,7 @@ def _parts(backend: Backend, count: int, threads: int | None) -> tuple[DeviceCho
 
 
 def _numbered(backend: Backend, devices: str) -> tuple[DeviceChoice, ...]:
-    """Return the numbered devices that are meant, and check that they are here."""
+    """Return the numbered devices that `devices` names, and check that they exist."""
     here = backend.count()
     if devices == "all":
         wanted = list(range(here))
@@ -166,7 +174,9 @@ def _numbered(backend: Backend, devices: str) -> tuple[DeviceChoice, ...]:
     else:
         wanted = list(range(min(int(devices), here + 1)))
     if not wanted or len(set(wanted)) < len(wanted):
-        raise UsageError(f"--devices {devices} names no {backend.label}, or one twice.")
+        raise UsageError(
+            f"--devices {devices} is invalid: it names no {backend.label}, or one of them twice."
+        )
     if max(wanted) >= here:
         raise GaugeError(
             f"--devices {devices} needs {backend.label} {max(wanted)}, but there are {here}, "

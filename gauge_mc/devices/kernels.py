@@ -1,11 +1,11 @@
-"""Kernels as Python sees them: a source file, its arguments, and what it is compiled for."""
+"""Kernels in Python: their source files, arguments and compile-time variants."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +25,18 @@ SELECTING_HEADERS = {
     "action": "action/action.h",
     "random": "random/random.h",
 }
-"""Headers that include what a variant chooses. A kernel that includes one depends on the choice."""
+"""Headers that include the header of a choice; kernels that include them depend on the choice."""
 
 REAL_BYTES = {"single": 4, "double": 8}
-"""Bytes of a real number by precision."""
+"""Bytes of a real number, by precision."""
 
 ARGUMENTS = "Arguments"
-"""The structure of arguments that every kernel declares."""
+"""Name of the structure of arguments that every kernel declares."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One thing of a kind that kernels are compiled for, such as a group.
+    """A compile-time choice, such as the group SU(3) or the Wilson action.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Choice:
     header : Path
         The C++ header that declares it.
     definitions : tuple of (str, str)
-        Macros that the header's users need, and their values.
+        Names and values of the macros that select the choice.
     """
 
     kind: str
@@ -54,9 +54,29 @@ class Choice:
     header: Path
     definitions: tuple[tuple[str, str], ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.kind, self.name, self.definitions))
+
     @classmethod
     def of(cls, kind: str, name: str, header: str | Path, cpp: str, **more: int) -> Choice:
-        """Choose a C++ class by its header, relative to ``cuda_src`` or absolute."""
+        """Return the choice of a C++ class.
+
+        Parameters
+        ----------
+        kind : str
+            A key of `SELECTING_HEADERS`.
+        name : str
+        header : str or Path
+            The header that declares the class, relative to ``cuda_src`` or absolute.
+        cpp : str
+            The name of the class in C++.
+        **more : int
+            Further macros.
+        """
         path = source_folder() / header
         macro = kind.upper()
         values = {macro: cpp, f"{macro}_HEADER": f'"{path}"', **more}
@@ -65,7 +85,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Variant:
-    """What a kernel is compiled for.
+    """The compile-time parameters of a kernel.
 
     Attributes
     ----------
@@ -74,9 +94,9 @@ class Variant:
     choices : tuple of Choice
         At most one of each kind.
     lanes : int
-        Sites in a SIMD register; 1 on a GPU.
+        Number of sites in a SIMD register; 1 on a GPU.
     large : bool
-        Whether packet numbers need 64 bits (GPU).
+        Whether packets are numbered with 64 bits instead of 32 (GPU).
     """
 
     precision: str
@@ -84,9 +104,16 @@ class Variant:
     lanes: int = 1
     large: bool = False
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.precision, self.choices, self.lanes, self.large))
+
     @property
     def definitions(self) -> list[str]:
-        """The compiler's options that select this variant."""
+        """The compiler options that select this variant."""
         values = {
             "REAL_BYTES": str(REAL_BYTES[self.precision]),
             "LANES": str(self.lanes),
@@ -96,26 +123,33 @@ class Variant:
         return [f"-D{key}={value}" for key, value in values.items()]
 
     def __str__(self) -> str:
-        """Name the variant for people and for tables of tuned bounds."""
+        """Name the variant, for the user and for the table of tuned launch bounds."""
         return " ".join([*(choice.name for choice in self.choices), self.precision])
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel, declared by its source.
+    """A kernel, which its source file declares.
 
     Attributes
     ----------
     name : str
         The name of its function and of its source file.
     folder : Path, optional
-        Where the source is; by default ``cuda_src/kernels``.
+        Folder of the source file; by default ``cuda_src/kernels``.
     """
 
     name: str
     folder: Path | None = None
 
-    @property
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.folder))
+
+    @cached_property
     def source(self) -> Path:
         """The source file."""
         return (self.folder or source_folder() / "kernels") / f"{self.name}.cu"
@@ -128,69 +162,63 @@ class Kernel:
 
     @cached_property
     def sums(self) -> bool:
-        """Whether the kernel computes sums, which it stores at its argument ``sums``."""
+        """Whether the kernel computes sums, which it stores in its argument ``sums``."""
         return any(member.name == "sums" for member in members(ARGUMENTS, (self.source,)))
 
     def constant(self, name: str) -> int:
-        """Return a ``constexpr int`` of the source file."""
+        """Return the value of a ``constexpr int`` in the source file."""
         return constants(self.source)[name]
 
     def narrowed(self, variant: Variant) -> Variant:
-        """Return a variant without the choices that make no difference to this kernel.
+        """Return the variant without the choices on which this kernel does not depend.
 
         Raises
         ------
         TypeError
             If the variant lacks a choice that the kernel depends on.
         """
-        choices = tuple(choice for choice in variant.choices if choice.kind in self.kinds)
-        lacking = self.kinds - {choice.kind for choice in choices}
-        if lacking:
-            raise TypeError(f"The kernel {self.name} needs a choice of {', '.join(lacking)}.")
-        return Variant(variant.precision, choices, variant.lanes, variant.large)
+        return _narrowed(self, variant)
 
     def arguments(self, variant: Variant, **values: Any) -> ctypes.Structure:
-        """Fill the structure of arguments, all by name.
+        """Return the structure of arguments, filled with values that are given by name.
 
         Raises
         ------
         TypeError
             If an argument is missing or unknown, or has the wrong type.
         """
-        roots = self._roots(variant)
-        wanted = members(ARGUMENTS, roots)
-        names = {member.name for member in wanted}
-        if names != values.keys():
-            missing = ", ".join(sorted(names - values.keys())) or "none"
-            unknown = ", ".join(sorted(values.keys() - names)) or "none"
+        form = _form(self, variant)
+        if form.members.keys() != values.keys():
+            missing = ", ".join(sorted(form.members.keys() - values.keys())) or "none"
+            unknown = ", ".join(sorted(values.keys() - form.members.keys())) or "none"
             raise TypeError(
                 f"Arguments of the kernel {self.name}: missing {missing}, unknown {unknown}."
             )
-        made = structure(ARGUMENTS, roots)()
-        for member in wanted:
-            value = values[member.name]
+        made = form.kind()
+        for name, value in values.items():
+            member = form.members[name]
             if not _fill(made, member, value):
                 extents = "".join(f"[{extent}]" for extent in member.extents)
                 raise TypeError(
-                    f"The argument {member.name} of the kernel {self.name} is {value!r}, which is "
+                    f"The argument {name} of the kernel {self.name} is {value!r}, which is "
                     f"not a value of type {member.cpp}{extents}."
                 )
         return made
 
     def part(self, name: str, variant: Variant) -> type[ctypes.Structure]:
-        """Return the class of a structure among the arguments, such as ``ACTION::Coefficients``."""
-        return structure(name, self._roots(variant))
+        """Return the ctypes class of a nested structure, such as ``ACTION::Coefficients``."""
+        return structure(name, self.roots(variant))
 
     def translation_unit(self, variant: Variant, *checked: str) -> str:
-        """Return the C++ text to compile: the kernel, and assertions on what Python read of it.
+        """Return the C++ code to compile: the kernel, and assertions on its arguments' layout.
 
         Parameters
         ----------
         variant : Variant
         checked : str
-            Structures to check besides the arguments.
+            Names of further structures whose layout is checked.
         """
-        roots = self._roots(variant)
+        roots = self.roots(variant)
         lines = [
             "#include <cstddef>",
             "#include <type_traits>",
@@ -206,21 +234,47 @@ class Kernel:
     def digest(self, variant: Variant) -> bytes:
         """Return a hash of all source files that the compiled kernel depends on."""
         launch = source_folder() / "arch"
-        return digest_of([*included(self._roots(variant)), *sorted(launch.glob("*.h"))])
+        return digest_of([*included(self.roots(variant)), *sorted(launch.glob("*.h"))])
 
-    def _roots(self, variant: Variant) -> tuple[Path, ...]:
-        """Return the files to look for declarations in, the kernel's own source last."""
+    def roots(self, variant: Variant) -> tuple[Path, ...]:
+        """Return the files that may contain declarations, the kernel's own source last."""
         choices = self.narrowed(variant).choices
         return (*(choice.header for choice in choices), self.source)
 
 
+@cache
+def _narrowed(kernel: Kernel, variant: Variant) -> Variant:
+    """See `Kernel.narrowed`; cached, because the search would slow down small lattices."""
+    choices = tuple(choice for choice in variant.choices if choice.kind in kernel.kinds)
+    lacking = kernel.kinds - {choice.kind for choice in choices}
+    if lacking:
+        raise TypeError(f"The kernel {kernel.name} needs a choice of {', '.join(lacking)}.")
+    return Variant(variant.precision, choices, variant.lanes, variant.large)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The structure of a kernel's arguments, and its members by name."""
+
+    kind: type[ctypes.Structure]
+    members: dict[str, Member]
+
+
+@cache
+def _form(kernel: Kernel, variant: Variant) -> _Form:
+    """Return the form of the arguments of a variant of a kernel."""
+    roots = kernel.roots(variant)
+    found = {member.name: member for member in members(ARGUMENTS, roots)}
+    return _Form(structure(ARGUMENTS, roots), found)
+
+
 def _fill(made: ctypes.Structure, member: Member, value: object) -> bool:
-    """Set a member; return whether it can hold the value."""
+    """Set a member of a structure; return whether the member can hold the value."""
     if isinstance(value, tuple) and len(value) != member.elements:
         return False
     try:
         setattr(made, member.name, value)
     except (TypeError, RuntimeError):
         return False
-    # A number that is too large for its type would lose its upper bits. A pointer to 0 reads None.
+    # ctypes silently drops the upper bits of numbers that are too large. A null pointer reads None.
     return not isinstance(value, int) or (getattr(made, member.name) or 0) == value

@@ -1,9 +1,9 @@
-"""Kernel sources: where they are, what they include, and the declarations that Python shares.
+"""Kernel sources: their location, their includes, and declarations shared with Python.
 
-A kernel declares its arguments and its constants once, in C++. This module reads the declarations
-from the source, so that Python fills a structure by the names in it. What was read is stated again
-as assertions that the compiler checks (see `gauge_mc.devices.kernels`), so that a declaration that is
-read wrongly fails the build.
+A kernel declares its arguments and constants once, in C++. This module reads the declarations from
+the source, so that Python can fill the structure by name. Every layout that was read is also turned
+into assertions, which the compiler checks (see `gauge_mc.devices.kernels`). A declaration that was
+misread therefore fails the build.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ SCALARS = {
     "long long": ctypes.c_longlong,
     "unsigned long long": ctypes.c_ulonglong,
 }
-"""C++ types of numbers and their counterparts."""
+"""C++ types of numbers, and the corresponding ctypes."""
 
 DECLARATOR = r"([A-Za-z_]\w*)((?:\[\w+\])*)\s*"
-"""A pattern of the name of a member and its extents."""
+"""Pattern that matches the name of a member and its array extents."""
 
 LAYOUT = "layout of"
-"""What the messages of `assertions` begin with."""
+"""First words of the messages of `assertions`."""
 
 OPERATORS = {
     ast.Add: operator.add,
@@ -47,7 +47,7 @@ OPERATORS = {
 
 @cache
 def source_folder() -> Path:
-    """Return the folder ``cuda_src``: inside an installed package, or beside it in a checkout."""
+    """Return the folder ``cuda_src``: inside the installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "cuda_src"
     return inside if inside.is_dir() else package.parent / "cuda_src"
@@ -55,7 +55,7 @@ def source_folder() -> Path:
 
 @cache
 def included(roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return source files and all that they include by name, each once, the innermost first."""
+    """Return source files and the files that they include, each once, the innermost first."""
     found: dict[Path, None] = {}
 
     def visit(path: Path) -> None:
@@ -74,7 +74,7 @@ def included(roots: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def digest_of(paths: Sequence[Path]) -> bytes:
-    """Return a hash of the contents of files, in their order."""
+    """Return a hash of the names and contents of files, in the given order."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -83,9 +83,9 @@ def digest_of(paths: Sequence[Path]) -> bytes:
 
 @cache
 def constants(path: Path) -> dict[str, int]:
-    """Return the integers that a source file declares as ``constexpr int``, by name.
+    """Return the values of the ``constexpr int`` declarations of a source file, by name.
 
-    Declarations whose values are not integers or sums and products of others are left out.
+    A declaration whose value cannot be evaluated (see `_evaluate`) is omitted.
     """
     found: dict[str, int] = {}
     for declaration in re.findall(r"\bconstexpr\s+int\s+([^;]+);", _code(path)):
@@ -105,11 +105,11 @@ class Member:
     ----------
     name : str
     cpp : str
-        Its type in C++, without extents.
+        Type in C++, without array extents.
     extents : tuple of int
-        Of an array; empty for a single value.
+        Array extents; empty for a single value.
     kind : type
-        Its type in ctypes, extents included.
+        Type in ctypes, including the array extents.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Member:
 
     @property
     def elements(self) -> int:
-        """The number of elements of an array or members of a structure; else 1."""
+        """Number of elements of an array, or of members of a structure; otherwise 1."""
         if self.extents:
             return self.extents[0]
         return len(getattr(self.kind, "_fields_", "1"))
@@ -127,15 +127,15 @@ class Member:
 
 @cache
 def members(name: str, roots: tuple[Path, ...]) -> tuple[Member, ...]:
-    """Return the members of a structure that source files, or what they include, declare.
+    """Return the members of a structure that source files, or files they include, declare.
 
     A member is a number, a structure, an array of these, or a pointer. A type that is neither a
-    number nor a structure declared in the same way, such as a field, is taken for one pointer.
+    number nor a plain structure, such as a field, is treated as a single pointer.
 
     Raises
     ------
     GaugeError
-        If there is no such structure, or a member cannot be read.
+        If the structure is not declared or a member cannot be read.
     """
     body = _body(name, roots)
     if body is None:
@@ -161,14 +161,14 @@ def members(name: str, roots: tuple[Path, ...]) -> tuple[Member, ...]:
 
 
 def structure(name: str, roots: tuple[Path, ...]) -> type[ctypes.Structure]:
-    """Return a ctypes structure with the members of the C++ structure of this name.
+    """Return the ctypes class that corresponds to a C++ structure.
 
     The same declaration always gives the same class, whichever source includes it.
 
     Raises
     ------
     GaugeError
-        As `members` does.
+        If the structure is not declared or a member cannot be read.
     """
     home = _home(name, roots)
     return _structure(name, roots if home in (None, roots[-1]) else (home,))
@@ -181,9 +181,9 @@ def _structure(name: str, roots: tuple[Path, ...]) -> type[ctypes.Structure]:
 
 
 def assertions(name: str, roots: tuple[Path, ...]) -> Iterator[str]:
-    """Yield C++ assertions that a structure is laid out as `structure` takes it to be.
+    """Yield C++ assertions that a structure has the layout that `structure` assumes.
 
-    The message of each is `LAYOUT` and the name of the member that it is about.
+    The message of each assertion is `LAYOUT`, followed by the name of the member.
     """
     kind, plain = structure(name, roots), name.rpartition("::")[2]
     for member in members(name, roots):
@@ -202,7 +202,7 @@ def assertions(name: str, roots: tuple[Path, ...]) -> Iterator[str]:
         place = f"offsetof({name}, {member.name}) == {field.offset}"
         size = f"sizeof({name}::{member.name}) == {field.size}"
         yield f'static_assert({place} && {size}, "{message}");'
-    # Last, since a member that is read wrongly is to be named if there is one.
+    # This comes last, so that the first failed assertion names a misread member if there is one.
     yield f'static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{LAYOUT} {plain}");'
 
 
@@ -216,7 +216,7 @@ def _kind(cpp: str, roots: tuple[Path, ...]) -> type[Any]:
 
 @cache
 def _home(name: str, roots: tuple[Path, ...]) -> Path | None:
-    """Return the file that declares a structure, or None; of several, one of the roots."""
+    """Return the file that declares a structure, or None; the roots are searched first."""
     pattern = re.compile(rf"\bstruct\s+{re.escape(name.rpartition('::')[2])}\s*\{{")
     paths = (*roots, *included(roots))
     return next((path for path in paths if pattern.search(_code(path))), None)
@@ -224,7 +224,7 @@ def _home(name: str, roots: tuple[Path, ...]) -> Path | None:
 
 @cache
 def _body(name: str, roots: tuple[Path, ...]) -> tuple[str, ...] | None:
-    """Return the declarations of the data of a structure; None if it is not plain data."""
+    """Return the data members' declarations, or None if there is no such plain structure."""
     home = _home(name, roots)
     if home is None:
         return None
@@ -233,7 +233,7 @@ def _body(name: str, roots: tuple[Path, ...]) -> tuple[str, ...] | None:
 
 
 def _statements(code: str) -> Iterator[str]:
-    """Yield the data declarations up to the brace that closes a structure."""
+    """Yield the declarations of data members up to the closing brace of a structure."""
     depth, statement = 0, ""
     for character in code:
         if character == "}" and depth == 0:
@@ -241,16 +241,16 @@ def _statements(code: str) -> Iterator[str]:
         depth += (character == "{") - (character == "}")
         if (depth == 0 and character == ";") or (depth == 0 and character == "}"):
             text = " ".join(statement.split())
-            if text and not re.match(r"(static|typedef|using|template|struct|INLINE)\b", text):
-                if "(" not in text:
-                    yield text
+            skipped = re.match(r"(static|typedef|using|template|struct|INLINE)\b", text)
+            if text and not skipped and "(" not in text:
+                yield text
             statement = ""
         else:
             statement += character
 
 
 def _evaluate(text: str, known: dict[str, int]) -> int:
-    """Evaluate a C++ expression of integers, known names, +, -, * and /."""
+    """Evaluate a C++ expression of integers, known constants, +, -, * and /."""
 
     def value(node: ast.expr) -> int:
         match node:

@@ -1,1 +1,1 @@
-"""The lattice and how it is divided: layout in memory, slabs, halos, devices and processes."""
+"""The lattice and its domain decomposition: memory layout, slabs, halos, devices, processes."""

@@ -1,4 +1,4 @@
-"""Devices that share lattices, a slab of time slices each."""
+"""Groups of devices that share a lattice, each with a slab of time slices."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from gauge_mc.errors import GaugeError, UsageError
 T = TypeVar("T")
 
 LEAST_SLICES = 2
-"""Fewest time slices of a slab: its first and its last slice are updated before the others."""
+"""Minimum number of time slices per slab, so that its first and last slice are different."""
 
 
 @dataclass(frozen=True)
 class DeviceGroup:
-    """Devices that share lattices. Results do not depend on how many there are, to the bit.
+    """Devices that share lattices. Results are bit-for-bit the same for any number of devices.
 
-    The devices form a ring: each is a neighbour of the next, and the last of the first, since the
-    lattice is periodic in time.
+    The devices form a ring: each is a neighbour of the next one, and the last is a neighbour of the
+    first, because the lattice is periodic in time.
 
     Attributes
     ----------
     devices : tuple of Device
-        The devices of this process, all of one kind.
+        The devices of this process, all of the same kind.
     processes : Processes
-        All processes that take part.
+        All processes that share the lattices.
     slices : tuple of int, optional
-        Time slices of every slab; by default as equal as possible.
+        Number of time slices of every slab; by default as equal as possible.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class DeviceGroup:
 
     @classmethod
     def of(cls, devices: DeviceGroup | Device | None) -> DeviceGroup:
-        """Return a group of one device (by default the one that `open_device` opens), or itself."""
+        """Return a group unchanged, or a group of one device, by default that of `open_device`."""
         if isinstance(devices, DeviceGroup):
             return devices
         return cls((devices or open_device(),))
@@ -68,13 +68,13 @@ class DeviceGroup:
 
     @property
     def name(self) -> str:
-        """The names of the devices, for people."""
+        """The names of the devices, as shown to the user."""
         names = self.processes.gather([device.name for device in self.devices])
         return describe_devices(name for process in names for name in process)
 
     @property
     def root(self) -> bool:
-        """Whether this process is the one that reads and writes files."""
+        """Whether this is the root process, which reads and writes files."""
         return self.processes.rank == 0
 
     @cached_property
@@ -92,21 +92,21 @@ class DeviceGroup:
         return next(rank for rank, end in enumerate(accumulate(self.counts)) if slab < end)
 
     def slabs(self, lattice: Lattice) -> list[range]:
-        """Return the time slices of every slab of a lattice, in order.
+        """Return the time slices of each slab of a lattice, in order.
 
         Raises
         ------
         UsageError
-            If there are too few slices, or `slices` does not fit the lattice.
+            If the lattice has too few time slices, or `slices` does not fit the lattice.
         """
         count = sum(self.counts)
         if lattice.t < LEAST_SLICES * count:
             raise UsageError(
                 f"The lattice {lattice} has {lattice.t} time slices, too few for {count} devices, "
-                f"each of which takes at least {LEAST_SLICES}: use at most "
+                f"each of which needs at least {LEAST_SLICES}: use at most "
                 f"{lattice.t // LEAST_SLICES} devices."
             )
-        # An even number of slices makes good tiles on a GPU.
+        # GPUs are faster with an even number of slices.
         bounds = [2 * (lattice.t // 2 * n // count) for n in range(count + 1)]
         if self.slices is not None:
             bounds = [0, *accumulate(self.slices)]
@@ -114,23 +114,24 @@ class DeviceGroup:
             if not enough or len(self.slices) != count or bounds[-1] != lattice.t:
                 raise UsageError(
                     f"Slabs of {', '.join(map(str, self.slices))} time slices do not make up the "
-                    f"lattice {lattice} on {count} devices; each needs {LEAST_SLICES} or more."
+                    f"lattice {lattice} on {count} devices: give {count} numbers of at least "
+                    f"{LEAST_SLICES} with the sum {lattice.t}."
                 )
         return [range(*pair) for pair in pairwise(bounds)]
 
     def gather_slices(self, lattice: Lattice, get: Callable[[int], T]) -> Iterator[T]:
-        """Collect something of every time slice in the root; all processes call this.
+        """Collect a value for every time slice in the root process; all processes must call this.
 
         Parameters
         ----------
         lattice : Lattice
         get : callable
-            Returns what is wanted of a time slice of this process.
+            Takes a time slice of this process and returns its value.
 
         Yields
         ------
         object
-            What is wanted of t = 0, 1, … in the root; nothing in other processes.
+            The values for t = 0, 1, … in the root process; nothing in other processes.
         """
         for t, owner in enumerate(self._owners(lattice)):
             if owner == self.processes.rank:
@@ -145,13 +146,13 @@ class DeviceGroup:
     def scatter_slices(
         self, lattice: Lattice, values: Iterator[T], put: Callable[[int, T], None]
     ) -> None:
-        """Distribute something for every time slice; all processes call this.
+        """Distribute a value for every time slice; all processes must call this.
 
         Parameters
         ----------
         lattice : Lattice
         values : iterator
-            The values for t = 0, 1, … in the root; not used in other processes.
+            The values for t = 0, 1, … in the root process; ignored in other processes.
         put : callable
             Takes a time slice of this process and its value.
         """
@@ -169,7 +170,7 @@ class DeviceGroup:
         return [self.process_of(n) for n, times in enumerate(self.slabs(lattice)) for _ in times]
 
     def synchronize(self) -> None:
-        """Wait until all devices of this process have ended their work."""
+        """Wait until all devices of this process have finished their work."""
         for device in self.devices:
             device.synchronize()
 
@@ -187,23 +188,24 @@ def open_device_group(
     share_gpus: bool = False,
     all_by_default: bool = False,
 ) -> DeviceGroup:
-    """Open devices that share lattices.
+    """Open devices as a device group.
 
     Parameters
     ----------
     devices, backend, threads, all_by_default
-        As for `gauge_mc.devices.choose_devices`. Processes on one host share out the GPUs that are
-        chosen, by default all of them; on CPUs each has its share of the cores.
+        See `gauge_mc.devices.choose_devices`. If there are several processes on a host, the chosen
+        GPUs (by default all) are distributed over them. On CPUs each process gets an equal share
+        of the cores.
     processes : Processes, optional
-        The processes that share the lattices; by default this one alone.
+        The processes that share the lattices; by default only this one.
     share_gpus : bool
         Whether two processes may use the same GPU.
 
     Raises
     ------
     UsageError, GaugeError
-        As `choose_devices` and `DeviceChoice.open` do; GaugeError also if there are fewer GPUs than
-        processes on this host.
+        If the devices cannot be chosen or opened (see `choose_devices` and `DeviceChoice.open`),
+        or if there are fewer GPUs than processes on this host.
     """
     processes = processes or OneProcess()
     choices = choose_devices(devices, backend, threads, all_by_default or processes.size > 1)
@@ -222,10 +224,10 @@ def open_device_group(
 def _share_of_this_process(
     choices: tuple[DeviceChoice, ...], processes: Processes, share_gpus: bool
 ) -> tuple[DeviceChoice, ...]:
-    """Return which of the chosen GPUs are for this process.
+    """Return the part of the chosen GPUs that this process uses.
 
-    A launcher may show every process GPUs of its own. Otherwise processes that see the same GPUs
-    share them out.
+    A launcher may let each process see only its own GPUs. Processes that see the same GPUs divide
+    them among themselves.
     """
 
     def identities(chosen: tuple[DeviceChoice, ...]) -> list[str]:
@@ -242,7 +244,7 @@ def _share_of_this_process(
     names = [name for one in used for name in one]
     if not share_gpus and (len(set(names)) < len(names) or not all(used)):
         raise GaugeError(
-            f"On {platform.node()} there are more processes than GPUs: start one process a GPU, or "
-            "let them share with --share-gpus."
+            f"On {platform.node()} there are more processes than GPUs: start one process per GPU, "
+            "or let processes share a GPU with --share-gpus."
         )
     return mine

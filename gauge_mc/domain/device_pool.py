@@ -1,4 +1,4 @@
-"""Devices that work side by side on independent items."""
+"""Pools of devices that work in parallel on independent items."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Devices = Device | DeviceGroup
-"""One device, or several that share a lattice."""
+"""A single device, or a group of devices that share a lattice."""
 
 Job = Callable[[Devices, Sequence[Item]], Generator[Result, None, None]]
-"""Yields the result of each item, in order. What it allocates on the device belongs to it alone."""
+"""A generator function that yields the result of each item, in order.
+
+Nothing else uses the memory that it allocates on the device.
+"""
 
 AHEAD = 2
-"""Items of a device whose results are not taken yet: one that is done, and one at work."""
+"""Maximum number of results per device that wait to be taken: one finished, one in progress."""
 
 
 class Cancelled(Exception):  # noqa: N818
-    """Ends a job whose results are no longer wanted. Callers never see it."""
+    """Raised in a job whose results are no longer needed; never reaches the caller of the pool."""
 
 
 class CancellableDevice:
-    """A device that raises `Cancelled` when it is used after the event is set."""
+    """A device that raises `Cancelled` if it is used after the event `cancelled` has been set."""
 
     def __init__(self, device: Device, cancelled: threading.Event) -> None:
         self._device, self._cancelled = device, cancelled
@@ -46,17 +49,17 @@ class CancellableDevice:
 
 @dataclass(frozen=True)
 class DevicePool:
-    """Open devices. A single one works in the calling thread, several work in a thread each.
+    """Open devices, made by `device_pool`.
 
-    Made by `device_pool`.
+    A single device works in the calling thread; several devices work in one thread each.
 
     Attributes
     ----------
     devices : tuple of Device or DeviceGroup
     threads : tuple of Executor
-        One thread each, as many as devices; empty if there is one device.
+        One thread per device; empty if there is only one device.
     cleanup : ExitStack
-        What is done before the devices are closed.
+        Callbacks that run before the devices are closed.
     """
 
     devices: tuple[Devices, ...]
@@ -65,23 +68,24 @@ class DevicePool:
 
     @property
     def name(self) -> str:
-        """The names of the devices, for people."""
+        """The names of the devices, as shown to the user."""
         return describe_devices(device.name for device in self.devices)
 
     def results(self, job: Job[Item, Result], items: Sequence[Item]) -> Iterator[Result]:
-        """Do a job, item by item, on all devices.
+        """Carry out a job on all devices.
 
         Parameters
         ----------
         job : Job
-            Its error is raised here in its item's turn, after the results of the items before.
+            Called once per device with a share of the items. If an item fails, the error is raised
+            after the results of all items before it.
         items : sequence
-            Distributed over the devices in turn.
+            The items, distributed over the devices in turn.
 
         Returns
         -------
         iterator
-            The results in the order of the items, whatever the number of devices.
+            The results in the order of the items, for any number of devices.
         """
         return (self._side_by_side if self.threads else self._alone)(job, items)
 
@@ -111,17 +115,17 @@ class DevicePool:
 
 @contextmanager
 def device_pool(openers: Sequence[Callable[[], Devices]]) -> Iterator[DevicePool]:
-    """Open devices, and close each in the end in the thread that uses it.
+    """Open devices for a `with` block, and close each in the thread that used it.
 
     Parameters
     ----------
     openers : sequence of callable
-        Each opens one device or device group.
+        Functions that open one device or device group each.
 
     Raises
     ------
     UsageError, GaugeError
-        As the openers do.
+        If a device cannot be opened.
     """
     if len(openers) == 1:
         with closing(openers[0]()) as device, ExitStack() as cleanup:
@@ -141,7 +145,7 @@ def _next_result(job: Generator[Result, None, None]) -> Result:
     try:
         return next(job)
     except (GaugeError, Cancelled) as error:
-        # The frames that it has left hold memory of the device, which must be freed in this thread.
+        # The frames in the traceback refer to device memory, which must be freed in this thread.
         error.__traceback__ = error.__cause__ = error.__context__ = None
         raise
 
@@ -151,7 +155,7 @@ def _cancel(
     ahead: Iterable[Future[Result]],
     pairs: Iterable[tuple[Executor, Generator[Result, None, None]]],
 ) -> None:
-    """End jobs, finished or not, which frees their memory in their threads."""
+    """End all jobs, finished or not, so that their memory is freed in their own threads."""
     cancelled.set()
     for future in ahead:
         future.cancel()
@@ -159,7 +163,7 @@ def _cancel(
 
 
 def _abandon(job: Generator[Result, None, None]) -> None:
-    """End a job and free what it holds, which close() of Python 3.12 may keep alive."""
+    """End a job and free its memory, which ``close()`` of Python 3.12 may keep alive."""
     with suppress(Cancelled):
         job.throw(Cancelled())
 

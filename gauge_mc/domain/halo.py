@@ -1,4 +1,4 @@
-"""Halo exchange: bring copies of neighbours' time slices up to date, across devices and processes."""
+"""Halo exchange between slabs, across devices and processes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gauge_mc.domain.slab import Slab
 
 @dataclass(frozen=True)
 class Transfer:
-    """A time slice of one slab that another slab has in its halo.
+    """The transfer of a time slice of one slab to the halo of another.
 
     Attributes
     ----------
     source, target : int
-        Numbers of the slabs.
+        Numbers of the two slabs.
     source_place, target_place : int
-        Places of the slice in their memory.
+        Position of the slice in the memory of each slab, counted in slices.
     """
 
     source: int
@@ -38,21 +38,21 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Window:
-    """The bytes of a slice that have changed."""
+    """The range of bytes of a slice that is to be transferred."""
 
     offset: int
     nbytes: int
 
 
 def transfers_of(layouts: Sequence[Layout], nearest: bool) -> list[Transfer]:
-    """List the slices to transfer between all slabs, in an order that all processes agree on.
+    """Return all transfers between slabs, in the same order in all processes.
 
     Parameters
     ----------
     layouts : sequence of Layout
         The layouts of all slabs, in order.
     nearest : bool
-        Whether to transfer only the slices next to a slab.
+        Whether to transfer only the halo slices next to a slab, instead of the whole halo.
     """
     place_of = {t: (n, t - layout.first) for n, layout in enumerate(layouts) for t in layout.times}
     return [
@@ -65,7 +65,15 @@ def transfers_of(layouts: Sequence[Layout], nearest: bool) -> list[Transfer]:
 
 @dataclass(frozen=True)
 class _LocalSend:
-    """Copies from one slab to others of its process: the call that issues them, and who waits."""
+    """The copies from one slab to others of the same process.
+
+    Attributes
+    ----------
+    send : callable
+        Issues the copies.
+    receivers : tuple of Device
+        The devices that must wait for the copies.
+    """
 
     send: Callable[[], Event]
     receivers: tuple[Device, ...]
@@ -73,7 +81,7 @@ class _LocalSend:
 
 @dataclass
 class _Message:
-    """Bytes on their way to or from another process."""
+    """A message to or from another process."""
 
     device: Device
     address: int
@@ -85,7 +93,7 @@ class _Message:
 
 
 class HaloExchange:
-    """Brings a field's halos up to date while the devices work on something else.
+    """Updates the halos of a field while the devices do other work.
 
     Parameters
     ----------
@@ -112,7 +120,7 @@ class HaloExchange:
                 self._outgoing[t.source].append((tag, t))
             elif t.target in self._slabs:
                 self._incoming[t.target].append((tag, t))
-        # Messages lie in the devices' own memory, or else go through memory of the host.
+        # If MPI cannot access the devices' memory, messages go through host memory.
         in_host_memory = devices.devices[0].in_host_memory
         self._direct = devices.processes.device_memory or in_host_memory
         self._staging: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
@@ -123,14 +131,14 @@ class HaloExchange:
         self._awaited: list[_Message] = []
 
     def post(self, window: Window) -> None:
-        """Begin to send the window of all slices in others' halos, after the work issued so far."""
+        """Start to send a window of all slices in the halos, after the work issued so far."""
         for post in self.posts(window):
             post()
 
     def posts(self, window: Window) -> list[Launch]:
-        """Return for each slab of this process the call that posts its sends and receives.
+        """Return a call for each slab of this process that posts its sends and receives.
 
-        It is to be called, any number of times, when the slab's work has been issued.
+        It must be called after the slab's work has been issued, and can be called repeatedly.
         """
         if window not in self._prepared:
             self._prepared[window] = {n: self._prepare(n, window) for n in self._slabs}
@@ -141,10 +149,11 @@ class HaloExchange:
 
     @cached_property
     def targets(self) -> list[dict[str, int | None]] | None:
-        """Where a kernel that updates a slab can store its boundary in its neighbours' halos.
+        """Addresses through which a kernel can store a slab's boundary in its neighbours' halos.
 
-        The members of ``HaloTargets`` for each slab of this process; None unless all slabs are of
-        this process and all their kernels can store there.
+        For each slab of this process, the members of the structure ``HaloTargets``. None unless
+        all slabs belong to this process and their kernels can write to the memory of their
+        neighbours.
         """
         if any(self._outgoing.values()) or any(self._incoming.values()):
             return None
@@ -165,7 +174,7 @@ class HaloExchange:
 
     @property
     def signals(self) -> list[Launch]:
-        """For each slab the call that tells its neighbours that its kernel has stored their halo."""
+        """Calls, one per slab, that tell its neighbours that its kernel has stored their halos."""
         return [
             partial(
                 self._post,
@@ -177,7 +186,7 @@ class HaloExchange:
         ]
 
     def _prepare(self, number: int, window: Window) -> _LocalSend:
-        """Prepare the copies from a slab to others of this process."""
+        """Prepare the copies from a slab to other slabs of this process."""
         slab = self._slabs[number]
         copies = [
             Copy(
@@ -192,7 +201,7 @@ class HaloExchange:
         )
 
     def _receivers(self, number: int) -> tuple[Device, ...]:
-        """Return the devices of this process that have a slab's slices in their halos."""
+        """Return the devices of this process whose halos contain slices of a slab."""
         devices = (self._slabs[t.target].device for t in self._local[number])
         return tuple(dict.fromkeys(devices))
 
@@ -218,7 +227,7 @@ class HaloExchange:
                 self._arrivals.append((device, arrived))
 
     def wait(self) -> None:
-        """Let later work wait until the halos are up to date."""
+        """Make later work on the devices wait until the halos are up to date."""
         for message in self._sent:
             if message.request is None:
                 self._send(message)

@@ -1,4 +1,4 @@
-"""The lattice: four even extents and nothing else."""
+"""The extents of a lattice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gauge_mc.errors import UsageError
 
 MAX_SITES = 2**32
-"""Sites are numbered by 32-bit integers, in memory and in the counters of random numbers."""
+"""Upper limit for the number of sites, which are numbered by 32-bit integers."""
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,13 @@ class Lattice:
     Parameters
     ----------
     x, y, z, t : int
-        Extents in lattice units. They must be even and at least 2, so that a checkerboard
-        closes periodically.
+        Extents in lattice units. They must be even and at least 2, so that the checkerboard of
+        even and odd sites is periodic.
 
     Raises
     ------
     UsageError
-        If an extent is odd or below 2, or there are 2**32 sites or more.
+        If an extent is odd or below 2, or the lattice has 2**32 or more sites.
     """
 
     x: int
@@ -43,12 +43,14 @@ class Lattice:
 
     @classmethod
     def parse(cls, text: str) -> Lattice:
-        """Read ``XxYxZxT``, such as ``24x24x24x32``. A single number stands for all four extents.
+        """Return the lattice given as ``XxYxZxT``, such as ``24x24x24x32``.
+
+        A single number sets all four extents.
 
         Raises
         ------
         UsageError
-            If `text` is not of that form, or the extents are not allowed.
+            If `text` does not have this form or an extent is not allowed.
         """
         words = text.lower().split("x")
         try:
@@ -59,7 +61,7 @@ class Lattice:
             extents *= 4
         if len(extents) != 4:
             raise UsageError(
-                f"The lattice '{text}' is not of the form XxYxZxT, for example 24x24x24x32."
+                f"The lattice '{text}' does not have the form XxYxZxT, for example 24x24x24x32."
             )
         return cls(*extents)
 
@@ -70,7 +72,7 @@ class Lattice:
 
     @property
     def slice_sites(self) -> int:
-        """The number of sites of a time slice."""
+        """The number of sites per time slice."""
         return self.x * self.y * self.z
 
     @property
@@ -80,7 +82,7 @@ class Lattice:
 
     @property
     def links(self) -> int:
-        """The number of links, which is four a site."""
+        """The number of links, four per site."""
         return 4 * self.sites
 
     def __str__(self) -> str:

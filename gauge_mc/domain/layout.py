@@ -1,4 +1,4 @@
-"""How a lattice lies in a device's memory: lanes, slots and packets.
+"""The layout of a lattice in the memory of a device: lanes, slots and packets.
 
 ``cuda_src/lattice/geometry.h`` and ``cuda_src/lattice/links.h`` explain the layout.
 """
@@ -19,27 +19,28 @@ from gauge_mc.devices.structures import divisor, geometry_structure
 from gauge_mc.domain.lattice import Lattice
 
 REALS = {"single": "float32", "double": "float64"}
-"""NumPy's names of the stored reals, by precision."""
+"""NumPy names of the types of stored reals, by precision."""
 
 BOTH_PARITIES = 2
-"""The parity of work on even and odd sites."""
+"""Value of `parity` for work on even and odd sites."""
 
 WORD_BYTES = 4
-"""Bytes of a word of a random number generator's state."""
+"""Bytes per word of a random number generator's state."""
 
 
 def split_lanes(lattice: Lattice, most: int) -> tuple[int, int, int]:
-    """Divide a lattice into at most `most` equal sub-lattices along x, y and z, one a lane.
+    """Divide a lattice into at most `most` equal sub-lattices along x, y and z, one per lane.
 
-    Every sub-lattice has even extents, so that a site's parity is the same in all lanes. If no
-    division into `most` sub-lattices fits, fewer lanes are used. Of several divisions the one that
-    divides x least is chosen, since sites along x are contiguous in memory.
+    Every sub-lattice has even extents, so that the sites of a slot have the same parity in all
+    lanes. If the lattice cannot be divided into `most` such sub-lattices, fewer lanes are used. If
+    several divisions are possible, the one with the fewest parts along x is chosen, because sites
+    along x are contiguous in memory.
 
     Parameters
     ----------
     lattice : Lattice
     most : int
-        A power of two.
+        Maximum number of lanes, a power of two.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def split_lanes(lattice: Lattice, most: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Consecutive time slices of a lattice in a device's memory.
+    """The layout of consecutive time slices of a lattice in the memory of a device.
 
     Attributes
     ----------
@@ -68,11 +69,11 @@ class Layout:
     precision : str
         ``single`` or ``double``.
     split : tuple of int
-        Lanes along x, y and z.
+        Number of lanes along x, y and z.
     packet_bytes : int
-        Bytes of a link's components that lie together; 0 if all of them do.
+        Bytes of a link's components that are stored together; 0 if all of them are.
     first, slices : int
-        The first time slice, and how many there are without the halo.
+        The first time slice, and the number of slices without the halo.
     above, below : int
         Halo depth above and below, in time slices. The halo is stored after the slab's own slices.
     """
@@ -98,7 +99,7 @@ class Layout:
 
     @property
     def halo(self) -> dict[int, int]:
-        """The lattice's time slices in the halo, by their place in memory."""
+        """The lattice's time slices in the halo, by their position in memory."""
         after = {self.slices + n: self.first + self.slices + n for n in range(self.above)}
         before = {self.slices_in_memory - n: self.first - n for n in range(1, self.below + 1)}
         return {place: t % self.lattice.t for place, t in (after | before).items()}
@@ -116,12 +117,12 @@ class Layout:
 
     @property
     def slots(self) -> int:
-        """The number of slots of one parity of a slice."""
+        """The number of slots of one parity in a slice."""
         return math.prod(self.extents) // 2
 
     @cached_property
     def geometry(self) -> ctypes.Structure:
-        """The structure ``Geometry`` of kernels; its tables live as long as this layout."""
+        """The structure ``Geometry`` for kernels; its tables exist as long as this layout."""
         x, y, _ = self.extents
         crossing = [3**d if lanes > 1 else 0 for d, lanes in enumerate(self.split)]
         described: ctypes.Structure = geometry_structure("Geometry")(
@@ -140,19 +141,19 @@ class Layout:
 
     @property
     def real(self) -> np.dtype[np.floating[Any]]:
-        """The type of the stored reals."""
+        """The type of stored reals."""
         return np.dtype(REALS[self.precision])
 
     def slice_bytes(self, components: int) -> int:
-        """Return the bytes of a slice of a field with so many components a link."""
+        """Return the bytes of a slice of a field with the given number of components per link."""
         return 8 * components * self.slots * self.lanes * self.real.itemsize
 
     def field_bytes(self, components: int) -> int:
-        """Return the bytes of all slices in memory."""
+        """Return the bytes of all slices in memory, halo included."""
         return self.slices_in_memory * self.slice_bytes(components)
 
     def pack_links(self, links: NDArray[Any], t: int) -> NDArray[Any]:
-        """Put the links of a time slice in the order of the device's memory.
+        """Arrange the links of a time slice in the order of the device's memory.
 
         Parameters
         ----------
@@ -164,7 +165,7 @@ class Layout:
         Returns
         -------
         ndarray
-            One-dimensional, of `slice_bytes(components)` bytes.
+            The same numbers, one-dimensional, in `slice_bytes(components)` bytes.
         """
         components = links.shape[-1]
         by_site = links.reshape(-1, 4, components)[self._site_order(t)]
@@ -177,7 +178,7 @@ class Layout:
         return np.ascontiguousarray(ordered, dtype=self.real).reshape(-1)
 
     def unpack_links(self, packed: NDArray[Any], t: int, components: int) -> NDArray[Any]:
-        """Return the links of a time slice from the device's memory; the inverse of `pack_links`."""
+        """Arrange the links of a time slice by sites; the inverse of `pack_links`."""
         if self.packet_bytes:
             packet = self.packet_bytes // self.real.itemsize
             ordered = packed.reshape(2, 4, components // packet, self.slots, packet)
@@ -191,9 +192,15 @@ class Layout:
         return links.reshape(z, y, x, 4, components)
 
     def pack_words(self, words: NDArray[np.uint32], t: int) -> NDArray[np.uint32]:
-        """Put words of the sites of slice `t`, shape (Z, Y, X, words), in the order of the memory.
+        """Arrange words per site of a time slice in the order of the device's memory.
 
-        They are packed like the components of a link, in packets if they fill these.
+        They are stored like the components of a link, in packets if they fill whole packets.
+
+        Parameters
+        ----------
+        words : ndarray, shape (Z, Y, X, words), uint32
+        t : int
+            The lattice's time slice.
         """
         count = words.shape[-1]
         by_site = words.reshape(-1, count)[self._site_order(t)]
@@ -205,7 +212,7 @@ class Layout:
         return np.ascontiguousarray(ordered, np.uint32).reshape(-1)
 
     def unpack_words(self, packed: NDArray[np.uint32], t: int) -> NDArray[np.uint32]:
-        """Return the words of a slice from the device's memory; the inverse of `pack_words`."""
+        """Arrange the words of a time slice by sites; the inverse of `pack_words`."""
         count = packed.size // self.lattice.slice_sites
         if self.packet_bytes:
             ordered = packed.reshape(2, -1, self.slots, self._words_per_packet(count))
@@ -226,7 +233,7 @@ class Layout:
 
     @cached_property
     def _even_order(self) -> NDArray[np.int64]:
-        """The number (z Y + y) X + x of each [parity, slot, lane] in a slice of even t."""
+        """The number (z Y + y) X + x of each site in a slice of even t, as [parity, slot, lane]."""
         nx, ny, nz = self.extents
         z, y, half = np.meshgrid(range(nz), range(ny), range(nx // 2), indexing="ij")
         order = np.empty((2, self.slots, self.lanes), np.int64)
@@ -252,9 +259,10 @@ class Layout:
 
     @cached_property
     def _lane_orders(self) -> NDArray[Any]:
-        """The lane of a neighbour, [27][lanes], by the sub-lattice edges that lie between.
+        """The lane that holds a neighbour, for each set of sub-lattice edges crossed: [27][lanes].
 
-        The edges are a number in base 3 with a digit for x, y and z, 0 to 2 for -1 to 1.
+        The row is a number in base 3. Its digits for x (lowest), y and z are 0, 1 and 2 for a
+        backward step across an edge, none, and a forward step.
         """
         lx, ly, lz = self.split
         table = np.empty((27, self.lanes), f"i{self.real.itemsize}")

@@ -1,4 +1,4 @@
-"""Processes joined by MPI."""
+"""Processes that communicate through MPI."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from gauge_mc.errors import GaugeError
 T = TypeVar("T")
 
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE")
-"""Environment variables in which MPI launchers state how many processes they have started."""
+"""Environment variables in which MPI launchers give the number of processes."""
 
 RANK = "PMIX_RANK"
-"""A variable of launchers that state the rank, but not how many processes there are."""
+"""Environment variable of launchers that give the rank, but not the number of processes."""
 
 CUDA_AWARE = ("MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA")
-"""Variables that let MPI libraries use addresses in GPU memory (Cray MPICH, MVAPICH2)."""
+"""Environment variables that enable GPU addresses in MPI calls (Cray MPICH, MVAPICH2)."""
 
 GRACE = 1.0
-"""Seconds for which other processes wait, so that the root states the common failure."""
+"""Seconds that other processes wait before reporting a failure, so that the root is first."""
 
 
 def find_processes() -> Processes:
-    """Return the processes that an MPI launcher has started together with this one.
+    """Return all processes that an MPI launcher has started, this one included.
 
     Raises
     ------
     GaugeError
-        If there are several and mpi4py is missing.
+        If the process was started by an MPI launcher and mpi4py is missing or does not load.
     """
     sizes = {os.environ.get(name, "1") for name in SIZES}
     if RANK in os.environ:
@@ -49,20 +49,20 @@ def find_processes() -> Processes:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise GaugeError(
-            f"mpi4py is missing or does not work here ({error}): `pip install 'gauge-mc[mpi]'`, "
-            "or run without mpirun."
+            f"mpi4py is missing or does not load ({error}): run `pip install 'gauge-mc[mpi]'`, or "
+            "start gauge-mc without mpirun."
         ) from error
     return MpiProcesses(MPI) if MPI.COMM_WORLD.size > 1 else OneProcess()
 
 
 def forget_launcher() -> None:
-    """Forget the launcher that has started this process, so that it is alone from here on."""
+    """Remove the launcher's environment variables, so that this process runs on its own."""
     for name in (*SIZES, RANK):
         os.environ.pop(name, None)
 
 
 def _is_cuda_aware(mpi: Any) -> bool:
-    """Return whether the MPI library says that it uses addresses in GPU memory."""
+    """Return whether the MPI library declares that it accepts addresses in GPU memory."""
     if any(os.environ.get(name) == "1" for name in CUDA_AWARE):
         return True
     query = getattr(ctypes.CDLL(mpi.__file__), "MPIX_Query_cuda_support", None)
@@ -80,43 +80,43 @@ class MpiProcesses:
 
     def __init__(self, mpi: Any) -> None:
         self._mpi = mpi
-        # A communicator of our own, so that messages of other libraries do not mix with ours.
+        # A separate communicator keeps our messages apart from those of other libraries.
         self._world = mpi.COMM_WORLD.Dup()
         self.rank: int = self._world.rank
         self.size: int = self._world.size
         self.device_memory = _is_cuda_aware(mpi)
 
     def gather(self, value: T) -> list[T]:
-        """Return the values of all processes, in all of them."""
+        """Return the values of all processes, in every process."""
         values: list[T] = self._world.allgather(value)
         return values
 
     def broadcast(self, value: T) -> T:
-        """Return the root's value, in all processes."""
+        """Return the root's value in every process."""
         shared: T = self._world.bcast(value)
         return shared
 
     def send(self, value: Any, to: int) -> None:
-        """Send a value that another process is to `receive`."""
+        """Send a value, for which the other process must call `receive`."""
         self._world.send(value, to)
 
     def receive(self, source: int) -> Any:
-        """Return the next value that another process sends."""
+        """Return the next value that process `source` sends."""
         return self._world.recv(source=source)
 
     def begin_send(self, data: NDArray[np.uint8], to: int, tag: int) -> Request:
-        """Send bytes while work goes on."""
+        """Start to send bytes without waiting."""
         request: Request = self._world.Isend([data, self._mpi.BYTE], to, tag + 1)
         return request
 
     def begin_receive(self, data: NDArray[np.uint8], source: int, tag: int) -> Request:
-        """Receive bytes that are sent with the same tag while work goes on."""
+        """Start to receive bytes that are sent with the same tag, without waiting."""
         request: Request = self._world.Irecv([data, self._mpi.BYTE], source, tag + 1)
         return request
 
     @contextmanager
     def aborting(self) -> Iterator[None]:
-        """End all processes if one fails, with its sentence."""
+        """Print the error of a failing process and end all processes."""
         try:
             yield
         except BaseException as error:

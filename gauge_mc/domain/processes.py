@@ -1,4 +1,4 @@
-"""Processes that share a lattice; usually there is one."""
+"""Processes that share a lattice; usually there is only one."""
 
 from __future__ import annotations
 
@@ -12,47 +12,49 @@ T = TypeVar("T")
 
 
 class Request(Protocol):
-    """A message under way."""
+    """A message that is being sent or received."""
 
     def wait(self) -> object:
-        """Wait until the array of the message may be used again."""
+        """Wait until the array of the message can be used again."""
 
 
 class Processes(Protocol):
-    """Processes that do the same work at the same time, numbered from 0.
+    """Processes that execute the same program and share lattices.
 
-    Number 0 is the root, which reads and writes the files.
+    They are numbered from 0. Process 0 is the root, which reads and writes files.
     """
 
     rank: int
+    """The number of this process."""
     size: int
+    """The number of processes."""
     device_memory: bool
-    """Whether messages may lie in the memory of GPUs."""
+    """Whether messages can be sent from and received in GPU memory."""
 
     def gather(self, value: T) -> list[T]:
-        """Return the values of all processes, in all of them."""
+        """Return the values of all processes, in every process."""
 
     def broadcast(self, value: T) -> T:
-        """Return the root's value, in all processes."""
+        """Return the root's value in every process."""
 
     def send(self, value: Any, to: int) -> None:
-        """Send a value that another process is to `receive`."""
+        """Send a value, for which the other process must call `receive`."""
 
     def receive(self, source: int) -> Any:
-        """Return the next value that another process sends."""
+        """Return the next value that process `source` sends."""
 
     def aborting(self) -> AbstractContextManager[None]:
-        """Return a context in which a failure of one process ends all processes."""
+        """Return a context manager that ends all processes if one of them fails."""
 
     def begin_send(self, data: NDArray[np.uint8], to: int, tag: int) -> Request:
-        """Send bytes while work goes on."""
+        """Start to send bytes without waiting."""
 
     def begin_receive(self, data: NDArray[np.uint8], source: int, tag: int) -> Request:
-        """Receive bytes that are sent with the same tag while work goes on."""
+        """Start to receive bytes that are sent with the same tag, without waiting."""
 
 
 class OneProcess:
-    """A single process, which has nobody to exchange messages with."""
+    """A single process, which exchanges no messages."""
 
     rank = 0
     size = 1
@@ -67,21 +69,21 @@ class OneProcess:
         return value
 
     def aborting(self) -> AbstractContextManager[None]:
-        """Return a context that does nothing."""
+        """Return a context manager that does nothing."""
         return nullcontext()
 
     def send(self, value: Any, to: int) -> None:
-        """Refuse: there is no other process."""
+        """Fail, because there is no other process."""
         raise AssertionError("There is no other process.")
 
     def receive(self, source: int) -> Any:
-        """Refuse: there is no other process."""
+        """Fail, because there is no other process."""
         raise AssertionError("There is no other process.")
 
     def begin_send(self, data: NDArray[np.uint8], to: int, tag: int) -> Request:
-        """Refuse: there is no other process."""
+        """Fail, because there is no other process."""
         raise AssertionError("There is no other process.")
 
     def begin_receive(self, data: NDArray[np.uint8], source: int, tag: int) -> Request:
-        """Refuse: there is no other process."""
+        """Fail, because there is no other process."""
         raise AssertionError("There is no other process.")

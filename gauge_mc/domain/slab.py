@@ -1,4 +1,4 @@
-"""A slab: consecutive time slices of a field, in the memory of one device."""
+"""Slabs: consecutive time slices of a field in the memory of one device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gauge_mc.domain.layout import BOTH_PARITIES, WORD_BYTES, Layout
 from gauge_mc.groups import Group
 
 MOST_STATE_WORDS = 20
-"""Upper limit for the words of a random number generator's state at a site."""
+"""Upper limit for the words per site of a random number generator's state."""
 
 
 def work(
@@ -29,18 +29,18 @@ def work(
     first_slot: int = 0,
     slots: int = 0,
 ) -> ctypes.Structure:
-    """Return a structure ``Work``: what a launch works on.
+    """Return the structure ``Work``, which selects the sites and the direction of a launch.
 
     Parameters
     ----------
     t_begin, t_step, slices : int
-        So many time slices in memory from `t_begin` on, `t_step` apart.
+        The first time slice in memory, the distance between slices, and their number.
     parity : int
         0, 1 or `BOTH_PARITIES`.
     mu : int
-        A direction.
+        The direction of the links.
     first_slot, slots : int
-        A range of slots of every slice (CPU); all by default.
+        The first slot and the number of slots in every slice (CPU); by default all slots.
     """
     kind = geometry_structure("Work")
     made: ctypes.Structure = kind(t_begin, t_step, slices, parity, mu, first_slot, slots)
@@ -49,7 +49,7 @@ def work(
 
 @dataclass(frozen=True)
 class Slab:
-    """Consecutive time slices of a field on one device, with a halo.
+    """Consecutive time slices of a field on one device, and their halo.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Slab:
         The device that holds the links.
     layout : Layout
     buffer : Buffer
-        The memory of the links.
+        The memory that holds the links.
     """
 
     group: Group
@@ -72,19 +72,28 @@ class Slab:
         return self.layout.slice_bytes(self.group.components)
 
     def whole(self, parity: int = BOTH_PARITIES, mu: int = 0) -> ctypes.Structure:
-        """Return the work on all of the slab's own time slices."""
+        """Return the work on all time slices of the slab, without the halo."""
         return work(0, 1, self.layout.slices, parity, mu)
 
     def boundary(self, parity: int, mu: int) -> ctypes.Structure:
-        """Return the work on the first and the last slice, which the neighbours' halos copy."""
+        """Return the work on the first and last slice, which are in the neighbours' halos."""
         return work(0, self.layout.slices - 1, 2, parity, mu)
 
     def interior(self, parity: int, mu: int) -> ctypes.Structure:
-        """Return the work on the slices between the first and the last."""
+        """Return the work on the slices between the first and the last one."""
         return work(1, 1, self.layout.slices - 2, parity, mu)
 
     def variant(self, *choices: Choice) -> Variant:
-        """Return what kernels for this slab are compiled for, with these choices beside the group."""
+        """Return the variant of kernels for this slab, given the choices other than the group."""
+        if choices not in self._variants:
+            self._variants[choices] = self._variant(choices)
+        return self._variants[choices]
+
+    @cached_property
+    def _variants(self) -> dict[tuple[Choice, ...], Variant]:
+        return {}
+
+    def _variant(self, choices: tuple[Choice, ...]) -> Variant:
         layout = self.layout
         sites = layout.lattice.slice_sites * layout.slices_in_memory
         largest = max(self.buffer.nbytes, WORD_BYTES * MOST_STATE_WORDS * sites)
@@ -92,13 +101,13 @@ class Slab:
         return Variant(layout.precision, (self.group.choice, *choices), layout.lanes, large)
 
     def kernel(self, kernel: Kernel, *choices: Choice) -> LoadedKernel:
-        """Load a kernel for this slab."""
+        """Load a kernel for this slab, given the choices other than the group."""
         return self.device.kernel(kernel, self.variant(*choices))
 
     def arguments(
         self, kernel: Kernel, work: ctypes.Structure, *choices: Choice, **values: Any
     ) -> ctypes.Structure:
-        """Fill the arguments of a kernel that works on this slab; see `Kernel.arguments`."""
+        """Return the arguments of a kernel that works on this slab; see `Kernel.arguments`."""
         variant = self.variant(*choices)
         return kernel.arguments(variant, geometry=self.layout.geometry, work=work, **values)
 
@@ -113,7 +122,7 @@ class Slab:
         work : ctypes structure
             The part of the slab to work on.
         *choices : Choice
-            What the kernel is compiled for besides the group.
+            The compile-time choices other than the group.
         **values : object
             The kernel's other arguments, by name.
         """
@@ -121,18 +130,18 @@ class Slab:
         self.kernel(kernel, *choices)(repeated([arguments], 1))
 
     def read(self, t: int) -> NDArray[Any]:
-        """Return the links of the lattice's time slice `t`, which must be here, as they are stored.
+        """Return the links of the lattice's time slice `t`, which must be in this slab.
 
         Returns
         -------
         ndarray, shape (Z, Y, X, 4, components), float32 or float64
-            The stored components, as `Group.stored` orders them.
+            The stored components, in the order of `Group.stored`.
         """
         offset = (t - self.layout.first) * self.slice_bytes
         data = self.device.read(self.buffer, offset, self.slice_bytes).view(self.layout.real)
         return self.layout.unpack_links(data, t, self.group.components)
 
     def write(self, t: int, links: NDArray[Any]) -> None:
-        """Put back what `read` returned."""
+        """Store the links of the lattice's time slice `t`, in the form that `read` returns."""
         data = self.layout.pack_links(links, t)
         self.device.write(self.buffer, (t - self.layout.first) * self.slice_bytes, data)

@@ -1,6 +1,6 @@
-"""Exports of a run's tables to one file for other tools, one module each.
+"""Exports, which write the tables of a run to one file for other programs.
 
-An export is a subclass of `Export`, registered in `EXPORTS`.
+Each export has a module of its own, with a subclass of `Export` that is registered in `EXPORTS`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ class Export(ABC):
     Attributes
     ----------
     name : str
+        Name of the export.
     ending : str
-        The ending of file names, such as ``.h5``.
+        Ending of the file names, such as ``.h5``.
     summary : str
-        What the file holds, for help texts.
+        Short description of the content of the file, for help texts.
     least_records : int
-        Tables with fewer records are left out.
+        Minimum number of records; shorter tables are left out.
     """
 
     name: ClassVar[str]
@@ -41,12 +42,13 @@ class Export(ABC):
     def write(
         self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
     ) -> list[str]:
-        """Write tables to a file, and return the names of those that are in it.
+        """Write tables to a file, and return the names of the tables written.
 
         Raises
         ------
         GaugeError
-            If a library is missing, no table can be written, or the file cannot.
+            If a library is missing, if every table is too short, or if the file cannot be
+            written.
         """
 
 
@@ -54,46 +56,47 @@ EXPORTS: Registry[Export] = Registry("export", __name__)
 
 
 def export_to(out: Path) -> Export:
-    """Return the export that writes a file, by the ending of its name.
+    """Return the export for a file, which is determined by the ending of its name.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If no export has that ending.
     """
     for one in EXPORTS.values():
         if out.name.endswith(one.ending):
             return one
     endings = in_words([one.ending for one in EXPORTS.values()], "or")
-    raise UsageError(f"{out} does not end in {endings}, which determines the kind of file.")
+    raise UsageError(f"The ending of {out} is unknown; let the name end in {endings}.")
 
 
 def export(run: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
-    """Write the tables of a run to one file, which is replaced if it is there.
+    """Write the tables of a run to one file. An existing file is replaced.
 
     Parameters
     ----------
     run : path
-        The run directory; a run at work is exported as far as it is.
+        Run directory. An unfinished run is exported up to its last record.
     out : path
-        The file; its ending determines the kind.
+        File to write; its ending determines the kind of file, as in `EXPORTS`.
 
     Returns
     -------
     list of str
-        The names of the tables in the file.
+        Names of the tables in the file.
 
     Raises
     ------
     UsageError
-        If there is no run, or no kind of file has the ending.
+        If the run does not exist, or if the ending is unknown.
     GaugeError
-        If a table is damaged, there is none, a library is missing, or the file cannot be written.
+        If the run has no table or a damaged one, if a library is missing, or if the file cannot be
+        written.
     """
     target, source = Path(out), Run(Path(run))
     kind = export_to(target)
     parameters = source.read()[0]
     tables = {path.stem: read_table(path) for path in source.tables()}
     if not tables:
-        raise GaugeError(f"The run {source.path} has no tables yet: nothing was measured.")
+        raise GaugeError(f"The run {source.path} has no tables yet; measure something first.")
     return kind.write(target, parameters, tables)

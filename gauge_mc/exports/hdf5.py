@@ -17,10 +17,10 @@ from gauge_mc.run.session import version
 
 
 class Hdf5(Export):
-    """HDF5: a group for each table, with its header as attributes.
+    """HDF5 file with one group per table.
 
-    The file's attributes are the parameters. The columns of a table are data sets of shape (rows,):
-    int64, float64, or strings.
+    The attributes of the file are the parameters of the run, and those of a group are the header of
+    its table. Each column is a data set of shape (rows,) of int64, float64 or strings.
     """
 
     name: ClassVar[str] = "hdf5"

@@ -22,14 +22,14 @@ from gauge_mc.run.session import version
 
 
 class Pyerrors(Export):
-    """A dictionary of observables and correlators of pyerrors.
+    """JSON file of pyerrors with a dictionary of observables and correlators.
 
-    It is read by ``pyerrors.input.json.load_json_dict``. Its keys are the names of tables, then
-    those of columns, or of what the observable makes of them: for Wilson loops, smearing, path and
-    r, as in ``smearing=25,path=100,r=3``, with a correlator in t. The ensemble has the name of the
-    parameters without the seed, which names the replica: ``su2_b2.5_8x8x8x16|r1``. Configurations
-    are numbered by update. Tables with fewer than `least_records` records are left out, as pyerrors
-    refuses them.
+    It is read by ``pyerrors.input.json.load_json_dict``. The outer keys are the names of the
+    tables. The inner keys are those of `Observable.series`: usually the columns, and for Wilson
+    loops the smearing level, path and r, such as ``smearing=25,path=100,r=3``, of a correlator in
+    t. An ensemble and its replica are named by the parameters and the seed of the run, such as
+    ``su2_b2.5_8x8x8x16|r1``. Configurations are numbered by update. Tables with fewer than
+    `least_records` records are left out, because pyerrors does not accept them.
     """
 
     name: ClassVar[str] = "pyerrors"
@@ -50,8 +50,8 @@ class Pyerrors(Export):
         content = {name: observables for name, observables in made.items() if observables}
         if not content:
             raise GaugeError(
-                f"No table has the {self.least_records} records that pyerrors needs; generate "
-                "more, or export to a file with another ending."
+                f"No table has the {self.least_records} records that pyerrors needs; measure more, "
+                "or export to another kind of file."
             )
         description = {
             "program": version(),
@@ -79,7 +79,7 @@ EXPORTS.register(Pyerrors())
 
 
 def _convert(series: Series, replica: str) -> Any:
-    """Return a time series as an observable, or a correlator in t = 1, 2, …."""
+    """Return a time series as an observable, or as a correlator in t = 1, 2, …."""
     from pyerrors import Corr
 
     if series.samples.ndim == 1:

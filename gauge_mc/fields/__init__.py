@@ -1,1 +1,1 @@
-"""Fields on the lattice, resident on devices, and what is computed from all of their sites."""
+"""Fields on the lattice, which live on devices, and reductions over their sites."""

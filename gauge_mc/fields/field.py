@@ -1,4 +1,4 @@
-"""Link fields resident on devices, to and from NumPy and files."""
+"""Link fields on devices, and their conversion to and from NumPy arrays and files."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from gauge_mc.random import GENERATORS, stream
 HOT = Kernel("hot")
 
 START_STEP = 2**64 - 1
-"""The number of the sweep whose random numbers make a start; no chain ever reaches it."""
+"""Number of the sweep whose random numbers make a hot start; no chain ever reaches it."""
 
 
 @dataclass(frozen=True)
 class Field:
     """The links U_mu(x) of a lattice, in the memory of one or more devices.
 
-    Make one with `cold`, `hot`, `load` or `from_slices`. Updates and observables take it as their
-    argument. If several processes share a lattice, all of them make all calls.
+    Create a field with `cold`, `hot`, `load` or `from_slices`, and pass it to updates and
+    observables. If several processes share a lattice, all of them must make the same calls.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Field:
     devices : DeviceGroup
         The devices that hold the links.
     slabs : tuple of Slab
-        The time slices on each of this process's devices.
+        The slabs of this process, one per device.
     layouts : tuple of Layout
-        The layouts of all slabs, of this and of other processes.
+        The layouts of all slabs, including those of other processes.
     """
 
     lattice: Lattice
@@ -66,30 +66,30 @@ class Field:
         device: Device | DeviceGroup | None = None,
         above: int = 1,
     ) -> Field:
-        """Return a field of zeros, which is not a configuration.
+        """Return a field whose components are all zero; it is not a valid configuration.
 
         Parameters
         ----------
         lattice : Lattice
         group : str
-            The name of a group, such as ``su3``.
+            Name of the group, such as ``su3``.
         precision : str
             ``single`` or ``double``.
         device : Device or DeviceGroup, optional
-            The devices to hold the links; by default the one that `open_device` opens.
+            The devices that hold the links; by default the one that `open_device` opens.
         above : int
-            Halo depth above, if there are several slabs.
+            Halo depth above a slab, in time slices, if there are several slabs.
 
         Raises
         ------
         UsageError
-            If there is no such group or precision, or there are too few time slices.
+            If the group or precision is unknown, or there are too few time slices for the devices.
         GaugeError
             If the device cannot be opened or has too little memory.
         """
         if precision not in REALS:
-            known = " and ".join(REALS)
-            raise UsageError(f"There is no precision '{precision}'; there are {known}.")
+            known = " or ".join(REALS)
+            raise UsageError(f"There is no precision '{precision}'; choose {known}.")
         links_of, devices = GROUPS[group], DeviceGroup.of(device)
         first = devices.devices[0]
         split = split_lanes(lattice, first.lanes(precision))
@@ -114,7 +114,10 @@ class Field:
         precision: str = defaults.PRECISION,
         device: Device | DeviceGroup | None = None,
     ) -> Field:
-        """Return a field with all links 1. Parameters and errors as of `empty`."""
+        """Return a field whose links are all 1 (cold start).
+
+        For the parameters and errors see `empty`.
+        """
         field = cls.empty(lattice, group, precision, device)
         x, y, z, _ = lattice.extents
         one = field.group.stored(np.eye(field.group.colours, dtype=np.complex128))
@@ -134,7 +137,11 @@ class Field:
         device: Device | DeviceGroup | None = None,
         seed: int = defaults.SEED,
     ) -> Field:
-        """Return a field of Haar-random links, a function of `seed`. Otherwise as `empty`."""
+        """Return a field of Haar-random links (hot start).
+
+        The links depend only on the lattice, group, precision and `seed`. For the other parameters
+        and the errors see `empty`.
+        """
         field = cls.empty(lattice, group, precision, device)
         generator = GENERATORS[defaults.START_RNG]
         numbers = stream(generator.key(seed), START_STEP)
@@ -151,20 +158,20 @@ class Field:
         precision: str | None = None,
         device: Device | DeviceGroup | None = None,
     ) -> Field:
-        """Read a configuration file of any format that is known.
+        """Read a configuration file; the format is detected automatically.
 
         Parameters
         ----------
         path : str or path-like
         precision : str, optional
-            ``single`` or ``double``; by default that of the file.
+            ``single`` or ``double``; by default the precision of the file.
         device : Device or DeviceGroup, optional
-            As for `empty`.
+            See `empty`.
 
         Raises
         ------
         GaugeError
-            If the file cannot be read or is damaged, or the device has too little memory.
+            If the file cannot be read or is damaged, or a device has too little memory.
         """
         from gauge_mc.formats import open_configuration
 
@@ -187,22 +194,23 @@ class Field:
         Parameters
         ----------
         lattice, group, precision, device
-            As for `empty`.
+            See `empty`.
         slices : iterable of ndarray, shape (Z, Y, X, 4, N, N)
-            The matrices ``U[z, y, x, mu, a, b]`` of every time slice from t = 0 on; an array with
-            an axis for t in front is one. They are taken to be in the group: what is not stored is
-            dropped. Of several processes only the root uses it.
+            The matrices ``U[z, y, x, mu, a, b]`` of the time slices t = 0, 1, …; an array with t
+            as its first axis is also allowed. The matrices must be in the group: components that
+            the field does not store are ignored. Only the root process uses the slices.
 
         Raises
         ------
         UsageError, GaugeError
-            As of `empty`; GaugeError also if a slice is missing, left over or of another shape.
+            If a slice is missing, superfluous or of the wrong shape, or for the reasons given in
+            `empty`.
         """
         field = cls.empty(lattice, group, precision, device)
         checked = _checked(slices, lattice, field.group)
         field.restore(checked)
         if field.devices.root:
-            list(checked)  # a file is checked when its last slice has been read
+            list(checked)  # checksums are verified at the end of the file
         return field
 
     def save(
@@ -212,22 +220,22 @@ class Field:
         precision: str | None = None,
         provenance: Mapping[str, str] | None = None,
     ) -> None:
-        """Write the links as a configuration file, whole or not at all.
+        """Write a configuration file; if this fails, an existing file is left unchanged.
 
         Parameters
         ----------
         path : str or path-like
         format : str
-            The name of a format, such as ``nersc``.
+            Name of the file format, such as ``nersc``.
         precision : str, optional
-            Precision of the links in the file; by default that of the field.
+            Precision of the links in the file; by default the precision of the field.
         provenance : mapping of str to str, optional
-            Free text fields of the file's header.
+            Additional text for the file's header, by key.
 
         Raises
         ------
         UsageError
-            If there is no such format, or it cannot hold such links.
+            If the format is unknown or does not support the group or precision.
         GaugeError
             If the file cannot be written.
         """
@@ -245,47 +253,47 @@ class Field:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the links, without halos."""
+        """The size of the links in bytes, without halos."""
         return self.layouts[0].slice_bytes(self.group.components) * self.lattice.t
 
     @cached_property
     def halo(self) -> HaloExchange:
-        """The exchange of the slices next to slabs."""
+        """The halo exchange of the slices next to each slab."""
         return HaloExchange(self.devices, self.slabs, transfers_of(self.layouts, nearest=True))
 
     @cached_property
     def _whole_halo(self) -> HaloExchange:
-        """The exchange of all slices of the halos."""
+        """The halo exchange of all halo slices."""
         return HaloExchange(self.devices, self.slabs, transfers_of(self.layouts, nearest=False))
 
     @cached_property
     def prepared(self) -> dict[tuple[object, ...], object]:
-        """What is prepared once for repeated use on this field, such as sweeps, by its key."""
+        """Objects prepared once and used repeatedly on this field, such as sweeps, by a key."""
         return {}
 
     def window(self, mu: int, parity: int) -> Window:
-        """Return where the links of one direction and parity are in a slice."""
+        """Return the range of bytes of a slice that holds the links of one direction and parity."""
         nbytes = self.slabs[0].slice_bytes // 8
         return Window((4 * parity + mu) * nbytes, nbytes)
 
     def exchange_halo(self, nearest: bool = True) -> None:
-        """Bring the halos up to date: the slices next to slabs, or all."""
+        """Update the halos: only the slices next to each slab, or all slices."""
         halo = self.halo if nearest else self._whole_halo
         halo.post(Window(0, self.slabs[0].slice_bytes))
         halo.wait()
 
     def packed_slices(self) -> Iterator[NDArray[Any]]:
-        """Return the links as they are stored, to the bit.
+        """Return the stored components of the links, without conversion.
 
         Yields
         ------
         ndarray, shape (Z, Y, X, 4, components), float32 or float64
-            The stored components for t = 0, 1, … in the root; nothing in other processes.
+            The stored components for t = 0, 1, … in the root process; nothing in other processes.
         """
         return self.devices.gather_slices(self.lattice, lambda t: self._slab(t).read(t))
 
     def restore(self, slices: Iterator[NDArray[Any]]) -> None:
-        """Put back what `packed_slices` returned."""
+        """Set the links to the stored components that `packed_slices` returned."""
 
         def put(t: int, links: NDArray[Any]) -> None:
             self._slab(t).write(t, links)
@@ -302,27 +310,36 @@ class Field:
         Yields
         ------
         ndarray, shape (Z, Y, X, 4, N, N), complex128
-            ``U[z, y, x, mu, a, b]`` for t = 0, 1, … in the root; nothing in other processes.
+            ``U[z, y, x, mu, a, b]`` for t = 0, 1, … in the root process; nothing in others.
         """
         return map(self.group.matrices, self.packed_slices())
 
     def to_numpy(self) -> NDArray[np.complex128]:
-        """Return all links as matrices, ``U[t, z, y, x, mu, a, b]``, complex128."""
+        """Return all links as matrices.
+
+        Returns
+        -------
+        ndarray, shape (T, Z, Y, X, 4, N, N), complex128
+            The links ``U[t, z, y, x, mu, a, b]``.
+        """
         return np.stack(list(self.slices()))
 
 
 def _checked(
     slices: Iterable[NDArray[np.complexfloating[Any, Any]]], lattice: Lattice, group: Group
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield the stored components of exactly as many slices as the lattice has."""
+    """Yield the stored components of each slice; check the shapes and the number of slices."""
     x, y, z, extent_t = lattice.extents
     t = -1
     for t, matrices in enumerate(slices):
         if t == extent_t or matrices.shape != (z, y, x, 4, group.colours, group.colours):
             raise GaugeError(
                 f"The links are not those of {group.label} on {lattice}: slice {t} has the "
-                f"shape {matrices.shape}."
+                f"shape {matrices.shape}, and there must be {extent_t} slices of the shape "
+                f"{(z, y, x, 4, group.colours, group.colours)}."
             )
         yield group.stored(matrices)
     if t + 1 < extent_t:
-        raise GaugeError(f"The links end after {t + 1} of {extent_t} time slices.")
+        raise GaugeError(
+            f"The links end after {t + 1} of {extent_t} time slices; provide all of them."
+        )

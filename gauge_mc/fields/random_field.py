@@ -1,4 +1,4 @@
-"""Random number generators at work on the sites of a field."""
+"""Random number generators for the sites of a field."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ RANDOM_NUMBERS = Kernel("random_numbers")
 
 @dataclass
 class Random:
-    """A random number generator for every site of a field; make one with `for_field`.
+    """A random number generator for every site of a field; create it with `for_field`.
 
     Attributes
     ----------
     generator : Generator
     seed : int
     field : Field
-        The field whose sites it serves.
+        The field for whose sites numbers are drawn.
     states : tuple of Buffer
-        The states of the sites of every slab; empty if the generator has none.
+        The states at the sites of each slab; empty if the generator has no state.
     step : int
-        The number of sweeps done; settable, and part of a checkpoint.
+        The number of sweeps done so far, which a checkpoint saves and restores.
     level : int
         The quality level, for generators that have levels.
     """
@@ -61,16 +61,16 @@ class Random:
         ----------
         field : Field
         name : str
-            The name of the generator.
+            Name of the generator.
         seed : int
         luxury : int, optional
-            The quality level of generators that have levels.
+            The quality level, for generators that have levels; by default the generator's own.
 
         Raises
         ------
         UsageError
-            If there is no such generator, or it does not have the seed, the level or as many
-            streams as there are sites.
+            If the generator is unknown, the seed or the level is out of range, or the generator
+            has fewer streams than the lattice has sites.
         GaugeError
             If a device has too little memory for the states.
         """
@@ -103,29 +103,29 @@ class Random:
 
     @property
     def choice(self) -> Choice:
-        """What kernels are compiled for to draw from it."""
+        """The compile-time choice of kernels that draw from this generator."""
         return self.generator.choice(self.level)
 
     def stream(self, number: int) -> ctypes.Structure:
-        """Return the stream of the next sweep on the slab of this number of the field's slabs."""
+        """Return the structure ``Stream`` for the next sweep on ``field.slabs[number]``."""
         address = self.states[number].address if self.states else None
         return stream(self.generator.key(self.seed), self.step, address)
 
     def packed_slices(self) -> Iterator[NDArray[np.uint32]]:
-        """Return the states.
+        """Return the states of the generator.
 
         Yields
         ------
         ndarray, shape (Z, Y, X, words), uint32
-            The states for t = 0, 1, … in the root; nothing in other processes, or if there are
-            none.
+            The states for t = 0, 1, … in the root process; nothing in other processes, or if the
+            generator has no state.
         """
         if not self.generator.state_words:
             return iter(())
         return self.field.devices.gather_slices(self.field.lattice, self._get)
 
     def restore(self, slices: Iterator[NDArray[np.uint32]]) -> None:
-        """Put back what `packed_slices` returned."""
+        """Set the states to those that `packed_slices` returned."""
         if self.generator.state_words:
             self.field.devices.scatter_slices(self.field.lattice, slices, self._put)
 
@@ -140,20 +140,22 @@ class Random:
         slab.device.write(state, (t - slab.layout.first) * nbytes, data)
 
     def _slice(self, t: int) -> tuple[Slab, Buffer, int]:
-        """Return where the states of a time slice are, and their bytes."""
+        """Return the slab of a time slice, the buffer of its states, and the bytes per slice."""
         pairs = zip(self.field.slabs, self.states, strict=True)
         slab, state = next(pair for pair in pairs if t in pair[0].layout.times)
         return slab, state, state.nbytes // slab.layout.slices
 
     def numbers(self, mu: int) -> NDArray[np.floating[Any]]:
-        """Return what a link along `mu` would draw in the next sweep if it needed many numbers.
+        """Return the random numbers of all links along `mu` in the next sweep, for tests.
 
-        States advance. For tests of generators.
+        A link gets as many numbers as an update with several rejected proposals would draw. The
+        states of the generator advance.
 
         Returns
         -------
-        ndarray, shape (T, Z, Y, X, n), float32 or float64 as the field
-            n = 12 for SU(2) and 24 for SU(3), of this process's time slices.
+        ndarray, shape (T, Z, Y, X, n), float32 or float64
+            The numbers for this process's time slices, in the precision of the field. n is 12 for
+            SU(2) and 24 for SU(3).
         """
         slabs = enumerate(self.field.slabs)
         return np.concatenate([self._numbers(number, slab, mu) for number, slab in slabs])

@@ -1,7 +1,8 @@
-"""Sums over the sites of a field, by tree reductions in double precision."""
+"""Sums over the sites of a field, computed as tree reductions in double precision."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,22 +17,27 @@ from gauge_mc.fields.field import Field
 
 ADD_PARTIAL_SUMS = Kernel("add_partial_sums")
 
+ANY_VARIANT = Variant("double")
+"""A variant of `ADD_PARTIAL_SUMS`, which depends neither on the group nor on the precision."""
+
 SUM_BYTES = 8
-"""Bytes of a sum, which is in double precision."""
+"""Bytes per sum, in double precision."""
 
 
 class SlabSums:
-    """Sums over a slab of what a kernel computes at every site, read when all are launched.
+    """Sums over a slab of the values that a kernel computes at every site.
+
+    Launch all sums first, then read them together with `by_slice`.
 
     Parameters
     ----------
     slab : Slab
     values : int
-        How many numbers the kernel computes a site.
+        Number of values per site.
     rows : int
-        How many launches there will be. Their partial sums share the device's scratch memory.
+        Total number of launches. Their partial sums share the device's scratch memory.
     slices : int, optional
-        Sum over only so many time slices from the first on.
+        Number of time slices to sum over, counted from the first; by default all.
     """
 
     def __init__(self, slab: Slab, values: int, rows: int, slices: int | None = None) -> None:
@@ -44,9 +50,13 @@ class SlabSums:
         self._memory = slab.device.scratch("sums", nbytes)
 
     def launch(self, kernel: Kernel, *steps: Mapping[str, Any]) -> None:
-        """Launch a sum kernel once for each set of arguments, which are given by name.
+        """Launch a sum kernel once for each of `steps`.
 
-        The kernel's ``geometry``, ``work`` and ``sums`` are set here.
+        Parameters
+        ----------
+        kernel : Kernel
+        *steps : mapping of str to object
+            The kernel's arguments by name, without ``geometry``, ``work`` and ``sums``.
         """
         everything = work(0, 1, self.slices, BOTH_PARITIES)
         filled = []
@@ -57,18 +67,16 @@ class SlabSums:
         self.slab.kernel(kernel)(repeated(filled, 1))
 
     def by_slice(self) -> NDArray[np.float64]:
-        """Wait for the launches and add up their partial sums.
+        """Wait for all launches and add up their partial sums.
 
         Returns
         -------
         ndarray, shape (rows, slices, values), float64
-            The sums over each time slice.
+            The sums over each time slice, in the order of the launches.
         """
-        # The kernel has to do with no group or precision, so that one variant serves all.
-        variant = Variant("double")
         totals = self._memory.address + self._rows * self._row_bytes
         arguments = ADD_PARTIAL_SUMS.arguments(
-            variant,
+            ANY_VARIANT,
             geometry=self.slab.layout.geometry,
             work=work(0, 1, self.slices, parity=0),
             partial=self._memory.address,
@@ -78,9 +86,9 @@ class SlabSums:
             parts=self._parts,
             values=self._values,
         )
-        self.slab.device.kernel(ADD_PARTIAL_SUMS, variant)(repeated([arguments], 1))
+        self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)(repeated([arguments], 1))
         shape = (self._rows, self.slices, self._values)
-        offset, nbytes = self._rows * self._row_bytes, SUM_BYTES * int(np.prod(shape))
+        offset, nbytes = self._rows * self._row_bytes, SUM_BYTES * math.prod(shape)
         data = self.slab.device.read(self._memory, offset, nbytes)
         return data.view(np.float64).reshape(shape)
 
@@ -97,7 +105,7 @@ def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
     Returns
     -------
     ndarray, shape (rows, values), float64
-        The totals, whose order of additions depends on the lattice alone.
+        The totals. The order of additions depends only on the lattice, not on its division.
     """
     parts = field.devices.processes.gather([one.by_slice() for one in sums])
     by_slice = np.concatenate([one for process in parts for one in process], axis=1)
@@ -105,7 +113,7 @@ def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
 
 
 def lattice_sums(field: Field, kernel: Kernel, values: int) -> NDArray[np.float64]:
-    """Sum what a kernel computes at every site.
+    """Sum the values that a kernel computes at every site.
 
     Parameters
     ----------
@@ -113,12 +121,12 @@ def lattice_sums(field: Field, kernel: Kernel, values: int) -> NDArray[np.float6
     kernel : Kernel
         A sum kernel whose only other argument is ``links``.
     values : int
-        How many numbers it computes a site.
+        Number of values per site.
 
     Returns
     -------
     ndarray, shape (values,), float64
-        The sums, whose order of additions depends on the lattice alone.
+        The sums. The order of additions depends only on the lattice, not on its division.
     """
     sums = [SlabSums(slab, values, 1) for slab in field.slabs]
     for one in sums:

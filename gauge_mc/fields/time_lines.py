@@ -1,4 +1,4 @@
-"""Lines along t through the slabs of a field, each continued where the preceding slab ends."""
+"""Products of links along t through all slabs of a field."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ TIME_LINE = Kernel("time_line")
 
 
 def one_slice() -> ctypes.Structure:
-    """Return the work of kernels that are called once a line along t: the sites of one slice."""
+    """Return the work of kernels that are called once per line along t: the sites of one slice."""
     return work(0, 1, 1, BOTH_PARITIES)
 
 
 @dataclass(frozen=True)
 class TimeLines:
-    """Products of the links along t, from t = 0 on, for every site in space.
+    """Products of the links along t, starting at t = 0, for every site in space.
 
     Attributes
     ----------
     slab : Slab
     before : Buffer or None
-        The lines up to the beginning of the slab; None if that is t = 0.
+        Lines up to the first slice of the slab; None for the first slab.
     after : Buffer
-        The lines up to the end of the slab.
+        Lines through the last slice of the slab.
     """
 
     slab: Slab
@@ -39,9 +39,9 @@ class TimeLines:
 
 
 def time_lines(field: Field) -> list[TimeLines]:
-    """Follow the lines through all slabs, and return those of this process.
+    """Compute the lines through all slabs, and return those of this process's slabs.
 
-    They are in the devices' scratch memory for lines.
+    The lines are in the devices' scratch memory, which the next call overwrites.
     """
     devices = field.devices
     lines = [_lines_of(slab, devices.first_slab + n) for n, slab in enumerate(field.slabs)]
@@ -75,7 +75,7 @@ def _follow(lines: TimeLines) -> None:
 def _hand_on(
     field: Field, last: TimeLines | None, following: TimeLines | None, number: int
 ) -> None:
-    """Copy the lines that end in one slab to the next; either may be in another process."""
+    """Copy the lines at the end of one slab to the next, which may belong to another process."""
     devices, nbytes = field.devices, field.slabs[0].slice_bytes // 4
     if last and following:
         assert following.before is not None

@@ -1,1 +1,1 @@
-"""What files are made of: safe reading and writing, tables, checksums, links as bytes."""
+"""Building blocks of files: safe reading and writing, tables, checksums, links as bytes."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic writing: files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from gauge_mc.errors import GaugeError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that appears under `path` whole and synced to disk, or not at all.
+    """Open a file that appears at `path` complete and synced to disk, or not at all.
 
-    It is written under a temporary name in the same folder, hidden and ending in ``.tmp``, and
-    then renamed. On any error that file is removed, and what was at `path` stays.
+    The file is written under a temporary name in the same folder, hidden and ending in ``.tmp``,
+    and then renamed. On any error it is removed, and a file that was at `path` stays unchanged.
 
     Raises
     ------
     GaugeError
-        If the system does not let it be written.
+        If the file cannot be written.
     """
+    # File names have at most 255 bytes on most file systems.
     temporary = path.with_name(f".{path.name[:200]}.{os.getpid()}.tmp")
     try:
         with open(temporary, "w+b") as out:
@@ -37,7 +38,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             temporary.unlink()
         if isinstance(error, OSError):
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            remedy = "free some space" if full else "choose a place that you may write to"
+            remedy = "free some space" if full else "choose a folder in which you may write"
             raise GaugeError(
                 f"{path} could not be written ({error.strerror}): {remedy}."
             ) from error
@@ -45,7 +46,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename durable; some file systems cannot, and need not."""
+    """Make a rename durable. Errors are ignored, since some file systems cannot sync folders."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Averages over a stream of time slices, for the headers of files and for checks of them."""
+"""Averages over a stream of time slices, which the headers of files state."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gauge_mc.files.links import Links, components
 
 Parts = NDArray[np.complex128]
+"""Links with the sites innermost; see `gauge_mc.files.links.components`."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,10 @@ class Averages:
     Attributes
     ----------
     mean, spatial, temporal : float
-        Over all plaquettes, over those in spatial planes, and over those in planes with time.
+        Averages over all plaquettes, over those in spatial planes, and over those in planes that
+        contain the time direction.
     link_trace : float
-        Over all links.
+        Average over all links.
     """
 
     mean: float
@@ -32,7 +34,7 @@ class Averages:
 
 
 class AveragesStream:
-    """Sums over plaquettes as time slices pass by, of which it holds the first and the latest."""
+    """Running sums over plaquettes and links, which keep only the first and the latest slice."""
 
     def __init__(self) -> None:
         self._spatial: list[float] = []
@@ -43,7 +45,7 @@ class AveragesStream:
         self._latest: Parts | None = None
 
     def add(self, links: Links) -> None:
-        """Add the next time slice, complex128 ``[z, y, x, mu, a, b]``."""
+        """Add the next time slice, a complex128 array ``[z, y, x, mu, a, b]``."""
         parts = components(links)
         n = parts.shape[1]
         with np.errstate(all="ignore"):
@@ -60,16 +62,24 @@ class AveragesStream:
         self._links += parts[:, 0, 0].size * n
 
     def averages(self) -> Averages:
-        """Close the lattice in time and return the averages; to be called once, after the last slice.
+        """Return the averages. Call this once, after the last slice.
+
+        The plaquettes between the last slice and the first one are added here.
 
         Returns
         -------
         Averages
+
+        Raises
+        ------
+        ValueError
+            If no slice was added.
         """
         if self._latest is None or self._first is None:
             raise ValueError("there is no time slice to average over")
         self._advance(self._latest, self._first)
         with np.errstate(all="ignore"):
+            # There are 3/4 as many spatial plaquettes as links, and as many temporal ones.
             spatial = float(np.sum(self._spatial)) / (0.75 * self._links)
             temporal = float(np.sum(self._temporal)) / (0.75 * self._links)
             trace = float(np.sum(self._trace)) / self._links
@@ -89,7 +99,7 @@ def averages_of(slices: Iterable[Links]) -> Averages:
     Parameters
     ----------
     slices : iterable of complex128 arrays [z, y, x, mu, a, b]
-        All time slices in order.
+        All time slices, in order.
 
     Returns
     -------
@@ -98,15 +108,15 @@ def averages_of(slices: Iterable[Links]) -> Averages:
     stream = AveragesStream()
     for links in slices:
         stream.add(links)
-        del links  # must not be held beside the next slice
+        del links  # so that only one slice is in memory
     return stream.averages()
 
 
 def _plaquettes(first: Parts, second: Parts, third: Parts, fourth: Parts) -> float:
-    """Sum Re Tr of ``first second (third fourth)^dagger`` over sites.
+    """Sum Re Tr of ``first second (third fourth)^dagger`` over all sites.
 
-    Planes of constant z stay in the cache. The sum is NumPy's own and not a BLAS product, whose
-    last bits depend on its threads.
+    The loop over z keeps each plane in the cache. NumPy adds the numbers up, because the last bits
+    of a BLAS product depend on the number of threads.
     """
     sums = []
     for z in range(first.shape[2]):
@@ -125,5 +135,5 @@ def _product(left: Parts, right: Parts) -> Parts:
 
 
 def _ahead(parts: Parts, direction: int) -> Parts:
-    """Bring the matrix one step ahead in x, y or z to each site."""
+    """Shift the matrices so that each site has that of its neighbour ahead in x, y or z."""
     return np.roll(parts, -1, axis=-1 - direction)

@@ -1,4 +1,4 @@
-"""The header of a configuration file, whatever its format."""
+"""The header of a configuration file, in a form that is common to all formats."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class Header:
     Attributes
     ----------
     format : str
-        The name of the format.
+        Name of the format.
     lattice : Lattice
     group : str
-        The name of the group.
+        Name of the group.
     precision : str
-        The precision of the stored links, ``single`` or ``double``.
+        Precision of the stored links, ``single`` or ``double``.
     plaquette : float or None
-        The average of Re Tr / N over all plaquettes, if the file states it.
+        Average of Re Tr / N over all plaquettes, if the file states it.
     link_trace : float or None
-        The average of Re Tr / N over all links, if the file states it.
+        Average of Re Tr / N over all links, if the file states it.
     checksum : str
-        The checksum that the file states, in hexadecimal: two words with a space between them if
-        the format has two, and empty if there is none.
+        Checksum that the file states, in hexadecimal; two words separated by a space if the format
+        has two. Empty if there is none.
     provenance : dict of str to str
-        The free text fields of the file.
+        Free text fields of the file.
     warning : str
-        What was not checked because the file does not state it; empty if nothing.
+        Check that is not possible because the file lacks the information, in words; or empty.
     """
 
     format: str
@@ -51,28 +51,28 @@ class Header:
 
 
 class Reader(Protocol):
-    """A header that has been read, and how to stream the links that follow it."""
+    """A file whose header has been read and whose links can be streamed."""
 
     @property
     def header(self) -> Header:
         """The header."""
 
     def slices(self, file: InputFile) -> Iterator[Links]:
-        """Stream the time slices. The last one comes only after the file has passed all checks."""
+        """Yield the time slices, the last one only after the file has passed all checks."""
 
 
 LEAST_SITE_BYTES = 64
-"""Bytes of a site in the most compact file: one row of four SU(2) links in single precision."""
+"""Bytes per site of the most compact file: one row of four SU(2) links in single precision."""
 
 
 def lattice_of(file: InputFile, x: int, y: int, z: int, t: int) -> Lattice:
-    """Return the lattice with a file's extents.
+    """Return the lattice with the extents that a file states.
 
     Raises
     ------
     GaugeError
-        If there is no such lattice: the file is damaged, or else is one of odd extents or of more
-        sites than are supported.
+        If the extents are impossible for a file of this size, so that it is damaged, or if they
+        are not supported because they are odd or too large.
     """
     try:
         return Lattice(x, y, z, t)

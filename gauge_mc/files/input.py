@@ -1,4 +1,4 @@
-"""Files to read: exact reads that never trust a header."""
+"""Files that are open for reading, with sizes checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from gauge_mc.errors import GaugeError
 
 
 class InputFile:
-    """A regular file that is open for reading. Every failure is a `GaugeError` that names it.
+    """A regular file that is open for reading. Every failure is a `GaugeError` that names the file.
 
     Parameters
     ----------
     path : str or path-like
-        The file. Pipes and devices are refused, since their size is not known.
+        File to open. Pipes and devices are refused, because their size is unknown.
 
     Attributes
     ----------
     path : Path
+        Path of the file.
     size : int
-        The true size in bytes.
+        Size of the file in bytes.
 
     Raises
     ------
@@ -37,7 +38,7 @@ class InputFile:
         self.path = Path(path)
         try:
             if not stat.S_ISREG(os.stat(self.path).st_mode):
-                raise GaugeError(f"{self.path} is not a file: name a configuration file.")
+                raise GaugeError(f"{self.path} is not a regular file: name a configuration file.")
             self._file = open(self.path, "rb")  # noqa: SIM115 - closed by __exit__
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -58,9 +59,10 @@ class InputFile:
         self._file.close()
 
     def damaged(self, reason: str) -> GaugeError:
-        """Return the error that says that the file is damaged, and how.
+        """Return the error for a damaged file.
 
-        The reason may quote the file: it is shortened, and what cannot be printed is replaced.
+        The reason may quote the file. So it is shortened to 400 characters, and characters that
+        cannot be printed are replaced.
         """
         quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
         return GaugeError(
@@ -68,36 +70,36 @@ class InputFile:
         )
 
     def unsupported(self, reason: str) -> GaugeError:
-        """Return the error that says that the file is sound, but holds what is not supported."""
+        """Return the error for a file that is intact, but whose content is not supported."""
         quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
         return GaugeError(f"{self.path} is not supported: {quoted}.")
 
     def expect_size(self, expected: int) -> None:
-        """Compare the size of the file with what its header implies.
+        """Compare the size of the file with the size that its header implies.
 
         Raises
         ------
         GaugeError
-            If they differ.
+            If the sizes differ.
         """
         if self.size != expected:
             state = "truncated" if self.size < expected else "too long"
             raise self.damaged(
-                f"it is {state}, with {self.size} bytes where its header implies {expected}"
+                f"it is {state}: it has {self.size} bytes, but its header implies {expected}"
             )
 
     def read(self, offset: int, count: int) -> NDArray[np.uint8]:
-        """Read exactly `count` bytes from `offset` on.
+        """Return exactly `count` bytes, starting at `offset`.
 
         Raises
         ------
         GaugeError
-            If the file does not hold them, which is found out before anything is allocated, or the
-            system fails to read them.
+            If the file is too short, which is checked before memory is allocated, or if the system
+            cannot read it.
         """
         if offset + count > self.size:
             raise self.damaged(
-                f"it is truncated, with {self.size} bytes where {offset + count} are needed"
+                f"it is truncated: it has {self.size} bytes, but {offset + count} are needed"
             )
         data = np.empty(count, np.uint8)
         try:

@@ -1,10 +1,11 @@
-"""LIME, the container of ILDG and SciDAC files.
+"""LIME, the container format of ILDG and SciDAC files.
 
-A file is a sequence of messages, a message is a sequence of records, and a record is a header of 144
-bytes followed by its data, padded with zeros to a multiple of 8 bytes. The header is big endian: the
-magic number, the version, the flags "message begins" and "message ends" in the two highest bits of
-a 16-bit word, the length of the data in 64 bits, and the type of the record in 128 bytes, ended by a
-zero (USQCD Software Committee, LIME manual, version 1.2).
+A file is a sequence of messages, and a message is a sequence of records. A record is a header of
+144 bytes followed by its data, which is padded with zeros to a multiple of 8 bytes. The header is
+big endian. It consists of the magic number, the version, a 16-bit word whose two highest bits are
+the flags "message begins" and "message ends", the length of the data in 64 bits, and the type of
+the record, a text of 128 bytes that ends with a zero (USQCD Software Committee, LIME manual,
+version 1.2).
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from typing import BinaryIO
 from gauge_mc.files.input import InputFile
 
 MAGIC = bytes.fromhex("456789ab")
+"""Magic number at the beginning of each record."""
 
 _HEADER = struct.Struct(">4sHHQ128s")
 _VERSION = 1
 _BEGINS, _ENDS = 0x8000, 0x4000
 _MAX_RECORDS = 1000
+"""Limit that ends the search in a damaged file early. A file of QIO has about ten records."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,9 @@ class Record:
     Attributes
     ----------
     type : str
-        The type, in lower case.
+        Type of the record, in lower case.
     offset, length : int
-        The place of the data in the file, in bytes.
+        Position and length of the data in the file, in bytes.
     """
 
     type: str
@@ -41,12 +44,12 @@ class Record:
 
 
 def read_records(file: InputFile) -> list[Record]:
-    """List the records of a LIME file without reading their data.
+    """Return the records of a LIME file without reading their data.
 
     Raises
     ------
     GaugeError
-        If the chain of records does not end exactly at the end of the file.
+        If the records do not fill the file exactly, or if there is no record where one must be.
     """
     records: list[Record] = []
     position = 0
@@ -68,7 +71,7 @@ def _read_header(file: InputFile, position: int) -> Record:
     header = file.read(position, _HEADER.size).tobytes()
     magic, version, _, length, name = _HEADER.unpack(header)
     if magic != MAGIC or version != _VERSION:
-        raise file.damaged(f"there is no LIME record at byte {position}, where one must begin")
+        raise file.damaged(f"no LIME record begins at byte {position}, where one must begin")
     kind = name.split(b"\0")[0].decode("ascii", "replace").lower()
     if not kind.isprintable():
         raise file.damaged(f"the LIME record at byte {position} has no readable type")
@@ -78,7 +81,7 @@ def _read_header(file: InputFile, position: int) -> Record:
 def write_header(
     out: BinaryIO, kind: str, length: int, *, begins: bool = False, ends: bool = False
 ) -> None:
-    """Write the header of a record that may begin or end a message."""
+    """Write the header of a record, which may begin or end a message."""
     flags = begins * _BEGINS | ends * _ENDS
     out.write(_HEADER.pack(MAGIC, _VERSION, flags, length, kind.encode("ascii")))
 
@@ -86,11 +89,11 @@ def write_header(
 def write_record(
     out: BinaryIO, kind: str, data: bytes, *, begins: bool = False, ends: bool = False
 ) -> None:
-    """Write a whole record."""
+    """Write a record, header and data."""
     write_header(out, kind, len(data), begins=begins, ends=ends)
     out.write(data + bytes(padding(len(data))))
 
 
 def padding(length: int) -> int:
-    """Return how many zeros follow `length` bytes of data."""
+    """Return the number of zeros that pad `length` bytes of data."""
     return -length % 8

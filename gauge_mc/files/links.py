@@ -1,4 +1,4 @@
-"""Link matrices as files hold them: bytes, rows, membership of the group."""
+"""Link matrices in files: conversion from and to bytes, missing rows, and tests for SU(N)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 Links = NDArray[np.complex128]
-"""Canonical links of one time slice, ``U[z, y, x, mu, a, b]``."""
+"""Links of one time slice, ``U[z, y, x, mu, a, b]``."""
 
 TOLERANCE = 1e-4
-"""How far a link may be from its group: the accuracy of links that other programs have written in
-single precision."""
+"""Largest deviation of a link from SU(N), as in ``check_unitarity`` of the MILC code. It must allow
+for links that other programs have computed in single precision."""
 
 
 def encode(links: Links, dtype: DTypeLike) -> NDArray[np.uint8]:
-    """Return links as bytes: reals of `dtype`, re and im in turn, in the order of the axes."""
+    """Return links as bytes: the real and imaginary parts in `dtype`, in the order of the axes."""
     reals = np.ascontiguousarray(links).reshape(-1).view(np.float64)
     return reals.astype(dtype).view(np.uint8)
 
 
 def decode(data: NDArray[np.uint8], dtype: DTypeLike, shape: tuple[int, ...]) -> Links:
-    """Return complex128 links of `shape` from bytes; the inverse of `encode`."""
+    """Return complex128 links of the given shape from bytes; the inverse of `encode`."""
     with np.errstate(invalid="ignore"):
         return data.view(dtype).astype(np.float64).view(np.complex128).reshape(shape)
 
 
 def complete_rows(rows: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """Rebuild the last row of SU(2) or SU(3) matrices from the others.
+    """Compute the last row of SU(2) or SU(3) matrices from the others.
 
     Parameters
     ----------
@@ -45,26 +45,26 @@ def complete_rows(rows: NDArray[np.complex128]) -> NDArray[np.complex128]:
 
 
 def components(links: Links) -> NDArray[np.complex128]:
-    """Bring the sites of a time slice innermost, ``[..., a, b, z, y, x]``, for fast loops.
+    """Return a time slice with the sites innermost, for fast loops over sites.
 
-    Directions come first if there are any: ``[mu, a, b, z, y, x]``.
+    The result is ``[mu, a, b, z, y, x]``, or ``[a, b, z, y, x]`` for links without a direction.
     """
     return np.ascontiguousarray(np.moveaxis(links, (0, 1, 2), (-3, -2, -1)))
 
 
 def misfit(links: Links, t: int) -> str | None:
-    """Look for a link that is not in SU(N) to single precision, or not a number.
+    """Look for a link that deviates from SU(N) by more than `TOLERANCE`, or is not a number.
 
     Parameters
     ----------
     links : complex128 array [z, y, x, mu, a, b]
     t : int
-        The time slice, for the answer.
+        Number of the time slice, for the message.
 
     Returns
     -------
     str or None
-        The first link that is not, in words; None if all are.
+        A message that names the first such link; None if all links are in SU(N).
     """
     bad = np.stack(
         [~(_deviation(links[..., mu, :, :]) <= TOLERANCE) for mu in range(links.shape[3])], axis=-1
@@ -80,10 +80,10 @@ def misfit(links: Links, t: int) -> str | None:
 
 
 def _deviation(links: NDArray[np.complex128]) -> NDArray[np.float64]:
-    """Return how far links ``[z, y, x, a, b]`` are from SU(N), ``[z, y, x]``.
+    """Return the deviations of links ``[z, y, x, a, b]`` from SU(N), an array ``[z, y, x]``.
 
-    Rows must have length one and be orthogonal, and the last one must be the one that the others
-    determine, which also fixes the determinant.
+    A deviation is the largest error of a scalar product of two rows, or of an element of the last
+    row, which follows from the others for a matrix with determinant 1.
     """
     rows = components(links)
     n = len(rows)
@@ -99,7 +99,7 @@ def _deviation(links: NDArray[np.complex128]) -> NDArray[np.float64]:
 
 
 def _last_row(rows: NDArray[np.complex128]) -> list[NDArray[np.complex128]]:
-    """Return the conjugate of the vector product of the other rows ``[a, b, ...]``."""
+    """Return the last row, the conjugate of the vector product of the others ``[a, b, ...]``."""
     if len(rows) == 1:
         a, b = rows[0]
         return [-b.conj(), a.conj()]

@@ -1,9 +1,9 @@
 """Append-only tables of measurements as CSV files.
 
-A table begins with a header of ``# key: value`` lines. Then comes a line with the names of the
-columns, and then one record a row. Floats are written so that they read back bit for bit. A table
-that is not being written ends with its seal: a line ``# sha256: …`` with the checksum of all that
-comes before, which is checked whenever the table is read.
+A table begins with a header of ``# key: value`` lines. A line with the names of the columns and the
+rows follow. Floats are written so that they read back bit for bit. A table that is not being
+written ends with its seal, a line ``# sha256: …`` with the checksum of all bytes before it. The
+checksum is verified whenever the table is read.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from gauge_mc.files.atomic import replacing
 Value = int | float | str
 
 SHOWN_COLUMNS = 6
-"""Columns that the text of a table names."""
+"""Number of columns that the repr of a table names."""
 
 SEAL = b"# sha256: "
-"""The beginning of the seal, the last line of a table that is not being written."""
+"""Beginning of the seal, which is the last line of a table that is not being written."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class TableData:
     Attributes
     ----------
     header : dict of str to str
-        The ``# key: value`` lines.
+        Contents of the ``# key: value`` lines.
     columns : dict of str to np.ndarray
-        The columns by name, each of shape (rows,): int64 if all values are whole numbers, else
-        float64, else strings.
+        Columns by name, each of shape (rows,). The type is int64 if all values are whole numbers,
+        float64 if they are all numbers, and strings otherwise.
     """
 
     header: dict[str, str]
@@ -63,26 +63,25 @@ class TableData:
 class Table:
     """A table file that is open for appending.
 
-    The file is made with its header if it is not there. If it is, its checksum is checked. Before
-    the first change the checksum is removed, and so is a torn last row, which a kill or a full disk
-    has left without its end.
+    A new file is created with its header. The checksum of an existing one is verified. Before the
+    first change the seal is removed, and so is an incomplete last row, which an interruption or a
+    full disk has left.
 
     Parameters
     ----------
     path : Path
-        The CSV file.
+        CSV file.
     header : mapping of str to str
-        The ``# key: value`` lines of a new file: observable, normalisation, units, group, beta,
-        lattice, version.
+        Header of a new file: observable, normalisation, units, group, beta, lattice, version.
     columns : sequence of str
-        The names of the columns. The first holds sweep numbers, which never decrease.
+        Names of the columns. The first column contains sweep numbers, which never decrease.
 
     Raises
     ------
     GaugeError
-        If the file is there and damaged, or has other columns.
+        If an existing file is damaged or has other columns, or if a new one cannot be written.
     OSError
-        If it cannot be written.
+        If an existing file cannot be opened for writing.
     """
 
     def __init__(self, path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
@@ -93,23 +92,23 @@ class Table:
         if layout.names != list(columns):
             raise GaugeError(
                 f"The table {path} has the columns {','.join(layout.names)} instead of "
-                f"{','.join(columns)}; move it away."
+                f"{','.join(columns)}; move it to another folder."
             )
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
         self._size, self._begun = layout.size, False
 
     def append(self, rows: Iterable[Sequence[Value]]) -> None:
-        """Append records that belong together, in one write.
+        """Append rows in one write.
 
         Parameters
         ----------
         rows : iterable of sequences
-            One value a column: whole numbers, floats, or strings without commas.
+            One value per column: whole numbers, floats, or strings without commas.
 
         Raises
         ------
         GaugeError
-            If they cannot be written, for instance because the disk is full.
+            If the rows cannot be written, for example because the disk is full.
         """
         self._append("".join(",".join(map(_format, row)) + "\n" for row in rows).encode())
 
@@ -120,31 +119,31 @@ class Table:
                 data = data[os.write(self._fd, data) :]
 
     def sync(self) -> None:
-        """Wait until all rows are on the disk; errors as of `append`."""
+        """Wait until all rows are on the disk; for errors see `append`."""
         with self._writing():
             os.fsync(self._fd)
 
     def truncate(self, after: int, expected: int) -> None:
-        """Drop the rows that come after sweep `after`, to write them again.
+        """Remove all rows after a sweep, so that they can be written again.
 
         Parameters
         ----------
         after : int
-            The last sweep to keep.
+            Last sweep to keep.
         expected : int
-            How many rows there must be up to it.
+            Number of rows that the table must have up to this sweep.
 
         Raises
         ------
         GaugeError
-            If there are more or fewer; the table is left as it is then.
+            If the table has more or fewer rows up to this sweep. It is not changed then.
         """
         layout = _Layout.of(self.path)
         rows = layout.rows
         kept = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
         if kept != expected:
             raise GaugeError(
-                f"The table {self.path} has {kept} sound rows up to sweep {after} instead of "
+                f"The table {self.path} has {kept} intact rows up to sweep {after} instead of "
                 f"{expected}; restore it, or start a new run with another --output."
             )
         dropped = sum(len(row) + 1 for row in rows[kept:])
@@ -153,14 +152,14 @@ class Table:
             os.ftruncate(self._fd, layout.size - dropped)
 
     def seal(self) -> None:
-        """Append the checksum, wait until it is on the disk, and close the file."""
+        """Append the seal, wait until it is on the disk, and close the file."""
         self._begin()
         self._append(SEAL + hashlib.sha256(self.path.read_bytes()).hexdigest().encode() + b"\n")
         self.sync()
         self.close()
 
     def close(self) -> None:
-        """Close the file without a checksum; the object cannot be used afterwards."""
+        """Close the file without a seal. The object cannot be used afterwards."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -179,7 +178,7 @@ class Table:
         self.close()
 
     def _begin(self) -> None:
-        """Drop the checksum or a torn last row before the first change."""
+        """Remove the seal or an incomplete last row before the first change."""
         if not self._begun:
             os.ftruncate(self._fd, self._size)
             self._begun = True
@@ -201,40 +200,43 @@ def write_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[Value]] = (),
 ) -> None:
-    """Write a table at once, so that the file is either whole or not there.
+    """Write a complete table, which appears at once or not at all.
 
     Parameters
     ----------
     path : Path
-        The CSV file; one that is there is replaced.
+        CSV file. An existing one is replaced.
     header, columns
-        As for `Table`.
+        Header and names of the columns; see `Table`.
     rows : iterable of sequences
-        As for `Table.append`.
+        Rows; see `Table.append`.
 
     Raises
     ------
     GaugeError
-        If it cannot be written.
+        If the table cannot be written.
     """
     _write(path, header, columns, rows, seal=True)
 
 
 def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData:
-    """Read a table. One that another process is writing is read up to its last whole row.
+    """Read a table. If another process is writing it, it is read up to its last complete row.
 
     Parameters
     ----------
     path : str or Path
-        The CSV file.
+        CSV file.
     text : collection of str
-        Columns of words, kept as strings even if they look like numbers.
+        Names of columns that are kept as strings even if they look like numbers.
+
+    Returns
+    -------
+    TableData
 
     Raises
     ------
     GaugeError
-        If there is no such file, its checksum is wrong, or it is not a table; the message names
-        the line.
+        If the file does not exist, is not a table or is damaged. The message names the line.
     """
     layout = _Layout.of(Path(path))
     cells = [row.decode(errors="replace").split(",") for row in layout.rows]
@@ -252,7 +254,7 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
             odd = [line for line, word in enumerate(words, layout.first) if not _is_number(word)]
             if len(odd) < len(words):
                 raise GaugeError(
-                    f"Line {odd[0]} of the table {path} is damaged: {name} is not a number there."
+                    f"Line {odd[0]} of the table {path} is damaged: its {name} is not a number."
                 )
     return TableData(layout.header, columns)
 
@@ -263,7 +265,7 @@ def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
     Raises
     ------
     GaugeError
-        If there is no such file, or it is not a table.
+        If the file does not exist or is not a table.
     """
     lines = []
     try:
@@ -279,18 +281,20 @@ def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
 
 @dataclass(frozen=True)
 class _Layout:
-    """The parts of a table file up to its last whole row.
+    """The parts of a table file, up to its last complete row.
 
     Attributes
     ----------
     header : dict of str to str
+        Contents of the header.
     names : list of str
-        The names of the columns.
+        Names of the columns.
     rows : list of bytes
+        Rows without their line ends.
     first : int
-        The number of the first row's line, from 1.
+        Number of the line of the first row, counted from 1.
     size : int
-        The bytes of the file up to the last whole row.
+        Bytes of the file up to the end of the last complete row.
     """
 
     header: dict[str, str]
@@ -325,30 +329,32 @@ def _parse_heading(path: Path, lines: Sequence[bytes]) -> tuple[dict[str, str], 
         pairs = [line.decode()[1:].partition(":") for line in comments]
     except (IndexError, UnicodeDecodeError) as error:
         raise GaugeError(
-            f"{path} is not a table: it has no line with the names of its columns."
+            f"{path} is not a table: it has no line with the names of columns."
         ) from error
     header = {key.strip(): value.strip() for key, _, value in pairs}
     if not all(name and name.isprintable() for name in [*header, *names]):
-        raise GaugeError(f"{path} is damaged: a name in its header is not text.")
+        raise GaugeError(f"{path} is damaged: a name in its header is not printable text.")
     if not all(value.isprintable() for value in header.values()):
-        raise GaugeError(f"{path} is damaged: its header is not text.")
+        raise GaugeError(f"{path} is damaged: its header is not printable text.")
     return header, names
 
 
 def _unreadable(path: Path, error: OSError) -> GaugeError:
-    return GaugeError(f"Cannot read the table {path}: {error.strerror}.")
+    return GaugeError(
+        f"The table {path} cannot be read ({error.strerror}); check its name and permissions."
+    )
 
 
 def _unsealed(path: Path, data: bytes) -> bytes:
-    """Return the content of a table without its checksum, which is checked if it is there."""
+    """Verify the seal of a table, if it has one, and return the content before it."""
     end = data.find(SEAL, data.rfind(b"\n", 0, -1) + 1)
     if end < 0:
         return data
     stated = data[end + len(SEAL) :].strip()
     if stated != hashlib.sha256(data[:end]).hexdigest().encode():
         raise GaugeError(
-            f"The table {path} is damaged: it does not have the checksum of its last line; restore "
-            "it from a copy, or remove that line to use the table as it is."
+            f"The table {path} is damaged: its checksum is not that of its last line; restore it "
+            "from a copy, or remove that line to use the table as it is."
         )
     return data[:end]
 
@@ -374,7 +380,7 @@ def _format(value: Value) -> str:
 
 
 def _sweep(row: bytes) -> float:
-    """Return the sweep of a row, or infinity if it is damaged."""
+    """Return the sweep of a row, or infinity if the row is damaged."""
     try:
         return int(row.split(b",", 1)[0])
     except ValueError:
@@ -382,7 +388,7 @@ def _sweep(row: bytes) -> float:
 
 
 def _numbers(words: np.ndarray) -> np.ndarray:
-    """Return words as whole numbers, or else floats, or unchanged if they are not all numbers."""
+    """Return words as whole numbers or as floats, or unchanged if they are not all numbers."""
     for kind in (np.int64, np.float64):
         with contextlib.suppress(ValueError, OverflowError):
             return words.astype(kind)

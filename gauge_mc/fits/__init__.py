@@ -1,6 +1,7 @@
-"""Fits, one module each, named after the fit: from the tables of a run to numbers.
+"""Fits, which determine physical quantities from the tables of a run.
 
-A fit is a subclass of `Fit`, registered in `FITS`. Its result goes to a JSON file beside the table.
+Each fit has a module of its name, with a subclass of `Fit` that is registered in `FITS`. Its result
+is written to a JSON file in the folder of the table.
 """
 
 from __future__ import annotations
@@ -31,14 +32,16 @@ class FitResult(ABC):
 
     @abstractmethod
     def report(self) -> list[Any]:
-        """Return the tables that show the result to people, for Rich."""
+        """Return the tables that show the result on a terminal, for Rich."""
 
     def __repr__(self) -> str:
         ensemble = self.values().get("ensemble", {})
         return f"<{type(self).__name__}: {', '.join(f'{k} = {v}' for k, v in ensemble.items())}>"
 
     def write(self, path: Path) -> None:
-        """Write the result as JSON, whole or not at all; numbers that are not finite become null.
+        """Write the result to a JSON file, which appears complete or not at all.
+
+        NaN and infinities become null.
 
         Raises
         ------
@@ -51,17 +54,18 @@ class FitResult(ABC):
 
 
 class Fit(ABC):
-    """Something to determine from a table.
+    """A fit to a table.
 
     Attributes
     ----------
     name : str
+        Name on the command line.
     summary : str
-        What is determined, in a few words.
+        Short description of the result, for help texts.
     columns : tuple of str
-        The columns of the table that it needs.
+        Columns that the table must have.
     options : tuple of Option
-        What `carry_out` takes.
+        Options of `carry_out`.
     """
 
     name: ClassVar[str]
@@ -71,38 +75,45 @@ class Fit(ABC):
 
     @abstractmethod
     def carry_out(self, table: Path, **options: Any) -> FitResult:
-        """Fit the content of a table; options that are None are not given.
+        """Fit the content of a table.
+
+        Parameters
+        ----------
+        table : Path
+            File of the table.
+        **options : object
+            Options by name; None means that an option was not given.
 
         Raises
         ------
         UsageError
-            If a value is not allowed.
+            If the value of an option is invalid.
         GaugeError
-            If the table is damaged or has too little in it.
+            If the table is damaged or contains too little data.
         """
 
     @property
     def file(self) -> str:
-        """The name of the file of results."""
+        """Name of the file to which the result is written."""
         return f"{self.name}.json"
 
 
 FITS: Registry[Fit] = Registry("fit", __name__)
 
 LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "N")
-"""An option of fits to tables with several smearing levels."""
+"""The smearing level, an option of all fits to Wilson loops."""
 
 
 def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
-    """Return the table of a run that has certain columns.
+    """Return the table of a run that has the given columns.
 
-    Of several tables the one that bears the name of its observable is taken. Tables without these
-    columns may be damaged.
+    If several tables have them, the one whose file is named after its observable is chosen. Damaged
+    tables are ignored if another one has the columns.
 
     Raises
     ------
     GaugeError
-        If there is none, or several and none of that name.
+        If no table has these columns, or several have and the choice is ambiguous.
     """
     found, damaged = {}, []
     for path in sorted(folder.glob("*.csv")):
@@ -118,7 +129,9 @@ def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
         raise damaged[0] if damaged else _missing_table(folder, columns)
     if len(found) > 1 and len(proper) != 1:
         names = ", ".join(path.name for path in found)
-        raise GaugeError(f"There are several such tables in {folder}: {names}; name one of them.")
+        raise GaugeError(
+            f"Several tables in {folder} have the required columns: {names}; name one of them."
+        )
     return proper[0] if proper else next(iter(found))
 
 
@@ -126,27 +139,30 @@ find_table = find_table_by_columns  # gauge_mc.plots still imports this name
 
 
 def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
-    """Return the error that says that a folder has no table with certain columns."""
+    """Return the error for a folder without a table that has the given columns."""
     for name, observable in OBSERVABLES.items():
         if set(columns) <= {SWEEP, *observable.columns}:
             return GaugeError(
-                f"There is no table of {name} in {folder}; make it by gauge-mc measure {name} "
+                f"There is no table of {name} in {folder}; make one with gauge-mc measure {name} "
                 f"{folder}."
             )
-    return GaugeError(f"There is no table with the columns {', '.join(columns)} in {folder}.")
+    return GaugeError(
+        f"There is no table with the columns {', '.join(columns)} in {folder}; name another run."
+    )
 
 
 def fit(what: str, run: str | os.PathLike[str] | None = None, **options: Any) -> FitResult:
-    """Determine a physical quantity from the table of a run, and write it beside the table.
+    """Fit the table of a run, and write the result to a file in the folder of the table.
 
     Parameters
     ----------
     what : str
-        The name of a fit.
+        Name of the fit.
     run : path, optional
-        A run, a result of `gauge_mc.generate`, or a table; by default the newest run in ``runs/``.
+        A run directory, a result of `gauge_mc.generate`, or the file of a table. By default the
+        newest run in ``runs/``.
     **options : object
-        Options of the fit by name.
+        Options of the fit, by name.
 
     Returns
     -------
@@ -155,9 +171,9 @@ def fit(what: str, run: str | os.PathLike[str] | None = None, **options: Any) ->
     Raises
     ------
     UsageError
-        If there is no such fit or run, or a value is not allowed.
+        If the fit or the run does not exist, or the value of an option is invalid.
     GaugeError
-        If the table is damaged or has too little in it, or the result cannot be written.
+        If the table is damaged or contains too little data, or the result cannot be written.
     """
     targets = [] if run is None else [Path(run)]
     return next(fit_all(what, targets, options))[0]
@@ -166,9 +182,9 @@ def fit(what: str, run: str | os.PathLike[str] | None = None, **options: Any) ->
 def fit_all(
     what: str, targets: Sequence[Path], options: Mapping[str, Any]
 ) -> Iterator[tuple[FitResult, Path]]:
-    """Fit runs or tables one after the other; yield each result and its file.
+    """Fit several runs or tables, and yield each result with the path of its file.
 
-    Parameters and errors are those of `fit`; without targets the newest run is taken.
+    Parameters and errors are those of `fit`. Without targets the newest run is fitted.
     """
     chosen = FITS[what]
     own = {option.name for option in chosen.options}
@@ -185,7 +201,7 @@ def fit_all(
 
 
 def without_nan(content: Any) -> Any:
-    """Replace numbers that JSON cannot hold by None, throughout a tree."""
+    """Replace NaN and infinities, which JSON does not have, by None throughout a tree."""
     if isinstance(content, dict):
         return {key: without_nan(value) for key, value in content.items()}
     if isinstance(content, list | tuple):

@@ -15,7 +15,7 @@ from gauge_mc.fits import FITS, LEVEL, Fit, FitResult
 from gauge_mc.options import Option, check_options
 
 DIAGONALS = 4
-"""Diagonals T = R, R + 1, … that are shown."""
+"""Number of diagonals T = R, R + 1, … in the report: four columns fit 80 characters."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,10 +25,11 @@ class CreutzResult(FitResult):
     Attributes
     ----------
     ratios : LoopGrid
+        The ratios chi(R, T) with their errors.
     loops : Loops
-        The loops from which they were determined.
+        The loops from which the ratios were computed.
     ensemble : mapping of str to str
-        The ensemble: group, beta, lattice.
+        Group, beta and lattice of the ensemble.
     """
 
     ratios: LoopGrid
@@ -36,7 +37,7 @@ class CreutzResult(FitResult):
     ensemble: Mapping[str, str]
 
     def values(self) -> dict[str, Any]:
-        """Return the ratios as plain values."""
+        """Return the ratios as plain values, for JSON."""
         return {
             "observable": "Creutz ratios chi = -ln W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))",
             "units": "lattice units",
@@ -50,10 +51,10 @@ class CreutzResult(FitResult):
         }
 
     def report(self) -> list[Any]:
-        """Return a table of the ratios chi(R, T) from the diagonal T = R on.
+        """Return a table of the ratios chi(R, T) with T >= R.
 
-        The diagonal tends to the string tension; for large T chi tends to V(R) - V(R - 1). Ratios
-        whose errors exceed them are left out.
+        On the diagonal T = R, chi tends to the string tension; for large T it tends to
+        V(R) - V(R - 1). Ratios smaller than their errors are left out.
         """
         grid = self.ratios
         table = Table(title="Creutz ratios χ(R, T) in lattice units")
@@ -78,7 +79,7 @@ class CreutzFit(Fit):
     options: ClassVar[tuple[Option, ...]] = (LEVEL,)
 
     def carry_out(self, table: Path, **options: Any) -> CreutzResult:
-        """Determine the ratios from the loops of a table; see `Fit.carry_out`."""
+        """Compute the ratios from the loops of a table; see `Fit.carry_out`."""
         given = check_options(self.options, options, f"fit {self.name}")
         loops, ensemble = read_loops(table, given.get(LEVEL.name))
         return CreutzResult(creutz_ratios(loops[0]), loops[0], ensemble)

@@ -29,26 +29,27 @@ LABELS = {
     "r0": "r₀/a",
     "r1": "r₁/a",
 }
-"""The fitted quantities and how they are shown."""
+"""The fitted quantities by the names of their attributes, and their symbols in tables."""
 
 
 @dataclass(frozen=True, repr=False)
 class PotentialResult(FitResult):
-    """V(R) of an ensemble with its fits, to be shown and stored.
+    """The result of a fit of the static potential.
 
     Attributes
     ----------
     potential : StaticPotential
+        V(R) and its fits.
     """
 
     potential: StaticPotential
 
     def values(self) -> dict[str, Any]:
-        """Return the result as plain values."""
+        """Return the result as plain values, for JSON."""
         return {"observable": OBSERVABLE, "units": UNITS, **asdict(self.potential)}
 
     def report(self) -> list[Any]:
-        """Return tables of the plateaus, of other windows, and of both fits."""
+        """Return tables of the plateaus, of fits to other windows, and of the two main fits."""
         result = self.potential
         return [plateau_table(result), window_table(result), fit_table(result)]
 
@@ -60,10 +61,10 @@ class PotentialFit(Fit):
     summary: ClassVar[str] = "V(R) from Wilson loops, with A + B/R + σR fitted to it"
     columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
     options: ClassVar[tuple[Option, ...]] = (
-        Option("t_min", int, "First t of all plateaus.", "where they begin"),
-        Option("t_max", int, "Last t of all plateaus.", "where loops are known"),
-        Option("r_min", float, "Least distance fitted.", "2, or r₀/3 if larger"),
-        Option("r_max", float, "Largest distance fitted.", "the largest known"),
+        Option("t_min", int, "First t of all plateaus.", "for each R where its plateau begins"),
+        Option("t_max", int, "Last t of all plateaus.", "as far as the errors allow"),
+        Option("r_min", float, "Smallest distance fitted.", "2, or r₀/3 if larger"),
+        Option("r_max", float, "Largest distance fitted.", "the largest with a plateau"),
         LEVEL,
     )
 
@@ -83,7 +84,7 @@ def read_result(path: Path) -> StaticPotential:
     Raises
     ------
     GaugeError
-        If there is no such file, or it is damaged.
+        If the file does not exist or is damaged.
     """
     try:
         content = with_nan(json.loads(path.read_text(encoding="utf-8")))
@@ -96,17 +97,17 @@ def read_result(path: Path) -> StaticPotential:
         return StaticPotential(points=points, free=free, string=string, **content)
     except OSError as error:
         raise GaugeError(
-            f"Cannot read {path} ({error.strerror}); make it by gauge-mc fit potential."
+            f"Cannot read {path} ({error.strerror}); make it with gauge-mc fit potential."
         ) from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise GaugeError(
-            f"{path} is damaged, or not the result of a fit; make it again by gauge-mc fit "
+            f"{path} is damaged or not the result of a fit; make it again with gauge-mc fit "
             "potential."
         ) from error
 
 
 def fit_table(result: StaticPotential) -> Table:
-    """Return a table of both fits: values with statistical errors, and shifts with the window."""
+    """Return a table of both fits: values with statistical errors, and changes with the window."""
     table = Table(title="V(R) = A + B/R + σR", caption=_caption(result), caption_justify="left")
     table.add_column("quantity")
     for name in ("B free", "B = −π/12"):
@@ -121,7 +122,7 @@ def fit_table(result: StaticPotential) -> Table:
 
 
 def plateau_table(result: StaticPotential) -> Table:
-    """Return a table of V(R) with the plateau that each value comes from."""
+    """Return a table of V(R) with the plateau from which each value was determined."""
     table = Table(title="Plateaus of V(R, t) = ln W(R, t) / W(R, t + 1)")
     for name in ("path", "R/a", "a V(R)", "τ_int", "t", "χ²/expected"):
         table.add_column(name, justify="right")
@@ -138,14 +139,14 @@ def plateau_table(result: StaticPotential) -> Table:
 
 
 def window_table(result: StaticPotential) -> Table:
-    """Return a table of fits with B free to other windows, of at least half the points."""
+    """Return a table of fits with free B to other windows, which have at least half the points."""
     table = Table(title="V(R) = A + B/R + σR in other windows")
     for name in ("R/a", "B", "σ a²", "r₀/a", "χ²/dof"):
         table.add_column(name, justify="right")
     scan = result.free
     others = [one for one in scan.to_r if one.r_max != scan.fit.r_max]
     for one in (*scan.from_r, *others):
-        if one.points < scan.fit.points / 2:  # too few to be conclusive
+        if one.points < scan.fit.points / 2:  # fits to few points say little
             continue
         style = "bold" if (one.r_min, one.r_max) == (scan.fit.r_min, scan.fit.r_max) else None
         row = (_value(one, "B"), _value(one, "sigma"), _value(one, "r0"), _quality(one))
@@ -158,7 +159,7 @@ def _caption(result: StaticPotential) -> str:
         f"{result.configurations} configurations, {result.smearing} smearing iterations.",
         f"Plateaus in t: {result.plateau}.",
         f"Fits: {result.window}.",
-        "± window: largest change if one end of the window moves by up to one lattice unit.",
+        "± window: largest change when one end of the window moves by up to one lattice unit.",
         f"a is from √σ = {ROOT_SIGMA:g} MeV.",
         *result.cautions,
     ]

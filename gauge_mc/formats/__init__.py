@@ -1,7 +1,8 @@
-"""Configuration files to and from NumPy, one module a format, named after the format.
+"""Formats of configuration files.
 
-A format is a subclass of `Format`, registered in `FORMATS`. Links are streamed by time slices,
-complex128 ``U[z, y, x, mu, a, b]`` for t = 0, 1, …, so that only a few of them are in memory.
+Each format has a module of its name, with a subclass of `Format` that is registered in `FORMATS`.
+Links are streamed by time slices, complex128 arrays ``U[z, y, x, mu, a, b]`` for t = 0, 1, …, so
+that only a few slices are in memory.
 """
 
 from __future__ import annotations
@@ -28,27 +29,29 @@ from gauge_mc.groups import GROUPS, Group
 from gauge_mc.registry import Registry, in_words
 
 HEAD_BYTES = 64
-"""Bytes from which a format tells whether a file is its own."""
+"""Number of leading bytes by which formats recognise their files. The longest signature, that of
+openQCD, has 24."""
 
 WORKING_SLICES = 8
-"""Time slices that reading and checking hold at a time, with all temporary arrays."""
+"""Memory of reading and checking a file, in time slices of complex128 links, temporary arrays
+included: an upper estimate."""
 
 
 class Format(ABC):
-    """A format of configuration files. A format that is only read has no suffix.
+    """A format of configuration files. A read-only format has no suffix.
 
     Attributes
     ----------
     name : str
-        As in ``--format``.
+        Name on the command line, for ``--format``.
     title : str
-        Such as ``ILDG``.
+        Name in messages, such as ``ILDG``.
     summary : str
-        What its files hold, for help texts.
+        Short description of the files, for help texts.
     suffix : str
-        The ending of files that are written, such as ``.lime``; empty if none can be written.
+        Ending of the names of written files, such as ``.lime``; empty for a read-only format.
     signed : bool
-        Whether files begin with a mark by which they are recognised with certainty.
+        True if files begin with a signature that identifies them with certainty.
     """
 
     name: ClassVar[str]
@@ -59,7 +62,7 @@ class Format(ABC):
 
     @abstractmethod
     def recognises(self, head: bytes) -> bool:
-        """Return whether a file that begins with these bytes may be of this format."""
+        """Return whether a file that begins with these bytes can be of this format."""
 
     @abstractmethod
     def read_header(self, file: InputFile) -> Reader:
@@ -68,11 +71,12 @@ class Format(ABC):
         Raises
         ------
         GaugeError
-            If it is damaged, does not fit the size of the file, or describes what is not supported.
+            If the header is damaged, does not fit the size of the file, or describes links that
+            are not supported.
         """
 
     def refusal(self, group: Group, precision: str) -> str | None:
-        """Return why files cannot hold links of a group in a precision, or None if they can."""
+        """Return why the format cannot store a group in a precision, or None if it can."""
         return None
 
     def write(
@@ -84,11 +88,11 @@ class Format(ABC):
         precision: str,
         provenance: Mapping[str, str],
     ) -> None:
-        """Write a configuration; parameters as of `write_configuration`."""
+        """Write a configuration; for the parameters see `write_configuration`."""
         raise NotImplementedError
 
     def fields(self, path: Path) -> Mapping[str, str]:
-        """Return the fields of the provenance that follow from the name of a file."""
+        """Return the fields of the provenance that are derived from the name of a file."""
         return {}
 
 
@@ -96,18 +100,18 @@ FORMATS: Registry[Format] = Registry("format", __name__)
 
 
 def writable_formats() -> list[str]:
-    """Return the names of the formats that can be written, the default first."""
+    """Return the names of all formats that can be written, the default first."""
     names = [name for name, one in FORMATS.items() if one.suffix]
     return sorted(names, key=lambda name: name != defaults.FORMAT)
 
 
 def check_writable(format: str, group: str, precision: str) -> None:
-    """Refuse a format that cannot be written, or cannot hold links of a group in a precision.
+    """Refuse a format that is read-only or cannot store a group in a precision.
 
     Raises
     ------
     UsageError
-        If it cannot; the message names the formats that can.
+        If the format is refused. The message names the formats that are possible.
     """
     chosen, wanted = FORMATS[format], GROUPS[group]
     possible = [
@@ -115,7 +119,7 @@ def check_writable(format: str, group: str, precision: str) -> None:
     ]
     advice = f"choose {in_words(possible, 'or')}"
     if not chosen.suffix:
-        raise UsageError(f"{chosen.title} files are only read: {advice}.")
+        raise UsageError(f"{chosen.title} files can be read but not written: {advice}.")
     reason = chosen.refusal(wanted, precision)
     if reason:
         raise UsageError(f"{reason}: {advice}.")
@@ -123,12 +127,14 @@ def check_writable(format: str, group: str, precision: str) -> None:
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration file whose header has been read and fits its size.
+    """A configuration file whose header has been read and agrees with its size.
 
     Attributes
     ----------
     path : Path
+        Path of the file.
     header : Header
+        Header of the file.
     """
 
     path: Path
@@ -144,9 +150,9 @@ class Configuration:
     def slices(self) -> Iterator[Links]:
         """Stream the time slices and check them.
 
-        Each slice is checked for links that are not in the group before it is yielded. The last
-        slice is yielded only after checksum, plaquette and link trace, as far as the format has
-        them, have been compared with the header. So whoever has received all slices has sound ones.
+        Before a slice is yielded, its links are checked to be in the group. Before the last slice
+        is yielded, checksum, plaquette and link trace are compared with those that the file
+        states. So a caller who has received all slices has an intact configuration.
 
         Yields
         ------
@@ -155,7 +161,7 @@ class Configuration:
         Raises
         ------
         GaugeError
-            If the file is damaged, or has changed since it was opened.
+            If the file is damaged, has changed since it was opened, or does not fit into memory.
         """
         with InputFile(self.path) as file:
             file.expect_size(self._size)
@@ -165,7 +171,7 @@ class Configuration:
                     if reason:
                         raise file.damaged(reason)
                     yield links
-                    del links  # must not be held beside the next slice
+                    del links  # so that only one slice is in memory
             except MemoryError as error:
                 raise _too_large(self.path) from error
 
@@ -176,7 +182,7 @@ def open_configuration(path: str | os.PathLike[str]) -> Configuration:
     Parameters
     ----------
     path : str or path-like
-        A file of any of `FORMATS`.
+        File in one of the `FORMATS`.
 
     Returns
     -------
@@ -185,8 +191,8 @@ def open_configuration(path: str | os.PathLike[str]) -> Configuration:
     Raises
     ------
     GaugeError
-        If the file cannot be read, is of none of these formats, or its header is damaged or
-        does not fit its size.
+        If the file cannot be read, has an unknown format, or its header is damaged or does not
+        agree with its size.
     """
     with InputFile(path) as file:
         head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
@@ -198,7 +204,7 @@ def open_configuration(path: str | os.PathLike[str]) -> Configuration:
         titles = in_words([one.title for one in FORMATS.values()], "or")
         raise GaugeError(
             f"{file.path} is not a configuration in {titles} format: name another file, or restore "
-            "this one from a copy if it was one."
+            "this one from a copy if it is damaged."
         )
 
 
@@ -213,37 +219,38 @@ def write_configuration(
 ) -> None:
     """Write a configuration.
 
-    It appears under its name whole and synced to disk, or not at all. The same arguments give
-    the same bytes: dates are written only if `provenance` has them.
+    The file appears complete and synced to disk, or not at all. The same arguments give the same
+    bytes: dates are written only if they are in `provenance`.
 
     Parameters
     ----------
     path : str or path-like
-        The file, replaced if it exists. Its folder must exist.
+        File to write. An existing file is replaced. The folder must exist.
     slices : iterable of complex128 arrays [z, y, x, mu, a, b]
-        The time slices t = 0, 1, …, taken one at a time.
+        Time slices t = 0, 1, …, which are consumed one at a time.
     lattice : Lattice
+        Extents of the lattice.
     group : str
-        The name of the group.
+        Name of the group.
     precision : str
-        ``single`` or ``double``: the precision of the links in the file.
+        Precision of the links in the file, ``single`` or ``double``.
     format : str
-        The name of a format that can be written.
+        Name of a format that can be written.
     provenance : mapping of str to str
-        Free text fields. Formats have a place of their own for some of them, and some formats hold
-        none; see their modules.
+        Free text fields. Some formats define special fields, and some store no provenance; see
+        their modules.
 
     Raises
     ------
     UsageError
-        If there is no such format, it is only read, or it cannot hold the group or precision.
+        If the format is unknown, is read-only, or cannot store the group in this precision.
     GaugeError
-        If a slice has another shape or links that are not in the group, there are too few or
-        too many of them, or the file cannot be written.
+        If a slice has the wrong shape or links that are not in the group, if the number of slices
+        is wrong, or if the file cannot be written.
     """
     target = Path(path)
     if precision not in REALS:
-        raise UsageError(f"There is no precision '{precision}': choose {in_words(REALS, 'or')}.")
+        raise UsageError(f"The precision '{precision}' is unknown: choose {in_words(REALS, 'or')}.")
     check_writable(format, group, precision)
     chosen, links_of = FORMATS[format], GROUPS[group]
     fields = {**chosen.fields(target), **(provenance or {})}
@@ -255,35 +262,34 @@ def write_configuration(
 def _checked(
     path: Path, slices: Iterable[Links], lattice: Lattice, group: Group
 ) -> Iterator[Links]:
-    """Pass on exactly the right number of slices with links in the group; refuse all else."""
+    """Yield the slices as complex128, and refuse a wrong number, shape or link."""
     n = group.colours
     shape = (lattice.z, lattice.y, lattice.x, 4, n, n)
     count = 0
     for links in slices:
         if count == lattice.t or links.shape != shape:
             raise GaugeError(
-                f"{path} was not written: time slice {count} of shape {links.shape} does not "
-                f"belong to a configuration of {group.label} on {lattice}."
+                f"{path} was not written: time slice {count} of shape {links.shape} is not part of "
+                f"a configuration of {group.label} on {lattice}."
             )
         exact = np.asarray(links, np.complex128)
         reason = misfit(exact, count)
         if reason:
-            raise GaugeError(
-                f"{path} was not written: {reason}; the field it comes from is damaged."
-            )
+            raise GaugeError(f"{path} was not written: {reason}; the field is damaged.")
         yield exact
         count += 1
     if count < lattice.t:
         raise GaugeError(
-            f"{path} was not written: there were {count} time slices, but the lattice {lattice} "
+            f"{path} was not written: {count} time slices were given, but the lattice {lattice} "
             f"has {lattice.t}."
         )
 
 
 def _check_memory(path: Path, header: Header) -> None:
-    """Refuse a file of which not even one time slice fits into memory, before allocating any."""
+    """Refuse a file whose time slices do not fit into memory, before any is allocated."""
     volume = math.prod(header.lattice.extents[:3])
-    needed = WORKING_SLICES * volume * 64 * GROUPS[header.group].colours ** 2
+    site_bytes = 4 * 16 * GROUPS[header.group].colours ** 2  # four complex128 matrices
+    needed = WORKING_SLICES * volume * site_bytes
     if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         raise _too_large(path)
 

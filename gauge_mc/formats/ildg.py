@@ -1,13 +1,14 @@
 """ILDG files: links in a LIME container, with a SciDAC checksum.
 
-The record ``ildg-format`` states group, precision and extents in XML, ``ildg-binary-data`` holds
-the links ``[t][z][y][x][mu][a][b][re, im]``, big endian, and ``ildg-data-lfn`` the logical file
-name (ILDG Metadata Working Group, ILDG binary file format, revision 1.1; SU(2) is the field
-``su2gauge``). The other records are those of the SciDAC file format, so that SciDAC programs
-read the same file as their own: private and user XML for file and record, and
-``scidac-checksum`` (USQCD, QIO programmer's manual). The record's user XML is USQCD's
-``usqcdInfo`` with plaquette and link trace. The provenance is in the file's user XML; of its keys
-``creation_date`` and ``ildg-data-lfn`` (by default the name of the file) have a place of their own.
+The record ``ildg-format`` states group, precision and extents in XML. The record
+``ildg-binary-data`` contains the links ``[t][z][y][x][mu][a][b][re, im]``, big endian, and
+``ildg-data-lfn`` the logical file name (ILDG Metadata Working Group, ILDG binary file format,
+revision 1.1). For SU(2) the field is named ``su2gauge``. The other records are those of the SciDAC
+file format, so that SciDAC programs can read the same file: private and user XML for file and
+record, and ``scidac-checksum`` (USQCD, QIO programmer's manual). The user XML of the record is
+USQCD's ``usqcdInfo`` with plaquette and link trace. The provenance is in the user XML of the file,
+except the keys ``creation_date`` and ``ildg-data-lfn`` (by default the name of the file), which
+have special places.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import GROUPS, Group
 
 LFN = "ildg-data-lfn"
-"""The key of the logical file name in the provenance."""
+"""Key of the logical file name in the provenance, and type of its record."""
 
 _PRECISIONS = {"32": "single", "64": "double"}
 _TYPES = {"single": ">f4", "double": ">f8"}
 _MAX_TEXT = 65536
+"""Largest number of bytes of a text record that is parsed; usual records have a few kB."""
+
 _FREE_TEXT = (LFN, "xlf-info", "scidac-file-xml", "scidac-record-xml")
 _INFO = "gauge-mc"
 _XML = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -44,7 +47,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>'
 
 @dataclass(frozen=True)
 class IldgReader:
-    """An ILDG file whose records have been found and agree with each other."""
+    """An ILDG file whose records have been found and are consistent."""
 
     header: Header
     offset: int
@@ -76,7 +79,7 @@ class Ildg(Format):
     suffix: ClassVar[str] = ".lime"
 
     def recognises(self, head: bytes) -> bool:
-        """Return whether a file begins like a LIME file."""
+        """Return whether a file begins with the magic number of LIME."""
         return head.startswith(lime.MAGIC)
 
     def read_header(self, file: InputFile) -> IldgReader:
@@ -96,7 +99,7 @@ class Ildg(Format):
         _write(out, slices, lattice, group, precision, provenance)
 
     def fields(self, path: Path) -> Mapping[str, str]:
-        """Return the logical file name."""
+        """Return the logical file name, by default the name of the file."""
         return {LFN: path.name}
 
 
@@ -105,8 +108,8 @@ def _read_header(file: InputFile) -> IldgReader:
     records = lime.read_records(file)
     kinds = [record.type for record in records]
     count, data_count = kinds.count("ildg-format"), kinds.count("ildg-binary-data")
-    if count == data_count != 1:  # a file of another kind, or of several configurations
-        raise file.unsupported(f"it has {count} ildg-format records where an ILDG file has one")
+    if count == data_count != 1:  # another kind of LIME file, or several configurations
+        raise file.unsupported(f"it has {count} ildg-format records instead of one")
     fields = _fields(file, _only(file, records, "ildg-format"), "ildgFormat")
     field, bits = fields.get("field", ""), fields.get("precision", "")
     group, precision = field.removesuffix("gauge"), _PRECISIONS.get(bits, "")
@@ -114,24 +117,24 @@ def _read_header(file: InputFile) -> IldgReader:
     whole = all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents)
     if not (field and whole and re.fullmatch("[0-9]{1,3}", bits)):
         raise file.damaged(
-            "its ildg-format record does not give a field, 32 or 64 bits and four extents"
+            "its ildg-format record does not state a field, 32 or 64 bits and four extents"
         )
     if not precision:
         raise file.unsupported(f"its numbers have {bits} bits, not 32 or 64")
     if group not in GROUPS:
         known = ", ".join(f"{name}gauge" for name in GROUPS)
-        raise file.unsupported(f"its field is '{field}', and the fields known are {known}")
+        raise file.unsupported(f"its field is '{field}', but the known fields are {known}")
     lattice = lattice_of(file, *(int(extent) for extent in extents))
     data = _only(file, records, "ildg-binary-data")
     expected = lattice.sites * _site_bytes(GROUPS[group].colours, precision)
     if data.length != expected:
         raise file.damaged(
-            f"it holds {data.length} bytes of links where its header implies {expected}"
+            f"it has {data.length} bytes of links, but its header implies {expected}"
         )
     provenance, plaquette, link_trace = _provenance(file, records)
     checksum = _checksum(file, records)
     warning = (
-        "" if checksum else "it has no SciDAC checksum, so that its links are not checked by one"
+        "" if checksum else "it has no SciDAC checksum, so its links were not verified with one"
     )
     header = Header(
         Ildg.name,
@@ -189,12 +192,12 @@ def _only(file: InputFile, records: list[Record], kind: str) -> Record:
     """Return the only record of a type."""
     found = [record for record in records if record.type == kind]
     if len(found) != 1:
-        raise file.damaged(f"it has {len(found)} {kind} records where an ILDG file has one")
+        raise file.damaged(f"it has {len(found)} {kind} records instead of one")
     return found[0]
 
 
 def _checksum(file: InputFile, records: list[Record]) -> str:
-    """Read the SciDAC checksum, two words of eight digits, empty if there is none."""
+    """Return the SciDAC checksum, two words of eight digits, or an empty string."""
     if not any(record.type == "scidac-checksum" for record in records):
         return ""
     fields = _fields(file, _only(file, records, "scidac-checksum"), "scidacChecksum")
@@ -207,7 +210,7 @@ def _checksum(file: InputFile, records: list[Record]) -> str:
 def _provenance(
     file: InputFile, records: list[Record]
 ) -> tuple[dict[str, str], float | None, float | None]:
-    """Collect free texts, plaquette and link trace from the records that may hold them."""
+    """Return free texts, plaquette and link trace from the records that may contain them."""
     texts: dict[str, str] = {}
     usqcd: dict[str, str] = {}
     for record in records:
@@ -226,7 +229,7 @@ def _provenance(
 
 
 def _number(text: str | None) -> float | None:
-    """Read an average, or return None: it only informs, so that nothing is refused because of it."""
+    """Return an average, or None if it is invalid. It is information only, so this is no error."""
     try:
         value = float(text or "")
     except ValueError:
@@ -246,7 +249,7 @@ def _fields(file: InputFile, record: Record, root: str) -> dict[str, str]:
         raise file.damaged(f"its {record.type} record has {record.length} bytes of XML")
     text = _text(file, record)
     if re.search("<!(DOCTYPE|ENTITY)", text, re.IGNORECASE):
-        # None of these records declares any, and entities can grow without bounds.
+        # These records need no declarations, and entities can expand without bounds.
         raise file.damaged(f"the XML of its {record.type} record declares entities or a type")
     try:
         tree = ElementTree.fromstring(text)
@@ -278,7 +281,7 @@ def _document(root: str, content: str, attributes: str = "") -> bytes:
 
 
 def _scidac_file(lattice: Lattice) -> bytes:
-    """Describe the file for SciDAC programs: one volume, four dimensions."""
+    """Return the private XML of the file: a single volume in four dimensions."""
     return _document(
         "scidacFile",
         _element("version", "1.1")
@@ -289,7 +292,7 @@ def _scidac_file(lattice: Lattice) -> bytes:
 
 
 def _scidac_record(n: int, precision: str, date: str) -> bytes:
-    """Describe the links for SciDAC programs: four matrices a site."""
+    """Return the private XML of the record: four matrices per site."""
     letter = precision[0].upper().replace("S", "F")
     return _document(
         "scidacRecord",
@@ -305,7 +308,7 @@ def _scidac_record(n: int, precision: str, date: str) -> bytes:
 
 
 def _usqcd_info(averages: Averages | None) -> bytes:
-    """Write plaquette and link trace, or zeros, always of the same length."""
+    """Return XML with plaquette and link trace, or with zeros, always of the same length."""
     plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
     return _document(
         "usqcdInfo",

@@ -1,9 +1,9 @@
-"""MILC version 5 lattice files, read only.
+"""MILC version 5 lattice files, which can only be read.
 
-A header of 96 bytes holds the magic number 20103, the extents x, y, z, t, a time stamp of 64
+A header of 96 bytes contains the magic number 20103, the extents x, y, z, t, a time stamp of 64
 characters, the order of the sites (0: natural), and two checksums of the 32-bit words of the
-links. Then come SU(3) links ``[t][z][y][x][mu][a][b][re, im]`` in single precision. All numbers are
-in the byte order of the machine that wrote the file, which the magic number tells (MILC
+links. SU(3) links ``[t][z][y][x][mu][a][b][re, im]`` in single precision follow. All numbers are
+in the byte order of the machine that wrote the file, which follows from the magic number (MILC
 Collaboration, MILC code version 7 manual, binary gauge configuration files).
 """
 
@@ -25,11 +25,19 @@ _MAGIC = 20103
 _LAYOUT = "i4i64siII"
 _HEADER_BYTES = 96
 _SITE_BYTES = 4 * 9 * 8
+"""Bytes per site: four links of nine complex numbers in single precision."""
 
 
 @dataclass(frozen=True)
 class MilcReader:
-    """A MILC file whose header agrees with its size, and its byte order in NumPy's notation."""
+    """A MILC file whose header agrees with its size.
+
+    Attributes
+    ----------
+    header : Header
+    order : str
+        Byte order in NumPy's notation, ``<`` or ``>``.
+    """
 
     header: Header
     order: str
@@ -73,7 +81,7 @@ def _read_header(file: InputFile) -> MilcReader:
     _, x, y, z, t, stamp, site_order, first, second = struct.unpack(order + _LAYOUT, head)
     if site_order:
         raise file.unsupported(
-            "it lists its sites in the order of a MILC checkpoint; have MILC save it in serial format"
+            "its sites are in the order of a MILC checkpoint; let MILC save it in serial format"
         )
     lattice = lattice_of(file, x, y, z, t)
     file.expect_size(_HEADER_BYTES + lattice.sites * _SITE_BYTES)

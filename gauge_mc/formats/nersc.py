@@ -1,13 +1,14 @@
 """The NERSC archive format of the Gauge Connection.
 
-A text header of lines ``KEY = VALUE`` between ``BEGIN_HEADER`` and ``END_HEADER`` is followed by the
-links ``[t][z][y][x][mu][a][b][re, im]``. ``DATATYPE`` says whether all rows of a link are there
-(``4D_SU3_GAUGE_3x3``) or all but the last (``4D_SU3_GAUGE``), and ``FLOATING_POINT`` how wide the
-reals are and in which byte order. ``CHECKSUM`` is the sum of the 32-bit words of the links, modulo
-2^32. ``PLAQUETTE`` and ``LINK_TRACE`` are averages of Re Tr / N. SU(2) files have a 2 in place of each
-3 (The Gauge Connection, http://qcd.nersc.gov, archive format 1.0). Of the provenance ``ensemble_id``,
+A text header of lines ``KEY = VALUE`` between ``BEGIN_HEADER`` and ``END_HEADER`` is followed by
+the links ``[t][z][y][x][mu][a][b][re, im]``. ``DATATYPE`` states whether all rows of a link are
+stored (``4D_SU3_GAUGE_3x3``) or all but the last (``4D_SU3_GAUGE``). ``FLOATING_POINT`` states the
+size of the reals and their byte order. ``CHECKSUM`` is the sum of the 32-bit words of the links,
+modulo 2^32. ``PLAQUETTE`` and ``LINK_TRACE`` are averages of Re Tr / N. In SU(2) files each 3 is a
+2 (The Gauge Connection, http://qcd.nersc.gov, archive format 1.0). The keys ``ensemble_id``,
 ``ensemble_label``, ``sequence_number``, ``creator``, ``creator_hardware``, ``creation_date`` and
-``archive_date`` have a place of their own.
+``archive_date`` of the provenance are fields that the format defines; other keys become additional
+lines.
 """
 
 from __future__ import annotations
@@ -31,9 +32,13 @@ from gauge_mc.groups import GROUPS, Group, group_of
 
 _BEGIN, _END = b"BEGIN_HEADER", b"END_HEADER"
 _MAX_HEADER = 65536
+"""Number of bytes in which the end of the header is searched; usual headers have about 1 kB."""
+
 _DATATYPE = re.compile(r"4D_SU(\d+)_GAUGE(?:_(\d+)x(\d+))?")
 _TOLERANCE = {"single": 1e-5, "double": 1e-8}
-"""How well averages must agree, by precision: other programs sum them in that of the links."""
+"""Tolerance of plaquette and link trace, by the precision of the links. Other programs may sum in
+this precision, with rounding errors of 6e-8 and 1e-16 that accumulate over the lattice."""
+
 _OWN_KEYS = re.compile(
     "HDR_VERSION|DATATYPE|STORAGE_FORMAT|DIMENSION_[1-4]|BOUNDARY_[1-4]|CHECKSUM|LINK_TRACE"
     "|PLAQUETTE|FLOATING_POINT"
@@ -47,7 +52,7 @@ _PROVENANCE = {
     "CREATION_DATE": "unknown",
     "ARCHIVE_DATE": "unknown",
 }
-"""Fields that other programs look for, and their values if nothing is known."""
+"""Fields that other programs expect, with the values that are written if they are unknown."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +63,13 @@ class NerscReader:
     ----------
     header : Header
     offset : int
-        The place of the links, in bytes.
+        Position of the links in the file, in bytes.
     rows : int
-        The number of rows of each link that are stored.
+        Number of stored rows of each link.
     dtype : str
-        NumPy's name of the stored reals.
+        NumPy type of the stored reals, with byte order.
     digits : tuple of float
-        The units of the last digits of plaquette and link trace in the header.
+        Units of the last digits of plaquette and link trace in the header.
     """
 
     header: Header
@@ -92,7 +97,7 @@ class NerscReader:
             yield links
 
     def _verify(self, file: InputFile, checksum: int, stream: AveragesStream) -> None:
-        """Compare checksum and averages of the links with those of the header."""
+        """Compare checksum and averages of the links with those in the header."""
         if checksum != int(self.header.checksum, 16):
             raise file.damaged(
                 f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
@@ -144,9 +149,9 @@ def _read_header(file: InputFile) -> NerscReader:
     real = fields.get("FLOATING_POINT", "")
     group, rows = _group_and_rows(file, fields.get("DATATYPE", ""))
     if not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
-        known = re.fullmatch("IEEE[0-9]+[A-Z]*", real)  # a kind of number that others may have
+        known = re.fullmatch("IEEE[0-9]+[A-Z]*", real)  # a type that other programs may write
         refuse = file.unsupported if known else file.damaged
-        raise refuse(f"its FLOATING_POINT '{real}' is not IEEE32BIG, IEEE64BIG or the like")
+        raise refuse(f"its FLOATING_POINT is '{real}' instead of IEEE32BIG, IEEE64BIG or similar")
     extents = [fields.get(f"DIMENSION_{i}", "") for i in (1, 2, 3, 4)]
     if not all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents):
         raise file.damaged(f"its extents '{' '.join(extents)}' are not four whole numbers")
@@ -173,15 +178,15 @@ def _read_header(file: InputFile) -> NerscReader:
 
 
 def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
-    """Return the group and the number of stored rows that a ``DATATYPE`` states."""
+    """Return the group and the number of stored rows that ``DATATYPE`` states."""
     match = _DATATYPE.fullmatch(datatype)
     if not match or match[2] != match[3] or match[2] not in (None, match[1]):
-        known = re.fullmatch("[0-9]D_[A-Z0-9_]+", datatype)  # data of another kind
+        known = re.fullmatch("[0-9]D_[A-Z0-9_]+", datatype)  # another kind of data
         refuse = file.unsupported if known and not match else file.damaged
-        raise refuse(f"its DATATYPE '{datatype}' is not like 4D_SU3_GAUGE_3x3 or 4D_SU3_GAUGE")
+        raise refuse(f"its DATATYPE is '{datatype}' instead of 4D_SU3_GAUGE_3x3 or similar")
     colours = int(match[1][:3])
     if colours not in {group.colours for group in GROUPS.values()}:
-        raise file.unsupported(f"its DATATYPE is '{datatype}', a group that is not known")
+        raise file.unsupported(f"its DATATYPE '{datatype}' has an unknown group")
     return group_of(colours), colours if match[2] else colours - 1
 
 
@@ -206,7 +211,7 @@ def _write(
 
 
 def _fields(file: InputFile) -> tuple[dict[str, str], int]:
-    """Return the fields of the header, and where it ends."""
+    """Return the fields of the header and the position of its end in the file."""
     head = file.read(0, min(file.size, _MAX_HEADER)).tobytes()
     end = re.search(rb"\n" + _END + rb"[ \t\r]*\n", head)
     if not end:
@@ -215,12 +220,12 @@ def _fields(file: InputFile) -> tuple[dict[str, str], int]:
     for line in head[: end.start()].decode("latin-1").split("\n"):
         key, equals, text = (part.strip() for part in line.partition("="))
         if equals and fields.setdefault(key, text) != text:
-            raise file.damaged(f"its header gives {key} twice")
+            raise file.damaged(f"its header states {key} twice, with different values")
     return fields, end.end()
 
 
 def _average(file: InputFile, fields: Mapping[str, str], key: str) -> tuple[float | None, float]:
-    """Return an average of the header, and the unit of its last digit."""
+    """Return an average that the header states, and the unit of its last digit."""
     if key not in fields:
         return None, 0.0
     match = re.fullmatch(
@@ -233,7 +238,7 @@ def _average(file: InputFile, fields: Mapping[str, str], key: str) -> tuple[floa
 
 
 def _byte_order(file: InputFile, real: str, offset: int, rows: int, n: int) -> str:
-    """Return the byte order; if it is not named, the one in which the first links are in the group."""
+    """Return the byte order. If it is not stated, it is the one that gives links in the group."""
     if not real.endswith(("32", "64")):
         return ">" if real.endswith("BIG") else "<"
     width = int(real[4:6]) // 8
@@ -245,7 +250,7 @@ def _byte_order(file: InputFile, real: str, offset: int, rows: int, n: int) -> s
 
 
 def _checksum(checksum: int, data: NDArray[np.uint8], order: str) -> int:
-    """Add the 32-bit words of `data` to the sum; the two of a double may come in either order."""
+    """Add the 32-bit words of `data` to the sum, in which their order does not matter."""
     return (checksum + int(np.sum(data.view(f"{order}u4"), dtype=np.uint64))) & 0xFFFFFFFF
 
 
@@ -257,7 +262,7 @@ def _header(
     checksum: int,
     averages: Averages | None,
 ) -> bytes:
-    """Return the header, always of the same length; averages that are not known are zero."""
+    """Return the header, always of the same length. Unknown averages are written as zero."""
     n = group.colours
     plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
     lines = {
@@ -277,7 +282,7 @@ def _header(
 
 
 def _provenance(provenance: Mapping[str, str]) -> dict[str, str]:
-    """Return free texts as lines of the header: keys in capitals, one line of text each."""
+    """Return free texts as lines of the header, with keys in capitals and values on one line."""
     lines = dict(_PROVENANCE)
     for key, text in provenance.items():
         name = re.sub("[^A-Z0-9_]", "_", key.upper())

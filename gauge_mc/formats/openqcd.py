@@ -1,10 +1,10 @@
 """openQCD's universal configuration files.
 
-They are little endian: four 32-bit extents t, x, y, z, then the average plaquette Re Tr U in double
-precision, then for each odd site, z fastest and t slowest, eight SU(3) links in double precision.
-These are the links in directions t, x, y, z, each followed by the one that arrives at the site from
-the opposite side. There is no checksum and no provenance (M. Lüscher and S. Schaefer, openQCD, notes
-of ``modules/archive``).
+A file is little endian. It contains four 32-bit extents t, x, y, z, the average plaquette Re Tr U
+in double precision, and eight SU(3) links in double precision for each odd site, with z fastest and
+t slowest. For each direction t, x, y, z these are the link that leaves the site and the link that
+arrives from the site behind. There is no checksum and no provenance (M. Lüscher and S. Schaefer,
+openQCD, notes of ``modules/archive``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COLOURS = 3
 _PRECISION = "double"
 _HEADER = struct.Struct("<4id")
 _MAX_EXTENT = 4096
-"""The largest integer that is taken for an extent, since nothing else marks the format."""
+"""Largest plausible extent. The format has no signature, so plausible values must identify it."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class OpenQcdReader:
     def slices(self, file: InputFile) -> Iterator[Links]:
         """Stream the links; see `gauge_mc.files.header.Reader`.
 
-        The links in t that leave the even sites of a slice are stored with the next slice, and
-        those of the last slice with the first.
+        The links in direction t that leave the even sites of a slice are stored with the next
+        slice, and those of the last slice with the first one.
         """
         lattice = self.header.lattice
         stream = AveragesStream()
@@ -70,7 +70,8 @@ class OpenQcdReader:
 
     def _verify(self, file: InputFile, stream: AveragesStream) -> None:
         found, stated = stream.averages().mean, self.header.plaquette or 0.0
-        # openQCD itself allows for rounding alone; another program may add in another order.
+        # Rounding errors of the sum of 6 V plaquettes add up like a random walk. The constant
+        # allows for links that were rounded before.
         if not abs(found - stated) <= 1e-12 + math.sqrt(6 * self.header.lattice.sites) * 2**-52:
             raise file.damaged(
                 f"its links have the plaquette {found:.14g}, its header says {stated:.14g}"
@@ -103,12 +104,12 @@ class OpenQcd(Format):
         return OpenQcdReader(header)
 
     def refusal(self, group: Group, precision: str) -> str | None:
-        """Return why other links than SU(3) in double precision cannot be held."""
+        """Return why a group or precision cannot be stored; see `Format.refusal`."""
         if (group.colours, precision) == (_COLOURS, _PRECISION):
             return None
         return (
-            f"openQCD files hold SU({_COLOURS}) links in {_PRECISION} precision, not "
-            f"{group.label} in {precision} precision"
+            f"openQCD files store SU({_COLOURS}) in {_PRECISION} precision, not {group.label} in "
+            f"{precision} precision"
         )
 
     def write(
@@ -127,7 +128,7 @@ class OpenQcd(Format):
 def _write(out: BinaryIO, slices: Iterable[Links], lattice: Lattice) -> None:
     """Write a configuration.
 
-    The block of the first slice needs links of the last one, and so is written at the end.
+    The block of the first slice is written at the end, because it contains links of the last slice.
     """
     stream = AveragesStream()
     first: Links | None = None
@@ -149,7 +150,7 @@ def _write(out: BinaryIO, slices: Iterable[Links], lattice: Lattice) -> None:
 
 
 def _sites(lattice: Lattice, t: int, parity: int) -> tuple[NDArray[np.intp], ...]:
-    """Return the coordinates (x, y, z) of the sites of a time slice with a parity, z fastest."""
+    """Return the coordinates (x, y, z) of the sites of one parity of a time slice, z fastest."""
     x, y, z = np.indices((lattice.x, lattice.y, lattice.z))
     return np.nonzero((x + y + z + t) % 2 == parity)
 
@@ -157,7 +158,7 @@ def _sites(lattice: Lattice, t: int, parity: int) -> tuple[NDArray[np.intp], ...
 def _links(lattice: Lattice, t: int, block: Links, following: Links) -> Links:
     """Return the links of a time slice from its block.
 
-    Those in direction t that leave its even sites come from the next one, ``following[:, a, b]``.
+    The links in direction t that leave its even sites are ``following[site, a, b]``.
     """
     links = np.empty((lattice.z, lattice.y, lattice.x, 4, 3, 3), np.complex128)
     place = links.transpose(3, 2, 1, 0, 4, 5)
@@ -173,7 +174,7 @@ def _links(lattice: Lattice, t: int, block: Links, following: Links) -> Links:
 def _block(lattice: Lattice, t: int, links: Links, arriving: Links) -> Links:
     """Return the eight links of each odd site of a time slice.
 
-    Those in direction t that arrive from the slice before are ``arriving[z, y, x, a, b]``.
+    The links in direction t of the previous slice are ``arriving[z, y, x, a, b]``.
     """
     place = links.transpose(3, 2, 1, 0, 4, 5)
     odd = _sites(lattice, t, 1)

@@ -1,6 +1,7 @@
-"""Gauge groups, one module each, named after the group.
+"""Gauge groups.
 
-A group is a C++ header in ``cuda_src/group`` and an instance of `Group`, registered in `GROUPS`.
+Each group has a module of its name, with an instance of `Group` that is registered in `GROUPS`, and
+a C++ header in ``cuda_src/group``.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,30 +17,35 @@ from numpy.typing import NDArray
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.errors import GaugeError
-from gauge_mc.registry import Registry
+from gauge_mc.registry import Registry, in_words
 
 Components = NDArray[np.floating[Any]]
+"""Stored reals of links, shape (..., components)."""
+
 Matrices = NDArray[np.complexfloating[Any, Any]]
+"""Links as matrices, shape (..., N, N)."""
 
 
 class Group(ABC):
-    """A gauge group: how its links are stored, and what its kernels are called.
+    """A gauge group with the storage format of its links.
 
     Attributes
     ----------
     name : str
-        Such as ``su3``.
+        Name on the command line, such as ``su3``.
     label : str
-        For people: ``SU(3)``.
+        Name in messages and plots, such as ``SU(3)``.
     header : str
-        Its C++ header, relative to ``cuda_src``.
+        C++ header of the group, relative to ``cuda_src``.
     cpp : str
-        Its class there.
+        Name of the class in the header.
     beta : float
-        A typical coupling 2 N / g^2 of the Wilson action, the default of a run.
+        Default of beta = 2 N / g^2, a value in the scaling region of the Wilson action with a
+        lattice spacing of about 0.1 fm.
     launch_bounds : mapping of str to (int, int)
-        By precision: the threads of a block and the least number of resident blocks per
-        multiprocessor that were fastest for the updates on a GPU.
+        Default launch bounds of the updates on a GPU, by precision: threads per block and minimum
+        number of resident blocks per multiprocessor. They were the fastest with ``gauge-mc bench
+        --tune``.
     """
 
     name: str
@@ -47,7 +53,7 @@ class Group(ABC):
     header: str
     cpp: str
     beta: float
-    launch_bounds: Mapping[str, tuple[int, int]]
+    launch_bounds: ClassVar[Mapping[str, tuple[int, int]]]
 
     @cached_property
     def _constants(self) -> dict[str, int]:
@@ -55,12 +61,12 @@ class Group(ABC):
 
     @property
     def colours(self) -> int:
-        """The number of colours N, from the C++ header."""
+        """Number of colours N, from the C++ header."""
         return self._constants["N"]
 
     @property
     def components(self) -> int:
-        """The number of stored reals of a link, from the C++ header."""
+        """Number of stored reals per link, from the C++ header."""
         return self._constants["COMPONENTS"]
 
     @abstractmethod
@@ -70,7 +76,7 @@ class Group(ABC):
         Parameters
         ----------
         components : ndarray, shape (..., components)
-            Stored reals.
+            Stored reals of the links.
 
         Returns
         -------
@@ -79,11 +85,20 @@ class Group(ABC):
 
     @abstractmethod
     def stored(self, matrices: Matrices) -> NDArray[np.float64]:
-        """Return the stored reals of links, the inverse of `matrices`."""
+        """Return the stored reals of links; the inverse of `matrices`.
+
+        Parameters
+        ----------
+        matrices : ndarray, shape (..., N, N), complex
+
+        Returns
+        -------
+        ndarray, shape (..., components), float64
+        """
 
     @cached_property
     def choice(self) -> Choice:
-        """What kernels are compiled for to work on this group."""
+        """The compile-time selection of this group."""
         return Choice.of("group", self.name, self.header, self.cpp)
 
     def __repr__(self) -> str:
@@ -94,14 +109,15 @@ GROUPS: Registry[Group] = Registry("group", __name__)
 
 
 def group_of(colours: int) -> Group:
-    """Return the group SU(N) with so many colours.
+    """Return the group SU(N) with N = `colours`.
 
     Raises
     ------
     GaugeError
-        If there is none.
+        If there is no such group.
     """
     for group in GROUPS.values():
         if group.colours == colours:
             return group
-    raise GaugeError(f"There is no group with {colours} colours.")
+    known = in_words([str(group.colours) for group in GROUPS.values()], "or")
+    raise GaugeError(f"There is no group with {colours} colours; choose {known}.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +19,10 @@ class SU3(Group):
     header = "group/su3.h"
     cpp = "SU3"
     beta = 6.0
-    launch_bounds = {"single": (128, 5), "double": (128, 3)}
+    launch_bounds: ClassVar[Mapping[str, tuple[int, int]]] = {
+        "single": (128, 5),
+        "double": (128, 3),
+    }
 
     def matrices(self, components: Components) -> NDArray[np.complex128]:
         """Return matrices whose third row is the conjugate of the cross product of the others."""

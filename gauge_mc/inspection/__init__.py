@@ -1,1 +1,1 @@
-"""What is on disk and on this machine: verification, contents, progress, and what works."""
+"""Inspection of files and of the machine: contents, verification, status, and diagnosis."""

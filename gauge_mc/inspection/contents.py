@@ -1,4 +1,4 @@
-"""The contents of configuration files, runs and scans, as facts by name."""
+"""Contents of configuration files, runs and scans, as facts by name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import Scan
 
 Facts = dict[str, Any]
-"""Facts by name; groups of them are dictionaries and lists."""
+"""Facts by name; a group of facts is a nested dictionary or a list of dictionaries."""
 
 
 def facts_of(path: Path) -> Iterator[Facts]:
-    """Yield the facts of a configuration file, a run or a scan, in parts.
+    """Yield the facts about a configuration file, a run or a scan, in several parts.
 
     Raises
     ------
     UsageError
-        If there is no run and no scan in a directory.
+        If the path is a directory without a run or a scan.
     GaugeError
-        If a file is damaged.
+        If a file is damaged, or two configurations of a run have the same number.
     """
     if not path.is_dir():
         return configuration_facts(path)
@@ -36,12 +36,12 @@ def facts_of(path: Path) -> Iterator[Facts]:
 
 
 def configuration_facts(path: Path) -> Iterator[Facts]:
-    """Yield what a file's header states, then what its links give.
+    """Yield the facts in the header of a configuration file, then averages over its links.
 
     Raises
     ------
     GaugeError
-        If the file is damaged; the second part also if its links are.
+        If the header is damaged (before the first part), or the links are (before the second part).
     """
     configuration = open_configuration(path)
     header = dataclasses.asdict(configuration.header)
@@ -63,14 +63,14 @@ def configuration_facts(path: Path) -> Iterator[Facts]:
 
 
 def run_facts(run: Run) -> Iterator[Facts]:
-    """Yield what there is in a run, then the facts of its newest configuration.
+    """Yield the facts about a run, then those about its newest configuration.
 
     Raises
     ------
     UsageError
-        If there is no run.
+        If the directory contains no run.
     GaugeError
-        If its files are damaged.
+        If files of the run are damaged, or two configurations have the same number.
     """
     parameters, sessions = run.read()
     configs = run.configs()
@@ -85,11 +85,11 @@ def run_facts(run: Run) -> Iterator[Facts]:
         "configurations": len(configs),
     }
     if configs:
-        yield from configuration_facts(configs[max(configs)])
+        yield from configuration_facts(run.unambiguous_configs()[max(configs)])
 
 
 def scan_facts(scan: Scan) -> Iterator[Facts]:
-    """Yield what there is in a scan."""
+    """Yield the facts about a scan."""
     members = scan.members()
     shared = scan.parameters.values()
     yield {

@@ -1,4 +1,4 @@
-"""What works on this machine, and how to mend what does not."""
+"""Diagnosis of the machine: devices, compilers and packages that work, and remedies for others."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ EXTRAS = {
     "submitit": ("jobs of a batch system", "slurm"),
     "ziglang": ("a C++ compiler from a wheel", "zig"),
 }
-"""Optional packages: their purpose, and the extra that installs them."""
+"""Optional packages with their purpose and the extra that installs them."""
 
 SAMPLE = Lattice(4, 4, 4, 4)
-"""The lattice on which devices are tried."""
+"""Lattice on which devices are tested."""
 
 ROUNDING = 1e-5
-"""How far links in single precision may be from unitary."""
+"""Maximum deviation from unitarity of links in single precision, per matrix element."""
 
 
 def examine() -> Iterator[Finding]:
-    """Try the backends and their devices, the kernel cache and the optional packages."""
+    """Test the backends and their devices, the kernel cache and the optional packages."""
     yield Finding("Python", True, platform.python_version())
     yield _cache()
     for backend in BACKENDS.values():
@@ -65,7 +65,7 @@ def _cache() -> Finding:
 
 
 def _devices(backend: Backend) -> Iterator[Finding]:
-    """Try every device of a backend."""
+    """Test every device of a backend."""
     try:
         count = backend.count()
     except GaugeError as error:
@@ -77,7 +77,7 @@ def _devices(backend: Backend) -> Iterator[Finding]:
 
 
 def _device(subject: str, make: Callable[[], Device], remedy: str) -> Finding:
-    """Compile a kernel and run it: nothing less shows that a device works."""
+    """Test a device by compiling and running a kernel."""
     try:
         device = make()
         group = next(iter(GROUPS))

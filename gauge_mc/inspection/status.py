@@ -1,4 +1,4 @@
-"""How far runs and scans are, seen from another process or after they ended."""
+"""Status of runs and scans, as seen by another process or after they have ended."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gauge_mc.scans.scan import Member, Scan
 
 
 def run_status(run: Run) -> dict[str, str]:
-    """Return how far a run is, by name.
+    """Return the state and the progress of a run, as text by name.
 
     Raises
     ------
     UsageError
-        If there is no run.
+        If the directory contains no run.
     GaugeError
-        If its files are damaged.
+        If files of the run are damaged.
     """
     p = run.read()[0]
     holder, at_work = run.holder()
@@ -49,7 +49,11 @@ def run_status(run: Run) -> dict[str, str]:
 
 
 def scan_status(scan: Scan) -> dict[str, str]:
-    """Return how far a scan is, by name: as a whole, then the runs at work, then damaged runs."""
+    """Return the state and the progress of a scan, as text by name.
+
+    The entries describe the scan as a whole, then the runs that are being carried out, then the
+    damaged runs.
+    """
     members = scan.members()
     damage = {member.name: member.damage() for member in members}
     sweeps = {member.name: member.sweep() for member in members}
@@ -74,7 +78,7 @@ def scan_status(scan: Scan) -> dict[str, str]:
 
 
 def _progress(member: Member) -> str:
-    """Return how far a run at work is."""
+    """Return the progress of a run that is being carried out."""
     holder, total = member.run.holder()[0], member.parameters.updates
     rate = (
         link_rate(holder.rate * member.parameters.links_per_update) if holder.rate else "starting"

@@ -1,4 +1,4 @@
-"""Verification of what is on disk: each file in itself, and those of a run against each other."""
+"""Verification of files: each file by itself, and the files of a run against each other."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from gauge_mc.files.table import TableData, read_table
 from gauge_mc.formats import open_configuration
 from gauge_mc.observables import OBSERVABLES, SWEEP, observable_of_table
 from gauge_mc.run import checkpoint
-from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.run.directory import Run, ambiguous
 from gauge_mc.run.parameters import Measurement, Parameters
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 Advance = Callable[[float], object]
-"""Called as a check goes on, with the share of it that was done since the last call."""
+"""Function that is called during a check, with the fraction of it done since the last call."""
 
 TOLERANCE = dict(zip(REALS, (1e-6, 1e-10), strict=True))
-"""How well averages over a configuration and a table must agree, by the precision of the links."""
+"""Maximum difference between averages in a configuration and in a table, by precision."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """Something to check.
+    """A check of one file.
 
     Attributes
     ----------
     path : Path
-        The file.
+        File to check.
     carry_out : callable
-        Returns in words what was found sound; raises `GaugeError` if the file is damaged or gone.
+        Function that checks the file and returns a short result as text. It raises `GaugeError` if
+        the file is damaged or missing.
     """
 
     path: Path
@@ -54,10 +55,11 @@ class Verdict:
     Attributes
     ----------
     path : Path
-        The file.
+        File that was checked.
     sound : bool
+        Whether the file is neither damaged nor missing.
     words : str
-        What was found.
+        Short result, or the error message.
     """
 
     path: Path
@@ -71,21 +73,21 @@ def verify(*paths: str | os.PathLike[str], advance: Advance = lambda share: None
     Parameters
     ----------
     *paths : path
-        Runs, scans or configuration files; without any, the newest run in ``runs/``.
+        Runs, scans or configuration files; by default the newest run or scan in ``runs/``.
     advance : callable
         See `Advance`.
 
     Returns
     -------
     list of Verdict
-        One for each file.
+        One verdict per file.
 
     Raises
     ------
     UsageError
-        If there is nothing at a path, or a directory that holds no run and no scan.
+        If a path does not exist, or is a directory without a run or a scan.
     """
-    targets = paths or (newest_run().path,)
+    targets = paths or (newest_run_or_scan(),)
     checks = [check for path in targets for check in checks_of(Path(path))]
     return [carry_out(check, advance) for check in checks]
 
@@ -99,19 +101,19 @@ def carry_out(check: Check, advance: Advance) -> Verdict:
 
 
 def checks_of(path: Path) -> list[Check]:
-    """List what there is to check of a run, a scan or a configuration file.
+    """Return the checks of a run, a scan or a configuration file.
 
-    Of a configuration: what its format states (size, checksum, averages), and that its links are
-    in the group. Of a run: also that its configurations, tables and checkpoint are complete, and
-    belong to it and to each other. Of a scan: its record, its table and all its runs.
+    For a configuration, the facts in its header (size, checksum, averages) and the unitarity of its
+    links are checked. For a run, also that its configurations, tables and checkpoint are complete
+    and consistent with each other. For a scan, scan.toml, the table and all runs are checked.
 
     Raises
     ------
     UsageError
-        If there is nothing at `path`, or a directory that holds no run and no scan.
+        If the path does not exist, or is a directory without a run or a scan.
     """
     if not path.exists():
-        raise UsageError(f"There is no run or file {path}.")
+        raise UsageError(f"There is no file or directory {path}.")
     if not path.is_dir():
         return [Check(path, partial(_configuration, path, None, {}))]
     if Scan(path, Parameters()).exists():
@@ -123,10 +125,10 @@ def checks_of(path: Path) -> list[Check]:
 
 
 def _scan_checks(path: Path) -> list[Check]:
-    """List the record and the table of a scan, and the files of its runs."""
+    """Return the checks of scan.toml, of the scan's table, and of its runs."""
     scan = Scan(path, Parameters())
     checks = [Check(scan.toml, partial(_scan_record, path))]
-    with suppress(GaugeError):  # the check of the record reports it
+    with suppress(GaugeError):  # the check of scan.toml reports the error
         scan = Scan.read(path)
     if scan.table.exists():
         checks.append(Check(scan.table, partial(_scan_table, scan)))
@@ -137,7 +139,7 @@ def _scan_checks(path: Path) -> list[Check]:
 def _run_checks(run: Run) -> list[Check]:
     try:
         parameters = run.read()[0]
-    except GaugeError:  # the check of run.toml reports it
+    except GaugeError:  # the check of run.toml reports the error
         parameters = None
     sweep = _saved_sweep(run)
     begun = run.begun() or run.checkpoint.exists()
@@ -150,28 +152,37 @@ def _run_checks(run: Run) -> list[Check]:
 
 
 def _table_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[Check]:
-    """List the tables that are there, or should be."""
+    """Return the checks of all tables that exist or should exist."""
     measured = parameters.measure if parameters and sweep else ()
     paths = {*run.tables(), *(run.table(item.observable) for item in measured)}
     return [Check(path, partial(_table, path, parameters, sweep)) for path in sorted(paths)]
 
 
 def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[Check]:
-    """List the configurations that are there, or should be."""
-    paths = run.configs()
+    """Return the checks of all configurations that exist or should exist."""
+    files = run.config_files()
     if parameters and parameters.keeps_configs:
         first = parameters.thermalize + parameters.separation
         due = range(first, min(sweep, parameters.updates) + 1, parameters.separation)
-        paths = {number: run.config(number, parameters.format) for number in due} | paths
+        numbers = {number for number, _ in files}
+        files += [(n, run.config(n, parameters.format)) for n in due if n not in numbers]
     stated = _tables_to_compare(run)
-    return [
-        Check(paths[number], partial(_configuration, paths[number], parameters, stated))
-        for number in sorted(paths)
-    ]
+    checks, seen = [], dict[int, Path]()
+    for number, path in sorted(files):
+        other = seen.setdefault(number, path)
+        checks.append(Check(path, partial(_configuration, path, parameters, stated)))
+        if other != path:
+            checks[-1] = Check(path, partial(_ambiguous, number, other, path))
+    return checks
+
+
+def _ambiguous(number: int, first: Path, second: Path, advance: Advance) -> str:
+    """Report two configurations with the same number."""
+    raise ambiguous(number, first, second)
 
 
 def _saved_sweep(run: Run) -> int:
-    """Return how far the checkpoint is, or 0 if it does not tell."""
+    """Return the number of updates in the checkpoint; 0 if it is missing or damaged."""
     try:
         return checkpoint.read_state(run.checkpoint).sweep
     except GaugeError:
@@ -179,12 +190,12 @@ def _saved_sweep(run: Run) -> int:
 
 
 def _tables_to_compare(run: Run) -> dict[str, TableData]:
-    """Return the tables that are sound, by observable."""
+    """Return the undamaged tables of registered observables, by observable."""
     found = {}
     for name, observable in OBSERVABLES.items():
         path = run.table(name)
         if path.exists():
-            with suppress(GaugeError):  # the check of the table reports it
+            with suppress(GaugeError):  # the check of the table reports the error
                 table = _sound(path)
                 if tuple(table.columns) == (SWEEP, *observable.columns):
                     found[name] = table
@@ -197,7 +208,7 @@ def _scan_record(path: Path, advance: Advance) -> str:
 
 
 def _scan_table(scan: Scan, advance: Advance) -> str:
-    """Check the table of a scan, and that the runs are there of which it has averages."""
+    """Check the table of a scan, and that the runs contain the updates that it averages."""
     table = read_table(scan.table, text=("lattice",))
     words = [name for name, column in table.columns.items() if column.dtype.kind == "U"]
     known = {"beta", "lattice", *(["sweeps"] if len(table) else [])}
@@ -209,17 +220,17 @@ def _scan_table(scan: Scan, advance: Advance) -> str:
         averaged, there = table["sweeps"][row], done.get((beta, lattice), 0)
         if averaged > there:
             raise GaugeError(
-                f"{scan.table} has averages over {averaged} updates at beta = {beta:.12g} on "
-                f"{lattice}, where the runs have {there}; restore the runs from a copy, or remove "
-                "the table."
+                f"{scan.table} contains averages over {averaged} updates at beta = {beta:.12g} on "
+                f"{lattice}, where the runs contain {there}; restore the runs from a copy, or "
+                "remove the table."
             )
     return f"points: {len(table)}"
 
 
 def _updates_measured(scan: Scan) -> dict[tuple[float, str], float]:
-    """Return the updates after thermalisation of all runs at a point, by beta and lattice.
+    """Return the total number of updates after thermalisation at each beta and lattice.
 
-    Infinity where a run is damaged, which its own checks report.
+    The number is infinite where a run is damaged; the checks of that run report the damage.
     """
     result: dict[tuple[float, str], float] = {}
     for member in scan.members():
@@ -236,7 +247,7 @@ def _record(run: Run, advance: Advance) -> str:
 
 
 def _checkpoint(run: Run, parameters: Parameters | None, advance: Advance) -> str:
-    """Check the checksum of the checkpoint, and to which run it belongs."""
+    """Check the checksum of the checkpoint, and that it belongs to the run."""
     state, _ = checkpoint.load(run.checkpoint)
     if parameters and state.chain != parameters.fixed():
         raise GaugeError(
@@ -247,7 +258,7 @@ def _checkpoint(run: Run, parameters: Parameters | None, advance: Advance) -> st
 
 
 def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Advance) -> str:
-    """Check a table of a run that has done `sweep` updates."""
+    """Check a table of a run whose checkpoint is after `sweep` updates."""
     table = _sound(path)
     if parameters:
         _check_origin(path, table, parameters)
@@ -259,31 +270,31 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Advan
 
 
 def _sound(path: Path) -> TableData:
-    """Return a table whose numbers are all finite."""
+    """Read a table, and check that all of its numbers are finite."""
     if not path.exists():
         raise _missing(path)
     table = read_table(path)
     for name, column in table.columns.items():
         if name != "path" and column.dtype.kind == "U" and len(column):
-            raise GaugeError(f"{path} is damaged: row 1 has no number for {name}.")
+            raise GaugeError(f"{path} is damaged: row 1 contains no number for {name}.")
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             row = int(np.argmin(np.isfinite(column)))
-            raise GaugeError(f"{path} is damaged: row {row + 1} has {column[row]} for {name}.")
+            raise GaugeError(f"{path} is damaged: row {row + 1} contains {column[row]} for {name}.")
     return table
 
 
 def _check_origin(path: Path, table: TableData, parameters: Parameters) -> None:
-    """Check that a table is of the run."""
+    """Check that a table belongs to the run."""
     for name in ("group", "lattice", "beta"):
         found, expected = table.header.get(name), str(parameters.values()[name])
         if found not in (None, expected):
-            raise GaugeError(f"{path} is of another run: its {name} is {found}.")
+            raise GaugeError(f"{path} belongs to another run: its {name} is {found}.")
 
 
 def _check_rows(
     path: Path, table: TableData, parameters: Parameters, item: Measurement, sweep: int
 ) -> None:
-    """Check the columns, and that each update that is due has all its rows, at least to `sweep`."""
+    """Check the columns, and that every update that is due up to `sweep` has all of its rows."""
     names, records = _expected(table, parameters, item)
     if tuple(table.columns) != (SWEEP, *names):
         raise GaugeError(f"{path} is damaged: it has the columns {','.join(table.columns)}.")
@@ -292,7 +303,8 @@ def _check_rows(
     if not np.array_equal(found, wanted):
         row = int(np.argmax(found != wanted))
         raise GaugeError(
-            f"{path} is damaged: row {row + 1} is of update {found[row]} instead of {wanted[row]}."
+            f"{path} is damaged: row {row + 1} belongs to update {found[row]} instead of "
+            f"{wanted[row]}."
         )
     due = max(0, sweep - start) // every * records
     if len(found) < due:
@@ -304,10 +316,10 @@ def _check_rows(
 def _expected(
     table: TableData, parameters: Parameters, item: Measurement
 ) -> tuple[tuple[str, ...], int]:
-    """Return the columns of a measurement besides the sweep, and its records of one field.
+    """Return the columns of a measurement without the sweep, and its number of records.
 
-    The columns of a user's own observable, and the records of one with other than the default
-    options, are taken from the table.
+    The columns of a user-defined observable are taken from the table, and so is the number of
+    records of an observable whose options differ from the defaults.
     """
     sweeps = table.columns.get(SWEEP, np.zeros(0))
     records = int(np.count_nonzero(sweeps == sweeps[0])) if len(sweeps) else 1
@@ -319,7 +331,7 @@ def _expected(
 
 
 def _check_numbers(path: Path, table: TableData) -> None:
-    """Check that the numbers of each row agree, as far as they determine each other."""
+    """Check relations between the numbers of each row, if the observable declares any."""
     observable = observable_of_table(table)
     if observable is None or not set(observable.columns) <= table.columns.keys():
         return
@@ -335,13 +347,15 @@ def _configuration(
     stated: dict[str, TableData],
     advance: Advance,
 ) -> str:
-    """Check a configuration, and whether it agrees with the tables of its run."""
+    """Check a configuration, and that it agrees with the tables of its run."""
     if not path.exists():
         raise _missing(path)
     header = open_configuration(path).header
     for name in ("group", "lattice", "precision") if parameters else ():
         if getattr(header, name) != getattr(parameters, name):
-            raise GaugeError(f"{path} is of another run: its {name} is {getattr(header, name)}.")
+            raise GaugeError(
+                f"{path} belongs to another run: its {name} is {getattr(header, name)}."
+            )
     averages = _averages(path, advance)
     compared = False
     for observable, table in stated.items():
@@ -355,7 +369,13 @@ def _configuration(
 def _compare(
     path: Path, observable: str, found: dict[str, float], table: TableData, tolerance: float
 ) -> bool:
-    """Compare numbers of a configuration with its row of a table; return whether there is one."""
+    """Compare averages over a configuration with its row in a table.
+
+    Returns
+    -------
+    bool
+        Whether the table contains the configuration.
+    """
     if not found or not path.stem.isdecimal():
         return False
     rows = np.flatnonzero(table.columns[SWEEP] == int(path.stem))
@@ -365,14 +385,15 @@ def _compare(
         said = float(table.columns[column][rows[0]])
         if not math.isclose(value, said, rel_tol=0, abs_tol=tolerance):
             raise GaugeError(
-                f"{path} and the table of {observable} contradict each other: its {column} is "
-                f"{value:.12g}, the table says {said:.12g}; restore either from a copy."
+                f"{path} and the table of {observable} contradict each other: {column} is "
+                f"{value:.12g} in the configuration, but {said:.12g} in the table; restore them "
+                "from a copy."
             )
     return True
 
 
 def _averages(path: Path, advance: Advance) -> Averages:
-    """Read a configuration with all checks of its format, and return the averages over it."""
+    """Read a configuration, check it as its format allows, and return the averages over it."""
     configuration = open_configuration(path)
 
     def slices() -> Iterator[Links]:
@@ -389,7 +410,14 @@ def _missing(path: Path) -> GaugeError:
 
 
 def summarise(verdicts: Sequence[Verdict], named: int) -> str | None:
-    """Return a sentence about the files that are not sound, of which so many are named, or None."""
+    """Return a sentence about the damaged and missing files, or None if there are none.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+    named : int
+        Maximum number of files that the sentence names.
+    """
     bad = [str(verdict.path) for verdict in verdicts if not verdict.sound]
     if not bad:
         return None

@@ -1,8 +1,8 @@
-"""Observables, one module each, named after the observable.
+"""Observables.
 
-An observable is its kernels and a subclass of `Observable`, registered in `OBSERVABLES`. It is then
-measured along the way and on stored configurations, and has its table, its summary, its plots, its
-export and its columns in the tables of scans.
+Each observable has a module of its name, with a subclass of `Observable` that is registered in
+`OBSERVABLES`, and usually a kernel. It can then be measured during a run and on stored
+configurations, and it has a table, a summary, plots, exports and columns in the tables of scans.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 
 Record = tuple[Value, ...]
-"""The values of a row of a table, without the number of the configuration."""
+"""Values of a row of a table, without the sweep."""
 
 Measurer = Callable[[Field], list[Record]]
-"""Returns the records of a field. It may hold memory of the device that the field is on."""
+"""A function that returns the records of a field. It may own memory on the device of the field."""
 
 Columns = Mapping[str, NDArray[Any]]
-"""The columns of a table by name."""
+"""Columns of a table, by name."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """An average that is shown to people.
+    """A column of a table whose average is shown in summaries and plots.
 
     Attributes
     ----------
     column : str
-        The column of the observable's table.
+        Name of the column.
     label : str
-        In words, such as ``Polyakov loop, modulus``.
+        Name in words, such as ``Polyakov loop, modulus``.
     symbol : str
-        On the axis of a plot, in Matplotlib's mathematical text.
+        Label of an axis, in Matplotlib's mathematical text.
     short : str
-        In narrow columns; by default the label.
+        Short name for narrow columns; by default the label.
     """
 
     column: str
@@ -56,32 +56,33 @@ class Quantity:
 
     @property
     def average(self) -> str:
-        """The symbol of the average over an ensemble, for the axis of a plot."""
+        """Symbol of the average over an ensemble, as the label of an axis."""
         inside = self.symbol.strip("$")
         return self.symbol if inside == self.symbol else rf"$\langle{inside}\rangle$"
 
     @property
     def heading(self) -> str:
-        """What stands above a column of a table."""
+        """Heading of the column in a summary."""
         return self.short or self.label
 
 
 @dataclass(frozen=True)
 class Derived:
-    """A quantity of an ensemble that is not an average, such as a susceptibility.
+    """A quantity of an ensemble that is not a plain average, such as a susceptibility.
 
     Attributes
     ----------
     name : str
-        What its columns are called in the table of a scan, after the observable's name.
+        Name of its columns in the table of a scan, where the name of the observable precedes it.
     note : str
-        Its definition, for the table's header.
+        Definition, for the header of the table.
     label : str
-        In words, short.
+        Short label for summaries.
     symbol : str
-        On the axis of a plot.
+        Label of an axis, in Matplotlib's mathematical text.
     estimate : callable
-        Returns value and error from the columns of the tables of several chains, and the lattice.
+        Function of the columns of one table per chain, and of the lattice. It returns value and
+        error.
     """
 
     name: str
@@ -98,9 +99,9 @@ class Series:
     Attributes
     ----------
     sweeps : ndarray of int64, shape (configurations,)
-        Numbers of the configurations, ascending.
+        Numbers (updates) of the configurations, ascending.
     samples : ndarray of float64, shape (configurations,) or (configurations, T)
-        Numbers, or correlators at t = 1, 2, ….
+        One number per configuration, or one correlator at t = 1, 2, …, T.
     """
 
     sweeps: NDArray[np.int64]
@@ -108,40 +109,43 @@ class Series:
 
 
 class Observable:
-    """Something to measure on fields of a lattice. An instance has its options.
+    """An observable that is measured on fields. Instances contain the values of the options.
 
     Most observables declare the class attributes and define `measure`, which returns one record of
-    numbers. What else they may define has a default here.
+    numbers. All other methods have defaults here.
 
     Attributes
     ----------
     name : str
-        As in ``--measure`` and in the name of the table.
+        Name on the command line, for ``--measure``. The table is named after it.
     summary : str
-        What is measured, in a few words.
+        Short description, for help texts.
     columns : tuple of str
-        Names of the values in a record, without the number of the configuration.
+        Names of the values in a record, without the sweep.
+    descriptions : mapping of str to str
+        Short description of each column, for the reference documentation.
     normalisation, units : str
-        In words, for the header of the table.
+        Normalisation and units in words, for the header of the table.
     options : tuple of Option
-        What `for_lattice` takes.
+        Options of `for_lattice`.
     smears : bool
-        Whether `for_lattice` also takes a smearing and its options.
+        True if `for_lattice` also accepts a smearing and its options.
     quantities : tuple of Quantity
-        Averages to show; by default the first column. The first one is the main one. Empty for an
-        observable with several records of one field.
+        Averages to show, the main one first. By default only the first column. Empty for an
+        observable with several records per field.
     derived : tuple of Derived
-        What else tables of scans hold.
+        Further quantities in the tables of scans.
     links_moved : float or None
-        Links that a measurement must at least read and write for each link of the lattice, for
-        benchmarks; None if that is not simply known.
+        Minimum memory traffic of a measurement for benchmarks, in links read or written per link
+        of the lattice; None if it is unknown.
     main_kernel : Kernel or None
-        The kernel whose registers benchmarks show.
+        Kernel whose number of registers benchmarks show.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
+    descriptions: ClassVar[Mapping[str, str]] = {}
     normalisation: ClassVar[str]
     units: ClassVar[str] = "dimensionless"
     options: ClassVar[tuple[Option, ...]] = ()
@@ -152,7 +156,7 @@ class Observable:
     main_kernel: ClassVar[Kernel | None] = None
 
     def __init_subclass__(cls) -> None:
-        """Take the first column for the main quantity if none is declared."""
+        """Make the first column the only quantity if no quantities are declared."""
         super().__init_subclass__()
         if "columns" in vars(cls) and "quantities" not in vars(cls):
             first = cls.columns[0]
@@ -161,23 +165,29 @@ class Observable:
 
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> Observable:
-        """Return the observable on fields of a lattice, with options by name.
+        """Return the observable for fields on a lattice.
+
+        Parameters
+        ----------
+        lattice : Lattice
+        **options : object
+            Values of the options, by name.
 
         Raises
         ------
         UsageError
-            If there is no such option, or its value is not allowed.
+            If an option is unknown or its value is invalid.
         """
         return cls(**check_options(cls.options, options, cls.name))
 
     @property
     def records(self) -> int:
-        """The number of records of one field."""
+        """Number of records per field."""
         return 1
 
     @property
     def header(self) -> dict[str, str]:
-        """What the table says of the observable: name, normalisation, units, parameters."""
+        """Header of the table: name, normalisation, units and parameters of the observable."""
         return {
             "observable": self.name,
             "normalisation": self.normalisation,
@@ -189,43 +199,48 @@ class Observable:
         raise NotImplementedError
 
     def measurer(self, like: Field) -> Measurer:
-        """Return what measures on fields like this one, on the same devices."""
+        """Return a function that measures fields of the same kind and on the same devices."""
         return lambda field: [self.measure(field)]
 
     @classmethod
     def live(cls, record: Record) -> str:
-        """Return a record in words for progress displays; empty if it is not for them."""
+        """Return a record in words for progress displays, or an empty string to show nothing."""
         return ""
 
     @classmethod
     def is_live(cls) -> bool:
-        """Return whether progress displays show the observable, whether it is measured or not."""
+        """Return whether progress displays show the observable even if it is not measured."""
         return cls.live.__func__ is not Observable.live.__func__  # type: ignore[attr-defined]
 
     @classmethod
     def contradictions(cls, columns: Columns) -> NDArray[np.bool_] | None:
-        """Mark the rows whose numbers contradict each other; None if none can."""
+        """Return a mask of the rows whose values are inconsistent, or None if there is no test."""
         return None
 
     @classmethod
     def of_averages(cls, averages: Averages) -> dict[str, float]:
-        """Return what the averages over a stored configuration say of a record, by column."""
+        """Return the values of a record that follow from the averages of a stored configuration."""
         return {}
 
     @classmethod
     def series(cls, table: TableData, source: str) -> dict[str, Series]:
-        """Return the time series in a table, for export and analysis: one for each column.
+        """Return the time series in a table, for exports and analysis.
 
         Parameters
         ----------
         table : TableData
         source : str
-            The name of the table's file, for messages.
+            Name of the file of the table, for error messages.
+
+        Returns
+        -------
+        dict of str to Series
+            One series per column, or per element and column if a record is an element of an array.
 
         Raises
         ------
         GaugeError
-            If the table does not hold numbers by ascending sweep.
+            If the table does not contain numbers, sorted by sweep.
         """
         columns = dict(table.columns)
         rows = columns.pop(SWEEP, np.array([""]))
@@ -237,19 +252,19 @@ class Observable:
             if (counts == counts[0]).all() and _are_elements(int(counts[0]), columns):
                 return _elements(sweeps, int(counts[0]), columns)
         raise GaugeError(
-            f"The table {source} is damaged: it does not hold numbers by ascending sweep; run "
+            f"The table {source} is damaged: it does not contain numbers, sorted by sweep; run "
             "gauge-mc verify on its run."
         )
 
 
 def _are_elements(rows: int, columns: Columns) -> bool:
-    """Return whether a table holds arrays: so many rows for each sweep, always the same indices."""
+    """Return whether a table contains arrays: the same indices in the rows of every sweep."""
     indices = [columns[name].reshape(-1, rows) for name in columns if name in INDICES]
     return bool(indices) and all((index == index[0]).all() for index in indices)
 
 
 def _elements(sweeps: NDArray[np.int64], rows: int, columns: Columns) -> dict[str, Series]:
-    """Return a series for each element of an array that a table holds, by its indices."""
+    """Return a series for each element of the arrays in a table, named by its indices."""
     indices = [columns[name][:rows] for name in columns if name in INDICES]
     return {
         f"{name}[{','.join(str(index[row]) for index in indices)}]": Series(
@@ -262,25 +277,27 @@ def _elements(sweeps: NDArray[np.int64], rows: int, columns: Columns) -> dict[st
 
 
 SWEEP = "sweep"
-"""The first column of every table: the number of the configuration."""
+"""Name of the first column of every table, which counts updates."""
 
 INDICES = "ijklmn"
-"""Names of the columns that hold the indices of an array, if a record is one of its elements."""
+"""Names of columns with the indices of an array, for tables whose records are its elements."""
 
 OBSERVABLES: Registry[type[Observable]] = Registry("observable", __name__)
 
 
 def table_name(observable: str) -> str:
-    """Return the name of an observable's table, without its ending."""
+    """Return the file name of the table of an observable, without its ending."""
     return observable.replace("-", "_")
 
 
 def live_observables(lattice: Lattice) -> list[Observable]:
-    """Return what progress displays show of fields on a lattice, measured or not."""
+    """Return the observables that progress displays always show, for fields on a lattice."""
     return [one.for_lattice(lattice) for one in OBSERVABLES.values() if one.is_live()]
 
 
 def observable_of_table(table: TableData) -> type[Observable] | None:
-    """Return the observable whose table this is, as its header says; None if it is not known."""
+    """Return the observable that the header of a table names, or None if it is unknown."""
     name = table.header.get("observable", "").replace("_", "-")
-    return OBSERVABLES[name] if name in OBSERVABLES else None
+    if name not in OBSERVABLES:
+        return None
+    return OBSERVABLES[name]

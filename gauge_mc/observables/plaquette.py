@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,20 +18,26 @@ from gauge_mc.observables import OBSERVABLES, Columns, Observable, Quantity, Rec
 PLAQUETTE = Kernel("plaquette")
 
 PLANES = 3
-"""The number of spatial planes, and of temporal ones."""
+"""Number of spatial planes, which equals the number of temporal planes."""
 
 ROUNDING = 1e-9
-"""How far the numbers of a row may be apart from rounding."""
+"""Tolerance of the relation between the values of a row. Their rounding errors are 1e-16, so that
+larger differences are damage."""
 
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
 class Plaquette(Observable):
-    """Re Tr U_p / N averaged over the lattice, in [-1, 1]."""
+    """Averages of Re Tr U_p / N over all, the spatial and the temporal plaquettes, in [-1, 1]."""
 
     name: ClassVar[str] = "plaquette"
     summary: ClassVar[str] = "plaquettes: all, spatial and temporal"
     columns: ClassVar[tuple[str, ...]] = ("plaquette", "spatial", "temporal")
+    descriptions: ClassVar[Mapping[str, str]] = {
+        "plaquette": "average over all six planes",
+        "spatial": "average over the three planes without t",
+        "temporal": "average over the three planes with t",
+    }
     normalisation: ClassVar[str] = (
         "Re Tr / N averaged over the lattice: all, space-space and space-time planes"
     )
@@ -43,7 +50,7 @@ class Plaquette(Observable):
     main_kernel: ClassVar[Kernel | None] = PLAQUETTE
 
     def measure(self, field: Field) -> Record:
-        """Return the averages over all, over the spatial and over the temporal planes."""
+        """Return the averages over all, the spatial and the temporal plaquettes of a field."""
         normalisation = PLANES * field.group.colours * field.lattice.sites
         sums = lattice_sums(field, PLAQUETTE, values=2)
         spatial, temporal = (float(one) / normalisation for one in sums)
@@ -51,12 +58,12 @@ class Plaquette(Observable):
 
     @classmethod
     def live(cls, record: Record) -> str:
-        """Return the average over all planes in words."""
+        """Return the average over all plaquettes in words."""
         return f"plaquette {record[0]:.5f}"
 
     @classmethod
     def contradictions(cls, columns: Columns) -> NDArray[np.bool_]:
-        """Mark rows in which the first number is not the mean of the others."""
+        """Return a mask of the rows in which the first value is not the mean of the others."""
         mean = (columns["spatial"] + columns["temporal"]) / 2
         return np.asarray(np.abs(columns["plaquette"] - mean) > ROUNDING)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,22 +20,28 @@ from gauge_mc.observables import OBSERVABLES, Columns, Derived, Observable, Quan
 POLYAKOV = Kernel("polyakov")
 
 ROUNDING = 1e-9
-"""How far the numbers of a row may be apart from rounding."""
+"""Tolerance of the relation between the values of a row. Their rounding errors are 1e-16, so that
+larger differences are damage."""
 
 
 def _susceptibility(chains: Sequence[Columns], lattice: Lattice) -> tuple[float, float]:
-    """Return V (<|L|^2> - <|L|>^2) and its error."""
+    """Return V (<|L|^2> - <|L|>^2) and its error, with the number V of spatial sites."""
     return susceptibility(*(columns["abs"] for columns in chains), volume=lattice.slice_sites)
 
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
 class Polyakov(Observable):
-    """Tr prod_t U_t(x, t) / N averaged over the spatial lattice; real for SU(2)."""
+    """Average L of Tr prod_t U_t(x, t) / N over the spatial lattice, which is real for SU(2)."""
 
     name: ClassVar[str] = "polyakov"
     summary: ClassVar[str] = "the Polyakov loop"
     columns: ClassVar[tuple[str, ...]] = ("re", "im", "abs")
+    descriptions: ClassVar[Mapping[str, str]] = {
+        "re": "real part of the average over space",
+        "im": "imaginary part of the average over space; 0 for SU(2)",
+        "abs": "modulus of the average over space",
+    }
     normalisation: ClassVar[str] = (
         "Tr / N averaged over space: real part, imaginary part, modulus of the average"
     )
@@ -56,35 +62,35 @@ class Polyakov(Observable):
     main_kernel: ClassVar[Kernel | None] = POLYAKOV
 
     def measure(self, field: Field) -> Record:
-        """Return real part, imaginary part and modulus of the average."""
+        """Return the real part, the imaginary part and the modulus of L."""
         loop = polyakov_loop(field)
         return (loop.real, loop.imag, abs(loop))
 
     @classmethod
     def live(cls, record: Record) -> str:
-        """Return the average as a complex number, or a real one if it is real."""
+        """Return L in words, without the imaginary part if it is zero."""
         real, imaginary = float(record[0]), float(record[1])
         return f"Polyakov loop {real:+.4f}" + (f"{imaginary:+.4f}i" if imaginary else "")
 
     @classmethod
     def contradictions(cls, columns: Columns) -> NDArray[np.bool_]:
-        """Mark rows whose modulus is not that of the complex number."""
+        """Return a mask of the rows in which the modulus does not match the complex number."""
         modulus = np.hypot(columns["re"], columns["im"])
         return np.asarray(np.abs(columns["abs"] - modulus) > ROUNDING)
 
 
 def polyakov_loop(field: Field) -> complex:
-    """Return Tr prod_t U_t(x, t) / N averaged over the spatial lattice; |P| <= 1."""
+    """Return the average L of Tr prod_t U_t(x, t) / N over the spatial lattice; |L| <= 1."""
     last = time_lines(field)[-1]
     complete = last.slab.layout.times.stop == field.lattice.t
-    # Lines close only in the process that has the last slab.
+    # Only the process with the last slab has the complete lines.
     found = field.devices.processes.gather(_trace(last) if complete else None)
     lines = field.group.colours * field.lattice.slice_sites
     return next(trace for trace in found if trace is not None) / lines
 
 
 def _trace(lines: TimeLines) -> complex:
-    """Return the sum of the traces of closed lines."""
+    """Return the sum of the traces of lines that wrap around the time direction."""
     sums = SlabSums(lines.slab, values=2, rows=1, slices=1)
     sums.launch(POLYAKOV, {"lines": lines.after.address})
     re, im = sums.by_slice()[0, 0]

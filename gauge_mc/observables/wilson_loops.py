@@ -1,9 +1,9 @@
-"""Wilson loops: static charges at a distance R for a time T."""
+"""Wilson loops W(R, T), from which the potential of static charges at a distance R follows."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations, product
 from typing import Any, ClassVar
@@ -36,41 +36,43 @@ Step = tuple[int, int, int]
 """One step of a spatial line, (dx, dy, dz)."""
 
 PATHS = ("100", "110", "210", "111")
-"""Directions of spatial lines; each stands for all that are equivalent by cubic symmetry."""
+"""Directions of spatial lines. Each represents all directions equivalent by cubic symmetry."""
 
 EXTENT = 12
-"""The largest R and T if nothing is said, on lattices of at least twice that extent."""
+"""Default of the largest R and T, on lattices that are at least twice as large. It is a compromise
+between the range of the loops and the time of a measurement."""
 
 ITERATIONS = 25
-"""Iterations of smearing if nothing is said."""
+"""Default number of smearing iterations, as in arXiv:1010.4834, section 4."""
 
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
 class WilsonLoops(Observable):
-    """Wilson loops, one record each.
+    """Wilson loops on and off axis, with one record per loop.
 
     W(R, T) is Re Tr / N of a loop with R steps in space and T in time, averaged over all sites and
-    over the equivalent directions. Off axis the line of each step is the average over the shortest
-    paths of links, independently on both sides of the loop.
+    all equivalent directions. Off axis, the line of each step is the average over the shortest
+    paths of links, taken independently on the two spatial sides of the loop.
 
     Attributes
     ----------
     lattice : Lattice
+        Lattice of the fields.
     r_max, t_max : int
-        Largest extents in lattice units, at most half the lattice. Off axis `r_max` limits the
+        Largest extents in lattice units, at most half the lattice. Off axis, `r_max` limits the
         largest component of the distance, so that there are r_max // 2 steps along ``210``.
     paths : tuple of str
-        Some of `PATHS`.
+        Directions of the spatial lines, from `PATHS`.
     smearing : Smearing or None
-        One iteration of smearing.
+        Smearing of the links before the measurement.
     levels : tuple of int
-        Numbers of iterations after which to measure; they are sorted.
+        Numbers of smearing iterations after which loops are measured. They are sorted.
 
     Raises
     ------
     UsageError
-        If an extent, a path or a level is out of bounds, or there are levels without smearing.
+        If an extent, a path or a level is invalid, or if there are levels without a smearing.
     """
 
     lattice: Lattice
@@ -83,6 +85,13 @@ class WilsonLoops(Observable):
     name: ClassVar[str] = "wilson-loops"
     summary: ClassVar[str] = "Wilson loops on and off axis, smeared"
     columns: ClassVar[tuple[str, ...]] = ("smearing", "path", "r", "t", "loop")
+    descriptions: ClassVar[Mapping[str, str]] = {
+        "smearing": "iterations of smearing before the measurement",
+        "path": f"direction of the spatial line: {', '.join(PATHS)}",
+        "r": "steps along the path",
+        "t": "extent in time, in lattice units",
+        "loop": "W(R, T), averaged over all sites and equivalent directions",
+    }
     normalisation: ClassVar[str] = "Re Tr / N averaged over sites and equivalent directions"
     units: ClassVar[str] = "r in steps along path, such as (1,1,0); t in lattice units"
     smears: ClassVar[bool] = True
@@ -90,11 +99,11 @@ class WilsonLoops(Observable):
     options: ClassVar[tuple[Option, ...]] = (
         Option("r_max", int, "Largest distance R.", f"{EXTENT}, or half the lattice"),
         Option("t_max", int, "Largest time T.", f"{EXTENT}, or half the lattice"),
-        Option("off_axis", bool, "Also along (1,1,0), (2,1,0) and (1,1,1)."),
+        Option("off_axis", bool, "Also measure along (1,1,0), (2,1,0) and (1,1,1)."),
         Option(
             "iterations",
             str,
-            "Iterations of smearing, or several levels to measure at, such as 0,10,25.",
+            "Number of smearing iterations, or several numbers, such as 0,10,25.",
             f"{ITERATIONS}",
             "N[,N...]",
         ),
@@ -105,17 +114,18 @@ class WilsonLoops(Observable):
         object.__setattr__(self, "levels", tuple(sorted(set(self.levels))))
         check_extents(self.lattice, self.r_max, self.t_max, self.paths)
         if not self.levels or self.levels[0] < 0:
-            raise UsageError("Smearing levels are numbers of iterations, from 0 on.")
+            raise UsageError("A smearing level is negative or missing; give numbers of iterations.")
         if self.smearing is None and self.levels[-1] > 0:
             raise UsageError(
-                f"Loops after {self.levels[-1]} iterations need a smearing; give one, or no levels."
+                f"Loops after {self.levels[-1]} smearing iterations need a smearing; choose one."
             )
 
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> WilsonLoops:
-        """Return the loops that options describe; see `Observable.for_lattice`.
+        """Return the observable with the given options; see `Observable.for_lattice`.
 
-        By default on axis, up to `EXTENT` or half the lattice, after `ITERATIONS` of smearing.
+        By default the loops are on axis, up to `EXTENT` or half the lattice, after `ITERATIONS`
+        smearing iterations.
         """
         smear = options.pop("smear", None) or defaults.SMEARING
         given = check_options((*cls.options, *smearing_options()), options, cls.name)
@@ -137,13 +147,13 @@ class WilsonLoops(Observable):
 
     @property
     def records(self) -> int:
-        """The number of records of one field."""
+        """Number of records per field."""
         steps = sum(steps_along(path, self.r_max) for path in self.paths)
         return len(self.levels) * self.t_max * steps
 
     @property
     def header(self) -> dict[str, str]:
-        """What the table says of the loops."""
+        """Header of the table; see `Observable.header`."""
         smeared = self.smearing is not None and max(self.levels) > 0
         return {
             **super().header,
@@ -156,7 +166,7 @@ class WilsonLoops(Observable):
         }
 
     def measurer(self, like: Field) -> Measurer:
-        """Return what measures on fields like this one, with the memory of two more of them."""
+        """Return a function that measures fields like this one. It needs the memory of two more."""
         measure = LoopMeasurer(self, like)
         return lambda field: [
             (level, path, r + 1, t + 1, float(loop))
@@ -166,7 +176,7 @@ class WilsonLoops(Observable):
 
     @classmethod
     def series(cls, table: TableData, source: str) -> dict[str, Series]:
-        """Return a correlator in t for each smearing level, path and r."""
+        """Return a correlator in t for each smearing level, path and r; see `Observable.series`."""
         try:
             everything = [
                 select_loops(table, path, level, source)
@@ -187,7 +197,7 @@ class WilsonLoops(Observable):
 
 
 def _parse_levels(text: str) -> tuple[int, ...]:
-    """Read numbers of iterations, such as ``0,10,25``."""
+    """Parse numbers of iterations, such as ``0,10,25``."""
     words = text.split(",")
     if not all(word.strip().isdecimal() for word in words):
         raise UsageError(f"--iterations: '{text}' is not of the form N or N,N,..., such as 0,25.")
@@ -195,19 +205,19 @@ def _parse_levels(text: str) -> tuple[int, ...]:
 
 
 class LoopMeasurer:
-    """Measures Wilson loops on fields of one kind, with the memory of two more such fields.
+    """Measurement of Wilson loops, which owns the memory of two more fields.
 
     Parameters
     ----------
     loops : WilsonLoops
-        Which loops.
+        Loops to measure.
     like : Field
-        A field of the kind; not changed.
+        A field of the same kind as those to be measured. It is not changed.
 
     Raises
     ------
     GaugeError
-        If the device has too little memory.
+        If the device does not have enough memory.
     """
 
     def __init__(self, loops: WilsonLoops, like: Field) -> None:
@@ -217,15 +227,16 @@ class LoopMeasurer:
         self._other = Field.empty(*kind, above=loops.t_max)
 
     def __call__(self, field: Field) -> Iterator[tuple[int, str, NDArray[np.float64]]]:
-        """Measure on a field.
+        """Measure the loops of a field.
 
         Yields
         ------
         level : int
-            Iterations of smearing.
+            Number of smearing iterations.
         path : str
+            Direction of the spatial lines.
         loops : ndarray, shape (steps, t_max), float64
-            W(r, t) for r = 1, 2, … steps along the path and t = 1, 2, …
+            W(r, t) for r = 1, 2, … steps along the path and t = 1, 2, ….
         """
         self._fix_gauge(field)
         done = 0
@@ -240,7 +251,7 @@ class LoopMeasurer:
                 yield level, path, self._along(path)
 
     def _fix_gauge(self, field: Field) -> None:
-        """Take the links in temporal gauge, where lines along t are 1 except across the last slice."""
+        """Copy the links in temporal gauge: temporal links are 1 except those of the last slice."""
         for lines, target in zip(time_lines(field), self._links.slabs, strict=True):
             slab = lines.slab
             slab.launch(
@@ -254,13 +265,13 @@ class LoopMeasurer:
         self._links.exchange_halo()
 
     def _along(self, path: str) -> NDArray[np.float64]:
-        """Return W(r, t), averaged over the steps that are equivalent to a path."""
+        """Return W(r, t), averaged over all directions that are equivalent to a path."""
         steps = equivalent_steps(path)
         mean = np.mean([self._sums(step) for step in steps], axis=0)
         return np.asarray(mean / (self._links.group.colours * self._links.lattice.sites))
 
     def _sums(self, step: Step) -> NDArray[np.float64]:
-        """Return the sums of Re Tr W over the sites for r = 1, 2, … of one step and all t."""
+        """Return the sums of Re Tr W over all sites along one direction, shape (r, t)."""
         chunks = _chunks(self._loops.t_max)
         longest = self._loops.r_max // max(map(abs, step))
         pairs = zip(self._links.slabs, self._other.slabs, strict=True)
@@ -273,7 +284,7 @@ class LoopMeasurer:
 def _launch(
     slab: Slab, memory: Buffer, step: Step, longest: int, chunks: Sequence[tuple[int, int]]
 ) -> SlabSums:
-    """Launch the loops on a slab, whose halo above is as deep as the loops are long."""
+    """Launch the kernels on a slab, whose upper halo is as deep as the longest loop."""
     links, lines = slab.buffer.address, memory.address
     everything = work(0, 1, slab.layout.slices + slab.layout.above, BOTH_PARITIES)
     sums = SlabSums(slab, WILSON_LOOPS.constant("EXTENTS_AT_A_TIME"), longest * len(chunks))
@@ -299,41 +310,44 @@ def _launch(
 
 
 def _padded(paths: Sequence[tuple[int, ...]]) -> ctypes.Array[Any]:
-    """Return paths as the member ``path`` of the arguments of ``transporter_step``."""
-    longest = ctypes.c_int * 3
+    """Return paths in the layout of the argument ``path`` of the kernel ``transporter_step``."""
+    longest = ctypes.c_int * 3  # the steps 210 and 111 have paths of three links and 3! orders
     rows = [longest(*path) for path in paths]
     return (longest * 6)(*rows)
 
 
 def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]) -> None:
-    """Refuse loops longer than half the lattice, beyond which periodic images are nearer.
+    """Refuse loops longer than half the lattice, where a periodic image of the charge is nearer.
 
     Raises
     ------
     UsageError
-        If there are such, or a path is unknown or longer than `r_max`.
+        If an extent is not between 1 and half the lattice, if a path is unknown, or if one step
+        along it is longer than `r_max`.
     """
     limits = {"r_max": (r_max, min(lattice.extents[:3])), "t_max": (t_max, lattice.t)}
     for name, (value, extent) in limits.items():
         if not 1 <= value <= extent // 2:
             raise UsageError(
-                f"{name} is {value}; on {lattice} it can be from 1 to {extent // 2}, half the "
+                f"{name} is {value}; on {lattice} choose it between 1 and {extent // 2}, half the "
                 "lattice."
             )
     for path in paths:
         if path not in PATHS:
-            raise UsageError(f"There is no path '{path}'; there are {', '.join(PATHS)}.")
+            raise UsageError(f"The path '{path}' is unknown; choose from {', '.join(PATHS)}.")
         if not steps_along(path, r_max):
-            raise UsageError(f"r_max is {r_max}, less than one step along {path}.")
+            raise UsageError(
+                f"r_max is {r_max}, less than one step along {path}; choose a larger one."
+            )
 
 
 def steps_along(path: str, r_max: int) -> int:
-    """Return how many steps along a path have no component above `r_max`."""
+    """Return the number of steps along a path until a component would exceed `r_max`."""
     return r_max // max(map(int, path))
 
 
 def equivalent_steps(path: str) -> list[Step]:
-    """Return the steps that are equivalent to a path by cubic symmetry, without their opposites."""
+    """Return the steps equivalent to a path by cubic symmetry, one of each opposite pair."""
     digits = [int(digit) for digit in path]
     signed = product((1, -1), repeat=3)
     steps = {(s[0] * p[0], s[1] * p[1], s[2] * p[2]) for s in signed for p in permutations(digits)}
@@ -343,14 +357,14 @@ def equivalent_steps(path: str) -> list[Step]:
 def shortest_paths(step: Step) -> list[tuple[int, ...]]:
     """Return all shortest paths of links along a step: every order of its unit steps.
 
-    Directions 0, 1, 2 are forwards, and -1, -2, -3 backwards.
+    The directions 0, 1, 2 are forward along x, y, z, and -1, -2, -3 are backward.
     """
     units = [mu if n > 0 else -1 - mu for mu, n in enumerate(step) for _ in range(abs(n))]
     return sorted(set(permutations(units)))
 
 
 def _chunks(t_max: int) -> Sequence[tuple[int, int]]:
-    """Return the first T and the number of T of each launch, in nearly equal numbers."""
+    """Divide the extents 1 to t_max among launches; return (first T, number of T) for each."""
     launches = -(-t_max // WILSON_LOOPS.constant("EXTENTS_AT_A_TIME"))
     bounds = [t_max * i // launches for i in range(launches + 1)]
     return [(low + 1, high - low) for low, high in pairwise(bounds)]

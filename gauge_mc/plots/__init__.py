@@ -1,7 +1,8 @@
-"""Plots, one module each, named after the plot.
+"""Plots.
 
-A plot is a subclass of `Plot`, registered in `PLOTS`. Every observable also has two plots that need no
-module: its time series under its own name, and its average against the coupling as ``NAME-beta``.
+Each plot has a module of its name, with a subclass of `Plot` that is registered in `PLOTS`. Every
+observable also has two plots that need no module: its time series, which has the name of the
+observable, and its average against the coupling, named ``NAME-beta``.
 """
 
 from __future__ import annotations
@@ -21,18 +22,20 @@ from gauge_mc.registry import Registry, nearest
 from gauge_mc.run.directory import Run
 
 CONFIGS = "_configs"
-"""Suffix of the name of a table measured on stored configurations, where the run has its own."""
+"""Suffix of the name of a table that was measured on stored configurations, if the run itself
+already writes a table of the observable."""
 
 AGAINST_BETA = "-beta"
 """Suffix of the name of a plot of averages against the coupling."""
 
 
 class Plot(ABC):
-    """A figure of what runs have measured.
+    """A figure that shows results of runs.
 
     Attributes
     ----------
     name : str
+        Name on the command line.
     summary : str
         Short description of the figure.
     options : tuple of Option
@@ -48,14 +51,28 @@ class Plot(ABC):
 
     @abstractmethod
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw runs, or a scan, to a file; return tables to be printed by Rich.
+        """Draw a figure and write it to a file.
+
+        Parameters
+        ----------
+        runs : sequence of Path
+            Run directories, or one scan directory.
+        file : Path
+            File to write; its ending determines the format.
+        **options : object
+            Options of the plot by name.
+
+        Returns
+        -------
+        list
+            Tables to print on the terminal, for Rich.
 
         Raises
         ------
         UsageError
-            If the value of an option is not allowed.
+            If the value of an option is invalid.
         GaugeError
-            If there is nothing to draw, or a table is damaged.
+            If there is no data to draw, or a table is damaged.
         """
 
 
@@ -63,7 +80,7 @@ PLOTS: Registry[Plot] = Registry("plot", __name__)
 
 
 def plot_names() -> list[str]:
-    """Return the names of all plots, those of observables included."""
+    """Return the names of all plots, including those of observables."""
     shown = [name for name, one in OBSERVABLES.items() if one.quantities]
     names = {*PLOTS, *shown, *(name + AGAINST_BETA for name in shown)}
     return sorted(names)
@@ -75,7 +92,7 @@ def find_plot(name: str) -> Plot:
     Raises
     ------
     UsageError
-        If there is no such plot.
+        If no plot has this name.
     """
     from gauge_mc.plots.averages import AveragesPlot
     from gauge_mc.plots.history import HistoryPlot
@@ -91,7 +108,10 @@ def find_plot(name: str) -> Plot:
 
 
 def find_table(run: Path, observable: type[Observable]) -> TableData | None:
-    """Return the table of an observable: the run's own, or the one of its stored configurations.
+    """Return the table of an observable in a run, or None.
+
+    The table that the run itself has written takes precedence over the one that was measured on its
+    stored configurations.
 
     Raises
     ------
@@ -114,7 +134,7 @@ def require_table(run: Path, observable: type[Observable]) -> TableData:
     Raises
     ------
     GaugeError
-        If the run has no such table, or it is damaged.
+        If the run has no table of the observable, or the table is damaged.
     """
     table = find_table(run, observable)
     if table is None:
@@ -123,16 +143,16 @@ def require_table(run: Path, observable: type[Observable]) -> TableData:
 
 
 def missing_table(runs: Sequence[Path], observable: type[Observable]) -> GaugeError:
-    """Return the error that says that an observable has no table in runs."""
+    """Return the error for runs that have no table of an observable."""
     names = ", ".join(str(run) for run in runs)
     return GaugeError(
-        f"There is no table of {observable.name} in {names}; make it by gauge-mc measure "
+        f"There is no table of {observable.name} in {names}; create it with gauge-mc measure "
         f"{observable.name} {runs[0]}."
     )
 
 
 def labels_of(runs: Sequence[Path]) -> list[str]:
-    """Return labels of runs: group, coupling and lattice, and the directory if that is ambiguous."""
+    """Return a label for each run: group, coupling and lattice, and if necessary the directory."""
     physics = [_physics(run) for run in runs]
     return [
         label if label and physics.count(label) == 1 else ", ".join(filter(None, (label, name)))
@@ -141,7 +161,7 @@ def labels_of(runs: Sequence[Path]) -> list[str]:
 
 
 def _physics(run: Path) -> str:
-    """Return group, coupling and lattice of a run in words; empty if they are not known."""
+    """Return the group, the coupling and the lattice of a run as text; empty if unknown."""
     try:
         p = Run(run).read()[0]
     except GaugeError:
@@ -152,13 +172,19 @@ def _physics(run: Path) -> str:
 def one_run(runs: Sequence[Path], what: str) -> Path:
     """Return the only run.
 
+    Parameters
+    ----------
+    runs : sequence of Path
+    what : str
+        Subject of the error message, such as ``The effective potential``.
+
     Raises
     ------
     UsageError
         If there are several runs.
     """
     if len(runs) > 1:
-        raise UsageError(f"{what} is drawn for one run at a time.")
+        raise UsageError(f"{what} is drawn for one run at a time; name only one run.")
     return runs[0]
 
 

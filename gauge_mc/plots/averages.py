@@ -1,4 +1,4 @@
-"""Averages of many runs against the coupling, with one curve for each lattice."""
+"""Averages of runs against the coupling, with one curve per lattice."""
 
 from __future__ import annotations
 
@@ -19,22 +19,26 @@ from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot, find_table, missing_table
 
 
 class AveragesPlot(Plot):
-    """Averages of the main quantities of observables against beta.
+    """Average of the main quantity of each observable against beta.
 
     Parameters
     ----------
     observable : type of Observable, optional
-        The observable to draw; by default all that some run has measured, one below the other.
+        Observable to draw; by default all observables that any of the runs has measured, one below
+        the other.
     """
 
     def __init__(self, observable: type[Observable] | None = None) -> None:
         self._observable = observable
         self.name = f"{observable.name}{AGAINST_BETA}" if observable else "averages"
-        subject = observable.summary if observable else "all observables"
-        self.summary = f"averages of {subject} against β, one curve per lattice"
+        self.summary = (
+            f"average against β: {observable.quantities[0].label}"
+            if observable
+            else "all averages against β, one curve per lattice"
+        )
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw all runs, and return the averages as tables."""
+        """Draw all runs, and return the averages as tables; see `Plot.draw`."""
         wanted = [self._observable] if self._observable else list(OBSERVABLES.values())
         drawn = []
         for one in wanted:
@@ -52,14 +56,16 @@ PLOTS.register(AveragesPlot())
 
 
 def _curves(tables: Sequence[TableData], column: str) -> Curves:
-    """Return the averages of a column by beta, for each group and lattice in order of size."""
+    """Return the averages of a column, sorted by beta, for each group and lattice."""
     curves: dict[tuple[str, Lattice], list[tuple[float, Any]]] = {}
     for table in tables:
         try:
             beta = float(table.header["beta"])
             ensemble = (table.header["group"], Lattice.parse(table.header["lattice"]))
         except (KeyError, ValueError) as error:
-            raise GaugeError("A table does not state its group, lattice and beta.") from error
+            raise GaugeError(
+                "A table does not state its group, lattice and beta; measure it again."
+            ) from error
         curves.setdefault(ensemble, []).append((beta, estimate(table.columns[column])))
     ordered = sorted(curves.items(), key=lambda item: (item[0][0], item[0][1].extents))
     return [
@@ -69,7 +75,7 @@ def _curves(tables: Sequence[TableData], column: str) -> Curves:
 
 
 def _averages(label: str, curves: Curves) -> Table:
-    """Return averages as a table."""
+    """Return a table of averages for the terminal."""
     shown = Table("ensemble", "β", label, "τ_int", "measurements")
     for name, points in curves:
         for beta, found in points:

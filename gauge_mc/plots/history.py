@@ -1,4 +1,4 @@
-"""Time series of what runs have measured, with running means and distributions."""
+"""Time series of observables, with running means and distributions."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ class HistoryPlot(Plot):
     Parameters
     ----------
     observable : type of Observable, optional
-        The observable whose quantities are drawn; by default the main ones of all observables.
+        Observable of which all quantities are drawn; by default the main quantities of all
+        observables are drawn.
     """
 
     def __init__(self, observable: type[Observable] | None = None) -> None:
         self._observable = observable
         self.name = observable.name if observable else "history"
         self.summary = (
-            f"time series of {observable.summary}"
+            f"time series: {', '.join(one.label for one in observable.quantities)}"
             if observable
             else "time series with running means and autocorrelation times"
         )
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw all runs in one frame for each quantity."""
+        """Draw all runs in one frame per quantity; see `Plot.draw`."""
         labels = labels_of(runs)
         observables = [self._observable] if self._observable else list(OBSERVABLES.values())
         quantities = []
@@ -66,19 +67,19 @@ PLOTS.register(HistoryPlot())
 
 
 def plot_history(quantities: Sequence[tuple[str, Sequence[History]]], path: Path) -> None:
-    """Plot time series with their running means and distributions, and state tau_int.
+    """Plot time series with running means and distributions, and print tau_int in the legends.
 
     Parameters
     ----------
     quantities : sequence of (str, sequence of History)
-        For each quantity the label of its axis and the series of the runs.
+        For each quantity, the label of its axis and the series of the runs.
     path : Path
-        The file to write; its ending determines the format.
+        File to write; its ending determines the format.
 
     Raises
     ------
     UsageError, GaugeError
-        As of `figure_file`; GaugeError also if there is nothing to plot.
+        See `figure_file`. GaugeError is also raised if there is no data to plot.
     """
     require(quantities)
     for _, histories in quantities:

@@ -1,4 +1,4 @@
-"""The Polyakov loop in the complex plane, and the history of its modulus."""
+"""The Polyakov loop in the complex plane, and the time series of its modulus."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 REAL = 1e-12
-"""Imaginary parts below this are zero, as they are for SU(2)."""
+"""Threshold below which an imaginary part counts as zero, as it is in SU(2)."""
 
 
 class PolyakovPlot(Plot):
-    """Polyakov loops in the complex plane."""
+    """The Polyakov loop in the complex plane, and the time series of its modulus."""
 
     name = "polyakov"
-    summary = "Polyakov loops in the complex plane, and the history of their modulus"
+    summary = "Polyakov loop in the complex plane, and its modulus"
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw all runs in one frame."""
+        """Draw all runs in one frame; see `Plot.draw`."""
         observable = OBSERVABLES[self.name]
         histories = []
         for label, run in zip(labels_of(runs), runs, strict=True):
@@ -51,22 +51,22 @@ PLOTS.register(PolyakovPlot())
 
 
 def plot_polyakov(runs: Sequence[History], path: Path) -> None:
-    """Plot Polyakov loops in the complex plane, and the history of their modulus.
+    """Plot Polyakov loops in the complex plane, and the time series of their modulus.
 
-    Dotted lines are the directions of the centre Z(3). If all loops are real, as they are in SU(2),
-    their distribution is shown instead of the plane.
+    Dotted lines show the directions of the centre Z(3). If all loops are real, as they are in
+    SU(2), their distribution is shown instead of the plane.
 
     Parameters
     ----------
     runs : sequence of History
-        Complex values: the lattice average of Tr/N for every measurement.
+        Series of complex values: the lattice average of Tr/N for every measurement.
     path : Path
-        The file to write; its ending determines the format.
+        File to write; its ending determines the format.
 
     Raises
     ------
     UsageError, GaugeError
-        As of `figure_file`; GaugeError also if there is nothing to plot.
+        See `figure_file`. GaugeError is also raised if there is no data to plot.
     """
     require(runs)
     for run in runs:
@@ -104,7 +104,7 @@ def _finish_line(axes: Axes) -> None:
 
 
 def _finish_plane(axes: Axes) -> None:
-    """Draw the directions of the centre of SU(3), and make the plane square about 0."""
+    """Draw the directions of the centre of SU(3), and make the axes square and centred on 0."""
     reach = 1.1 * max(np.abs(axes.dataLim.get_points()).max(), 1e-6)
     for k in range(3):
         direction = 2 * reach * np.exp(2j * np.pi * k / 3)

@@ -15,7 +15,7 @@ from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, require, 
 from gauge_mc.analysis.loops import LOOP_COLUMNS
 from gauge_mc.analysis.potential import Fit, StaticPotential
 from gauge_mc.errors import GaugeError
-from gauge_mc.fits import find_table
+from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.potential import PotentialFit, read_result
 from gauge_mc.plots import PLOTS, Plot, labels_of
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAST_LIMIT = 3.0
-"""Least range of residuals that is shown, in standard deviations."""
+"""Minimum half-width of the axis of residuals, in standard deviations."""
 
 
 class PotentialPlot(Plot):
-    """V(R) of one or more runs with fits, residuals and error bands."""
+    """V(R) of one or more runs with fits, error bands and residuals."""
 
     name = "potential"
-    summary = "V(R) with its fit, residuals and error band (after fit potential)"
+    summary = "V(R) with its fit and residuals (needs fit potential)"
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw all runs in one frame."""
+        """Draw all runs in one frame; see `Plot.draw`."""
         labels = labels_of(runs)
         plot_potential(
             [(name, read_potential(run)) for name, run in zip(labels, runs, strict=True)], file
@@ -45,25 +45,31 @@ PLOTS.register(PotentialPlot())
 
 
 def read_potential(run: Path) -> StaticPotential:
-    """Return the fitted potential of a run; warn on stderr if its table has changed since."""
+    """Return the fitted potential of a run; warn on stderr if the table has changed since the fit.
+
+    Raises
+    ------
+    GaugeError
+        If the result of the fit does not exist or is damaged.
+    """
     path = run / PotentialFit().file
     result = read_result(path)
     try:
-        table = find_table(run, LOOP_COLUMNS)
-    except GaugeError:  # the loops need not be here
+        table = find_table_by_columns(run, LOOP_COLUMNS)
+    except GaugeError:  # the plot does not need the loops
         return result
     found = _configurations(table)
     if found != result.configurations:
         print(
-            f"gauge-mc: {path} is from {result.configurations} configurations, but {table} holds "
-            f"{found}; gauge-mc fit potential {run} brings it up to date.",
+            f"gauge-mc: {path} was fitted to {result.configurations} configurations, but {table} "
+            f"contains {found}; run gauge-mc fit potential {run} to update it.",
             file=sys.stderr,
         )
     return result
 
 
 def _configurations(table: Path) -> int:
-    """Count the configurations in a table by its first column alone, since it may be long."""
+    """Count the configurations in a table from its first column alone, since it may be long."""
     with table.open(errors="replace") as file:
         rows = (row for row in file if not row.startswith("#"))
         next(rows, None)  # the names of the columns
@@ -71,22 +77,22 @@ def _configurations(table: Path) -> int:
 
 
 def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:
-    """Plot V(R) with the fit of free B, its error band, and the residuals, for one or more runs.
+    """Plot V(R) with the fit with free B, its error band, and the residuals, for one or more runs.
 
-    Points outside the fitted window are hollow, and the fit is dashed there. The upper axis of a
-    single run gives R in fm.
+    Points outside the fitted window are hollow, and the fit is dashed there. For a single run, the
+    upper axis shows R in fm.
 
     Parameters
     ----------
     runs : sequence of (str, StaticPotential)
-        A label and a result for each run.
+        Label and result of each run.
     path : Path
-        The file to write; its ending determines the format.
+        File to write; its ending determines the format.
 
     Raises
     ------
     UsageError, GaugeError
-        As of `figure_file`; GaugeError also if there is no run.
+        See `figure_file`. GaugeError is also raised if there is no run.
     """
     require(runs)
     several = len(runs) > 1
@@ -117,7 +123,13 @@ def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> N
 def _draw(
     upper: Axes, lower: Axes, look: dict[str, Any], label: str, result: StaticPotential
 ) -> float:
-    """Draw points, fit with band, and residuals; return the reach of the fitted residuals."""
+    """Draw the points, the fit with its band, and the residuals.
+
+    Returns
+    -------
+    float
+        Largest residual of a fitted point, including its error bar.
+    """
     fit = result.free.fit
     r = np.array([one.distance for one in result.points])
     value = np.array([one.potential.value for one in result.points])
@@ -146,7 +158,7 @@ def _residuals(result: StaticPotential) -> NDArray[np.float64]:
 
 
 def _mark_outside(axes: Axes, look: dict[str, Any], result: StaticPotential, limit: float) -> None:
-    """Mark residuals of points that were not fitted and lie outside the frame by arrows at its edge."""
+    """Mark residuals outside the frame (of points that were not fitted) by arrows at its edge."""
     for one, residual in zip(result.points, _residuals(result), strict=True):
         if abs(residual) > limit:
             side = math.copysign(1, residual)
@@ -164,7 +176,7 @@ def _add_physical_axis(axes: Axes, spacing: float) -> None:
 
 
 def _legend(label: str, fit: Fit, brief: bool) -> str:
-    """Return a run and the results of its fit as text for a legend."""
+    """Return the label of a run and the results of its fit as text for a legend."""
     lines = [
         [rf"$\sigma a^2={fit.sigma}$", f"$B={minus(fit.B)}$", f"$aA={minus(fit.A)}$"],
         [f"$r_0/a={fit.r0}$", _quality(fit), f"$a={fit.spacing}$ fm"],
@@ -174,7 +186,7 @@ def _legend(label: str, fit: Fit, brief: bool) -> str:
 
 
 def _quality(fit: Fit) -> str:
-    """Return chi2 over what it is to be compared with."""
+    """Return chi2 with its number of degrees of freedom or its expectation value, as text."""
     if fit.correlated:
         return rf"$\chi^2/\mathrm{{dof}}={fit.chi2:.1f}/{fit.dof}$"
     return rf"$\chi^2/\langle\chi^2\rangle={fit.chi2:.1f}/{fit.chi2_expected:.1f}$"

@@ -13,16 +13,16 @@ from gauge_mc.scans.scan import Scan
 
 
 class ScanPlot(Plot):
-    """Averages of a scan, and what is derived from them, one below the other."""
+    """Averages and derived quantities of a scan against beta, one below the other."""
 
     name = "scan"
-    summary = "averages of a scan, and susceptibilities, against β"
+    summary = "averages and susceptibilities of a scan against β"
     of_scans: ClassVar[bool] = True
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the table of one scan."""
+        """Draw the table of one scan; see `Plot.draw`."""
         if len(runs) > 1:
-            raise UsageError("One scan is drawn at a time; name only one.")
+            raise UsageError("Only one scan can be drawn at a time; name only one.")
         draw_scan(Scan.read(runs[0]).table, file)
         return []
 

@@ -15,37 +15,39 @@ from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, effective_potential_gri
 from gauge_mc.analysis.plateau import Point
 from gauge_mc.analysis.potential import StaticPotential
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fits import LEVEL, find_table
+from gauge_mc.fits import LEVEL, find_table_by_columns
 from gauge_mc.fits.potential import PotentialFit
+from gauge_mc.observables.wilson_loops import PATHS
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
 from gauge_mc.plots.potential import read_potential
+from gauge_mc.registry import in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LARGEST_ERROR = 0.1
-"""Values with a larger error are left out, since they would hide the others."""
+"""Maximum error of a value that is drawn; larger errors would hide the other values."""
 
 GAP = 0.025
-"""Least distance between two labels, in units of the height of the frame."""
+"""Minimum distance between two labels, in units of the height of the frame."""
 
 
 class WilsonLoopsPlot(Plot):
     """The effective potential ln W(R,T)/W(R,T+1) of one run, with the plateaus of its fit."""
 
     name = "wilson-loops"
-    summary = "the effective potential ln W(R,T)/W(R,T+1) of one run, with plateaus"
+    summary = "effective potential ln W(R,T)/W(R,T+1) with plateaus"
     options: ClassVar[tuple[Option, ...]] = (
         LEVEL,
-        Option("path", str, "Direction of the loops: 100, 110, 210 or 111.", "100", "PATH"),
+        Option("path", str, f"Direction of the loops: {in_words(PATHS, 'or')}.", PATHS[0], "PATH"),
     )
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the loops along one path."""
+        """Draw the loops along one direction; see `Plot.draw`."""
         given = check_options(self.options, options, f"plot {self.name}")
-        run, path = one_run(runs, "The effective potential"), given.get("path", "100")
-        loops, _ = read_loops(find_table(run, LOOP_COLUMNS), given.get(LEVEL.name))
+        run, path = one_run(runs, "The effective potential"), given.get("path", PATHS[0])
+        loops, _ = read_loops(find_table_by_columns(run, LOOP_COLUMNS), given.get(LEVEL.name))
         chosen = [one for one in loops if one.path == path]
         if not chosen:
             known = ", ".join(one.path for one in loops)
@@ -63,27 +65,32 @@ PLOTS.register(WilsonLoopsPlot())
 def plot_effective_potential(
     loops: Loops, path: Path, potential: StaticPotential | None = None, title: str = ""
 ) -> None:
-    """Plot V(R, t) = ln W(R, t) / W(R, t + 1) against t for every R along one path.
+    """Plot V(R, t) = ln [W(R, t) / W(R, t + 1)] against t for every R along one direction.
 
     Parameters
     ----------
     loops : Loops
+        Wilson loops along one direction.
     path : Path
-        The file to write; its ending determines the format.
+        File to write; its ending determines the format.
     potential : StaticPotential, optional
-        The plateaus found in these loops, to be drawn as bands.
+        Result of a fit to these loops, whose plateaus are drawn as bands.
     title : str
-        The title above the frame.
+        Title above the frame.
 
     Raises
     ------
     UsageError, GaugeError
-        As of `figure_file`; GaugeError also if there are too few loops or configurations.
+        See `figure_file`. GaugeError is also raised if there are too few loops or configurations,
+        or all errors are too large.
     """
     grid = effective_potential_grid(loops)
     known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
     if not np.isfinite(known).any():
-        raise GaugeError("The Wilson loops are too noisy for an effective potential to be plotted.")
+        raise GaugeError(
+            "The Wilson loops are too noisy to plot an effective potential; measure on more "
+            "configurations, or with more smearing."
+        )
     points = potential.points if potential else ()
     plateaus = {one.steps: one for one in points if one.path == loops.path}
     with figure_file(path, (WIDTH, 5.6)) as figure:
@@ -119,7 +126,7 @@ def plot_effective_potential(
 
 
 def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
-    """Return levels at least `gap` apart, in the same order and as near as possible."""
+    """Move levels apart to distances of at least `gap`, without changing their order."""
     order, steps = np.argsort(levels), gap * np.arange(len(levels))
     even = np.sort(levels) - steps
     from_below = np.maximum.accumulate(even)
@@ -130,7 +137,7 @@ def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
 
 
 def _draw_plateau(axes: Axes, point: Point, colour: Any) -> None:
-    """Draw V(R) and its error over its plateau."""
+    """Draw V(R) with its error over the plateau."""
     ends = (point.t_min - 0.3, point.t_max + 0.3)
     value, error = point.potential.value, point.potential.error
     axes.plot(ends, (value, value), color=colour, linewidth=0.8)

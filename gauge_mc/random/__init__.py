@@ -1,7 +1,8 @@
-"""Random number generators, one module each, named after the generator.
+"""Random number generators.
 
-A generator is a C++ header in ``cuda_src/random`` and an instance of `Generator`, registered in
-`GENERATORS`. `gauge_mc.fields.random_field.Random` is a generator with its states at work on a field.
+Each generator has a module of its name, with an instance of `Generator` that is registered in
+`GENERATORS`, and a C++ header in ``cuda_src/random``. A generator and its states on a lattice are a
+`gauge_mc.fields.random_field.Random`.
 """
 
 from __future__ import annotations
@@ -21,32 +22,33 @@ from gauge_mc.errors import UsageError
 from gauge_mc.registry import Registry
 
 STREAM = source_folder() / "random" / "stream.h"
-"""The header that declares what kernels are told of a stream of random numbers."""
+"""The C++ header that declares the structure ``Stream``, the random numbers of one sweep."""
 
 
 class Generator(ABC):
-    """A random number generator with a stream for every site.
+    """A random number generator with a separate stream for every site.
 
-    What it yields depends on the seed, the site, the direction and the number of sweeps done, and
-    never on how the work is shared.
+    The numbers depend only on the seed, the site, the direction and the sweep. They do not depend
+    on how the lattice is divided among threads, devices or processes.
 
     Attributes
     ----------
     name : str
+        Name on the command line, for ``--rng``.
     header : str or Path
-        Its C++ header, relative to ``cuda_src`` or absolute.
+        C++ header of the generator, relative to ``cuda_src`` or absolute.
     cpp : str
-        Its class template there.
+        Name of the class template in the header.
     seeds : range
-        The seeds that it takes.
+        Valid seeds.
     streams : int
-        The number of sites that it can tell apart.
+        Maximum number of sites.
     levels : tuple of int
-        What ``LUXURY`` is to the header at each quality level; empty if it has no levels.
+        Value of the macro ``LUXURY`` for each quality level; empty if there are no levels.
     default_level : int
-        The level if none is chosen.
+        Default quality level.
     caution : str
-        What a user should know before publishing results, in one sentence; or empty.
+        Caution for users who want to publish results, in one sentence; or empty.
     """
 
     name: str
@@ -60,11 +62,11 @@ class Generator(ABC):
 
     @cached_property
     def state_words(self) -> int:
-        """The number of 32-bit words of state a site, from the C++ header."""
+        """Number of 32-bit words of state per site, from the C++ header."""
         return constants(source_folder() / self.header)["STATE_WORDS"]
 
     def choice(self, level: int | None = None) -> Choice:
-        """Return what kernels are compiled for to draw from this generator at a quality level."""
+        """Return the compile-time selection of this generator at a quality level."""
         if not self.levels:
             return Choice.of("random", self.name, self.header, self.cpp)
         chosen = self.default_level if level is None else level
@@ -72,18 +74,19 @@ class Generator(ABC):
         return Choice.of("random", name, self.header, self.cpp, LUXURY=period)
 
     def key(self, seed: int) -> Sequence[int]:
-        """Return what kernels are told of the seed: words of the member ``key`` of a stream."""
+        """Return the member ``key`` of the C++ structure ``Stream``, 32-bit words from the seed."""
         return ()
 
     @abstractmethod
     def start(self, seed: int, sites: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """Return the first states of sites.
+        """Return the initial states of sites.
 
         Parameters
         ----------
         seed : int
+            Seed of the run, one of `seeds`.
         sites : ndarray, shape (n,), uint64
-            Numbers of the sites in the lattice.
+            Numbers of the sites in the lattice, below `streams`.
 
         Returns
         -------
@@ -96,31 +99,31 @@ class Generator(ABC):
         Raises
         ------
         UsageError
-            If it does not.
+            If the seed or the level is out of range.
         """
         if seed not in self.seeds:
             raise UsageError(
-                f"The seed {seed} is outside {self.seeds[0]}…{self.seeds[-1]}, the seeds of "
-                f"{self.name}."
+                f"The seed {seed} is invalid for {self.name}; choose one in "
+                f"{self.seeds[0]}…{self.seeds[-1]}."
             )
         if self.levels and level not in range(len(self.levels)):
-            raise UsageError(f"luxury is {level}; the levels are 0…{len(self.levels) - 1}.")
+            raise UsageError(f"luxury is {level}; choose a level in 0…{len(self.levels) - 1}.")
 
 
 GENERATORS: Registry[Generator] = Registry("generator", __name__)
 
 
 def stream(key: Sequence[int], step: int, state: int | None = None) -> ctypes.Structure:
-    """Return a structure ``Stream``: the random numbers of one sweep.
+    """Return the C++ structure ``Stream``, which selects the random numbers of one sweep.
 
     Parameters
     ----------
     key : sequence of int
-        What the generator makes of the seed.
+        Words from the seed; see `Generator.key`.
     step : int
-        The number of the sweep.
+        Number of the sweep, below 2^64.
     state : int, optional
-        The address of the states.
+        Address of the states; None for a generator without states.
     """
     made: ctypes.Structure = structure("Stream", (STREAM,))(state=state)
     made.key[: len(key)] = key

@@ -8,12 +8,17 @@ from numpy.typing import NDArray
 from gauge_mc.random import GENERATORS, Generator
 
 MODULUS = 2**31 - 1
+"""Modulus m (arXiv:1010.4834, eq. 19)."""
+
 SITE_FACTOR = 16807
-"""The factor c between the first states of neighbouring sites (arXiv:1010.4834, eq. 20)."""
+"""Factor c between the initial states of consecutive sites (arXiv:1010.4834, eq. 20)."""
 
 
 class Lcg(Generator):
-    """One state of 31 bits a site; see ``cuda_src/random/lcg.h``."""
+    """A linear congruential generator with a state of 31 bits per site.
+
+    The recurrence is in ``cuda_src/random/lcg.h``.
+    """
 
     name = "lcg"
     header = "random/lcg.h"
@@ -23,7 +28,7 @@ class Lcg(Generator):
     caution = "lcg fails tests of randomness: use it for trials, not for results to publish"
 
     def start(self, seed: int, sites: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """Return x(0, j) = c^j x(0, 0) mod m for the sites j (arXiv:1010.4834, eq. 20)."""
+        """Return x(0, j) = c^j seed mod m for the sites j (arXiv:1010.4834, eq. 20)."""
         states = np.full(sites.shape, seed, np.uint64)
         factor = SITE_FACTOR
         for bit in range(int(sites.max()).bit_length()):

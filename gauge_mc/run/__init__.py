@@ -1,1 +1,1 @@
-"""One run: its parameters, its directory, its chain, and what is done with it."""
+"""Runs: parameters, run directory, Markov chain, generation and measurement."""

@@ -1,4 +1,4 @@
-"""A Markov chain of gauge fields in memory: start, update, save, resume."""
+"""Markov chains of gauge fields in memory: start, update, save, resume."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.formats import open_configuration
+from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
 from gauge_mc.run.parameters import STARTS, Parameters
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 
 SAMPLING = ("configs", "thermalize", "separation", "measure", "format")
-"""Parameters that say how a chain is sampled, not which chain it is."""
+"""Parameters that determine how a chain is sampled but do not change the chain itself."""
 
 
 class Chain:
@@ -29,13 +30,13 @@ class Chain:
     Attributes
     ----------
     parameters : Parameters
-        Which chain it is.
+        Parameters of the chain.
     field : Field
-        The links.
+        Current gauge field.
     random : Random
-        The random number generator.
+        Random number generator.
     sweep : int
-        Updates done.
+        Number of updates done, thermalisation included.
     """
 
     def __init__(
@@ -48,14 +49,14 @@ class Chain:
 
     @classmethod
     def begin(cls, parameters: Parameters, device: Device | DeviceGroup | None = None) -> Chain:
-        """Begin a chain with its cold, hot or file start.
+        """Begin a chain from a cold start, a hot start or a configuration file.
 
         Raises
         ------
         UsageError
-            If the start file holds another group or lattice.
+            If the start file does not exist, or has another group or lattice.
         GaugeError
-            If the start file cannot be read or is damaged, or there is not enough memory.
+            If the start file cannot be read or is damaged, or if there is not enough memory.
         """
         p = parameters
         if p.start == "hot":
@@ -72,7 +73,14 @@ class Chain:
     def resume(
         cls, parameters: Parameters, device: Device | DeviceGroup | None, path: Path
     ) -> tuple[Chain, checkpoint.State]:
-        """Continue the chain of a checkpoint; also return the checkpoint's state.
+        """Continue a chain from a checkpoint.
+
+        Returns
+        -------
+        Chain
+            The chain, exactly as it was when the checkpoint was written.
+        State
+            State that the checkpoint records.
 
         Raises
         ------
@@ -104,18 +112,19 @@ class Chain:
         self.sweep += 1
 
     def save(self, path: Path, measured: bool = True) -> None:
-        """Write a checkpoint from which `resume` continues as if nothing had happened.
+        """Write a checkpoint from which `resume` continues exactly.
 
         Parameters
         ----------
         path : Path
+            Checkpoint file.
         measured : bool
-            Whether what is due after the last update has been measured and written.
+            Whether everything that is due after the last update has been measured and written.
 
         Raises
         ------
         GaugeError
-            If it cannot be written; a checkpoint that is there already stays then.
+            If the checkpoint cannot be written. The previous checkpoint is then unchanged.
         """
         if self.root:
             state = checkpoint.State(
@@ -126,12 +135,12 @@ class Chain:
             list(self._arrays())
 
     def write(self, path: Path) -> None:
-        """Write the links as a configuration file, whole or not at all.
+        """Write the links to a configuration file, which appears complete or not at all.
 
         Raises
         ------
         GaugeError
-            If it cannot be written.
+            If the file cannot be written.
         """
         p = self.parameters
         origin = {"ensemble_id": p.name, "sequence_number": str(self.sweep)}
@@ -148,32 +157,33 @@ class Chain:
 
 
 def check_start(parameters: Parameters) -> None:
-    """Compare a start file's header with the parameters.
+    """Check that the start file exists and has the group and lattice of the parameters.
 
     Raises
     ------
     UsageError
-        If there is no such file, or it holds another group or lattice.
+        If the start file does not exist, or has another group or lattice.
     GaugeError
-        If the file cannot be read or is damaged.
+        If the start file cannot be read or is damaged.
     """
     p = parameters
     if p.start in STARTS:
         return
     if not Path(p.start).exists():
-        raise UsageError(f"There is no start file {p.start}; --start takes cold, hot or a file.")
+        choices = in_words((*STARTS, "an existing file"), "or")
+        raise UsageError(f"There is no start file {p.start}; choose {choices}.")
     header = open_configuration(p.start).header
     if (header.group, header.lattice) != (p.group, p.lattice):
         raise UsageError(
-            f"The start file {p.start} holds {header.group} on {header.lattice}, "
-            f"but the run is for {p.group} on {p.lattice}."
+            f"The start file {p.start} contains {header.group} on {header.lattice}, "
+            f"but the run is for {p.group} on {p.lattice}; choose another file or other parameters."
         )
 
 
 def provenance(parameters: Parameters) -> dict[str, str]:
-    """Return what identifies a chain, for the files that come from it.
+    """Return the facts that identify a chain, for the headers of the files it produces.
 
-    It is the same for every run of the chain: no date, no machine, no number of configurations.
+    They do not depend on when, where or for how long the chain is run.
     """
     p = parameters
     start = p.start if p.start in STARTS else Path(p.start).name

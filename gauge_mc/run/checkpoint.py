@@ -1,7 +1,7 @@
-"""Checkpoints: all that a Markov chain needs to continue, in one file that is whole or not there.
+"""Checkpoints: one file with everything that a Markov chain needs to continue.
 
-The first line of the file is the SHA-256 of all that follows, in hexadecimal. The second is a JSON
-object, the `State`. Then come arrays in NumPy's ``.npy`` format, one after the other.
+The first line of the file is the SHA-256 of the rest of the file, in hexadecimal. The second line
+is the `State` as a JSON object. Arrays in NumPy's ``.npy`` format follow, one after the other.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from gauge_mc.files.atomic import replacing
 from gauge_mc.run.parameters import with_defaults
 
 LONGEST = 2**20
-"""Maximum bytes of the line that holds the state."""
+"""Maximum length of the second line in bytes."""
 
 DIGEST_LINE = 2 * hashlib.sha256().digest_size + 1
-"""Bytes of the first line."""
+"""Length of the first line in bytes."""
 
 
 @dataclass(frozen=True)
 class State:
-    """How far a Markov chain is, and which chain it is.
+    """Position and parameters of a Markov chain.
 
     Attributes
     ----------
     sweep : int
-        Updates done.
+        Number of updates done, thermalisation included.
     step : int
-        The count of sweeps of the random number generator.
+        Number of sweeps for which the random number generator has been used.
     chain : dict
-        The run's parameters by name, as far as they may not change.
+        Parameters of the run that must not change, by name; see `Parameters.fixed`.
     measured : bool
-        Whether what is due after the last update has been measured and written.
+        Whether everything that is due after the last update has been measured and written.
     """
 
     sweep: int
@@ -52,20 +52,21 @@ class State:
 
 
 def save(path: Path, state: State, arrays: Iterable[np.ndarray]) -> None:
-    """Write a checkpoint; until it is whole and synced, the previous one stays.
+    """Write a checkpoint. It replaces the previous one only when it is complete and on disk.
 
     Parameters
     ----------
     path : Path
-        The checkpoint file.
+        Checkpoint file.
     state : State
     arrays : iterable of np.ndarray
-        What `load` returns, of any shapes and types. One at a time is in memory.
+        Arrays of any shape and type, in the order in which `load` returns them. Only one at a time
+        is in memory.
 
     Raises
     ------
     GaugeError
-        If it cannot be written, for instance because the disk is full.
+        If the checkpoint cannot be written, for instance because the disk is full.
     """
     with replacing(path) as file:
         file.write(b"0" * (DIGEST_LINE - 1) + b"\n")
@@ -78,7 +79,7 @@ def save(path: Path, state: State, arrays: Iterable[np.ndarray]) -> None:
 
 
 def read_state(path: Path) -> State:
-    """Read how far a checkpoint is, without checking the rest of the file.
+    """Read the state of a checkpoint without checking the rest of the file.
 
     Raises
     ------
@@ -91,14 +92,14 @@ def read_state(path: Path) -> State:
 
 
 def load(path: Path) -> tuple[State, Iterator[np.ndarray]]:
-    """Check a checkpoint from end to end and open it.
+    """Check the checksum of a checkpoint and open it.
 
     Returns
     -------
     State
-        How far the chain is.
+        Position and parameters of the chain.
     iterator of np.ndarray
-        The arrays, in the order in which they were saved.
+        Arrays in the order in which they were saved.
 
     Raises
     ------
@@ -132,7 +133,10 @@ def _state(path: Path, line: bytes) -> State:
             raise ValueError
         return dataclasses.replace(state, chain=with_defaults(state.chain))
     except (ValueError, TypeError) as error:
-        raise GaugeError(f"{path} is not a checkpoint of this version of gauge-mc.") from error
+        raise GaugeError(
+            f"{path} is not a checkpoint of this version of gauge-mc; restore it from a copy, or "
+            "continue with the version that wrote it."
+        ) from error
 
 
 @contextmanager
@@ -145,7 +149,7 @@ def _reading(path: Path) -> Iterator[BufferedReader]:
 
 
 class _DigestingFile:
-    """A file to write to that keeps the digest of all that was written."""
+    """A writable file that computes the SHA-256 of everything written to it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

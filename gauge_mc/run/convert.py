@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.links import Links
 from gauge_mc.formats import (
@@ -17,7 +18,8 @@ from gauge_mc.formats import (
 from gauge_mc.groups import GROUPS
 
 Wrap = Callable[[Iterator[Links], int], Iterator[Links]]
-"""Takes an iterator of time slices and their number; returns one that shows progress."""
+"""Function of an iterator over time slices and their number; returns an iterator over the same
+slices that also shows progress."""
 
 
 def convert(
@@ -27,19 +29,19 @@ def convert(
     precision: str | None = None,
     wrap: Wrap = lambda slices, count: slices,
 ) -> Configuration:
-    """Write a configuration in another format, or precision, with what is known of its origin.
+    """Write a configuration in another format or precision, and keep its provenance.
 
     Parameters
     ----------
     source : path
-        A configuration file of any format. It is checked on the way.
+        Configuration file of any format. It is checked while it is read.
     target : path
-        The file to write, which appears whole or not at all. It must not exist.
+        File to write. It must not exist, and it appears complete or not at all.
     format : str
-        The format of the new file.
+        Format of the new file.
     precision : str, optional
-        The precision of the links in the new file; by default that of the source, if the format
-        holds it.
+        Precision of the links in the new file; by default that of the source, if the format
+        supports it.
     wrap : callable
         See `Wrap`.
 
@@ -51,13 +53,14 @@ def convert(
     Raises
     ------
     UsageError
-        If the target exists, there is no such format, or it cannot hold such links.
+        If the target exists, the format is unknown, or the format does not support the group or
+        the precision.
     GaugeError
         If the source is damaged, or the target cannot be written.
     """
     out = Path(target)
     if out.exists():
-        raise UsageError(f"{out} exists: name another file, or remove it first.")
+        raise UsageError(f"{out} already exists; choose another file, or remove it first.")
     found = open_configuration(source)
     header = found.header
     width = precision or _precision_for(format, header.group, header.precision)
@@ -68,15 +71,14 @@ def convert(
 
 
 def _precision_for(format: str, group: str, precision: str) -> str:
-    """Return the precision of a file, or the other one if a format only holds that."""
+    """Return the given precision, or another one if that is all that the format supports."""
     chosen, links_of = FORMATS[format], GROUPS[group]
-    others = ("single", "double")
-    fitting = [one for one in (precision, *others) if chosen.refusal(links_of, one) is None]
+    fitting = [one for one in (precision, *REALS) if chosen.refusal(links_of, one) is None]
     return fitting[0] if fitting else precision
 
 
 def warning_of(path: str | Path) -> str | None:
-    """Return what could not be checked of a configuration file, or None."""
+    """Return a warning about what cannot be checked in a configuration file, or None."""
     try:
         return open_configuration(path).header.warning or None
     except GaugeError:

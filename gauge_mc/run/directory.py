@@ -1,13 +1,13 @@
-"""The directory of one run: where its files are, and how it was made.
+"""Run directories.
 
 ::
 
     runs/su2_b2.5_24x24x24x32/
-      run.toml                 every parameter, and a record of each session that worked on it
+      run.toml                 all parameters, and a record of each session
       configs/0000220.lime     configurations, numbered by update
-      plaquette.csv ...        tables, one or more records a measurement
-      checkpoint/latest        links and the state of the random numbers
-      lock                     held by the process at work; says who it is, and how far
+      plaquette.csv ...        tables, with one or more records per measurement
+      checkpoint/latest        links and state of the random number generator
+      lock                     run lock; names the process that holds it and its progress
 """
 
 from __future__ import annotations
@@ -29,21 +29,23 @@ from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
 from gauge_mc.run.parameters import RECORD, Parameters
 
 RUNS = Path("runs")
-"""The default folder of runs."""
+"""Default parent directory of runs and scans."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """The work of one process on a run, as run.toml records it.
+    """The work of one process on a run, as recorded in run.toml.
 
     Attributes
     ----------
     started : str
-        Time in ISO 8601, with offset.
+        Start time in ISO 8601, with UTC offset.
     sweep : int
-        Updates done when the session began.
-    version, python, host, device : str
-        The versions of gauge-mc and of Python, and where the session ran.
+        Number of updates done when the session began.
+    version, python : str
+        Versions of gauge-mc and of Python.
+    host, device : str
+        Names of the host and of the device.
     """
 
     started: str
@@ -55,30 +57,30 @@ class Session:
 
     @classmethod
     def begin(cls, sweep: int, device: str) -> Session:
-        """Describe a session of this process that begins now, after `sweep` updates."""
+        """Return the record of a session that this process begins now, after `sweep` updates."""
         return cls(now(), sweep, __version__, platform.python_version(), platform.node(), device)
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run directory, which may yet have to be made.
+    """A run directory, which need not exist yet.
 
     Attributes
     ----------
     path : Path
-        The directory.
+        Path of the directory.
     """
 
     path: Path
 
     @property
     def toml(self) -> Path:
-        """The file that makes a directory a run."""
+        """The file with the parameters; a directory that contains it is a run."""
         return self.path / "run.toml"
 
     @property
     def checkpoint(self) -> Path:
-        """The last checkpoint."""
+        """The latest checkpoint."""
         return self.path / "checkpoint" / "latest"
 
     @property
@@ -91,7 +93,7 @@ class Run:
         return self.path / f"{table_name(observable)}.csv"
 
     def tables(self) -> list[Path]:
-        """Return the tables that are there, in alphabetical order."""
+        """Return the paths of all tables in the directory, in alphabetical order."""
         return sorted(self.path.glob("*.csv"))
 
     def config(self, sweep: int, format: str) -> Path:
@@ -99,27 +101,50 @@ class Run:
         return self.path / "configs" / f"{sweep:07d}{FORMATS[format].suffix}"
 
     def configs(self) -> dict[int, Path]:
-        """Return the configurations that are there, by update, in order."""
+        """Return the configuration files by update, in ascending order.
+
+        If several files have the same number, one of them is returned. Use `unambiguous_configs` to
+        read configurations.
+        """
+        return dict(self.config_files())
+
+    def unambiguous_configs(self) -> dict[int, Path]:
+        """Return the configuration files by update, in ascending order.
+
+        Raises
+        ------
+        GaugeError
+            If two files have the same number.
+        """
+        found: dict[int, Path] = {}
+        for number, path in self.config_files():
+            if number in found:
+                raise ambiguous(number, found[number], path)
+            found[number] = path
+        return found
+
+    def config_files(self) -> list[tuple[int, Path]]:
+        """Return all configuration files with their update, sorted by update and by name."""
         suffixes = {one.suffix for one in FORMATS.values() if one.suffix}
         found = (self.path / "configs").glob("[0-9]*.*")
         known = [path for path in found if path.stem.isdecimal() and path.suffix in suffixes]
-        return {int(path.stem): path for path in sorted(known, key=lambda path: int(path.stem))}
+        return sorted((int(path.stem), path) for path in known)
 
     def exists(self) -> bool:
-        """Return whether this is a run, begun or not."""
+        """Return whether the directory contains a run.toml."""
         return self.toml.is_file()
 
     def begun(self) -> bool:
-        """Return whether a run has done some work here, so that its parameters are fixed."""
+        """Return whether the run has written any results, so that its parameters are fixed."""
         return self.exists() and self._has_work()
 
     def read(self) -> tuple[Parameters, list[Session]]:
-        """Read run.toml.
+        """Read the parameters and the sessions from run.toml.
 
         Raises
         ------
         UsageError
-            If there is no run here.
+            If the directory contains no run.toml.
         GaugeError
             If run.toml is damaged.
         """
@@ -138,7 +163,7 @@ class Run:
             raise GaugeError(f"{self.toml} is damaged: {reason}.") from error
 
     def write(self, parameters: Parameters, sessions: list[Session]) -> None:
-        """Write run.toml anew."""
+        """Write or replace run.toml."""
         import tomli_w
 
         records = tomli_w.dumps({RECORD: [dataclasses.asdict(item) for item in sessions]})
@@ -147,16 +172,16 @@ class Run:
 
     @contextmanager
     def locked(self) -> Iterator[RunLock]:
-        """Make the directory if need be and lock it; see `RunLock`.
+        """Create the directory if necessary, and hold the run lock.
 
-        If no work has begun in it by the end, what was made is removed again.
+        If the run has written no results by the end, everything that was created is removed again.
 
         Raises
         ------
         UsageError
-            If there is something else at its path.
+            If the path is a file, or a directory with other content.
         GaugeError
-            If another process holds the lock.
+            If another process holds the run lock; see `RunLock`.
         """
         there = self.path.exists()
         self._make()
@@ -172,7 +197,7 @@ class Run:
             lock.close()
 
     def holder(self) -> tuple[Holder, bool]:
-        """Return who holds the lock or held it last, and whether they still do."""
+        """Return the current or last holder of the run lock, and whether it is still held."""
         locked = is_locked(self.lock)
         return read_holder(self.lock), locked
 
@@ -201,24 +226,33 @@ class Run:
                 folder.rmdir()
 
 
+def ambiguous(number: int, first: Path, second: Path) -> GaugeError:
+    """Return the error for two configuration files of a run with the same number."""
+    return GaugeError(
+        f"{first} and {second} both have the number {number}, which must identify a configuration; "
+        "move one of them out of the run."
+    )
+
+
 def newest_run(root: Path = RUNS) -> Run:
-    """Return the run that was worked on last.
+    """Return the run that was used last.
 
     Parameters
     ----------
     root : Path
-        The directory that holds the runs.
+        Parent directory of the runs.
 
     Raises
     ------
     UsageError
-        If it holds none.
+        If the directory contains no runs.
     """
     runs = [Run(path.parent) for path in root.glob("*/run.toml")]
     if not runs:
         raise UsageError(f"There are no runs in {root}; name one.")
-    return max(runs, key=lambda run: _last_use(run.path))
+    return max(runs, key=lambda run: last_use(run.path))
 
 
-def _last_use(path: Path) -> float:
+def last_use(path: Path) -> float:
+    """Return the latest modification time of the entries of a directory, in seconds."""
     return max(item.stat().st_mtime for item in path.iterdir())

@@ -1,4 +1,4 @@
-"""Progress of a run: a live display on a terminal, plain lines elsewhere."""
+"""Progress display of a run: a live display on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,36 +23,39 @@ from gauge_mc.run.directory import Run, Session
 from gauge_mc.run.parameters import Parameters
 
 LIVE_SECONDS = 0.5
-"""Least time between two measurements for the live display."""
+"""Minimum time in seconds between two measurements for the live display."""
 
 PLAIN_SECONDS = 30.0
-"""Longest time between two plain lines, which also come at every tenth of a run."""
+"""Time in seconds after which a plain line is printed at the latest.
+
+A line is also printed at every tenth of a run."""
 
 PLAIN_LEAST_SECONDS = 1.0
-"""Least time between two plain lines."""
+"""Minimum time in seconds between two plain lines."""
 
 Report = Callable[[Chain], None]
-"""Called after every update, to show how far the chain is."""
+"""Function that is called after every update to show the progress of the chain."""
 
 
 @dataclass(frozen=True)
 class View:
-    """The state of a chain as it is shown.
+    """The state of a chain for the progress display.
 
     Attributes
     ----------
     sweep, sweeps : int
-        Updates done, and of the whole run.
+        Number of updates done, and in the whole run.
     phase : str
         "thermalising" or "generating".
     rate : float
-        Link updates a second in this session.
+        Link updates per second in this session.
     remaining : float
-        Seconds to the end of the run; NaN if not known yet.
+        Estimated time to the end of the run in seconds; NaN if unknown.
     configs : str
-        How many configurations have been written, and of how many; empty if none are kept.
+        Number of configurations written and in total, such as ``3/10``; empty if the run keeps
+        none.
     physics : str
-        What is measured on the field as it is, in words.
+        Values of observables on the current field, as text.
     """
 
     sweep: int
@@ -64,17 +67,20 @@ class View:
     physics: str
 
     def pace(self) -> str:
-        """Return rate and remaining time in words."""
+        """Return the rate and the remaining time as text."""
         return f"{link_rate(self.rate)}  ETA {duration(self.remaining):>7}"
 
     def state(self) -> str:
-        """Return the physics and the number of configurations in words."""
+        """Return the physics and the number of configurations as text."""
         configs = f"configurations {self.configs}" if self.configs else ""
         return "  ".join(words for words in (self.physics, configs) if words)
 
 
 class Clock:
-    """The time of a session. Its first update, which may compile kernels, is left out of rates."""
+    """Clock of a session.
+
+    Rates exclude the first update of the session, during which kernels may be compiled.
+    """
 
     def __init__(self, sweep: int) -> None:
         self.began = time.monotonic()
@@ -97,13 +103,13 @@ class Clock:
         )
 
     def tick(self) -> float:
-        """Note that an update is done; return the time."""
+        """Note that an update is done, and return the time in seconds."""
         now = time.monotonic()
         self._since = min(self._since, now)
         return now
 
     def updates_per_second(self, sweep: int) -> float:
-        """Return the pace of this session up to `sweep`, or 0 if not known yet."""
+        """Return the mean rate of this session up to `sweep`; 0 if it is not known yet."""
         elapsed = time.monotonic() - self._since
         return (sweep - self._sweep) / elapsed if sweep > self._sweep and elapsed > 0 else 0.0
 
@@ -111,7 +117,7 @@ class Clock:
 def opening(
     run: Run, parameters: Parameters, session: Session, hint: str | None = None
 ) -> list[str]:
-    """Return the lines that say what begins, and what a user should know before."""
+    """Return the lines shown at the start of a session: run, state, device, hints and cautions."""
     p, state = parameters, "begins"
     if session.sweep == p.updates:
         state = f"is complete, {p.updates} updates"
@@ -122,38 +128,39 @@ def opening(
 
 
 def describe(parameters: Parameters) -> str:
-    """Return in words which chain it is."""
+    """Return a short description of the chain, such as ``su2, beta = 2.5, 16x16x16x16, …``."""
     p = parameters
     return f"{p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, {p.generator}"
 
 
 class LivePhysics:
-    """What progress displays show of a field, measured or not."""
+    """Observables for the progress display, whether or not the run records them."""
 
     def __init__(self, parameters: Parameters) -> None:
         self._observables = live_observables(parameters.lattice)
 
     def __call__(self, field: Field) -> str:
-        """Measure and return the numbers in words."""
+        """Measure the observables, and return their values as text."""
         return "  ".join(one.live(one.measure(field)) for one in self._observables)
 
 
 @contextmanager
 def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Iterator[Report]:
-    """Show progress while a run is at work.
+    """Show the progress of a run.
 
     Parameters
     ----------
     parameters : Parameters
     clock : Clock
-        The clock of the session.
+        Clock of the session.
     console : Console
-        A quiet console shows nothing, a terminal a live display, anything else plain lines.
+        A quiet console shows nothing, a terminal shows a live display, and any other console shows
+        plain lines.
 
     Yields
     ------
     Report
-        To be called after every update.
+        Function to call after every update.
     """
     physics = LivePhysics(parameters)
     if console.quiet:
@@ -166,17 +173,17 @@ def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Ite
 
 
 class _Display(Protocol):
-    """Somewhere to show progress."""
+    """A live or plain progress display."""
 
     def due(self, chain: Chain, now: float) -> bool:
-        """Return whether it is time to show the chain."""
+        """Return whether the display is due for an update."""
 
     def show(self, view: View) -> None:
         """Show the state of the chain."""
 
 
 def _report(clock: Clock, physics: LivePhysics, display: _Display | None, chain: Chain) -> None:
-    """Show the chain if it is due; all processes measure, since each has a part of the field."""
+    """Show the chain if it is due. All processes measure, because each has a part of the field."""
     now = clock.tick()
     due = display is not None and display.due(chain, now)
     if chain.field.devices.processes.broadcast(due):
@@ -186,7 +193,7 @@ def _report(clock: Clock, physics: LivePhysics, display: _Display | None, chain:
 
 
 class _Lines:
-    """Progress as plain lines."""
+    """Progress display of plain lines."""
 
     def __init__(self, began: float, console: Console) -> None:
         self.console = console
@@ -208,10 +215,10 @@ class _Lines:
 
 
 class _Bar(Progress):
-    """Live progress: a bar, and a line of physics below it."""
+    """Live progress display: a bar, and a line with observables below it."""
 
     def __init__(self, parameters: Parameters, console: Console) -> None:
-        self.note = Text("compiling kernels, or finding them compiled ...", style="dim")
+        self.note = Text("compiling or loading kernels ...", style="dim")
         super().__init__(
             TextColumn("{task.description}", style="bold"),
             BarColumn(bar_width=None),
@@ -230,7 +237,7 @@ class _Bar(Progress):
         yield self.note
 
     def due(self, chain: Chain, now: float) -> bool:
-        """Return whether it is time to show the chain."""
+        """Return whether the display is due for an update."""
         return now - self._shown_at >= LIVE_SECONDS
 
     def show(self, view: View) -> None:
@@ -241,7 +248,7 @@ class _Bar(Progress):
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as ``H:MM:SS``, less than a minute in tenths, unknown ones as dashes."""
+    """Return a time as ``H:MM:SS``, or as seconds below one minute; dashes if it is unknown."""
     if not math.isfinite(seconds):
         return "-:--:--"
     if seconds < 60:
@@ -250,7 +257,7 @@ def duration(seconds: float) -> str:
 
 
 def link_rate(rate: float) -> str:
-    """Return links a second with three digits and a prefix."""
+    """Return a rate of link updates with three digits and a unit, such as ``1.23 Glink/s``."""
     for prefix, unit in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if rate >= unit:
             return f"{rate / unit:.3g} {prefix}link/s"

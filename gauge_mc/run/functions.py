@@ -1,4 +1,4 @@
-"""Observables of a user's own: functions of a field, measured along the way like any other."""
+"""User-defined observables: functions of a field that a run measures like any other observable."""
 
 from __future__ import annotations
 
@@ -26,25 +26,27 @@ from gauge_mc.registry import in_words
 from gauge_mc.run.parameters import Measurement, Parameters
 
 Function = Callable[[Field], Any]
-"""Returns a number, a record (mapping, data class or named tuple of numbers) or an array."""
+"""Function of a field that returns a number, a record or an array.
+
+A record is a mapping, a data class or a named tuple of numbers."""
 
 Given = Function | type[Observable] | Observable | tuple[Any, int]
-"""What is to be measured, or a pair of it and after how many updates."""
+"""A user-defined observable, or a pair of an observable and the updates between measurements."""
 
 
 class FunctionObservable(Observable):
-    """A function of a field as an observable.
+    """An observable that is computed by a function of a field.
 
-    A number becomes one column ``value``, or ``re`` and ``im`` if it is complex. The entries of a
-    record become columns of their names. An array becomes one row an element, with the indices in
-    the columns ``i``, ``j``, … before the value.
+    A number is written to the column ``value``, or to ``re`` and ``im`` if it is complex. The
+    entries of a record are written to columns of the same names. An array is written in one row per
+    element, with its indices in the columns ``i``, ``j``, … before the value.
 
     Attributes
     ----------
     name : str
-        The name of the function.
+        Name of the function.
     columns : tuple of str
-        Known when `prepare` has been called.
+        Columns of the table, known only after `prepare`.
     """
 
     def __init__(self, function: Function) -> None:
@@ -54,7 +56,7 @@ class FunctionObservable(Observable):
         self._records = 1
 
     def prepare(self, like: Field) -> None:
-        """Call the function on a field once to learn what it returns."""
+        """Call the function once on a field, to determine the columns and the number of records."""
         columns, rows = _table_of(self._function(like), self.name)
         self.columns, self._records = columns, len(rows)  # type: ignore[misc]
         main = next(column for column in columns if column not in INDICES)
@@ -63,12 +65,12 @@ class FunctionObservable(Observable):
 
     @property
     def records(self) -> int:
-        """The number of records of one field."""
+        """Number of records per measurement."""
         return self._records
 
     @property
     def header(self) -> dict[str, str]:
-        """What the table says of the function: its name and its documentation's first line."""
+        """Header of the table: name of the function and first line of its docstring."""
         first = (inspect.getdoc(self._function) or "").partition("\n")[0].strip()
         text = "".join(c for c in first if c.isprintable())
         return {
@@ -78,15 +80,15 @@ class FunctionObservable(Observable):
         }
 
     def measurer(self, like: Field) -> Measurer:
-        """Return what calls the function and lays out its result."""
+        """Return a function that calls the user's function and converts its result to records."""
 
         def measure(field: Field) -> list[Record]:
             columns, rows = _table_of(self._function(field), self.name)
             if columns != self.columns or len(rows) != self._records:
                 raise UsageError(
                     f"The observable {self.name} returned {len(rows)} rows of {', '.join(columns)} "
-                    f"after {self._records} of {', '.join(self.columns)}; it must always return "
-                    "the same number of values."
+                    f"after {self._records} rows of {', '.join(self.columns)}; it must return the "
+                    "same number of values every time."
                 )
             return rows
 
@@ -94,7 +96,7 @@ class FunctionObservable(Observable):
 
 
 def _table_of(result: Any, name: str) -> tuple[tuple[str, ...], list[Record]]:
-    """Return a function's result as columns and rows."""
+    """Convert the result of a function to columns and rows."""
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         result = dataclasses.asdict(result)
     elif hasattr(result, "_asdict"):
@@ -120,21 +122,23 @@ def _table_of(result: Any, name: str) -> tuple[tuple[str, ...], list[Record]]:
 
 
 def _check_columns(columns: tuple[str, ...], name: str) -> None:
-    """Refuse names of a record's entries that cannot be those of columns."""
+    """Check that the names of a record's entries can be used as names of columns."""
     reserved = {SWEEP, *INDICES}
     for column in columns:
         plain = column.isprintable() and column.strip() == column and "," not in column
         if not plain or not column or column.startswith("#") or column in reserved:
             raise UsageError(
-                f"The observable {name} cannot have a column '{column}': name its values without "
-                f"commas or spaces around them, and not {in_words(sorted(reserved), 'or')}."
+                f"The observable {name} cannot have a column '{column}'; choose a name without "
+                f"commas or surrounding spaces, other than {in_words(sorted(reserved), 'or')}."
             )
     if not columns or len(set(columns)) < len(columns):
-        raise UsageError(f"The observable {name} must return one value or more, of distinct names.")
+        raise UsageError(
+            f"The observable {name} must return at least one value, with distinct names."
+        )
 
 
 def _cells(value: Any, key: str, name: str) -> list[tuple[str, int | float]]:
-    """Return a number as one column, or two if it is complex."""
+    """Return the columns for a number with their values: one, or two if it is complex."""
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, complex):
         prefix = f"{key}_" if key else ""
@@ -147,15 +151,15 @@ def _cells(value: Any, key: str, name: str) -> list[tuple[str, int | float]]:
 
 @dataclasses.dataclass(frozen=True)
 class Catalogue:
-    """The observables of a run by name: those that are registered, and the user's own.
+    """The observables that a run can measure: registered and user-defined ones.
 
     Attributes
     ----------
     lattice : Lattice
     own : dict of str to Observable
-        The user's own.
+        User-defined observables by name.
     measure : tuple of Measurement
-        How often these are measured.
+        Measurements of the user-defined observables.
     """
 
     lattice: Lattice
@@ -163,28 +167,28 @@ class Catalogue:
     measure: tuple[Measurement, ...]
 
     def chosen(self, parameters: Parameters) -> dict[Measurement, Observable]:
-        """Return what a run measures.
+        """Return the observables that a run measures.
 
         Raises
         ------
         UsageError
-            If one of the observables is none of these.
+            If one of the observables is neither registered nor user-defined.
         """
         return {item: self[item.observable] for item in parameters.measure}
 
     def measured(self, parameters: Parameters) -> Parameters:
-        """Return parameters that name the user's own observables as well."""
+        """Return the parameters with the measurements of the user-defined observables added."""
         items = {item.observable: item for item in (*parameters.measure, *self.measure)}
         return dataclasses.replace(parameters, measure=tuple(items[name] for name in sorted(items)))
 
     @classmethod
     def of(cls, lattice: Lattice, given: Iterable[Given]) -> Catalogue:
-        """Make it from what a user gives.
+        """Return the catalogue with the given user-defined observables.
 
         Raises
         ------
         UsageError
-            If two observables have the same name, or a name cannot be that of a table.
+            If two observables have the same name, or a name cannot be used for a table.
         """
         own: dict[str, Observable] = {}
         measure = []
@@ -199,26 +203,26 @@ class Catalogue:
             if not name.replace("-", "_").isidentifier():
                 raise UsageError(
                     f"The observable '{name}' needs a name of letters, digits and underscores; "
-                    "give it a __name__, or define it with def."
+                    "set its __name__, or define it with def."
                 )
             own[name] = observable
             measure.append(Measurement(name, every))
         return cls(lattice, own, tuple(measure))
 
     def __getitem__(self, name: str) -> Observable:
-        """Return an observable on the lattice.
+        """Return an observable for the lattice of the run.
 
         Raises
         ------
         UsageError
-            If there is none of that name.
+            If no observable has this name.
         """
         if name in self.own:
             return self.own[name]
         if name not in OBSERVABLES:
             raise UsageError(
-                f"The run measures '{name}', an observable that was given from Python; continue it "
-                "from Python, with the same observables."
+                f"The run measures '{name}', an observable defined in Python; continue the run "
+                "from Python with the same observables."
             )
         return OBSERVABLES[name].for_lattice(self.lattice)
 
@@ -229,5 +233,5 @@ def _observable(what: Any, lattice: Lattice) -> Observable:
     if isinstance(what, type) and issubclass(what, Observable):
         return what.for_lattice(lattice)
     if not callable(what):
-        raise UsageError(f"{what!r} is not an observable: give a function of a field.")
+        raise UsageError(f"{what!r} is not an observable; pass a function of a field.")
     return FunctionObservable(what)

@@ -1,4 +1,4 @@
-"""Generate an ensemble: begin a run, continue it, or show that it is complete."""
+"""Generation of ensembles: begin a run, continue it, or report that it is complete."""
 
 from __future__ import annotations
 
@@ -29,23 +29,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run after a session: its directory, and what it has measured.
+    """The result of a session: the run with its tables, configurations and averages.
 
     Attributes
     ----------
     path : Path
-        The run directory.
+        Run directory.
     parameters : Parameters
+        Parameters of the run.
     sweep : int
-        Updates done.
+        Number of updates done, thermalisation included.
     stopped : str or None
-        Why the session stopped before the end of the run; None if the run is complete.
+        Reason why the session stopped before the end of the run; None if the run is complete.
     root : bool
-        Whether this process wrote the files, as it does unless it is one of several.
+        Whether this process wrote the files. In an MPI job only one process does.
     seconds : float
-        The duration of the session.
+        Duration of the session in seconds.
     links_per_s : float
-        Link updates a second, measuring and writing included; 0 if not known.
+        Link updates per second, including the time for measurements and files; 0 if unknown.
     """
 
     path: Path
@@ -65,7 +66,7 @@ class RunResult:
 
     @property
     def tables(self) -> dict[str, TableData]:
-        """The tables of the run by name; their columns are NumPy arrays."""
+        """All tables of the run by name; their columns are NumPy arrays."""
         return {path.stem: read_table(path) for path in Run(self.path).tables()}
 
     def __getitem__(self, observable: str) -> TableData:
@@ -74,12 +75,12 @@ class RunResult:
 
     @property
     def configs(self) -> dict[int, Path]:
-        """The configuration files by update."""
+        """Configuration files by update."""
         return Run(self.path).configs()
 
     @property
     def averages(self) -> dict[str, Estimate]:
-        """The averages of what was measured, by label, with errors; tau_int in measurements."""
+        """Averages of the observables with errors, by label; tau_int is in measurements."""
         from gauge_mc.run.summary import averages_of
 
         return averages_of(Run(self.path), self.parameters)
@@ -94,25 +95,27 @@ def generate(
     progress: bool = True,
     **options: Any,
 ) -> RunResult:
-    """Generate an ensemble of configurations and measure along the way.
+    """Generate an ensemble of configurations, and measure observables along the way.
 
-    If the run is there already, it is continued, and what is not given is taken from it. SIGINT,
-    SIGTERM and SIGUSR1 write a checkpoint and stop, if this is called in the main thread.
+    If the run already exists, it is continued, and values that are not given are taken from it. If
+    this function is called in the main thread, the signals SIGINT, SIGTERM and SIGUSR1 write a
+    checkpoint and stop the run.
 
     Parameters
     ----------
     parameters : Parameters, mapping or path, optional
-        `Parameters`; or only those that are to differ from the defaults, by name; or the path of a
-        run card. An existing run needs none.
+        `Parameters`; or a mapping of the parameters that differ from the defaults, by name; or the
+        path of a run card. Not needed to continue a run.
     output : path, optional
-        The run directory; by default ``runs/`` and the name of the parameters.
+        Run directory; by default ``runs/`` and the name of the parameters.
     observables : iterable, optional
-        What to measure besides ``measure``: functions of a field that return a number, a record
-        (mapping, data class, named tuple) or an array; or observables. A pair such as
-        ``(function, 10)`` means after every tenth update.
+        Further observables, in addition to ``measure``: functions of a field that return a number,
+        a record (mapping, data class or named tuple) or an array; or instances or subclasses of
+        `Observable`. A pair such as ``(function, 10)`` is measured after every tenth update.
     on_update : callable, optional
-        Called with the `Chain` after every update. A true result stops the run in order. The
-        chain and its field can be used only as long as the run is at work.
+        Function that is called with the `Chain` after every update. If it returns a true value, a
+        checkpoint is written and the run stops. The chain and its field must not be used after the
+        run has ended.
     progress : bool
         Whether to show progress and a summary.
     **options : object
@@ -127,11 +130,11 @@ def generate(
     Raises
     ------
     UsageError
-        If a value is not allowed, or differs from that of the run in the directory.
+        If a value is invalid, or differs from that of the existing run.
     GaugeError
         If the run cannot be carried out.
     Exception
-        What an observable or `on_update` raises; the run can be continued.
+        If an observable or `on_update` raises an exception. The run can be continued.
     """
     values = named_values(parameters, {"output": output, **options})
     return generate_from(values, observables, on_update, progress)
@@ -144,16 +147,16 @@ def generate_from(
     progress: bool = True,
     processes: Processes | None = None,
 ) -> RunResult:
-    """Generate from the values of options or of a run card; otherwise as `generate`.
+    """Generate an ensemble from the values of options or of a run card; see `generate`.
 
     Parameters
     ----------
     values : mapping of str to object
-        Values by the names of `Parameters` and `Execution`.
+        Fields of `Parameters` and `Execution` by name.
     observables, on_update, progress
-        As for `generate`.
+        See `generate`.
     processes : Processes, optional
-        The processes that share the lattice; by default those that an MPI launcher has started.
+        Processes that share the lattice; by default those that an MPI launcher has started.
     """
     execution = Execution.from_values(values)
     asked = Asked(values, tuple(observables))
@@ -166,14 +169,14 @@ def generate_from(
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for.
+    """The parameters and observables that the caller of `generate` has given.
 
     Attributes
     ----------
     values : mapping of str to object
-        What was given by name.
+        Given parameters by name.
     observables : tuple
-        What is to be measured besides.
+        User-defined observables.
     """
 
     values: Mapping[str, object]
@@ -181,19 +184,19 @@ class Asked:
 
     @property
     def parameters(self) -> Parameters:
-        """The parameters of a new run."""
+        """Parameters of a new run."""
         named = Parameters.from_run(self.values)
         catalogue = self.catalogue(named)
         named.check_observables(catalogue.own)
         return catalogue.measured(named)
 
     def of(self, run: Run) -> Parameters:
-        """Return the parameters of a run, new or under way.
+        """Return the parameters for a run, which may exist already.
 
         Raises
         ------
         UsageError
-            If a run that is under way has other parameters than those asked for.
+            If the run exists and its parameters differ from the given ones.
         """
         if not run.begun():
             return self.parameters
@@ -206,7 +209,7 @@ class Asked:
         return there.continued(values, f"The run {run.path}")
 
     def catalogue(self, parameters: Parameters) -> Catalogue:
-        """Return the observables on the lattice of a run."""
+        """Return the observables for the lattice of a run."""
         return Catalogue.of(parameters.lattice, self.observables)
 
 
@@ -223,8 +226,9 @@ class _Generation:
     progress: bool
 
     def carry_out(self) -> RunResult:
-        """Do what there is to do, and show it."""
-        # Imported here, since that takes longer than a signal may take to come.
+        """Do the remaining work of the run, and show its progress."""
+        # These imports take long. They come after the signal handlers have been installed, so that
+        # a signal in the meantime is not lost.
         from gauge_mc.domain.device_group import open_device_group
         from gauge_mc.run.chain import check_start
 
@@ -235,11 +239,11 @@ class _Generation:
         opened = open_device_group(e.devices, e.backend, e.threads, self.processes, e.share_gpus)
         with closing(opened) as devices:
             devices.slabs(asked.lattice)
-            name = devices.name  # all processes take part
+            name = devices.name  # a collective operation of all processes
             return self._lead(devices, name) if devices.root else self._follow(devices)
 
     def _lead(self, devices: DeviceGroup, device_name: str) -> RunResult:
-        """Carry out the run as the root, which alone has files and something to show."""
+        """Carry out the run as the root process, the only one that writes files and output."""
         from gauge_mc.run.checkpoint import read_state
         from gauge_mc.run.display import Clock, opening, show_progress
         from gauge_mc.run.summary import averages_table, summary
@@ -272,7 +276,7 @@ class _Generation:
         )
 
     def _follow(self, devices: DeviceGroup) -> RunResult:
-        """Take part in what the root does."""
+        """Carry out the run as a process that is not the root."""
         from rich.console import Console
 
         from gauge_mc.run.display import Clock, show_progress
@@ -316,7 +320,7 @@ class _Generation:
         return Console(quiet=quiet, highlight=False, markup=False)
 
     def _hint(self) -> str | None:
-        """Return why a GPU that is here is not used, if nobody has chosen the devices."""
+        """Return the reason why a GPU of this machine is not used, unless devices were chosen."""
         from gauge_mc.devices.choice import AUTOMATIC, hint
 
         chosen = self.execution.devices or self.execution.backend != AUTOMATIC
@@ -324,7 +328,7 @@ class _Generation:
 
 
 def result_values(result: RunResult) -> dict[str, object]:
-    """Return a result as plain values, for JSON: what the summary says, tau_int in updates."""
+    """Return the content of the summary as plain values for JSON; tau_int is in updates."""
     from gauge_mc.run.summary import averages_values
 
     return {

@@ -1,4 +1,4 @@
-"""The run lock: the exclusive right of one process to write a run."""
+"""Run locks, which ensure that only one process at a time writes to a run."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ from pathlib import Path
 from gauge_mc.errors import GaugeError
 
 FLOCK = struct.Struct("hhqqi4x")
-"""Linux's ``struct flock``: type, whence, start, length, process."""
+"""Layout of ``struct flock`` on Linux: type, whence, start, length, process."""
 
 RECORD_BYTES = 512
-"""Length of the record of the holder, padded so that it can be overwritten in one write."""
+"""Length of a holder's record in bytes. It is fixed, so that one write replaces the record."""
 
 UNKNOWN = "an unknown host"
-"""The host of a holder whose record cannot be read."""
+"""Name of the host if the record of the holder cannot be read."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a run lock, or held it last, and how far the run was.
+    """The process that holds a run lock, or held it last, and its progress.
 
     Attributes
     ----------
     host : str
+        Name of the host.
     process : int
+        Process ID.
     since : str
-        Time in ISO 8601, with offset.
+        Time at which the lock was taken, in ISO 8601 with UTC offset.
     sweep : int
-        Updates done, thermalisation included.
+        Number of updates done, thermalisation included.
     rate : float
-        Updates a second in this session.
+        Updates per second in this session.
     """
 
     host: str = ""
@@ -49,19 +51,20 @@ class Holder:
 
 
 class RunLock:
-    """The exclusive right to write a run, for as long as it is open and the process lives.
+    """Exclusive lock on a run, held until it is closed or the process ends.
 
-    A POSIX record lock, which also works on network file systems and ends with its process.
+    It is a POSIX record lock, which also works on network file systems and which the system
+    releases when the process ends.
 
     Parameters
     ----------
     path : Path
-        The lock file, which is made if need be.
+        Lock file. It is created if necessary.
 
     Raises
     ------
     GaugeError
-        If another process or thread holds the lock, or the file system has no locks.
+        If another process or thread holds the lock, or if the file system does not support locks.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,11 +77,11 @@ class RunLock:
             _held[self._path] = self
 
     def _open(self, path: Path) -> None:
-        """Open and lock the file."""
+        """Open the file and lock it."""
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A holder that leaves nothing behind may have removed the file since it was opened.
+            # The previous holder may have removed the file after it was opened here.
             if not os.path.samestat(os.fstat(self._fd), os.stat(path)):
                 raise FileNotFoundError
         except (BlockingIOError, PermissionError, FileNotFoundError) as error:
@@ -87,17 +90,17 @@ class RunLock:
         except OSError as error:
             os.close(self._fd)
             raise GaugeError(
-                f"The file system of {path.parent} has no file locks ({error.strerror}); "
-                "choose an --output on one that has."
+                f"The file system of {path.parent} does not support file locks "
+                f"({error.strerror}); choose an --output on another file system."
             ) from error
 
     def record(self, holder: Holder) -> None:
-        """Write who holds the run and how far it is, for other processes to read.
+        """Write the holder and its progress to the lock file, where other processes can read them.
 
         Raises
         ------
         GaugeError
-            If it cannot be written, for instance because the disk is full.
+            If the lock file cannot be written, for instance because the disk is full.
         """
         self.holder = holder
         text = json.dumps(dataclasses.asdict(holder)).ljust(RECORD_BYTES - 1) + "\n"
@@ -105,7 +108,7 @@ class RunLock:
             os.pwrite(self._fd, text.encode(), 0)
         except OSError as error:
             raise GaugeError(
-                f"{self._path} could not be written ({error.strerror}): free some space."
+                f"{self._path} could not be written ({error.strerror}); free some disk space."
             ) from error
 
     def close(self) -> None:
@@ -116,26 +119,26 @@ class RunLock:
 
 
 _held: dict[Path, RunLock] = {}
-"""The locks of this process.
+"""The locks that this process holds, by path.
 
-The system would grant them to it again, and release them whenever it closes such a file, so that it
-must not open one twice."""
+A process must not open a lock file twice: the system would grant it the same lock again, and would
+release the lock as soon as either of the files is closed."""
 
 _guard = threading.Lock()
-"""Held by the thread that changes `_held`."""
+"""Protects `_held`."""
 
-os.register_at_fork(after_in_child=_held.clear)  # which inherits no locks
+os.register_at_fork(after_in_child=_held.clear)  # a child process inherits no record locks
 
 
 def _in_use(path: Path, holder: Holder) -> GaugeError:
     return GaugeError(
-        f"The run {path.parent} is in use by process {holder.process} on {holder.host} since "
-        f"{holder.since}; wait for it, or choose another --output."
+        f"The run {path.parent} has been in use by process {holder.process} on {holder.host} since "
+        f"{holder.since}; wait until it has finished, or choose another --output."
     )
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process, this one or another, holds a lock."""
+    """Return whether this or another process holds a lock."""
     if path.resolve() in _held:
         return True
     try:
@@ -148,7 +151,7 @@ def is_locked(path: Path) -> bool:
 
 
 def read_holder(path: Path) -> Holder:
-    """Return who holds a lock or held it last, as the lock file says."""
+    """Return the current or last holder of a lock, as recorded in the lock file."""
     if path.resolve() in _held:
         return _held[path.resolve()].holder
     try:
@@ -158,5 +161,5 @@ def read_holder(path: Path) -> Holder:
 
 
 def now() -> str:
-    """Return the time in ISO 8601, with offset."""
+    """Return the current time in ISO 8601, with UTC offset."""
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")

@@ -1,8 +1,8 @@
-"""Measurements on fields, and on stored configurations: of a run, or single files.
+"""Measurements on a field, on the configurations of a run, or on single configuration files.
 
-A measurement of configurations appends to a table, all records of a configuration at once, and
-continues where it stopped: configurations that are in the table are done, and one that a kill left
-incomplete is measured again.
+All records of a configuration are appended to the table at once. A repeated measurement continues
+where the previous one stopped: configurations with complete records in the table are skipped, and a
+last configuration with incomplete records is measured again.
 """
 
 from __future__ import annotations
@@ -36,46 +36,45 @@ from gauge_mc.observables import (
     Record,
     table_name,
 )
+from gauge_mc.registry import in_words
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.parameters import with_defaults
+from gauge_mc.run.parameters import NO_FORMAT, with_defaults
 from gauge_mc.run.session import version
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 CONFIGS = "_configs"
-"""What ends the name of a table if the run has measured the observable along the way."""
+"""Suffix of the name of a table if the run itself already writes a table of the observable."""
 
-ONE_DEVICE = (
-    "--split makes no difference here, since there is one device; --devices chooses more, such as "
-    "cpu:2."
-)
-"""What is said if configurations were to be shared by several devices and there is only one."""
+ONE_DEVICE = "--split has no effect with one device; choose more devices with --devices."
+"""Message if several devices are to share every configuration but there is only one device."""
 
 AnyPath = str | os.PathLike[str]
 
 Target = Field | AnyPath | Sequence[AnyPath] | None
-"""A field, a run, configuration files, or None for the newest run."""
+"""A field, a run directory, configuration files, or None for the newest run."""
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Configurations of one kind.
+    """Configurations with the same group and lattice.
 
     Attributes
     ----------
     files : dict of int to Path
-        The files by number, which is the update in a run, ascending.
+        Configuration files by number, in ascending order. In a run, the number is the update.
     group, precision : str
+        Gauge group, and precision of the links in the files.
     lattice : Lattice
     facts : dict of str to str
-        What identifies the ensemble, for the headers of tables.
+        Facts that identify the ensemble, for the headers of tables.
     folder : Path
-        The folder of the tables.
+        Default folder of the tables.
     measured : tuple of str
-        Observables that the run has measured along the way.
+        Observables that the run itself measures.
     """
 
     files: dict[int, Path]
@@ -87,7 +86,7 @@ class Ensemble:
     measured: tuple[str, ...] = ()
 
     def table(self, observable: str) -> Path:
-        """Return the default path of a table, which never is one that the run itself writes."""
+        """Return the default path of a table. It differs from the tables that the run writes."""
         plain = self.folder / f"{table_name(observable)}.csv"
         other = self.folder / f"{table_name(observable)}{CONFIGS}.csv"
         return other if observable in self.measured or other.exists() else plain
@@ -98,14 +97,15 @@ class Ensemble:
         Raises
         ------
         GaugeError
-            If it cannot be read, is damaged, or does not have the ensemble's group and lattice.
+            If the configuration cannot be read, is damaged, or has another group or lattice than
+            the ensemble.
         """
         configuration = open_configuration(self.files[number])
         header = configuration.header
         if (header.group, header.lattice) != (self.group, self.lattice):
             raise GaugeError(
-                f"{configuration.path} holds {header.group} on {header.lattice}, but the others "
-                f"are {self.group} on {self.lattice}; move it away."
+                f"{configuration.path} contains {header.group} on {header.lattice}, but the others "
+                f"contain {self.group} on {self.lattice}; move it to another folder."
             )
         slices = configuration.slices()
         return Field.from_slices(self.lattice, self.group, slices, precision, device)
@@ -117,35 +117,35 @@ def find_ensemble(targets: Sequence[Path]) -> Ensemble:
     Parameters
     ----------
     targets : sequence of Path
-        A run directory, or configuration files; or nothing, for the newest run in ``runs/``.
+        A run directory, or configuration files. If it is empty, the newest run in ``runs/`` is
+        taken.
 
     Raises
     ------
     UsageError
-        If there is no such run, or two files have the same number.
+        If the run does not exist, or two of the given files have the same number.
     GaugeError
-        If there are no configurations, or a file cannot be read or differs from the others.
+        If there are no configurations, a file cannot be read or has another group or lattice than
+        the others, or two configurations of the run have the same number.
     """
     if targets and not any(target.is_dir() for target in targets):
         return _ensemble_of_files(targets)
     if len(targets) > 1:
-        raise UsageError("Name one run, or configuration files; not several runs, or both.")
+        raise UsageError("Several targets include a directory; name one run, or only files.")
     return _ensemble_of_run(Run(targets[0]) if targets else newest_run())
 
 
 def _ensemble_of_run(run: Run) -> Ensemble:
     parameters = run.read()[0]
-    files = run.configs()
+    files = run.unambiguous_configs()
     if not files and not parameters.keeps_configs:
         raise GaugeError(
-            f"The run {run.path} keeps no configurations to measure on, its format being none; "
-            "generate others with --format and another --output, or measure along the way with "
+            f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}; "
+            "generate a run with another --format and --output, or measure along the way with "
             "--measure."
         )
     if not files:
-        raise GaugeError(
-            f"The run {run.path} has no configurations to measure on; generate some first."
-        )
+        raise GaugeError(f"The run {run.path} has no configurations yet; generate some first.")
     p = parameters
     facts = {name: fact for name, fact in provenance(p).items() if name != "version"}
     measured = tuple(item.observable for item in p.measure)
@@ -158,7 +158,7 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
     for path, header in zip(paths, headers, strict=True):
         if (header.group, header.lattice) != (first.group, first.lattice):
             raise GaugeError(
-                f"{path} holds {header.group} on {header.lattice}, but {paths[0]} holds "
+                f"{path} contains {header.group} on {header.lattice}, but {paths[0]} contains "
                 f"{first.group} on {first.lattice}; measure on them separately."
             )
     files: dict[int, Path] = {}
@@ -166,9 +166,9 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
         number = _number_of(path)
         if number in files:
             raise UsageError(
-                f"{files[number]} and {path} both have the number {number} (the last one in their "
-                "names, or 0), which is to tell configurations apart; rename one, or measure on "
-                "them separately with another --output."
+                f"{files[number]} and {path} both have the number {number} (the last number in the "
+                "name, or 0), which must identify a configuration; rename one of them, or measure "
+                "on them separately with another --output."
             )
         files[number] = path
     facts = {"group": first.group, "lattice": str(first.lattice)}
@@ -178,25 +178,25 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
 
 
 def _number_of(path: Path) -> int:
-    """Return the last number in the name of a file, such as 4000 for ckpoint_lat.4000."""
+    """Return the last number in the name of a file, such as 4000 for ``ckpoint_lat.4000``."""
     numbers = re.findall(r"\d+", path.name)
     return int(numbers[-1]) if numbers else 0
 
 
 @dataclass(frozen=True)
 class Measuring:
-    """A measurement under way.
+    """A measurement that has been prepared.
 
     Attributes
     ----------
     ensemble : Ensemble
     observable : Observable
     table : Table
-        The table, open.
+        Table, open for writing.
     done : tuple of int
-        Numbers of the configurations that were in the table.
+        Numbers of the configurations that the table already contains.
     left : tuple of int
-        Numbers of those that are left.
+        Numbers of the configurations that remain to be measured.
     """
 
     ensemble: Ensemble
@@ -206,15 +206,15 @@ class Measuring:
     left: tuple[int, ...]
 
     def carry_out(self, pool: DevicePool, precision: str) -> Iterator[int]:
-        """Measure what is left, and yield the number of each configuration that is done.
+        """Measure the remaining configurations, and yield the number of each one when it is done.
 
-        The table does not depend on how many devices the pool has.
+        The table does not depend on the number of devices in the pool.
 
         Raises
         ------
         GaugeError
-            If a configuration cannot be read, or the table cannot be written. What was measured
-            before stays.
+            If a configuration cannot be read, or the table cannot be written. The table keeps the
+            results up to that point.
         """
         measured = pool.results(partial(self._measured, precision), self.left)
         for number, records in zip(self.left, measured, strict=True):
@@ -225,13 +225,13 @@ class Measuring:
     def _measured(
         self, precision: str, device: Devices, numbers: Sequence[int]
     ) -> Generator[list[Record], None, None]:
-        """Yield the records of each of these configurations, measured on one device."""
+        """Measure configurations on one device, and yield the records of each of them."""
         measure: Measurer | None = None
         for number in numbers:
             field = self.ensemble.load(number, precision, device)
             measure = measure or self.observable.measurer(field)
             records = measure(field)
-            del field  # must not be held beside the next configuration
+            del field  # free the memory before the next configuration is loaded
             yield records
 
 
@@ -239,27 +239,30 @@ class Measuring:
 def measuring(
     ensemble: Ensemble, observable: Observable, path: Path, precision: str
 ) -> Iterator[Measuring]:
-    """Begin a measurement, or continue it.
+    """Prepare a measurement: open the table, and determine what remains to be measured.
 
     Parameters
     ----------
     ensemble : Ensemble
     observable : Observable
     path : Path
-        The table, which need not be there.
+        Table file. It is created if necessary.
     precision : str
-        The precision of the links in memory.
+        Precision of the links in memory.
 
     Raises
     ------
     UsageError
-        If the table is of another measurement, or another ensemble.
+        If the table belongs to another measurement or another ensemble.
     GaugeError
-        If it is damaged, cannot be written, or another process is writing it.
+        If the table is damaged or cannot be written, or another process is writing to it.
     """
     header = {**observable.header, **ensemble.facts, "measured in": f"{precision} precision"}
     if not path.parent.is_dir():
-        raise UsageError(f"There is no folder {path.parent} for the table {path.name}.")
+        raise UsageError(
+            f"There is no folder {path.parent} for the table {path.name}; create it, or choose "
+            "another --output."
+        )
     lock_file = path.with_name(f".{path.name}.lock")
     lock = RunLock(lock_file)
     try:
@@ -271,8 +274,9 @@ def measuring(
             left = tuple(number for number in ensemble.files if number not in done)
             if done and left and left[0] < done[-1]:
                 raise UsageError(
-                    f"The table {path} is past configuration {left[0]}, being up to {done[-1]}; "
-                    "name another --output, or remove it to measure all again."
+                    f"The table {path} already contains configuration {done[-1]}, so that "
+                    f"configuration {left[0]} cannot be appended; choose another --output, or "
+                    "remove the table to measure all configurations again."
                 )
             yield Measuring(ensemble, observable, table, done, left)
     finally:
@@ -281,7 +285,7 @@ def measuring(
 
 
 def _compare(path: Path, header: Mapping[str, str]) -> None:
-    """Refuse to continue a table whose header differs."""
+    """Check that an existing table has the given header."""
     found = read_table(path).header
     found.pop("version", None)
     if "action" in header:
@@ -294,20 +298,21 @@ def _compare(path: Path, header: Mapping[str, str]) -> None:
     ]
     if differences:
         raise UsageError(
-            f"The table {path} has {'; '.join(differences)}; name another --output, or remove it."
+            f"The table {path} has {'; '.join(differences)}; choose another --output, or remove "
+            "the table."
         )
 
 
 def _drop_incomplete(path: Path, table: Table, records: int) -> tuple[int, ...]:
-    """Drop an incomplete last configuration from a table; return the numbers of the others."""
+    """Remove an incomplete last configuration from a table; return the numbers of the others."""
     numbers = read_table(path).columns[SWEEP]
     found, counts = np.unique(numbers, return_counts=True)
     short = found[counts != records]
     whole = tuple(map(int, found[counts == records]))
     if short.size > 1 or (short.size and short[0] != numbers[-1]):
         raise GaugeError(
-            f"The table {path} does not have the {records} records of configuration {short[0]} "
-            "exactly once; remove it to measure all again."
+            f"The table {path} does not contain the {records} records of configuration {short[0]} "
+            "exactly once; remove the table to measure all configurations again."
         )
     table.truncate(after=max(whole, default=-1), expected=len(whole) * records)
     return whole
@@ -326,25 +331,25 @@ def measure(
     progress: bool = True,
     **options: Any,
 ) -> TableData:
-    """Measure an observable on a field, or on configurations that are on disk.
+    """Measure an observable on a field or on stored configurations.
 
-    All GPUs take part, a configuration each, or else the CPU. The same call again continues where
-    it stopped, and measures what is new.
+    By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU. A
+    repeated call continues an interrupted measurement, and measures new configurations.
 
     Parameters
     ----------
     target : Field, path, sequence of paths or None
         A field; a run directory; configuration files; or None for the newest run in ``runs/``.
     observable : str
-        The name of an observable.
+        Name of an observable.
     output : path, optional
-        The table; by default in the run, or in this folder for single files.
+        Table file; by default in the run directory, or in the current folder for single files.
     precision : str, optional
-        The precision of the links in memory; by default that of the files.
+        Precision of the links in memory; by default that of the files.
     backend, devices, threads
-        As for `gauge_mc.devices.choose_devices`; all GPUs by default.
+        See `gauge_mc.devices.choose_devices`; by default all GPUs are used.
     split : bool
-        Whether all devices share every configuration, instead of having one each.
+        Whether all devices share every configuration, instead of taking one each.
     progress : bool
         Whether to show progress.
     **options : object
@@ -353,12 +358,12 @@ def measure(
     Returns
     -------
     TableData
-        The table; of a field its records without a column for the configuration.
+        The table. For a field it has no column with the number of the configuration.
 
     Raises
     ------
     UsageError
-        If a value is not allowed, or the table is of another measurement.
+        If a value is invalid, or the table belongs to another measurement.
     GaugeError
         If a configuration or the table is damaged, or the device fails.
     """
@@ -367,7 +372,7 @@ def measure(
     ensemble = find_ensemble(_paths_of(target))
     wanted = OBSERVABLES[observable].for_lattice(ensemble.lattice, **options)
     if precision not in (None, *REALS):
-        raise UsageError(f"There is no precision '{precision}'; choose single or double.")
+        raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
     path = Path(output) if output else ensemble.table(observable)
     width = precision or ensemble.precision
     openers = _openers(devices, backend, threads, split)[: len(ensemble.files)]
@@ -383,7 +388,7 @@ def measure(
 
 
 def _measure_field(field: Field, name: str, options: Mapping[str, Any]) -> TableData:
-    """Measure on a field that is in memory."""
+    """Measure an observable on a field in memory."""
     observable = OBSERVABLES[name].for_lattice(field.lattice, **options)
     records = observable.measurer(field)(field)
     columns = {
@@ -404,7 +409,7 @@ def _paths_of(target: Any) -> list[Path]:
 def _openers(
     devices: str | None, backend: str, threads: int | None, split: bool
 ) -> list[Callable[[], Devices]]:
-    """Return what opens the devices asked for, or all GPUs, or the CPU; all at once to split."""
+    """Return functions that open the chosen devices: one for each, or one for all to split."""
     if split:
         return [partial(open_device_group, devices, backend, threads, all_by_default=True)]
     return [one.open for one in choose_devices(devices, backend, threads, all_by_default=True)]
@@ -421,11 +426,11 @@ def _console(progress: bool) -> Console:
 
 
 def _opening(work: Measuring, name: str, devices: str, advice: str | None) -> list[str]:
-    """Return the lines that say what begins."""
+    """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
     ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
     lines = [
         f"{name} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
-        f"{ensemble.lattice}, {len(work.done)} of them done, on {devices}"
+        f"{ensemble.lattice}, {len(work.done)} already measured, on {devices}"
     ]
     known = {"observable", "normalisation", "units"}
     details = [f"{key}: {value}" for key, value in header.items() if key not in known]
@@ -433,7 +438,7 @@ def _opening(work: Measuring, name: str, devices: str, advice: str | None) -> li
 
 
 def _show_progress(numbers: Iterator[int], work: Measuring, console: Console) -> Iterator[int]:
-    """Show progress: live on a terminal, in plain lines elsewhere."""
+    """Pass on the numbers, and show progress: live on a terminal, in plain lines elsewhere."""
     from rich.progress import track
 
     if console.is_terminal or console.quiet:

@@ -1,8 +1,8 @@
-"""The parameters of one run: defaults, checks, run cards.
+"""Parameters of a run: defaults, checks, run cards.
 
-`Parameters` holds what decides the numbers that a run writes. `Execution` holds how and where it is
-carried out, which may change from one call to the next. Both are read from run cards in TOML and
-from the command line by the same names.
+`Parameters` determines the numbers that a run writes. `Execution` determines how and where the run
+is carried out, which may change from one session to the next. Run cards (TOML) and the command line
+use the same names for both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words, nearest
 
 STARTS = ("cold", "hot")
-"""Starts that are not files."""
+"""Values of ``start`` other than a file."""
 
 NO_FORMAT = "none"
 """The format of a run that keeps no configurations."""
@@ -38,24 +38,24 @@ NO_MEASUREMENT = "none"
 """The measurements of a run that measures nothing."""
 
 MAX_SEED = 2**63 - 1
-"""Seeds are whole numbers that fit TOML's 64-bit integers."""
+"""Largest seed: TOML guarantees only signed 64-bit integers."""
 
 MAX_CARD = 2**20
-"""Maximum bytes of a run card. A run.toml with thousands of sessions is smaller."""
+"""Maximum size of a run card in bytes. A run.toml with thousands of sessions is smaller."""
 
 USUAL_LATTICE = Lattice.parse(defaults.LATTICE)
 """The default lattice."""
 
 USUAL_BETA = float("nan")
-"""Stands for the coupling that the group declares, until the group is known."""
+"""Placeholder for the default coupling of the group, until the group is known."""
 
 RECORD = "session"
-"""What a run.toml holds besides its parameters; ignored when it serves as a run card."""
+"""Key of the records of sessions in a run.toml; ignored when the file is used as a run card."""
 
 
 def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise UsageError(f"{name}: '{value}' is not known; choose {in_words(known, 'or')}.")
+        raise UsageError(f"{name}: '{value}' is unknown; choose {in_words(known, 'or')}.")
 
 
 def _at_least(name: str, value: int, least: int) -> None:
@@ -65,14 +65,14 @@ def _at_least(name: str, value: int, least: int) -> None:
 
 @dataclass(frozen=True)
 class Measurement:
-    """An observable, and how often it is measured.
+    """An observable and the interval between its measurements.
 
     Attributes
     ----------
     observable : str
-        The name of an observable.
+        Name of an observable.
     every : int
-        Measured after every so many updates, counted from the end of thermalisation.
+        Updates from one measurement to the next, counted from the end of thermalisation.
 
     Raises
     ------
@@ -88,7 +88,13 @@ class Measurement:
 
     @classmethod
     def parse(cls, text: str) -> Measurement:
-        """Read a name, or a name and a number of updates such as ``polyakov:10``."""
+        """Read a measurement from text: a name, or a name and an interval as in ``polyakov:10``.
+
+        Raises
+        ------
+        UsageError
+            If the interval is not a whole number, or is below 1.
+        """
         name, colon, every = text.strip().partition(":")
         if colon and not every.strip().isdecimal():
             raise UsageError(
@@ -103,48 +109,50 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Everything that decides the numbers of a run.
+    """All parameters that determine the numbers of a run.
 
-    An update is `heatbath` heatbath sweeps followed by `overrelax` overrelaxation sweeps. Updates
-    are counted from the start, thermalisation included.
+    An update consists of `heatbath` heatbath sweeps followed by `overrelax` overrelaxation sweeps.
+    Updates are counted from the start, thermalisation included.
 
     Attributes
     ----------
     lattice : Lattice
         Extents in lattice units; also accepted as text, such as ``24x24x24x32``.
     group : str
-        The name of a gauge group.
+        Name of a gauge group.
     beta : float, optional
-        The coupling 2 N / g^2; by default a typical one of the group.
+        Coupling 2 N / g^2; by default a typical value for the group.
     action : str
-        The name of an action.
+        Name of a gauge action.
     precision : str
-        The precision of the stored links, ``single`` or ``double``.
+        Precision of the links in memory and in the files, ``single`` or ``double``.
     start : str
         ``cold``, ``hot``, or the path of a configuration file.
     seed : int
-        The seed of the random numbers, from 0 to 2^63 - 1.
+        Seed of the random numbers, from 0 to 2^63 - 1.
     rng : str
-        The name of a random number generator.
+        Name of a random number generator.
     luxury : int
-        The quality level of generators that have levels.
+        Quality level, for generators that have levels.
     heatbath, overrelax : int
-        Sweeps of each kind in one update.
+        Number of heatbath and overrelaxation sweeps in one update.
     thermalize : int
-        Updates before the first measurement.
+        Number of updates before the first measurement.
     configs : int
-        Configurations to write. They determine the length of a run even if it keeps none.
+        Number of configurations. It determines the length of the run even if no configurations are
+        written.
     separation : int
-        Updates from one configuration to the next.
+        Number of updates from one configuration to the next.
     measure : tuple of Measurement
-        What is measured and how often; also accepted as text, such as ``polyakov:10``.
+        Observables and the intervals between their measurements; also accepted as text, such as
+        ``plaquette,polyakov:10``.
     format : str
-        The format of the configuration files, or `NO_FORMAT`.
+        Format of the configuration files, or `NO_FORMAT` to write none.
 
     Raises
     ------
     UsageError
-        If a value is not allowed.
+        If a value is invalid.
     """
 
     lattice: Lattice = USUAL_LATTICE
@@ -180,7 +188,8 @@ class Parameters:
         if not 0 <= self.seed <= MAX_SEED:
             raise UsageError(f"seed must lie between 0 and 2^63 - 1, not {self.seed}.")
         if not self.start:
-            raise UsageError("start must be cold, hot or the path of a configuration file.")
+            choices = in_words((*STARTS, "the path of a configuration file"), "or")
+            raise UsageError(f"start must be {choices}.")
         _at_least("heatbath", self.heatbath, 1)
         _at_least("overrelax", self.overrelax, 0)
         _at_least("thermalize", self.thermalize, 0)
@@ -196,21 +205,24 @@ class Parameters:
             raise UsageError(f"luxury must lie between 0 and {len(levels) - 1}, not {self.luxury}.")
         if not levels and self.luxury != defaults.LUXURY:
             having = in_words([name for name, one in GENERATORS.items() if one.levels], "or")
-            raise UsageError(f"luxury is for {having}, not for {self.rng}; leave it out.")
+            raise UsageError(
+                f"luxury does not apply to {self.rng}; leave it out, or choose the generator "
+                f"{having}."
+            )
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Parameters:
-        """Make parameters from options or the keys of a run card.
+        """Return parameters from command-line options or the keys of a run card.
 
         Parameters
         ----------
         values : mapping of str to object
-            Words and numbers by parameter name; other keys are ignored.
+            Text and numbers by parameter name; other keys are ignored.
 
         Raises
         ------
         UsageError
-            If a value is of the wrong kind or not allowed.
+            If a value has the wrong type or is invalid.
         """
         parameters = cls.from_run(values)
         parameters.check_observables()
@@ -218,22 +230,27 @@ class Parameters:
 
     @classmethod
     def from_run(cls, values: Mapping[str, object]) -> Parameters:
-        """Make parameters from values that may name observables of a user's own, as in run.toml.
+        """Return parameters from values that may name user-defined observables, as in run.toml.
 
         Raises
         ------
         UsageError
-            If a value is of the wrong kind or not allowed.
+            If a value has the wrong type or is invalid.
         """
         return cls(**_converted(cls, values))
 
     def check_observables(self, own: Container[str] = ()) -> None:
-        """Refuse observables that are neither registered nor a user's own.
+        """Check that every observable is registered or in the given collection.
+
+        Parameters
+        ----------
+        own : container of str
+            Names of user-defined observables.
 
         Raises
         ------
         UsageError
-            If there are such.
+            If an observable is unknown.
         """
         for item in self.measure:
             if item.observable not in own:
@@ -249,7 +266,7 @@ class Parameters:
         return f"Parameters({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def values(self) -> dict[str, str | int | float]:
-        """Return the parameters as TOML keys and values; `from_values` reads them back."""
+        """Return the parameters as TOML keys and values, which `from_run` reads back."""
         values = {name: getattr(self, name) for name in _names(type(self))}
         return values | {
             "lattice": str(self.lattice),
@@ -257,7 +274,7 @@ class Parameters:
         }
 
     def fixed(self) -> dict[str, str | int | float]:
-        """Return the values that may not change while a run is under way: all except `configs`."""
+        """Return the parameters that must not change when a run is continued: all but `configs`."""
         return {name: value for name, value in self.values().items() if name != "configs"}
 
     def to_toml(self) -> str:
@@ -267,20 +284,20 @@ class Parameters:
         return tomli_w.dumps(self.values())
 
     def continued(self, values: Mapping[str, object], whose: str) -> Parameters:
-        """Return the parameters asked for, if what is under way with these can continue with them.
+        """Return the parameters with which a run or scan that has these parameters is continued.
 
         Parameters
         ----------
         values : mapping of str to object
-            What is asked for, as for `from_values`; the rest stays as it is.
+            Requested values; see `from_values`. Parameters that are not given are unchanged.
         whose : str
-            What is under way, as the beginning of a message, such as ``The run runs/su2_b2.5``.
+            Subject of the error message, such as ``The run runs/su2_b2.5``.
 
         Raises
         ------
         UsageError
-            If anything except `configs` is to change, `configs` is to be lowered, or a value is of
-            the wrong kind or not allowed.
+            If a parameter other than `configs` would change, `configs` would decrease, or a value
+            has the wrong type or is invalid.
         """
         asked = dataclasses.replace(self, **_converted(type(self), values))
         mine, theirs = self.fixed(), asked.fixed()
@@ -293,39 +310,39 @@ class Parameters:
             raise UsageError(f"{whose} has {'; '.join(differences)}; choose another --output.")
         if asked.configs < self.configs:
             raise UsageError(
-                f"{whose} has configs = {self.configs}; --configs can be raised, but not lowered "
-                f"to {asked.configs}."
+                f"{whose} has configs = {self.configs}; --configs can be increased, but not "
+                f"decreased to {asked.configs}."
             )
         return asked
 
     @property
     def updates(self) -> int:
-        """The updates of the whole run, thermalisation included."""
+        """Number of updates in the whole run, thermalisation included."""
         return self.thermalize + self.configs * self.separation
 
     @property
     def keeps_configs(self) -> bool:
-        """Whether configurations are written, beside tables and checkpoints."""
+        """Whether the run writes configuration files."""
         return self.format != NO_FORMAT
 
     @property
     def generator(self) -> str:
-        """The random number generator in words."""
+        """Random number generator with its quality level, as text."""
         levels = GENERATORS[self.rng].levels
         return f"{self.rng} at luxury {self.luxury}" if levels else self.rng
 
     @property
     def links_per_update(self) -> int:
-        """The number of links that one update updates, each as often as there are sweeps."""
+        """Number of link updates in one update: links times sweeps."""
         return self.lattice.links * (self.heatbath + self.overrelax)
 
     @property
     def name(self) -> str:
-        """The default name of the run directory, such as ``su2_b2.5_24x24x24x32``.
+        """Default name of the run directory, such as ``su2_b2.5_24x24x24x32``.
 
-        It always contains group, beta and lattice, and then whatever else shapes the Markov chain
-        (action, precision, start, seed, generator, sweeps) if it is not the default. How the chain
-        is sampled (thermalize, configs, separation, measure, format) is not part of the name.
+        It contains group, beta and lattice, followed by the other parameters of the Markov chain
+        (action, precision, start, seed, generator, sweeps) that differ from their defaults. The
+        parameters of the sampling (thermalize, configs, separation, measure, format) do not appear.
         """
         usual = Parameters()
         start = self.start if self.start in STARTS else f"from-{Path(self.start).stem}"
@@ -346,7 +363,7 @@ class Parameters:
 
 
 Wanted = Parameters | Mapping[str, object] | str | os.PathLike[str] | None
-"""Parameters, some of them by name, or the path of a run card."""
+"""Parameters, a mapping of some parameters by name, or the path of a run card."""
 
 
 def named_values(wanted: Wanted, more: Mapping[str, object]) -> dict[str, object]:
@@ -355,13 +372,14 @@ def named_values(wanted: Wanted, more: Mapping[str, object]) -> dict[str, object
     Parameters
     ----------
     wanted : Parameters, mapping, path or None
+        Parameters, a mapping of values by name, or the path of a run card.
     more : mapping of str to object
-        Values that come before those of `wanted`, unless they are None.
+        Values that override those of `wanted`, unless they are None.
 
     Raises
     ------
     UsageError
-        If a name is not known, or the run card cannot be read.
+        If a name is unknown, or the run card cannot be read.
     """
     if wanted is None:
         values: dict[str, object] = {}
@@ -378,38 +396,38 @@ def named_values(wanted: Wanted, more: Mapping[str, object]) -> dict[str, object
 
 
 def with_defaults(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Complete stored parameters of an earlier version by the defaults of what came later."""
+    """Add parameters that files of earlier versions lack, with their default values."""
     return {"action": defaults.ACTION, **stored}
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How and where a run is carried out; none of it changes the numbers.
+    """Options for how and where a run is carried out. They do not change the numbers.
 
     Attributes
     ----------
     output : str, optional
-        The run directory; by default ``runs/`` and the name of the parameters.
+        Run directory; by default ``runs/`` and the name of the parameters.
     backend : str
-        The name of a backend, or ``auto``.
+        Name of a backend, or ``auto``.
     threads : int, optional
-        Number of CPU threads, over all slabs; by default all cores of the process.
+        Number of CPU threads, over all slabs; by default the number of cores that the process may
+        use.
     devices : str, optional
-        The devices that share the lattice, as `gauge_mc.devices.choose_devices` reads them; by
-        default one.
+        Devices that share the lattice, by default one; see `gauge_mc.devices.choose_devices`.
     share_gpus : bool
         Whether several processes of an MPI job may use one GPU.
     quiet : bool
         Whether to show no progress and no summary.
     time_limit : float, optional
-        Seconds after which the run must have stopped with a checkpoint.
+        Time in seconds within which the run writes a checkpoint and stops.
     checkpoint_every : float
         Minutes between checkpoints; 0 means after every update.
 
     Raises
     ------
     UsageError
-        If a value is not allowed.
+        If a value is invalid.
     """
 
     output: str | None = None
@@ -430,24 +448,27 @@ class Execution:
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Execution:
-        """Make execution options from options or the keys of a run card; ignore other keys."""
+        """Return execution options from command-line options or the keys of a run card.
+
+        Other keys are ignored.
+        """
         return cls(**_converted(cls, values))
 
 
 def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
-    """Read a run card: TOML keys of `Parameters` and `Execution`, none of them required.
+    """Read a run card, a TOML file with fields of `Parameters` and `Execution`, all optional.
 
-    A ``run.toml`` is a run card as well.
+    A ``run.toml`` can also be used as a run card.
 
     Returns
     -------
     dict
-        The values as they stand, for `Parameters.from_values` and `Execution.from_values`.
+        Unchecked values, for `Parameters.from_values` and `Execution.from_values`.
 
     Raises
     ------
     UsageError
-        If the card cannot be read, is not TOML, or has a key that is not known.
+        If the run card cannot be read, is not valid TOML, or contains an unknown key.
     """
     try:
         with Path(path).open("rb") as file:
@@ -469,12 +490,12 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
 
 
 def parse_duration(value: object) -> float:
-    """Return the seconds of ``HH:MM:SS``, where hours may have any number of digits.
+    """Convert a time ``HH:MM:SS`` to seconds. The hours may have any number of digits.
 
     Raises
     ------
     UsageError
-        If `value` is not of that form.
+        If the value does not have this form.
     """
     words = str(value).split(":")
     if len(words) != 3 or not all(word.isdecimal() for word in words):
@@ -502,7 +523,7 @@ def _word(value: object) -> str:
 
 
 def _start(value: object) -> str:
-    """Read a start. A file is stored by its full path, so that it means the same anywhere."""
+    """Read a start. The path of a file is made absolute, so that it is valid in every folder."""
     word = _word(value)
     return word if word in STARTS or not word else str(Path(word).absolute())
 
@@ -518,7 +539,10 @@ def _lattice(value: object) -> Lattice:
 
 
 def _measurements(value: object) -> tuple[Measurement, ...]:
-    """Read several observables, or words separated by commas, or `NO_MEASUREMENT`; sort by name."""
+    """Read measurements from a list, from text with commas, or from `NO_MEASUREMENT`.
+
+    The result is sorted by name.
+    """
     if isinstance(value, list | tuple):
         words = [str(item) for item in value]
     else:
@@ -552,7 +576,7 @@ def _names(cls: type[Parameters] | type[Execution]) -> tuple[str, ...]:
 def _converted(
     cls: type[Parameters] | type[Execution], values: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Convert those values that name fields of `cls`, each to the type of its field."""
+    """Return the values whose keys are fields of `cls`, converted to the types of the fields."""
     result = {}
     for item in dataclasses.fields(cls):
         if item.name in values:

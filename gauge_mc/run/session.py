@@ -1,7 +1,7 @@
-"""A session: one process, or several together, at work on a run on disk.
+"""Sessions: the work of one process, or of several processes together, on a run.
 
-A run that was stopped at any instant and resumed writes the same configurations and tables, bit for
-bit, as one that was not.
+A run that was stopped at any point and resumed writes bit-for-bit the same configurations and
+tables as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -24,47 +24,49 @@ from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Measurement, Parameters
 
 StopReason = Callable[[float], str | None]
-"""Takes how many seconds it takes to stop in order; returns why to stop now, or None."""
+"""Function that takes the time in seconds that stopping would take, and returns the reason to stop
+now, or None."""
 
 OnUpdate = Callable[[Chain], object]
-"""Called after every update."""
+"""Function that is called after every update."""
 
 SAFETY = 2.0
-"""Factor between the longest update or checkpoint so far and what is allowed for the next one."""
+"""Ratio of the time allowed for the next update or checkpoint to the longest time so far."""
 
 MARGIN = 1.0
-"""Seconds that are allowed for stopping besides the update and the checkpoint."""
+"""Additional time in seconds that is allowed for stopping."""
 
 FORGETTING = 0.9
-"""Share of the longest update so far that is remembered, so that compiling in the first update does
-not count for ever."""
+"""Factor by which the longest update time decays in every update.
+
+The first update, which may include compilation, is thus forgotten after a while."""
 
 RECORD_SECONDS = 1.0
-"""Seconds between two notes of the progress in the lock file."""
+"""Time in seconds between two records of the progress in the lock file."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a session is to do.
+    """The task of a session.
 
     Attributes
     ----------
     run : Run
     lock : RunLock or None
-        The run's lock, if this process is the root.
+        Run lock; None if this process is not the root.
     parameters : Parameters
-        As in run.toml.
+        Parameters of the run, as in run.toml.
     observables : dict of Measurement to Observable
-        What is measured.
+        Observables to measure.
     devices : DeviceGroup
     checkpoint_every : float
-        Seconds.
+        Time in seconds between checkpoints.
     stop : callable
         See `StopReason`.
     report : callable
-        Called after every update to show the progress.
+        Function that is called after every update to show the progress.
     on_update : callable, optional
-        The user's own callback; a true result stops the run in order.
+        The user's callback, called after every update. A true result stops the run.
     """
 
     run: Run
@@ -79,23 +81,23 @@ class Work:
 
 
 def carry_out(work: Work) -> tuple[Chain, str | None]:
-    """Carry out a run, or what is left of it.
+    """Carry out the remaining part of a run.
 
-    Several processes do so together; the root decides when something is due.
+    In an MPI job all processes call this function; the root decides when to write checkpoints.
 
     Returns
     -------
     Chain
-        The chain at its end.
+        Chain at the end of the session.
     str or None
-        Why it stopped before the end of the run, or None.
+        Reason why the session stopped before the end of the run; None if the run is complete.
 
     Raises
     ------
     GaugeError
-        If the run's files are damaged or cannot be written. The last checkpoint is whole.
+        If files of the run are damaged or cannot be written. The last checkpoint remains valid.
     Exception
-        What a user's own function raises. A checkpoint has been written before.
+        If a user's function raises an exception. A checkpoint is written before.
     """
     with ExitStack() as files:
         session = Session(work, files)
@@ -105,13 +107,13 @@ def carry_out(work: Work) -> tuple[Chain, str | None]:
 
 
 class Session:
-    """A chain at work on a run.
+    """The state of a session: the chain, the open tables, and the times of the last steps.
 
     Parameters
     ----------
     work : Work
     files : ExitStack
-        Closes the tables.
+        Context that closes the tables.
     """
 
     def __init__(self, work: Work, files: ExitStack) -> None:
@@ -128,7 +130,13 @@ class Session:
         self._first_sweep, self._first_at = self.chain.sweep + 1, math.inf
 
     def run(self) -> str | None:
-        """Update, measure and write until all is done; return why it stopped earlier, or None."""
+        """Update, measure and write until the run is complete or there is a reason to stop.
+
+        Returns
+        -------
+        str or None
+            Reason why the session stopped before the end of the run; None if the run is complete.
+        """
         chain, parameters = self.chain, self._work.parameters
         processes = self._work.devices.processes
         if not self._measured:
@@ -144,25 +152,25 @@ class Session:
         return None
 
     def _reason(self) -> str | None:
-        """Return why this process should stop now, or None."""
+        """Return the reason why this process should stop now, or None."""
         return "on_update" if self._stopped_by_user else self._work.stop(self._seconds_to_stop)
 
     @property
     def _seconds_to_stop(self) -> float:
-        """A cautious estimate of how long one more update and a checkpoint take."""
+        """Upper estimate of the time in seconds for one more update and a checkpoint."""
         writing = max(self._write_time, self._save_time)
         return SAFETY * (self._update_time + writing) + MARGIN
 
     @property
     def _since_save(self) -> float:
-        """Seconds since the last checkpoint."""
+        """Time in seconds since the last checkpoint."""
         return time.monotonic() - self._saved_at
 
     def _set_up_chain(self) -> None:
         """Resume the chain, or begin it and write a first checkpoint.
 
-        The first checkpoint comes before anything else is written. So whatever lies beyond a
-        checkpoint is work that will be repeated, and files without a checkpoint are a mistake.
+        The first checkpoint is written before anything else. Results without a checkpoint are
+        therefore an error, and results later than the checkpoint can be computed again.
         """
         work, began = self._work, time.monotonic()
         path = work.run.checkpoint
@@ -179,10 +187,11 @@ class Session:
         self._save_time = time.monotonic() - began
 
     def _set_up_observables(self) -> None:
-        """Make the measurers and call each once, so that the kernels are compiled.
+        """Create the measurers, and call each of them once to compile its kernels.
 
-        The time that this takes must not count in the rates of the session, which may show more
-        than is measured. What the user's own functions return becomes known as well.
+        The observables of the progress display are also called once, so that the time of
+        compilation does not enter the rates of the session. For user-defined observables the call
+        also determines the columns of the table.
         """
         observables, field = self._work.observables, self.chain.field
         with self._saving_on_failure():
@@ -200,7 +209,7 @@ class Session:
                 observable.measure(field)
 
     def _open_tables(self, files: ExitStack) -> None:
-        """Open the tables with exactly the rows up to where the chain is; drop later files."""
+        """Open the tables, and remove rows and configurations later than the checkpoint."""
         work, chain = self._work, self.chain
         written = chain.sweep if self._measured else chain.sweep - 1
         for item, observable in work.observables.items():
@@ -215,7 +224,7 @@ class Session:
                 path.unlink()
 
     def _advance(self) -> None:
-        """Do one update, and what is due after it."""
+        """Do one update, and measure and write what is due after it."""
         began = time.monotonic()
         self.chain.update()
         self._measured = False
@@ -249,7 +258,7 @@ class Session:
         self._measured = True
 
     def save(self) -> None:
-        """Write a checkpoint, if there is anything new."""
+        """Write a checkpoint, unless the last one is up to date."""
         if (self.chain.sweep, self._measured) == self._saved:
             return
         began = time.monotonic()
@@ -259,9 +268,9 @@ class Session:
         self._save_time = max(self._save_time, self._saved_at - began)
 
     def finish(self) -> None:
-        """Seal the tables and write a checkpoint.
+        """Seal the tables, then write a checkpoint.
 
-        In this order, so that the tables of a run are sealed when its checkpoint is the last one.
+        In this order the tables of every run whose checkpoint is complete are sealed.
         """
         for table in self._tables.values():
             table.seal()
@@ -270,9 +279,10 @@ class Session:
 
     @contextmanager
     def _saving_on_failure(self) -> Iterator[None]:
-        """Write a checkpoint if a user's own function fails, so that no work is lost.
+        """Write a checkpoint if a user's function fails, so that no work is lost.
 
-        Of several processes others may not have failed, and cannot take part in a checkpoint.
+        This is possible only for a single process, because writing a checkpoint needs all processes
+        and the others may not have failed.
         """
         try:
             yield
@@ -284,7 +294,7 @@ class Session:
             raise
 
     def _record_progress(self) -> None:
-        """Note for other processes, once a second, how far the chain is."""
+        """Record the progress in the lock file for other processes, once per second."""
         lock, now = self._work.lock, time.monotonic()
         if lock and now - self._recorded_at >= RECORD_SECONDS:
             self._recorded_at = now
@@ -298,21 +308,30 @@ class Session:
 
 
 def is_due(done: int, every: int) -> bool:
-    """Return whether something is due `done` updates after thermalisation."""
+    """Return whether something that happens at an interval is due.
+
+    Parameters
+    ----------
+    done : int
+        Number of updates after thermalisation.
+    every : int
+        Interval in updates.
+    """
     return done > 0 and done % every == 0
 
 
 def _refuse_leftovers(work: Work) -> None:
-    """Refuse a directory that has results but no checkpoint."""
+    """Check that a directory without a checkpoint contains no results."""
     run = work.run
     tables = [run.table(item.observable) for item in work.parameters.measure]
     if run.configs() or any(table.exists() for table in tables):
-        how = "from its last configuration, with --start and" if run.configs() else "with another"
+        how = "--start from its last configuration and " if run.configs() else ""
         raise GaugeError(
-            f"The run {run.path} has lost its checkpoint; start a new one {how} --output."
+            f"The run {run.path} contains results but no checkpoint; start a new run with "
+            f"{how}another --output."
         )
 
 
 def version() -> str:
-    """Return the program and its version, as in the headers of files."""
+    """Return the name and version of the program, for the headers of files."""
     return f"gauge-mc {__version__}"

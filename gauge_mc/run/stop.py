@@ -1,4 +1,4 @@
-"""When to stop a run in order: a signal has come, or its time is running out."""
+"""Reasons to stop a run early: a signal, or the time limit."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from types import FrameType, TracebackType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+"""Signals upon which a run writes a checkpoint and stops."""
 
 
 class Stop:
-    """Tells why to stop now: because of a signal, or of the time limit.
+    """The reason to stop a run now, if there is one: a signal or the time limit.
 
-    While it is entered in the main thread, SIGINT, SIGTERM and SIGUSR1 are only noted. A second
-    SIGINT interrupts as usual.
+    Used as a context manager in the main thread, it records the signals in `SIGNALS` instead of
+    letting them interrupt the program. A second SIGINT interrupts the program as usual.
 
     Parameters
     ----------
     time_limit : float, optional
-        Seconds from now.
+        Time in seconds from now within which the run must have stopped.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
@@ -44,7 +45,13 @@ class Stop:
             signal.signal(number, handler)
 
     def __call__(self, seconds_to_stop: float) -> str | None:
-        """Return why to stop now if stopping takes so many seconds, or None."""
+        """Return the reason to stop now, or None.
+
+        Parameters
+        ----------
+        seconds_to_stop : float
+            Time in seconds that stopping would take.
+        """
         if self._signal is None and time.monotonic() + seconds_to_stop >= self._deadline:
             return "the time limit"
         return self._signal

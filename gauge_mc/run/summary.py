@@ -1,4 +1,4 @@
-"""Summaries of a run: averages with errors, time, rate, files."""
+"""Summary of a run: averages with errors, time, rate, files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from gauge_mc.run.parameters import Measurement, Parameters
 
 
 def averages_of(run: Run, parameters: Parameters) -> dict[str, Estimate]:
-    """Return the averages of what a run has measured so far.
+    """Return the averages of the observables that a run has measured so far.
 
     Returns
     -------
     dict of str to Estimate
-        By the labels of the observables' quantities; tau_int in measurements.
+        Averages by the label of the quantity; tau_int is in measurements.
 
     Raises
     ------
@@ -37,7 +37,13 @@ def averages_of(run: Run, parameters: Parameters) -> dict[str, Estimate]:
 
 
 def averages_values(run: Run, parameters: Parameters) -> dict[str, dict[str, float]]:
-    """Return what `averages_table` shows as plain numbers, by label and name; errors as there."""
+    """Return the averages of a run as plain numbers, by label and name; tau_int is in updates.
+
+    Raises
+    ------
+    GaugeError
+        If a table is damaged.
+    """
     return {
         name: {
             **asdict(found),
@@ -49,7 +55,7 @@ def averages_values(run: Run, parameters: Parameters) -> dict[str, dict[str, flo
 
 
 def averages_table(run: Run, parameters: Parameters) -> RenderableType:
-    """Return the averages with their errors as a table; tau_int is in updates.
+    """Return a table of the averages of a run with errors; tau_int is in updates.
 
     Raises
     ------
@@ -70,7 +76,7 @@ def averages_table(run: Run, parameters: Parameters) -> RenderableType:
 
 
 def _averages(run: Run, parameters: Parameters) -> Iterator[tuple[str, Estimate, int]]:
-    """Yield label, average and updates between measurements of all quantities to show."""
+    """Yield the label, the average and the updates between measurements of every quantity."""
     for item in parameters.measure:
         path = run.table(item.observable)
         if not path.exists():
@@ -80,14 +86,14 @@ def _averages(run: Run, parameters: Parameters) -> Iterator[tuple[str, Estimate,
             series = table.columns.get(quantity.column)
             if series is None or series.dtype.kind == "U":
                 raise GaugeError(
-                    f"The table {path} is damaged: it has no numbers for {quantity.column}."
+                    f"The table {path} is damaged: it contains no numbers for {quantity.column}."
                 )
             if len(series):
                 yield quantity.label, estimate(series), item.every
 
 
 def _quantities(item: Measurement, table: TableData) -> tuple[Quantity, ...]:
-    """Return what to show of a table: nothing if it has several rows a measurement."""
+    """Return the quantities of a table to show; none if it has several rows per measurement."""
     sweeps = table.columns[SWEEP]
     if len(sweeps) > 1 and sweeps[0] == sweeps[1]:
         return ()
@@ -101,24 +107,24 @@ def _quantities(item: Measurement, table: TableData) -> tuple[Quantity, ...]:
 
 
 def summary(run: Run, clock: Clock, chain: Chain, updates: int) -> RenderableType:
-    """Return what a session came to: averages, time, rate, files.
+    """Return the summary of a session: averages, time, rate, files.
 
     Parameters
     ----------
     run : Run
     clock : Clock
-        The clock of the session.
+        Clock of the session.
     chain : Chain
-        The chain at the end of the session.
+        Chain at the end of the session.
     updates : int
-        Updates that the session did.
+        Number of updates in the session.
     """
     p = chain.parameters
     facts = Table.grid(padding=(0, 2))
     facts.add_row("time", f"{duration(time.monotonic() - clock.began)} for {updates} updates")
     rate = clock.updates_per_second(chain.sweep) * p.links_per_update
     if rate:
-        facts.add_row("rate", f"{link_rate(rate)}, measuring and writing included")
+        facts.add_row("rate", f"{link_rate(rate)}, including measurements and files")
     configs = f"{len(run.configs())} configurations" if p.keeps_configs else "no configurations"
     facts.add_row("files", f"{run.path} ({configs})")
     try:

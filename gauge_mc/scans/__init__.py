@@ -1,1 +1,1 @@
-"""Scans: many independent runs over a grid of couplings and lattices, in one directory."""
+"""Scans: independent runs on a grid of couplings and lattices, in one directory."""

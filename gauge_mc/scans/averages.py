@@ -1,4 +1,4 @@
-"""The averages of a scan: a table with a row for every point of its grid, and a figure."""
+"""Averages of a scan: a table with one row per point of the grid, and a figure."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from gauge_mc.scans.grid import Point
 from gauge_mc.scans.scan import Member, Scan
 
 NUMBERS = ("", "_error", "_tau_int")
-"""Endings of the columns of a quantity: its average, the error, and tau_int."""
+"""Suffixes of the columns of a quantity: its average, the error, and tau_int."""
 
 NOTES = {
     "units": "dimensionless; tau_int in updates",
     "errors": "Gamma method on all chains of a point together, about their common mean",
 }
-"""What the header of the table says of all columns."""
+"""Entries of the table's header that apply to all columns."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A quantity of a scan that people are shown.
+    """A quantity that is shown in the terminal and in the figure of a scan.
 
     Attributes
     ----------
     column : str
-        Its column in the scan's table.
+        Name of the column in the scan's table.
     label : str
-        Above a column of a table in the terminal.
+        Heading in the terminal.
     symbol : str
-        On the axis of a figure.
+        Label of the axis in the figure, in Matplotlib's mathtext.
     """
 
     column: str
@@ -52,7 +52,7 @@ class Panel:
 
 
 def panels() -> Iterator[Panel]:
-    """Yield what is shown of a scan: the main quantity of every observable, and what is derived."""
+    """Yield the main quantity of every observable, and its derived quantities."""
     for observable in OBSERVABLES.values():
         for quantity in observable.quantities[:1]:
             column = column_of(observable, quantity.column)
@@ -62,13 +62,13 @@ def panels() -> Iterator[Panel]:
 
 
 def column_of(observable: type[Observable], column: str) -> str:
-    """Return what a column of an observable's table is called in the table of a scan."""
+    """Return the name in the scan's table of a column of an observable's table."""
     name = table_name(observable.name)
     return name if column == name else f"{name}_{column}"
 
 
 class ScanAverages:
-    """The averages at every point of a scan, over the chains that are complete.
+    """Averages at every point of a scan over the complete chains.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ class ScanAverages:
     Attributes
     ----------
     rows : dict of Point to dict of str to int, float or str
-        Values by the columns of the scan's table, for every point with a complete chain.
+        Values by column of the scan's table, for every point with a complete chain.
     failures : dict of str to str
-        What is wrong with damaged tables, by the name of the point's first run.
+        Error messages for damaged tables, by the name of the first run at the point.
     """
 
     def __init__(self, scan: Scan) -> None:
@@ -93,7 +93,7 @@ class ScanAverages:
             self.update(point)
 
     def update(self, point: Point) -> None:
-        """Average anew at a point."""
+        """Compute the averages at a point again."""
         self.rows.pop(point, None)
         first = self.members[point][0].name
         self.failures.pop(first, None)
@@ -119,13 +119,13 @@ class ScanAverages:
             self.failures[first] = str(error)
 
     def sorted_rows(self) -> list[dict[str, Value]]:
-        """Return the rows by lattice, and then by beta."""
+        """Return the rows, sorted by lattice and then by beta."""
         lattices = list(dict.fromkeys(lattice for _, lattice in self.members))
         order = sorted(self.rows, key=lambda point: (lattices.index(point[1]), point[0]))
         return [self.rows[point] for point in order]
 
     def write(self) -> None:
-        """Write the scan's table, whole or not at all."""
+        """Write the scan's table, which appears complete or not at all."""
         facts = provenance(self.scan.parameters)
         header = {name: fact for name, fact in facts.items() if name not in ("beta", "lattice")}
         notes = {
@@ -139,7 +139,7 @@ class ScanAverages:
         write_table(self.scan.table, {**header, **NOTES, **notes}, columns, values)
 
     def draw(self) -> bool:
-        """Draw the scan's figure; return False if there is nothing to draw, or no Matplotlib."""
+        """Draw the scan's figure; return False if there is no data, or Matplotlib is missing."""
         shown = {panel.column for panel in panels()}
         if not find_spec("matplotlib") or not any(shown & row.keys() for row in self.rows.values()):
             return False
@@ -150,13 +150,13 @@ class ScanAverages:
 def average(
     observable: type[Observable], paths: Sequence[Path], every: int, lattice: Lattice
 ) -> dict[str, float]:
-    """Average an observable over the chains of one point.
+    """Average an observable over the chains at one point.
 
     Parameters
     ----------
     observable : type of Observable
     paths : sequence of Path
-        Its table in each run.
+        Table of the observable in each run.
     every : int
         Updates from one measurement to the next.
     lattice : Lattice
@@ -164,8 +164,8 @@ def average(
     Returns
     -------
     dict of str to float
-        For each column its average, the error, and tau_int in updates; then what is derived, with
-        its error. The names are those of the columns of a scan's table.
+        Values by column of the scan's table: for each column of the observable the average, its
+        error, and tau_int in updates; then each derived quantity with its error.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def average(
 
 
 def in_words(row: Mapping[str, Value]) -> dict[str, str]:
-    """Return what people are shown of a point: labels, and numbers with errors."""
+    """Return the quantities at a point as text, such as ``0.6521(3)``, by label."""
     return {
         panel.label: with_error(float(row[panel.column]), float(row[f"{panel.column}_error"]))
         for panel in panels()
@@ -197,17 +197,17 @@ def in_words(row: Mapping[str, Value]) -> dict[str, str]:
 
 
 def draw_scan(table: Path, figure: Path) -> None:
-    """Draw a scan's table against beta, one curve for each lattice.
+    """Draw the table of a scan against beta, with one curve per lattice.
 
     Raises
     ------
     GaugeError
-        If there is no such table, it is not that of a scan, or it holds nothing to draw.
+        If the table does not exist, is not the table of a scan, or contains no data to draw.
     """
     data = read_table(table, text=("lattice",))
     words = [name for name, column in data.columns.items() if column.dtype.kind == "U"]
     if "beta" not in data.columns or words != ["lattice"]:
-        raise GaugeError(f"{table} is not the table of a scan; make it by gauge-mc scan.")
+        raise GaugeError(f"{table} is not the table of a scan; create one with gauge-mc scan.")
     lattices = dict.fromkeys(data.columns["lattice"].tolist())
     name = data.header.get("group", "")
     group = GROUPS[name].label if name in GROUPS else name
@@ -223,12 +223,12 @@ def draw_scan(table: Path, figure: Path) -> None:
         if panel.column in data.columns
     ]
     if not (drawn and lattices):
-        raise GaugeError(f"{table} holds nothing to draw yet; continue the scan.")
+        raise GaugeError(f"{table} contains no data to draw yet; continue the scan.")
     draw_panels(drawn, r"$\beta$", figure)
 
 
 def _curve(table: TableData, name: str, lattice: str) -> list[tuple[float, Estimate]]:
-    """Return the averages of a quantity on one lattice by beta."""
+    """Return the averages of a quantity on one lattice, sorted by beta."""
     columns = table.columns
     here = np.flatnonzero(columns["lattice"] == lattice)
     curve = []
@@ -243,5 +243,5 @@ def _series(
 ) -> NDArray[np.float64]:
     series = columns.get(name)
     if series is None or series.dtype.kind == "U":
-        raise GaugeError(f"The table {path} is damaged: it has no numbers for {name}.")
+        raise GaugeError(f"The table {path} is damaged: it contains no numbers for {name}.")
     return series.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Carry out a scan on the devices of this machine, submit it, or gather its results."""
+"""Scans as a whole: carry out on the devices of this machine, submit as jobs, gather results."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScanResult:
-    """A scan after a session.
+    """The result of a session of a scan.
 
     Attributes
     ----------
     path : Path
-        The directory.
+        Scan directory.
     runs, complete : int
-        The number of runs, and how many of them are complete.
+        Number of runs, and of complete runs.
     stopped : str or None
-        Why the session stopped before the end of the scan, or None.
+        Reason why the session stopped before the end of the scan, or None.
     failures : dict of str to str
-        What went wrong, by the names of runs.
+        Error messages by the name of the run.
     """
 
     path: Path
@@ -54,7 +54,7 @@ class ScanResult:
 
     @property
     def table(self) -> TableData:
-        """The averages at every point; text is only in the column ``lattice``."""
+        """Averages at every point; all columns except ``lattice`` are numbers."""
         return read_table(Scan.read(self.path).table, text=("lattice",))
 
 
@@ -69,24 +69,25 @@ def scan(
     progress: bool = True,
     **options: Any,
 ) -> ScanResult:
-    """Carry out a grid of independent runs, one or more a device at a time.
+    """Carry out independent runs on a grid of couplings and lattices.
 
-    If the scan is there already, it is continued, and enlarged by what is asked for.
+    One or more runs are carried out on each device at a time. If the scan already exists, it is
+    continued, and new points and chains are added.
 
     Parameters
     ----------
     parameters : Parameters, mapping or path, optional
-        What all runs share; as for `gauge_mc.generate`.
+        Parameters that all runs share; see `gauge_mc.generate`.
     beta : float, iterable of float or str, optional
-        Couplings, also as on the command line, such as ``2.2:2.8:0.05``.
+        Couplings; also accepted as on the command line, such as ``2.2:2.8:0.05``.
     lattice : Lattice, iterable of Lattice or str, optional
-        Lattices, also as on the command line, such as ``4x4x4x8,4``.
+        Lattices; also accepted as on the command line, such as ``4x4x4x8,4``.
     chains : int, optional
-        Independent chains at each point.
+        Number of independent chains at each point.
     output : path, optional
-        The scan directory.
+        Scan directory.
     per_device : int, optional
-        Runs at a time on each device.
+        Number of runs on each device at a time.
     progress : bool
         Whether to show progress and a summary.
     **options : object
@@ -99,11 +100,11 @@ def scan(
     Raises
     ------
     UsageError
-        If a value is not allowed, or differs from that of the scan in the directory.
+        If a value is invalid, or differs from that of the existing scan.
     GaugeError
-        If the scan cannot be carried out, or a run failed.
+        If the scan cannot be carried out, or a run fails.
     """
-    if isinstance(parameters, Parameters):  # a coupling and a lattice of its own are not the grid
+    if isinstance(parameters, Parameters):  # its beta and lattice do not belong to the grid
         shared = parameters.values()
         parameters = {name: shared[name] for name in shared if name not in ("beta", "lattice")}
     grid = {"beta": _words(beta), "lattice": _words(lattice)}
@@ -113,23 +114,24 @@ def scan(
 
 
 def _words(values: object) -> str | None:
-    """Return one value or several as on the command line."""
+    """Return one or several values as on the command line."""
     if values is None or isinstance(values, str):
         return values
     return ",".join(map(str, values)) if isinstance(values, Iterable) else str(values)
 
 
 def carry_out(asked: Request, per_device: int | None = None) -> ScanResult:
-    """Carry out what is left of a scan on the devices of this machine.
+    """Carry out the remaining runs of a scan on the devices of this machine.
 
     Raises
     ------
     UsageError, GaugeError
-        As of `scan`.
+        See `scan`.
     """
     e = asked.execution
     with Stop(e.time_limit) as stop:
-        # Imported here, since that takes longer than a signal may take to come.
+        # These imports take long. They come after the signal handlers have been installed, so that
+        # a signal in the meantime is not lost.
         from gauge_mc.devices import choose_devices
         from gauge_mc.devices.choice import hint
         from gauge_mc.scans.pool import make_slots
@@ -143,7 +145,7 @@ def carry_out(asked: Request, per_device: int | None = None) -> ScanResult:
     if result.failures:
         name, sentence = next(iter(result.failures.items()))
         raise GaugeError(
-            f"{len(result.failures)} of {result.runs} runs failed, and the same command tries "
+            f"{len(result.failures)} of {result.runs} runs failed, and repeating the command tries "
             f"them again; {name}: {sentence}"
         )
     return result
@@ -152,7 +154,7 @@ def carry_out(asked: Request, per_device: int | None = None) -> ScanResult:
 def _work(
     scan: Scan, slots: Sequence[Slot], execution: Execution, stop: Stop, hint: str | None
 ) -> ScanResult:
-    """Do what there is to do, and show it."""
+    """Carry out the remaining runs, and show the progress."""
     from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import Tally, opening, show_progress
     from gauge_mc.scans.pool import Pool
@@ -173,12 +175,12 @@ def _work(
 
 
 def gather(asked: Request) -> ScanResult:
-    """Gather the results of the runs that are complete.
+    """Average the results of the complete runs, and write the scan's table and figure.
 
     Raises
     ------
     UsageError
-        If there is no scan.
+        If the scan does not exist.
     GaugeError
         If a table is damaged.
     """
@@ -197,20 +199,20 @@ def gather(asked: Request) -> ScanResult:
 
 
 def submit(asked: Request, system: str, words: Sequence[str]) -> list[str]:
-    """Submit a job for each run that is neither complete nor at work.
+    """Submit a job for each run that is neither complete nor running.
 
     Parameters
     ----------
     asked : Request
     system : str
-        The batch system.
+        Name of the batch system.
     words : sequence of str
         Options of the batch system, as on the command line.
 
     Returns
     -------
     list of str
-        What was done, in lines.
+        Lines that report the submitted jobs.
 
     Raises
     ------
@@ -221,7 +223,7 @@ def submit(asked: Request, system: str, words: Sequence[str]) -> list[str]:
     from gauge_mc.scans.display import Tally
 
     if system != slurm.NAME:
-        raise UsageError(f"Jobs can be submitted to {slurm.NAME}, not to '{system}'.")
+        raise UsageError(f"The batch system '{system}' is unknown; choose {slurm.NAME}.")
     options = slurm.parse_options(words)
     with asked.locked() as scan:
         tally = Tally(scan.members())
@@ -240,7 +242,7 @@ def _console(execution: Execution) -> Console:
 
 
 def _finish(averages: ScanAverages, console: Console) -> None:
-    """Write and draw what is complete, and show it."""
+    """Write and draw the averages over complete runs, and show them."""
     from gauge_mc.scans.display import results
 
     averages.write()

@@ -1,4 +1,4 @@
-"""Progress of a scan: a line for each device on a terminal, plain lines elsewhere; a summary."""
+"""Progress display and summary of a scan: live bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from gauge_mc.scans.scan import Member, Scan
 
 
 class Tally:
-    """A count of how far a scan is.
+    """The progress of a scan.
 
     Parameters
     ----------
     members : sequence of Member
-        All runs.
+        All runs of the scan.
 
     Attributes
     ----------
     sweeps : dict of str to int
-        Updates done, by the names of the runs.
+        Number of updates done, by the name of the run.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -42,11 +42,11 @@ class Tally:
         return self.sweeps[member.name] >= member.parameters.updates
 
     def note(self, member: Member) -> None:
-        """Note how far a run is whose process has ended."""
+        """Record the progress of a run whose process has ended."""
         self.sweeps[member.name] = member.sweep()
 
     def look(self, child: Child) -> float:
-        """Note how far a child says that it is; return its link updates a second, or 0."""
+        """Record the progress that a child reports; return its link updates per second, or 0."""
         holder = child.member.run.holder()[0]
         if holder.process != child.process.pid:
             return 0.0
@@ -55,11 +55,11 @@ class Tally:
         return holder.rate * child.member.parameters.links_per_update
 
     def share(self) -> float:
-        """Return the share of the work that is done, from 0 to 1."""
+        """Return the completed fraction of the work, from 0 to 1."""
         return self._links() / max(1, self._all())
 
     def remaining(self) -> float:
-        """Return the remaining seconds, NaN if not known yet."""
+        """Return the estimated remaining time in seconds; NaN if it is not known yet."""
         done = self._links()
         rate = (done - self._before) / (time.monotonic() - self._began)
         return (self._all() - done) / rate if rate > 0 else math.nan
@@ -77,7 +77,7 @@ class Tally:
 
 
 class ProgressDisplay:
-    """Progress as plain lines.
+    """Progress display of plain lines.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ class ProgressDisplay:
         self._shown_at = time.monotonic()
 
     def line(self, text: str) -> None:
-        """Show a line that stays."""
+        """Print a permanent line."""
         self._shown_at = time.monotonic()
         self.console.print(text, soft_wrap=True)
 
     def refresh(self, children: Sequence[Child]) -> None:
-        """Show how far the children are, if it is due."""
+        """Show the progress of the children, if the display is due for an update."""
         if time.monotonic() - self._shown_at >= PLAIN_SECONDS:
             for child in children:
                 self.tally.look(child)
@@ -105,7 +105,7 @@ class ProgressDisplay:
 
 
 class _Bars(ProgressDisplay):
-    """Live progress: a bar for the scan, and one for each slot."""
+    """Live progress display: a bar for the scan, and one for each slot."""
 
     def __init__(self, tally: Tally, slots: Sequence[Slot], progress: Progress) -> None:
         super().__init__(tally, progress.console)
@@ -137,7 +137,7 @@ class _Bars(ProgressDisplay):
 def show_progress(
     tally: Tally, slots: Sequence[Slot], console: Console
 ) -> Iterator[ProgressDisplay]:
-    """Show progress while a scan is at work; a quiet console shows nothing."""
+    """Show the progress of a scan; a quiet console shows nothing."""
     if not console.is_terminal or console.quiet:
         yield ProgressDisplay(tally, console)
         return
@@ -151,7 +151,7 @@ def show_progress(
 
 
 def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = None) -> str:
-    """Return the lines that say what begins."""
+    """Return the lines shown at the start: scan, grid, parameters, devices, and a hint."""
     points = scan.points()
     betas = sorted({beta for beta, _ in points})
     lattices = dict.fromkeys(str(lattice) for _, lattice in points)
@@ -167,20 +167,20 @@ def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = 
 
 
 def describe(scan: Scan) -> str:
-    """Return in words what the runs have in common."""
+    """Return a short description of the parameters that all runs share."""
     p = scan.parameters
     words = f"{p.group}, {p.precision} precision, {p.generator}"
-    return f"{words}, {p.thermalize} + {p.configs * p.separation} updates a run"
+    return f"{words}, {p.thermalize} + {p.configs * p.separation} updates per run"
 
 
 def places(slots: Sequence[Slot]) -> str:
-    """Return in words how many runs there are at a time, and where."""
+    """Return the number of simultaneous runs and their devices, as text."""
     devices = dict.fromkeys(slot.device for slot in slots)
     return f"{len(slots)} at a time on {', '.join(devices)}"
 
 
 def point_words(member: Member, row: Mapping[str, Value]) -> str:
-    """Return what is known at the point of a run that has just been completed."""
+    """Return a line with the averages at the point of a run that has just been completed."""
     numbers = "  ".join(f"{label} {number}" for label, number in in_words(row).items())
     return f"{member.name}: {numbers}" + (
         f"  ({row['chains']} chains)" if row["chains"] != 1 else ""
@@ -188,7 +188,7 @@ def point_words(member: Member, row: Mapping[str, Value]) -> str:
 
 
 def results(averages: ScanAverages) -> RenderableType:
-    """Return the averages at all points as a table."""
+    """Return a table of the averages at all points."""
     rows = averages.sorted_rows()
     if not rows:
         return "no run is complete yet"

@@ -10,7 +10,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 
 MAX_RUNS = 10_000
-"""Maximum number of runs of a scan, against mistyped ranges."""
+"""Maximum number of runs in a scan, to catch mistyped ranges."""
 
 Point = tuple[float, Lattice]
 """A coupling and a lattice."""
@@ -18,19 +18,21 @@ Point = tuple[float, Lattice]
 
 @dataclass(frozen=True)
 class Grid:
-    """Chains at every coupling on every lattice. What is given twice counts once.
+    """A grid of points: every coupling on every lattice, with several chains at each point.
 
     Attributes
     ----------
     beta : tuple of float
+        Couplings, without duplicates.
     lattice : tuple of Lattice
+        Lattices, without duplicates.
     chains : int
-        The number of chains at each point.
+        Number of chains at each point.
 
     Raises
     ------
     UsageError
-        If it has no runs, more than `MAX_RUNS`, or a coupling that is not positive.
+        If the grid has no runs or more than `MAX_RUNS`, or a coupling is not positive.
     """
 
     beta: tuple[float, ...]
@@ -49,7 +51,7 @@ class Grid:
             raise UsageError(f"A scan has 1 to {MAX_RUNS} runs, not {runs}.")
 
     def values(self) -> dict[str, object]:
-        """Return it as TOML keys and values."""
+        """Return the grid as TOML keys and values, which `from_values` reads back."""
         return {
             "beta": list(self.beta),
             "lattice": list(map(str, self.lattice)),
@@ -58,7 +60,7 @@ class Grid:
 
     @classmethod
     def from_values(cls, values: dict[str, list[object]]) -> Grid:
-        """Read what `values` returns."""
+        """Return a grid from TOML keys and values."""
         beta = tuple(float(str(one)) for one in values["beta"])
         lattice = tuple(Lattice.parse(str(one)) for one in values["lattice"])
         return cls(beta, lattice, int(str(values["chains"])))
@@ -67,23 +69,23 @@ class Grid:
 def parse_betas(text: str) -> tuple[float, ...]:
     """Read couplings: numbers and ranges ``FIRST:LAST:STEP``, separated by commas.
 
-    Ranges are counted in decimals and contain their last number.
+    Ranges include their last number, and are computed in decimal arithmetic.
 
     Raises
     ------
     UsageError
-        If `text` is not of that form, or a range does not lead from its first number to its last.
+        If the text does not have this form, or a range does not end at its last number.
     """
     return tuple(beta for word in text.split(",") for beta in _range(word.strip()))
 
 
 def parse_lattices(text: str) -> tuple[Lattice, ...]:
-    """Read lattices separated by commas; errors as of `Lattice.parse`."""
+    """Read lattices separated by commas; for the errors see `Lattice.parse`."""
     return tuple(Lattice.parse(word.strip()) for word in text.split(","))
 
 
 def _range(word: str) -> list[float]:
-    """Read a number, or a range."""
+    """Read a number or a range."""
     numbers = [_number(part, word) for part in word.split(":")]
     if len(numbers) == 1:
         return [float(numbers[0])]
@@ -96,12 +98,14 @@ def _range(word: str) -> list[float]:
     if steps >= MAX_RUNS:
         raise UsageError(f"beta: {word} has more than {MAX_RUNS} numbers.")
     if steps != int(steps):
-        raise UsageError(f"beta: in {word} no whole number of steps leads from {first} to {last}.")
+        raise UsageError(
+            f"beta: in {word} the distance from {first} to {last} is not a multiple of the step."
+        )
     return [float(first + i * step) for i in range(int(steps) + 1)]
 
 
 def _number(part: str, word: str) -> Decimal:
-    """Read a positive number of at most 12 digits, as many as the names of runs show."""
+    """Read a positive number of at most 12 digits, which the names of runs can represent."""
     try:
         number = Decimal(part)
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""Child processes at work, each in a slot, which is a device or a share of one."""
+"""Pool of child processes. Each runs in a slot, which is a device or a share of a device."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gauge_mc.scans.scan import Member
 
 @dataclass(frozen=True)
 class Slot:
-    """A place for one child at a time.
+    """A device, or a share of a device, that runs one child at a time.
 
     Attributes
     ----------
     device : str
-        The name of the device, for people.
+        Name of the device for the user.
     options : tuple of str
-        Options that make a child compute there.
+        Command-line options that select the device.
     share : int
-        The number of the slot among those of the device, from 1; 0 if it is the only one.
+        Number of the slot among the slots of the device, from 1; 0 if it is the only one.
     """
 
     device: str
@@ -36,7 +36,7 @@ class Slot:
 
     @property
     def name(self) -> str:
-        """The name of the slot, for people."""
+        """Name of the slot for the user."""
         return f"{self.device} ({self.share})" if self.share else self.device
 
 
@@ -46,15 +46,15 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
     Parameters
     ----------
     choices : sequence of DeviceChoice
-        Numbered devices such as GPUs, or one that is divided into threads.
+        Numbered devices, such as GPUs; or one device whose threads are divided, such as the CPU.
     per_device : int, optional
-        Slots on each device. By default 1 on a GPU; on a CPU as many as it has cores for, with one
-        thread each unless something else was chosen.
+        Number of slots on each device. By default 1 on a numbered device; on another device as many
+        as there are cores for, with one thread each unless another number of threads was chosen.
 
     Raises
     ------
     UsageError
-        If the numbers are not possible.
+        If `per_device` is below 1, or if several devices that are not numbered were chosen.
     """
     if per_device is not None and per_device < 1:
         raise UsageError(f"per_device must be at least 1, not {per_device}.")
@@ -65,7 +65,8 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
     else:
         if len(choices) > 1:
             raise UsageError(
-                "A run of a scan has one device; --per-device N carries out N of them at a time."
+                "Each run of a scan uses one device, which cannot be divided by --devices; choose "
+                "--per-device N to carry out N runs at a time."
             )
         threads, number = _threads_and_slots(choices[0], per_device)
         words = ("--backend", choices[0].backend, "--threads", str(threads))
@@ -75,7 +76,7 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
 
 
 def _threads_and_slots(choice: DeviceChoice, per_device: int | None) -> tuple[int, int]:
-    """Return the threads of a run, and how many runs share a device that is divided."""
+    """Return the number of threads of a run, and the number of runs that share the device."""
     backend: Backend = BACKENDS[choice.backend]
     cores = backend.available_threads()
     threads = choice.threads or max(1, cores // (per_device or cores))
@@ -84,7 +85,7 @@ def _threads_and_slots(choice: DeviceChoice, per_device: int | None) -> tuple[in
 
 @dataclass(frozen=True)
 class Child:
-    """A child process at work on a run.
+    """A child process that carries out a run.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class Child:
     slot : Slot
     process : subprocess.Popen
     complaint : file
-        The file to which it writes its stderr.
+        File with the standard error of the process.
     """
 
     member: Member
@@ -102,7 +103,7 @@ class Child:
     complaint: IO[bytes]
 
     def failure(self) -> str | None:
-        """Return why it has failed, in one sentence, or None."""
+        """Return the reason why the child failed, in one sentence, or None."""
         code = self.process.returncode
         if code in (None, 0, INTERRUPTED, -signal.SIGTERM):
             return None
@@ -110,14 +111,14 @@ class Child:
         lines = self.complaint.read().decode(errors="replace").split("\n")
         said = next((line.strip() for line in reversed(lines) if line.strip()), "")
         if code < 0:
-            return f"It was ended by {signal.Signals(-code).name}."
-        return said.removeprefix("gauge-mc: ") or f"It ended with exit code {code}."
+            return f"The process was killed by {signal.Signals(-code).name}."
+        return said.removeprefix("gauge-mc: ") or f"The process ended with exit code {code}."
 
 
 class Pool:
-    """Child processes in slots. When the pool is left, none of them lives on.
+    """A pool of child processes, used as a context manager. Leaving the context ends all children.
 
-    Children are in sessions of their own, so that signals from the terminal reach them only through
+    Every child has its own process session, so that signals from the terminal reach it only through
     the pool.
 
     Parameters
@@ -127,8 +128,9 @@ class Pool:
     Attributes
     ----------
     free : list of Slot
+        Free slots.
     children : list of Child
-        The children at work.
+        Running children.
     """
 
     def __init__(self, slots: Sequence[Slot]) -> None:
@@ -136,9 +138,17 @@ class Pool:
         self.children: list[Child] = []
 
     def start(self, member: Member, command: Sequence[str]) -> None:
-        """Start a child on a run in a free slot: a command with the slot's options."""
+        """Start a child for a run in a free slot.
+
+        Parameters
+        ----------
+        member : Member
+            The run.
+        command : sequence of str
+            Command of the child; the options of the slot are appended.
+        """
         slot = self.free.pop(0)
-        complaint = tempfile.TemporaryFile()  # noqa: SIM115 - read when the child has ended
+        complaint = tempfile.TemporaryFile()  # noqa: SIM115 - read after the child has ended
         process = subprocess.Popen(
             [*command, *slot.options],
             stdin=subprocess.DEVNULL,
@@ -156,7 +166,7 @@ class Pool:
         return ended
 
     def terminate(self) -> None:
-        """Tell all children to save and stop."""
+        """Tell all children to write a checkpoint and stop."""
         for child in self.children:
             child.process.terminate()
 

@@ -1,4 +1,4 @@
-"""What is asked for of a scan, by the names of options or in a run card."""
+"""The scan that the user requests, by command-line options or in a run card."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from gauge_mc.scans.scan import Scan, default_path
 
 @dataclass(frozen=True)
 class Request:
-    """What options and a run card ask for.
+    """The scan that the user requests.
 
     Attributes
     ----------
     values : mapping of str to object
-        What all runs share, by the names of `Parameters`.
+        Parameters that all runs share, by the names of `Parameters`.
     execution : Execution
     path : Path
-        The directory of the scan.
+        Scan directory.
     beta, lattice : str, optional
-        The grid, as on the command line.
+        Couplings and lattices of the grid, as on the command line.
     chains : int, optional
-        Chains at each point.
+        Number of chains at each point.
     """
 
     values: Mapping[str, object]
@@ -40,12 +40,12 @@ class Request:
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Request:
-        """Make it from values by the names of options.
+        """Return the request for values by the names of options.
 
         Raises
         ------
         UsageError
-            If a value is of the wrong kind or not allowed.
+            If a value has the wrong type or is invalid.
         """
         shared = {name: value for name, value in values.items() if name not in ("beta", "lattice")}
         execution = Execution.from_values(values)
@@ -56,12 +56,12 @@ class Request:
         )
 
     def scan(self) -> Scan:
-        """Return the scan that is asked for: new, or continued and perhaps enlarged.
+        """Return the requested scan: a new one, or the existing one with new points and chains.
 
         Raises
         ------
         UsageError
-            If it is not possible, or differs from the one in the directory.
+            If the grid is invalid, or the parameters differ from those of the existing scan.
         """
         if Scan(self.path, Parameters()).exists():
             there = Scan.read(self.path).continued(self.values)
@@ -75,14 +75,14 @@ class Request:
 
     @contextmanager
     def locked(self) -> Iterator[Scan]:
-        """Write the scan that is asked for, and lock it while this is entered.
+        """Write the requested scan to disk, and hold its lock.
 
         Raises
         ------
         UsageError
-            As of `scan`; also if there is something else at the path.
+            If the path has other content; see also `scan`.
         GaugeError
-            If another process is at work on the scan.
+            If another process is carrying out the scan.
         """
         self.scan().make()
         with closing(RunLock(self.scan().lock)) as lock:
@@ -93,7 +93,7 @@ class Request:
 
 
 def _words(values: Mapping[str, object], name: str) -> str | None:
-    """Return an entry as it is on the command line; a run card may have a number or a list."""
+    """Return a value as on the command line. In a run card it may be a number or a list."""
     value = values.get(name)
     if value is None:
         return None

@@ -1,13 +1,13 @@
-"""A scan on disk: which runs it has, and where they are.
+"""Scan directories.
 
 ::
 
     runs/scan_su2/
-      scan.toml                       what the runs have in common, and the grids
-      b2.25_24x24x24x4_chain1/ ...    the runs, each like any other
+      scan.toml                       parameters that all runs share, and the grids
+      b2.25_24x24x24x4_chain1/ ...    ordinary run directories
       scan.csv, scan.pdf              averages at every point
-      jobs/                           files of a batch system, if one was used
-      lock                            held by the process at work
+      jobs/                           files of the batch system, if one is used
+      lock                            lock of the process that carries out the scan
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.run.checkpoint import read_state
-from gauge_mc.run.directory import RUNS, Run
+from gauge_mc.run.directory import RUNS, Run, last_use
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.grid import MAX_RUNS, Grid, Point
 
 GRIDS = "grid"
-"""What a scan.toml holds besides the parameters that its runs share."""
+"""Key of the grids in a scan.toml; all other keys are parameters that the runs share."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Member:
     Attributes
     ----------
     parameters : Parameters
-        The run's own parameters.
+        Parameters of the run.
     chain : int
-        The number of the chain at its point, from 1.
+        Number of the chain at its point, from 1.
     run : Run
-        The run's directory.
+        Run directory.
     """
 
     parameters: Parameters
@@ -51,27 +51,27 @@ class Member:
 
     @property
     def name(self) -> str:
-        """The name of the directory."""
+        """Name of the run directory."""
         return self.run.path.name
 
     @property
     def point(self) -> Point:
-        """The point of the grid."""
+        """Coupling and lattice of the run."""
         return (self.parameters.beta, self.parameters.lattice)
 
     def sweep(self) -> int:
-        """Return how many updates are done, as far as that is saved and sound."""
+        """Return the number of updates in the last checkpoint; 0 if it is missing or damaged."""
         try:
             return read_state(self.run.checkpoint).sweep
         except GaugeError:
             return 0
 
     def begun(self) -> bool:
-        """Return whether there is anything of the run, be it damaged."""
+        """Return whether the run has a run.toml or a checkpoint, possibly damaged."""
         return self.run.exists() or self.run.checkpoint.exists()
 
     def damage(self) -> str | None:
-        """Return what keeps the run from being continued or read, in one sentence, or None."""
+        """Return the reason why the run cannot be read or continued, in one sentence, or None."""
         try:
             if self.begun():
                 self.run.read()
@@ -82,7 +82,7 @@ class Member:
         return None
 
     def complete(self) -> bool:
-        """Return whether everything is done for which the run was last continued."""
+        """Return whether the run has done all updates that its run.toml asks for."""
         try:
             return self.run.begun() and self.sweep() >= self.run.read()[0].updates
         except GaugeError:
@@ -91,25 +91,25 @@ class Member:
 
 @dataclass(frozen=True)
 class Scan:
-    """A scan, on disk or yet to be made.
+    """A scan, which need not exist on disk yet.
 
-    Every run has a seed of its own, counted up from that of the parameters in the order in which
-    the runs joined the scan. With the same random numbers, runs that differ only in beta would have
-    strongly correlated averages.
+    The first run has the seed of the parameters. Each further run, in the order in which the runs
+    were added, has a seed larger by one. If the runs used the same random numbers, averages at
+    neighbouring couplings would be strongly correlated.
 
     Attributes
     ----------
     path : Path
-        The directory.
+        Scan directory.
     parameters : Parameters
-        What all runs share: all parameters except beta, lattice and seed.
+        Parameters that all runs share: all except beta, lattice and seed.
     grids : tuple of Grid
-        In the order in which they were asked for. Runs that several grids contain are the same.
+        Grids in the order in which they were added. A run in several grids is carried out once.
 
     Raises
     ------
     UsageError
-        If there are more than `MAX_RUNS` runs, or too few seeds.
+        If there are more than `MAX_RUNS` runs, or a seed would be too large.
     """
 
     path: Path
@@ -124,30 +124,30 @@ class Scan:
 
     @property
     def toml(self) -> Path:
-        """The file that makes a directory a scan."""
+        """The file with parameters and grids; a directory that contains it is a scan."""
         return self.path / "scan.toml"
 
     @property
     def table(self) -> Path:
-        """The table of the averages."""
+        """Table of the averages."""
         return self.path / "scan.csv"
 
     @property
     def figure(self) -> Path:
-        """The figure of the averages."""
+        """Figure of the averages."""
         return self.path / "scan.pdf"
 
     @property
     def lock(self) -> Path:
-        """The lock file."""
+        """Lock file."""
         return self.path / "lock"
 
     def exists(self) -> bool:
-        """Return whether there is a scan in the directory."""
+        """Return whether the directory contains a scan.toml."""
         return self.toml.is_file()
 
     def members(self) -> list[Member]:
-        """Return the runs, in the order in which they joined the scan."""
+        """Return the runs, in the order in which they were added."""
         result = []
         for number, (beta, lattice, chain) in enumerate(self._keys()):
             seed = self.parameters.seed + number
@@ -157,7 +157,7 @@ class Scan:
         return result
 
     def points(self) -> dict[Point, int]:
-        """Return the points, and how many chains each has."""
+        """Return the number of chains at each point."""
         points: dict[Point, int] = {}
         for beta, lattice, chain in self._keys():
             points[beta, lattice] = max(chain, points.get((beta, lattice), 0))
@@ -169,21 +169,21 @@ class Scan:
         lattice: tuple[Lattice, ...] | None = None,
         chains: int | None = None,
     ) -> Scan:
-        """Return the scan with what is asked for added.
+        """Return the scan with points and chains added.
 
         Parameters
         ----------
         beta, lattice : tuple, optional
-            Where there are to be runs. If one is not given, all that the scan has are meant; if
-            neither is given, the points that the scan has.
+            Couplings and lattices of the points. If only one of them is given, the other consists
+            of all values in the scan. If neither is given, the points are those of the scan.
         chains : int, optional
-            How many chains each of these points is to have; by default as many as the scan has
-            anywhere.
+            Number of chains at each of these points; by default the largest number of chains at any
+            point of the scan.
 
         Raises
         ------
         UsageError
-            If the grid is not possible, or nothing says where a new scan is to have runs.
+            If the grid is invalid, or the scan is new and `beta` is not given.
         """
         points = self.points()
         if not points:
@@ -203,32 +203,32 @@ class Scan:
     def _first_points(
         self, beta: tuple[float, ...] | None, lattice: tuple[Lattice, ...] | None
     ) -> tuple[tuple[float, ...], tuple[Lattice, ...]]:
-        """Return where a new scan has runs."""
+        """Return the couplings and lattices of a new scan."""
         if beta is None:
             raise UsageError(
-                f"There is no scan in {self.path} yet; say where to begin one, by --beta such "
-                "as 2.2:2.8:0.05."
+                f"There is no scan in {self.path} yet; to begin one, give --beta, such as "
+                "--beta 2.2:2.8:0.05."
             )
         return beta, lattice or (self.parameters.lattice,)
 
     def _with(self, grid: Grid) -> Scan:
-        """Return the scan with a grid, or the same scan if it has all of its runs."""
+        """Return the scan with a grid added, unless the scan already contains all of its runs."""
         larger = dataclasses.replace(self, grids=(*self.grids, grid))
         return larger if len(larger._keys()) > len(self._keys()) else self
 
     def continued(self, values: Mapping[str, object]) -> Scan:
-        """Return the scan as it is asked for; values and errors as of `Parameters.continued`."""
+        """Return the scan with the requested parameters; see `Parameters.continued`."""
         shared = self.parameters.continued(values, f"The scan {self.path}")
         return dataclasses.replace(self, parameters=shared)
 
     @classmethod
     def read(cls, path: Path) -> Scan:
-        """Read scan.toml.
+        """Read a scan from its scan.toml.
 
         Raises
         ------
         UsageError
-            If there is no scan here.
+            If the directory contains no scan.toml.
         GaugeError
             If scan.toml is damaged.
         """
@@ -248,7 +248,7 @@ class Scan:
             raise GaugeError(f"{empty.toml} is damaged: {reason}.") from error
 
     def write(self) -> None:
-        """Write scan.toml, whole or not at all."""
+        """Write scan.toml, which appears complete or not at all."""
         import tomli_w
 
         grids = tomli_w.dumps({GRIDS: [grid.values() for grid in self.grids]})
@@ -256,12 +256,12 @@ class Scan:
             file.write(f"{tomli_w.dumps(self._shared())}\n{grids}".encode())
 
     def make(self) -> None:
-        """Make the directory if need be.
+        """Create the directory if necessary.
 
         Raises
         ------
         UsageError
-            If there is something else at its path.
+            If the path is a file, or a directory with other content.
         """
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; choose another --output.")
@@ -278,7 +278,7 @@ class Scan:
         return {name: value for name, value in values.items() if name not in ("beta", "lattice")}
 
     def _keys(self) -> dict[tuple[float, Lattice, int], None]:
-        """Return beta, lattice and chain of every run, each once and in order."""
+        """Return beta, lattice and chain of every run, without duplicates and in order."""
         return {
             (beta, lattice, chain): None
             for grid in self.grids
@@ -289,20 +289,34 @@ class Scan:
 
 
 def default_path(parameters: Parameters) -> Path:
-    """Return the default directory of a scan, whose name omits what differs between its runs."""
+    """Return the default directory of a scan, named after the parameters that its runs share."""
     p = parameters
     return RUNS / f"scan_{p.name.replace(f'_b{p.beta:.12g}_{p.lattice}', '', 1)}"
 
 
 def newest_scan(root: Path = RUNS) -> Scan:
-    """Return the scan whose table or grid was written last.
+    """Return the scan whose scan.toml or table was written last.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If the directory contains no scans.
     """
     found: Sequence[Path] = [*root.glob("*/scan.toml"), *root.glob("*/scan.csv")]
     if not found:
         raise UsageError(f"There are no scans in {root}; name one.")
     return Scan.read(max(found, key=lambda path: path.stat().st_mtime).parent)
+
+
+def newest_run_or_scan(root: Path = RUNS) -> Path:
+    """Return the directory of the run or scan that was used last.
+
+    Raises
+    ------
+    UsageError
+        If the directory contains neither runs nor scans.
+    """
+    found = [path.parent for name in ("run.toml", "scan.toml") for path in root.glob(f"*/{name}")]
+    if not found:
+        raise UsageError(f"There are no runs and no scans in {root}; name one.")
+    return max(found, key=last_use)

@@ -1,4 +1,4 @@
-"""The order in which the runs of a scan are carried out, and what is done when one ends."""
+"""Scheduler of a scan, which starts the runs and gathers the results of those that have ended."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from gauge_mc.scans.pool import Child, Pool
 from gauge_mc.scans.scan import Member
 
 SECONDS_TO_STOP = 4.0
-"""Seconds before the end of its time limit at which a scan tells runs to stop that have not yet."""
+"""Time in seconds before a scan's time limit at which all running children are told to stop."""
 
 TICK = 0.1
-"""Seconds between two looks at the children."""
+"""Time in seconds between two checks of the children."""
 
 
 class Scheduler:
-    """Has a pool of children carry out the runs of a scan.
+    """A scheduler that carries out the runs of a scan in a pool of children.
 
     Parameters
     ----------
     pool : Pool
     command : sequence of str
-        The command that carries out a run, to be followed by options of ``generate``.
+        Command that carries out a run; options of ``generate`` are appended.
     display : ProgressDisplay
     averages : ScanAverages
-        Gathers what is complete.
+        Averages over complete runs, updated when a run is complete.
     execution : Execution
-        How the scan is carried out; children are told the same.
+        Execution options of the scan, which also apply to its children.
 
     Attributes
     ----------
     failures : dict of str to str
-        Why runs failed, by their names.
+        Reasons for the failure of runs, by the name of the run.
     """
 
     def __init__(
@@ -60,8 +60,14 @@ class Scheduler:
         self._stopped: str | None = None
 
     def carry_out(self, members: Sequence[Member], stop: StopReason) -> str | None:
-        """Carry out runs until all are done or there is a reason to stop, which is returned."""
-        # The largest run first, so that the others can fill the gaps at the end.
+        """Carry out runs until all are done or there is a reason to stop.
+
+        Returns
+        -------
+        str or None
+            Reason for stopping early, or None.
+        """
+        # Start with the largest lattices, so that the smaller ones fill the gaps at the end.
         queue = deque(sorted(members, key=lambda one: -one.parameters.lattice.sites))
         reason = None
         while self.pool.children or (queue and not reason):
@@ -78,7 +84,7 @@ class Scheduler:
         return reason or self._stopped
 
     def _fill(self, queue: deque[Member]) -> None:
-        """Start runs in free slots; those that another process holds wait."""
+        """Start runs in free slots; postpone runs that another process holds."""
         for _ in range(min(len(queue), len(self.pool.free))):
             if queue[0].run.holder()[1]:
                 queue.rotate(-1)
@@ -98,7 +104,7 @@ class Scheduler:
         return [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
 
     def _note(self, child: Child) -> None:
-        """Note the end of a child: a run complete, failed or stopped."""
+        """Record the end of a child, whose run is complete, failed or stopped."""
         member, tally = child.member, self.display.tally
         failure = child.failure()
         tally.note(member)

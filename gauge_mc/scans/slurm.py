@@ -1,4 +1,4 @@
-"""Job arrays of Slurm, submitted by submitit."""
+"""Slurm job arrays, submitted through submitit."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from gauge_mc.run.parameters import Execution
 from gauge_mc.scans.scan import Member
 
 NAME = "slurm"
-"""The batch system, as in ``--submit``."""
+"""Name of the batch system, as a value of ``--submit``."""
 
 PARALLELISM = "array_parallelism"
-"""The option for how many jobs of an array may run at a time: submitit's own, not one of sbatch."""
+"""Option for the maximum number of simultaneous jobs. It belongs to submitit, not to sbatch."""
 
 USUAL = {"job_name": "gauge-mc", "signal": "USR1@90"}
-"""Options of sbatch that can be overridden. At the signal, 90 seconds before the end of its time, a
-run saves and stops."""
+"""Default options of sbatch, which the user can override.
+
+The signal comes 90 seconds before the end of the job's time; the run then writes a checkpoint and
+stops."""
 
 
 def parse_options(words: Sequence[str]) -> dict[str, Any]:
-    """Read options of sbatch, as ``KEY=VALUE`` or, if they have no value, ``KEY``.
+    """Read options of sbatch: ``KEY=VALUE``, or ``KEY`` for an option without a value.
 
     Returns
     -------
@@ -36,7 +38,7 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        If a word is not of that form, or there is no ``time``.
+        If an option does not have this form, or ``time`` is missing.
     """
     given: dict[str, Any] = {}
     for word in words:
@@ -48,7 +50,9 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
             )
         given[key] = value if equals else True
     if "time" not in given:
-        raise UsageError("Say how long a run may take, for instance by --slurm time=12:00:00.")
+        raise UsageError(
+            "The time limit of the jobs is missing; give it, for instance by --slurm time=12:00:00."
+        )
     own: dict[str, Any] = {"slurm_time": parse_minutes(str(given.pop("time")))}
     if PARALLELISM in given:
         number = str(given.pop(PARALLELISM))
@@ -59,12 +63,14 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_minutes(text: str) -> int:
-    """Return a time of sbatch in minutes, rounded up: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S.
+    """Convert a time in a format of sbatch to minutes, rounded up.
+
+    The formats are M, M:S, H:M:S, D-H, D-H:M and D-H:M:S.
 
     Raises
     ------
     UsageError
-        If `text` is not of these forms, or is zero.
+        If the time has another format, or is zero.
     """
     days, dash, rest = text.rpartition("-")
     words = rest.split(":")
@@ -80,7 +86,7 @@ def parse_minutes(text: str) -> int:
 
 
 def task(member: Member, execution: Execution) -> dict[str, object]:
-    """Return a run as a task for `submit`, by the names of `Parameters` and `Execution`."""
+    """Return the task of a job: the values of `Parameters` and `Execution` by name."""
     limit = execution.time_limit
     how = {
         "backend": execution.backend,
@@ -99,21 +105,22 @@ def submit(
     tasks: Sequence[Mapping[str, object]],
     folder: Path,
     options: Mapping[str, Any],
-    cluster: str = "slurm",
+    cluster: str = NAME,
 ) -> list[Any]:
-    """Submit a job array, one job a task.
+    """Submit a job array with one job per task.
 
     Parameters
     ----------
     function : callable
-        Called by a job with its task.
+        Function that a job calls with its task.
     tasks : sequence of mappings
+        Tasks of the jobs; see `task`.
     folder : Path
-        The folder for scripts, logs and other files of submitit.
+        Folder for scripts, logs and other files of submitit.
     options : mapping of str to object
-        As of `parse_options`.
+        Parameters of submitit's executor; see `parse_options`.
     cluster : str
-        The name of an executor of submitit.
+        Name of an executor of submitit.
 
     Returns
     -------
@@ -122,24 +129,25 @@ def submit(
     Raises
     ------
     GaugeError
-        If submitit is not installed, there is no Slurm here, or it refuses.
+        If submitit is not installed, or Slurm is missing or rejects the jobs.
     """
     submitit = load("submitit", "slurm")
     try:
         executor = submitit.AutoExecutor(folder, cluster)
         executor.update_parameters(**options)
-        with contextlib.redirect_stderr(io.StringIO()):  # sbatch's message is in the error as well
+        with contextlib.redirect_stderr(io.StringIO()):  # the error also contains sbatch's message
             return list(executor.map_array(function, tasks))
     except RuntimeError as error:
         if "srun" in str(error):
             raise GaugeError(
-                "There is no Slurm here (no srun); submit on a machine that has it."
+                "Slurm is not installed on this machine (srun is missing); submit on a machine "
+                "that has it."
             ) from error
-        raise GaugeError(f"Slurm has refused the jobs: {_last_line(error)}.") from error
+        raise GaugeError(f"Slurm rejected the jobs: {_last_line(error)}.") from error
     except OSError as error:
         raise GaugeError(f"The jobs cannot be submitted: {_last_line(error)}.") from error
 
 
 def _last_line(error: Exception) -> str:
-    """Return the last line of an error, which is the message of sbatch."""
+    """Return the last line of an error message, which comes from sbatch."""
     return [*str(error).strip().split("\n")][-1].strip().rstrip(".")

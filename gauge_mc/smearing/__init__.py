@@ -1,7 +1,7 @@
-"""Smearing of links, one module each, named after the smearing.
+"""Smearing of links.
 
-A smearing is a kernel and a subclass of `Smearing`, registered in `SMEARINGS`. Observables that smear
-take the options of all smearings.
+Each smearing has a module of its name, with a subclass of `Smearing` that is registered in
+`SMEARINGS`, and a kernel. Observables with smearing accept the options of all smearings.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry, nearest
 
 NO_SMEARING = "none"
-"""Instead of a smearing: none at all."""
+"""Value of ``--smear`` for no smearing."""
 
 
 class Smearing(ABC):
-    """One iteration of smearing. An instance has its parameters, and its str describes it.
+    """A smearing of links. Calling an instance does one iteration; its str describes it.
 
     Attributes
     ----------
     name : str
+        Name on the command line, for ``--smear``.
     options : tuple of Option
-        What `from_options` takes.
+        Options of `from_options`.
     """
 
     name: ClassVar[str]
@@ -35,24 +36,24 @@ class Smearing(ABC):
     @classmethod
     @abstractmethod
     def from_options(cls, values: Mapping[str, Any]) -> Smearing:
-        """Make a smearing from options by name; what is not given has its default.
+        """Return a smearing with the given options, by name; the others have their defaults.
 
         Raises
         ------
         UsageError
-            If a value is not allowed.
+            If a value is invalid.
         """
 
     @abstractmethod
     def __call__(self, source: Field, target: Field) -> None:
-        """Smear the links of one field into another of the same kind."""
+        """Write the smeared links of `source` to `target`, a different field of the same kind."""
 
 
 SMEARINGS: Registry[type[Smearing]] = Registry("smearing", __name__)
 
 
 def smearing_options() -> tuple[Option, ...]:
-    """Return the options of all smearings; one that several have comes once."""
+    """Return the options of all smearings, without duplicates."""
     found: dict[str, Option] = {}
     for smearing in SMEARINGS.values():
         for option in smearing.options:
@@ -61,18 +62,19 @@ def smearing_options() -> tuple[Option, ...]:
 
 
 def make_smearing(name: str, values: Mapping[str, Any]) -> Smearing | None:
-    """Make a smearing by name; None for `NO_SMEARING`.
+    """Return a smearing by name, or None for `NO_SMEARING`.
 
     Parameters
     ----------
     name : str
+        Name of the smearing.
     values : mapping of str to object
-        Options by name.
+        Values of its options by name; None means that an option was not given.
 
     Raises
     ------
     UsageError
-        If there is no such smearing, or it does not have an option or its value.
+        If the smearing is unknown, or if it does not have an option or accept its value.
     """
     given = [key for key, value in values.items() if value is not None]
     if name == NO_SMEARING:

@@ -15,37 +15,39 @@ from gauge_mc.smearing import SMEARINGS, Smearing
 APE = Kernel("ape")
 
 PROJECTIONS = ("maximal", "polar")
-"""P[M]: the group element with the largest Re Tr(P M^dagger), or the unitary factor of M without the
-phase of its determinant. For SU(2) they are the same."""
+"""Projections P[M] to the group. The projection ``maximal`` gives the element with the largest
+Re Tr(P M^dagger). The projection ``polar`` gives the unitary factor of M, multiplied by a phase
+that makes its determinant 1. For SU(2) both are the same."""
 
 SPACE = 3
-"""The number of dimensions of space."""
+"""Number of spatial dimensions."""
 
 WEIGHT = 0.2
-"""The default of w, as in arXiv:1010.4834, section 4."""
+"""Default of w, as in arXiv:1010.4834, section 4."""
 
 
 @SMEARINGS.register
 @dataclass(frozen=True)
 class Ape(Smearing):
-    """One iteration U -> P[(U + w sum of staples) / (1 + 6 w)] of the spatial links.
+    """APE smearing U -> P[(U + w sum of staples) / (1 + 6 w)] of the spatial links.
 
-    M. Cardoso and P. Bicudo, arXiv:1010.4834, eq. (18), after M. Albanese et al., Phys. Lett. B
-    192 (1987) 163. All links are taken from the field before the iteration.
+    N. Cardoso and P. Bicudo, arXiv:1010.4834, eq. (18), after M. Albanese et al., Phys. Lett. B
+    192 (1987) 163. The factor 1 / (1 + 6 w) has no effect, because P[M] does not depend on the
+    normalisation of M. All staples consist of links before the iteration.
 
     Attributes
     ----------
     weight : float
-        w >= 0.
+        Weight w of the staples, at least 0.
     dims : int
-        3 for staples in the planes of the three spatial directions, 4 for those of all directions.
+        3 for the four staples in spatial planes, 4 for the six staples in all planes.
     projection : str
-        One of `PROJECTIONS`.
+        Projection P, one of `PROJECTIONS`.
 
     Raises
     ------
     UsageError
-        If a value is not allowed.
+        If a value is invalid.
     """
 
     weight: float = WEIGHT
@@ -55,12 +57,12 @@ class Ape(Smearing):
     name: ClassVar[str] = "ape"
     options: ClassVar[tuple[Option, ...]] = (
         Option("weight", float, "w in U → P[(U + w Σ staples)/(1 + 6 w)].", f"{WEIGHT}", "W"),
-        Option("alpha", float, "Instead of w: U → P[(1 − α) U + α/n Σ of the n staples]."),
-        Option("dims", int, "Staples in space, or in all directions.", f"{SPACE}", "3|4"),
+        Option("alpha", float, "α in U → P[(1 − α) U + α/n Σ of the n staples], instead of w."),
+        Option("dims", int, "Dimensions of the staples.", f"{SPACE}, only in space", "3|4"),
         Option(
             "projection",
             str,
-            "P of SU(3): with the largest trace, or unitary.",
+            "Projection P for SU(3): with the largest trace, or polar.",
             PROJECTIONS[0],
             "|".join(PROJECTIONS),
         ),
@@ -68,39 +70,41 @@ class Ape(Smearing):
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight < float("inf"):
-            raise UsageError(f"The weight of smearing is {self.weight:g}; it must not be negative.")
+            raise UsageError(f"The smearing weight is {self.weight:g}; choose a number >= 0.")
         if self.dims not in (SPACE, SPACE + 1):
-            raise UsageError(f"Smearing has staples in 3 or 4 dimensions, not {self.dims}.")
+            raise UsageError(f"The dimension of the staples is {self.dims}; choose 3 or 4.")
         if self.projection not in PROJECTIONS:
             raise UsageError(
-                f"There is no projection '{self.projection}'; there are {' and '.join(PROJECTIONS)}."
+                f"The projection '{self.projection}' is unknown; choose {' or '.join(PROJECTIONS)}."
             )
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Ape:
-        """Make it from options; `weight` and `alpha` exclude each other."""
+        """Return the smearing with the given options; `weight` and `alpha` exclude each other."""
         if "weight" in values and "alpha" in values:
-            raise UsageError("--weight and --alpha are two forms of the same; give one.")
+            raise UsageError("--weight and --alpha are two forms of the same parameter; give one.")
         if "alpha" in values:
             return cls.from_alpha(**values)
         return cls(**values)
 
     @classmethod
     def from_alpha(cls, alpha: float, dims: int = SPACE, projection: str = PROJECTIONS[0]) -> Ape:
-        """Take the other usual form, U -> P[(1 - alpha) U + alpha / n sum of the n staples].
+        """Return the smearing U -> P[(1 - alpha) U + alpha / n sum of the n staples].
+
+        This is the other usual form. It is the same smearing with w = alpha / (n (1 - alpha)).
 
         Raises
         ------
         UsageError
-            If alpha is not in [0, 1), or another value is not allowed.
+            If alpha is not in [0, 1), or another value is invalid.
         """
         if not 0 <= alpha < 1:
-            raise UsageError(f"alpha of smearing is {alpha:g}; it must be in 0 <= alpha < 1.")
+            raise UsageError(f"The smearing parameter alpha is {alpha:g}; choose 0 <= alpha < 1.")
         return cls(alpha / ((1 - alpha) * _staples(dims)), dims, projection)
 
     @property
     def alpha(self) -> float:
-        """The alpha of the other form, n w / (1 + n w) with n = 4 or 6 staples."""
+        """Parameter alpha = n w / (1 + n w) of the other form, with n = 4 or 6 staples."""
         staples = _staples(self.dims) * self.weight
         return staples / (1 + staples)
 
@@ -111,7 +115,7 @@ class Ape(Smearing):
         )
 
     def __call__(self, source: Field, target: Field) -> None:
-        """Smear the links of one field into another of the same kind."""
+        """Write the smeared links of `source` to `target`; see `Smearing`."""
         for slab, other in zip(source.slabs, target.slabs, strict=True):
             slab.launch(
                 APE,

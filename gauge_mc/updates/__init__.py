@@ -1,1 +1,1 @@
-"""Updates of a field, one module each, for every gauge action."""
+"""Updates of a field, one module per kind of sweep, for every gauge action."""

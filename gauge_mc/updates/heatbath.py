@@ -20,11 +20,11 @@ def heatbath(
     sweeps: int = 1,
     action: str = defaults.ACTION,
 ) -> None:
-    """Draw every link anew from its distribution given all the others.
+    """Draw every link from its conditional distribution, given all other links.
 
-    The distribution in an SU(2) subgroup is sampled as in Kennedy and Pendleton, with a proposal
-    that is seldom rejected at any beta (``cuda_src/update/heatbath.h``); larger groups are updated
-    in the SU(2) subgroups of Cabibbo and Marinari.
+    In SU(2) subgroups, the method of Kennedy and Pendleton is used, with a proposal that is rarely
+    rejected unless beta is small (``cuda_src/update/heatbath.h``). Larger groups are updated in
+    their SU(2) subgroups, following Cabibbo and Marinari.
 
     Parameters
     ----------
@@ -33,25 +33,25 @@ def heatbath(
     beta : float
         The coupling 2 N / g^2 > 0.
     random : Random
-        Advances by one step a sweep.
+        The random numbers; `random.step` increases by one per sweep.
     sweeps : int
-        How often every link is updated.
+        Number of sweeps, each of which updates every link once.
     action : str
-        The name of the action.
+        Name of the action.
 
     Raises
     ------
     UsageError
-        If beta is not positive, or there is no such action.
+        If beta is not positive and finite, or the action is unknown.
     """
     heatbath_sweep(field, beta, random, action)(sweeps, random.step + 1)
     random.step += sweeps
 
 
 def heatbath_sweep(field: Field, beta: float, random: Random, action: str) -> Sweep:
-    """Prepare heatbath sweeps; parameters and errors as of `heatbath`."""
+    """Return the prepared heatbath sweep; for the parameters and errors see `heatbath`."""
     if not beta > 0 or beta == float("inf"):
-        raise UsageError(f"beta is {beta}; it must be positive.")
+        raise UsageError(f"beta is {beta}; it must be positive and finite.")
     chosen, choice = ACTIONS[action], random.choice
     coefficients = chosen.coefficients(field.group, beta)
     states = tuple(state.address for state in random.states)

@@ -19,22 +19,22 @@ def overrelax(field: Field, sweeps: int = 1, action: str = defaults.ACTION) -> N
     field : Field
         Updated in place.
     sweeps : int
-        How often every link is updated.
+        Number of sweeps, each of which updates every link once.
     action : str
-        The name of the action.
+        Name of the action.
 
     Raises
     ------
     UsageError
-        If there is no such action.
+        If the action is unknown.
     """
     overrelaxation_sweep(field, action)(sweeps)
 
 
 def overrelaxation_sweep(field: Field, action: str) -> Sweep:
-    """Prepare overrelaxation sweeps; parameters and errors as of `overrelax`."""
+    """Return the prepared overrelaxation sweep; for the parameters and errors see `overrelax`."""
     chosen = ACTIONS[action]
-    # The coupling multiplies all coefficients, and a reflection does not depend on it.
+    # beta multiplies all coefficients and does not affect a reflection.
     coefficients = chosen.coefficients(field.group, beta=1.0)
     key = (OVERRELAXATION, chosen)
     return sweep_of(field, OVERRELAXATION, chosen, [], lambda _: {"action": coefficients}, key)

@@ -1,18 +1,18 @@
-"""The schedule of a sweep: what every slab does in which order, and when halos are exchanged.
+"""The schedule of a sweep: the order of work on every slab, and the halo exchanges.
 
-A sweep updates the update sets of the action one after the other: for the Wilson action the links in
-x on even sites, those on odd sites, then y, z and t. A slab updates the set on all its sites; then the
-new links of its first and last slice must reach the halos of its neighbours before the next set is
-updated. How that is done depends on the devices (`Exchange`), and `schedule` turns it into stages. All
-slabs carry out one stage after the other:
+A sweep goes through the update sets of the action one after the other: for the Wilson action the
+links along x on even sites, those on odd sites, and then the same along y, z and t. Every slab
+updates the links of the set on all its sites. Then the new links of its first and last slice must
+reach the halos of its neighbours before the next set is updated. The method depends on the devices
+(`Exchange`), and `schedule` turns it into stages. All slabs carry out the same stages, in order:
 
-1. the `main` work of the stage, on the slab's main stream;
+1. run the `main` work of the stage on the slab's main stream;
 2. post the sends of the update set, if there are neighbours;
-3. the `side` work of the stage, on the side stream, beside the sends;
+3. run the `side` work of the stage on the side stream, during the sends;
 4. wait until the halos are up to date.
 
-No slab reads links of the set that it updates, and a neighbour must have finished the set before it
-begins the next one. So nothing is overwritten too early.
+Links are not overwritten too early: a slab does not read links of the set that it updates, and its
+neighbours must have finished that set before it begins the next one.
 """
 
 from __future__ import annotations
@@ -29,36 +29,38 @@ from gauge_mc.updates.wavefront import best_wavefront, order_between_exchanges, 
 
 
 class Exchange(Enum):
-    """How the boundary of a slab reaches its neighbours' halos."""
+    """The method by which the boundary of a slab reaches its neighbours' halos."""
 
     NONE = auto()
-    """There is one slab, which has no halo."""
+    """There is only one slab, which has no halo."""
 
     STORE = auto()
-    """The kernels store the boundary in the halos as well, which are in reach of every device."""
+    """The kernels also store the boundary directly in the neighbours' halos.
+
+    Every device must be able to write to its neighbours' memory."""
 
     BESIDE = auto()
-    """The boundary is updated first and sent while the interior is updated on the side stream.
-
-    The device has work while the last boundary is sent, too."""
+    """The boundary is updated first, and sent while the side stream updates the interior."""
 
     AFTER = auto()
-    """The whole slab is updated, then the boundary is copied: for devices that copy themselves, on
-    which updating the boundary first would only read its neighbours twice."""
+    """The whole slab is updated before its boundary is copied.
+
+    This is faster on devices without a side stream, which cannot compute during copies. There,
+    updating the boundary first would only load its neighbours twice."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a slab does between two halo exchanges.
+    """The work of a slab between two halo exchanges.
 
     Attributes
     ----------
     main : tuple of Work
         Work on the main stream, in order.
     sends : UpdateSet or None
-        The set whose boundary is then sent; None if there are no neighbours.
+        The update set whose boundary is sent afterwards; None if there are no neighbours.
     side : tuple of Work
-        Work on the side stream, beside the sends.
+        Work on the side stream, during the sends.
     """
 
     main: tuple[ctypes.Structure, ...]
@@ -67,7 +69,7 @@ class Stage:
 
 
 def exchange_of(field: Field) -> Exchange:
-    """Return how the slabs of a field exchange their halos."""
+    """Return the method by which the slabs of a field exchange their halos."""
     if len(field.layouts) == 1:
         return Exchange.NONE
     if field.halo.targets is not None:
@@ -76,14 +78,14 @@ def exchange_of(field: Field) -> Exchange:
 
 
 def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
-    """Return the stages of a sweep on one slab.
+    """Return the stages of a sweep on a slab.
 
     Parameters
     ----------
     slab : Slab
     action : Action
     exchange : Exchange
-        As of `exchange_of`; the same for all slabs.
+        The method of halo exchange, from `exchange_of`; the same for all slabs.
     """
     sets = action.update_sets
     if exchange is Exchange.BESIDE:

@@ -1,4 +1,4 @@
-"""Sweeps over a field: the schedule carried out on all slabs."""
+"""Sweeps over a field, which carry out the schedule on all slabs."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from gauge_mc.fields.field import Field
 from gauge_mc.updates.schedule import Exchange, Stage, exchange_of, schedule
 
 NO_TARGETS = {"first": None, "last": None, "last_t": 0}
-"""The members of ``HaloTargets`` if a kernel stores nothing in neighbours' halos."""
+"""Members of ``HaloTargets`` for kernels that do not store links in neighbours' halos."""
 
 
 class Sweep:
-    """A sweep of one kind over a field, prepared once to be carried out many times.
+    """A heatbath or overrelaxation sweep over a field, prepared once and carried out many times.
 
     Parameters
     ----------
     field : Field
-        Updated in place.
+        The field, which is updated in place.
     kernel : Kernel
-        The kernel that updates links. It has the arguments ``links`` and ``halo``.
+        The kernel that updates links; it must have the arguments ``links`` and ``halo``.
     action : Action
     choices : sequence of Choice
-        What the kernel is compiled for besides the group and the action.
+        The compile-time choices other than the group and the action.
     values : callable
-        Returns the kernel's other arguments, by name, for the n-th slab of this process.
+        Takes the number n of a slab of this process and returns the kernel's other arguments.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Sweep:
         choices: Sequence[Choice],
         values: Callable[[int], Mapping[str, Any]],
     ) -> None:
-        # Not the field, which keeps this object: its memory would not be freed with its last use.
+        # The field refers to this object, so a reference back to it would delay freeing its memory.
         self._halo = None if len(field.layouts) == 1 else field.halo
         exchange = exchange_of(field)
         targets = field.halo.targets if exchange is Exchange.STORE else None
@@ -61,7 +61,7 @@ class Sweep:
         self._posts = self._posts_of(field, exchange)
 
     def _posts_of(self, field: Field, exchange: Exchange) -> list[Iterable[Launch]]:
-        """Return for each slab the calls that post its sends, stage by stage, over and over."""
+        """Return for each slab the calls that post its sends, one per stage of a sweep."""
         halo = field.halo
         if exchange is Exchange.STORE:
             return [[signal] for signal in halo.signals]
@@ -75,9 +75,9 @@ class Sweep:
         Parameters
         ----------
         sweeps : int
-            How many; none at all is allowed.
+            Number of sweeps, which may be 0.
         first_step : int, optional
-            The number of the first sweep for its random numbers, if the kernel draws any.
+            Number of the first sweep, for the random numbers, if the kernel draws any.
         """
         if not sweeps:
             return
@@ -87,13 +87,13 @@ class Sweep:
         calls: list[Iterable[Launch]] = []
         for slab, posts in zip(self._slabs, self._posts, strict=True):
             calls += slab.calls(sweeps, first_step, cycle(posts))
-        # All slabs carry out a stage before the next, with as little work for the host as possible.
+        # All slabs carry out a stage before the next one. This loop must be fast on the host.
         for stage in zip(*calls, repeat(self._halo.wait), strict=False):
             for call in stage:
                 call()
 
     def registers(self) -> Registers | None:
-        """Return the registers of the function that runs a sweep; None on a CPU."""
+        """Return the register usage of the function that runs a sweep; None on a CPU."""
         return self._slabs[0].registers(alone=self._halo is None)
 
 
@@ -128,13 +128,16 @@ class _SlabSweep:
         self._side = steps(work for stage in stages for work in stage.side)
 
     def run(self, sweeps: int, first_step: int | None) -> None:
-        """Carry out sweeps on a slab without neighbours."""
+        """Carry out sweeps on a slab that has no neighbours."""
         self._kernel(self._main.repeated(sweeps, first_step))
 
     def calls(
         self, sweeps: int, first_step: int | None, posts: Iterable[Launch]
     ) -> list[Iterable[Launch]]:
-        """Return the calls of every stage: main work, posts, and side work if there is any."""
+        """Return the sequences of calls from which every stage takes one each.
+
+        They are the main work and the posts, and the side work if there is any.
+        """
         lengths = [len(stage.main) for stage in self.stages]
         main = self._kernel.launches(self._main.repeated(sweeps, first_step), lengths)
         if not self._side:
@@ -145,12 +148,12 @@ class _SlabSweep:
         return [repeat(device.fork), main, posts, side, repeat(device.join)]
 
     def registers(self, alone: bool) -> Registers | None:
-        """Return the registers of the function that runs a sweep on a slab, alone or not."""
+        """Return the register usage of a sweep; `alone` means that there is only one slab."""
         return self._kernel.registers(self._main.repeated(1, None) if alone else None)
 
 
 class _Steps:
-    """The arguments of a kernel for all steps of a sweep."""
+    """The arguments of a kernel for all steps of one sweep."""
 
     def __init__(self, steps: Sequence[ctypes.Structure]) -> None:
         self._count = len(steps)
@@ -162,7 +165,7 @@ class _Steps:
         return self._count > 0
 
     def repeated(self, sweeps: int, first_step: int | None) -> ctypes.Array[Any]:
-        """Return the steps of so many sweeps, numbered for their random numbers from the first."""
+        """Return the steps of several sweeps, with random number steps from `first_step` on."""
         kind: Any = self._kind
         steps: ctypes.Array[Any] = (kind * (self._count * sweeps)).from_buffer_copy(
             self._bytes * sweeps
@@ -188,7 +191,10 @@ def sweep_of(
     values: Callable[[int], Mapping[str, Any]],
     key: tuple[object, ...],
 ) -> Sweep:
-    """Return a sweep over a field that was prepared before under the same key, or prepare it."""
+    """Return a sweep over a field, prepared by an earlier call with the same key if possible.
+
+    For the other parameters see `Sweep`.
+    """
     prepared = field.prepared
     if key not in prepared:
         prepared[key] = Sweep(field, kernel, action, choices, values)

@@ -1,16 +1,21 @@
-"""Wavefront blocking: updates that follow each other through the lattice while a cache holds it.
+"""Wavefront blocking: several updates follow each other through the lattice within the cache.
 
-An update of a site needs its neighbours as the previous update leaves them, and must find them before
-the next update changes them. So a few updates can follow each other through the lattice two time
-slices apart, over a front that a CPU's cache holds, and no bit of the result is different. Since the
-lattice is periodic, update k of a wavefront begins with slice k, so that its neighbours are also ready
-when it comes to the end.
+When a site is updated, its neighbours must have been changed by the previous update, but not yet
+by the next one. Therefore a few updates can follow each other through the lattice, each two time
+slices of work behind the previous one. The slices on which they work form a front, which fits in
+the CPU's cache. The result is bit-for-bit the same as without blocking. Because the lattice is
+periodic, update k of a wavefront starts at slice k, so that the neighbours of its last slice are
+ready, too.
 
-A slab with neighbours waits for their boundaries after every update. There update k of a wavefront
-leaves out k slices at either end, which need those boundaries, until they have arrived.
+A slab with neighbours must wait for their boundaries after every update. There, update k of a
+wavefront first omits k slices at both ends, which depend on those boundaries, and makes up for them
+when the boundaries have arrived.
 
-If a few slices exceed the cache, the same is done along z: a wavefront takes a block of planes through
-all slices before it takes the next block, which begins two planes lower from one update to the next.
+If even a few slices exceed the cache, the slices are also divided along z: a wavefront takes a
+block of planes through all slices before it takes the next block, and each update is again two
+planes behind the previous one.
+
+An update here is the update of one update set, a part of a sweep.
 """
 
 from __future__ import annotations
@@ -23,13 +28,13 @@ from gauge_mc.actions import UpdateSet
 from gauge_mc.domain.slab import Slab, work
 
 DEPTHS = (4, 2)
-"""Numbers of updates in a wavefront that are tried. More were not faster (docs/performance.md)."""
+"""Numbers of updates per wavefront to choose from; more are not faster (docs/performance.md)."""
 
 CACHE_SHARE = 0.9
 """Fraction of the last-level cache that one wavefront may occupy."""
 
 LAG = 2
-"""Distance between consecutive updates of a wavefront, in time slices and in planes."""
+"""Delay between consecutive updates of a wavefront, in time slices and in planes."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,9 @@ class Wavefront:
     Attributes
     ----------
     depth : int
-        The number of updates that follow each other.
+        Number of updates that follow each other.
     planes : int
-        The thickness of a block along z, in planes of a lane's sub-lattice.
+        Thickness of a block along z, in planes of a lane's sub-lattice.
     """
 
     depth: int
@@ -49,18 +54,18 @@ class Wavefront:
 
 
 def best_wavefront(slab: Slab) -> Wavefront | None:
-    """Return the wavefront with the least memory traffic that the device's cache holds.
+    """Return the wavefront with the least memory traffic among those that fit in the cache.
 
-    None if the cache holds the whole slab, or if no wavefront saves traffic.
+    None if the whole slab fits in the cache, or if no wavefront saves traffic.
     """
     layout, cache = slab.layout, slab.device.cache_bytes
     planes, room = layout.extents[2], CACHE_SHARE * cache
     if slab.slice_bytes * layout.slices <= cache / 2:
         return None
-    best, least = None, 1.0  # a single update reads the field once
+    best, least = None, 1.0  # without blocking, an update reads the field once
     for one in (Wavefront(n, thick) for n in DEPTHS for thick in range(planes, 0, -1)):
-        # A wavefront needs a slice and a plane on either side. Blocks read the planes between them
-        # again, one more than there are updates, and find half of them in the cache on average.
+        # A wavefront needs one more slice and one more plane on both sides. Every block reads again
+        # depth + 1 planes of the block before it, half of which are in the cache on average.
         again = 0 if one.planes == planes else (one.depth + 1) / 2
         traffic = (1 + again / one.planes) / one.depth
         part = min(one.planes + 2, planes) / planes
@@ -72,7 +77,7 @@ def best_wavefront(slab: Slab) -> Wavefront | None:
 def order_of_sweep(
     slab: Slab, sets: Sequence[UpdateSet], wavefront: Wavefront
 ) -> list[ctypes.Structure]:
-    """Return the work of a sweep on a slab without neighbours, in order."""
+    """Return the work of a sweep on a slab without neighbours, in the order of execution."""
     fronts = slab.layout.slices + LAG * (wavefront.depth - 1)
     return [
         one
@@ -84,7 +89,7 @@ def order_of_sweep(
 def order_between_exchanges(
     slab: Slab, sets: Sequence[UpdateSet], wavefront: Wavefront
 ) -> list[list[ctypes.Structure]]:
-    """Return for every update set the work on one of several slabs before its boundary is sent."""
+    """Return, for every update set, the work on a slab before its boundary is sent."""
     slices, order = slab.layout.slices, []
     for first in range(0, len(sets), wavefront.depth):
         together = sets[first : first + wavefront.depth]
@@ -100,7 +105,8 @@ def _front(
 ) -> Iterator[ctypes.Structure]:
     """Yield the work of update sets that follow each other.
 
-    The last of so many `fronts` is where the first update reaches the end, or where all do.
+    `fronts` is the number of positions of the first update. If it is the number of slices, the
+    later updates omit slices at both ends; with `LAG` more per later update, all reach the end.
     """
     slices, planes = slab.layout.slices, slab.layout.extents[2]
     slots = slab.layout.slots // planes
@@ -117,7 +123,7 @@ def _front(
 
 
 def _wrapped(begin: int, end: int, shift: int, planes: int) -> Iterator[tuple[int, int]]:
-    """Yield the first planes and the lengths of the blocks from `begin` to `end`, shifted cyclically."""
+    """Yield first plane and length of the pieces of [begin, end), clipped and shifted."""
     begin, end = max(begin, 0) + shift, min(end, planes) + shift
     if begin < min(end, planes):
         yield begin, min(end, planes) - begin

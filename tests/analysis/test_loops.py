@@ -139,7 +139,7 @@ def test_too_little_for_errors():
     for function in (creutz_ratios, effective_potential_grid):
         with pytest.raises(GaugeError, match="Errors need at least two configurations"):
             function(one)
-    with pytest.raises(GaugeError, match="two extents"):
+    with pytest.raises(GaugeError, match="two values of t"):
         effective_potential_grid(
             Loops("100", 0, loops.sweeps, loops.r, loops.t[:1], loops.values[:, :, :1])
         )

@@ -164,12 +164,12 @@ def test_too_little_or_unfit_data_end_in_one_sentence():
     short = Loops("100", 25, loops.sweeps, loops.r, loops.t[:1], loops.values[:, :, :1])
     noisy = replace(loops, values=loops.values + np.random.default_rng(1).normal(size=(100, 5, 5)))
     cases = [
-        ([few], {}, "at least 10 configurations; there are 9"),
+        ([few], {}, "at least 10 configurations; measure more than these 9"),
         ([loops, other], {}, "different configurations"),
         ([loops, replace(loops, smearing=3)], {}, "different smearing levels"),
-        ([small], {}, "plateau at 3 distances"),
+        ([small], {}, "plateaus at 3 distances"),
         ([still], {}, "do not fluctuate"),
-        ([short], {}, "two extents t"),
+        ([short], {}, "two values of t t"),
         ([noisy], {"t_min": 4}, "too noisy"),
     ]
     for data, options, message in cases:

@@ -1,6 +1,7 @@
 """``gauge-mc bench``: it says what is so, on any device, with any amount of memory."""
 
 import json
+import math
 import os
 import pty
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from gauge_mc.bench.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cuda import device as cuda_device
+from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.devices.cuda.nvcc import registers_of
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -75,7 +77,7 @@ def test_no_compiler_is_one_sentence(tmp_path):
     if "ziglang" not in done.stderr and done.returncode == 0:
         pytest.skip("the ziglang wheel is a compiler that needs no PATH")
     assert done.returncode == 1
-    assert "no C++ compiler here" in done.stderr
+    assert "No C++ compiler was found" in done.stderr
 
 
 def test_a_failing_compiler_is_one_sentence(tmp_path):
@@ -158,6 +160,10 @@ def test_registers_are_those_of_the_function_that_ran(gpu, monkeypatch):
         return WHOLE if function.endswith("_sweep") else SINGLE
 
     monkeypatch.setattr(cuda_device, "registers_of", reported)
+    fits = SweepFunction.fits
+    monkeypatch.setattr(  # as on a GPU with few multiprocessors
+        SweepFunction, "fits", lambda self, *grid: math.prod(grid) < 4096 and fits(self, *grid)
+    )
     gpus = [cuda_device.CudaDevice(0), cuda_device.CudaDevice(0)]
     launched = []
     for name in ("_launch_sweeps", "_launch"):
@@ -228,6 +234,6 @@ def test_a_field_that_does_not_fit_is_one_sentence():
     done = run("bench", *words, **little)
     assert done.returncode == 1
     assert done.stderr.startswith(
-        "gauge-mc: The lattice needs 0.000732 GiB at once on Emulated GPU"
+        "gauge-mc: 0.000732 GiB for the lattice cannot be allocated on Emulated GPU"
     )
     assert done.stderr.count("\n") == 1

@@ -41,8 +41,8 @@ def test_a_string_tension(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (("potential", "run"), "make it by gauge-mc measure wilson-loops run", 1),
-        (("potential", "few"), "at least 10 configurations; there are 6", 1),
+        (("potential", "run"), "make one with gauge-mc measure wilson-loops run", 1),
+        (("potential", "few"), "at least 10 configurations; measure more than these 6", 1),
         (("potential", "good", "--level", "7"), "the levels in it are 25", 1),
         (("potential", "good", "--t-min", "9"), "No plateau can go from t = 9", 2),
         (("potential", "good", "--r-min", "6"), "holds 3 of the distances", 2),

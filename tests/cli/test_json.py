@@ -92,7 +92,7 @@ def test_scan():
     for point in result["points"]:
         assert with_error(point["plaquette"], point["plaquette_error"]) in shown
     refusal, code = call("scan", *words, "--json", "--submit", "slurm")
-    assert (code, "--json is not for --submit" in refusal) == (2, True)
+    assert (code, "--json cannot be combined with --submit" in refusal) == (2, True)
 
 
 def test_a_scan_that_was_stopped_before_anything_was_complete():

@@ -42,7 +42,7 @@ def test_configurations_shared_by_one_device_are_pointed_out(run, devices, said)
     words = ("measure", "plaquette", "run", "--devices", devices, "--threads", 2)
     shown, code = call(*words, "--split")
     assert code == 0
-    sentence = "--split makes no difference here, since there is one device; --devices chooses more"
+    sentence = "--split has no effect with one device; choose more devices with --devices"
     assert (sentence in shown) == said
     table = read_table(run / "plaquette.csv").columns
     (run / "plaquette.csv").unlink()

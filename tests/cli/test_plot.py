@@ -62,8 +62,8 @@ def test_a_potential_of_fewer_configurations_than_there_are(tmp_path):
     (run / "potential.json").write_bytes(result)
     for what in ("potential", "wilson-loops"):
         caution = plot(what, run)[1]
-        assert "potential.json is from 40 configurations" in caution
-        assert f"holds 50; gauge-mc fit potential {run}" in caution
+        assert "potential.json was fitted to 40 configurations" in caution
+        assert f"contains 50; run gauge-mc fit potential {run}" in caution
         assert caution.count("\n") == 1
     call("fit", "potential", run)
     assert plot("potential", run)[1] == ""
@@ -73,7 +73,7 @@ def test_histories_and_averages_against_beta(run, tmp_path):
     for what in ("history", "plaquette", "polyakov", "plaquette-beta", "polyakov-beta"):
         shown = plot(what, run, "--output", tmp_path / f"{what}.png")[0]
         assert (tmp_path / f"{what}.png").stat().st_size > LEAST_BYTES
-        assert ("SU(2), 4x2x4x6" in shown) == what.endswith("-beta")
+        assert ("SU(2), 4×2×4×6" in shown) == what.endswith("-beta")
     assert plot("history", run)[0] == f"{run}/history.pdf\n"
     assert (run / "history.pdf").exists()
 
@@ -81,11 +81,11 @@ def test_histories_and_averages_against_beta(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (("potential", "good"), "make it by gauge-mc fit potential", 1),
+        (("potential", "good"), "make it with gauge-mc fit potential", 1),
         (("history", "good"), "no table of plaquette in good", 1),
         (("wilson-loops", "good", "--path", "110"), "no loops along 110, only along 100", 2),
         (("wilson-loops", "good", "few"), "one run at a time", 2),
-        (("polyakov", "run", "--output", "x.gif"), "has to end in .pdf, .png or .svg", 2),
+        (("polyakov", "run", "--output", "x.gif"), "let its name end in .pdf, .png or .svg", 2),
         (("polyakov", "run", "--path", "110"), "--path is not an option of the plot polyakov", 2),
         (("energy", "good"), "There is no plot 'energy'", 2),
         (("plaquete", "good"), "did you mean 'plaquette'", 2),

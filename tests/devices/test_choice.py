@@ -11,7 +11,7 @@ from gauge_mc.errors import GaugeError, UsageError
 
 
 def no_gpu():
-    raise GaugeError("CUDA finds no GPU that works here.")
+    raise GaugeError("CUDA finds no usable GPU.")
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def test_one_device_by_default(four_gpus, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("cpu:0",), "cpu:N takes a number from 1 on"),
-        (("cpu:",), "cpu:N takes a number from 1 on"),
-        (("cpu:two", "cpu"), "cpu:N takes a number from 1 on"),
+        (("cpu:0",), "N in cpu:N must be at least 1"),
+        (("cpu:",), "N in cpu:N must be at least 1"),
+        (("cpu:two", "cpu"), "N in cpu:N must be at least 1"),
         (("cpu:2", "auto", 0), "threads must lie between 1 and 1024, not 0"),
         (("cpu:2", "cuda"), "not possible with --backend cuda"),
         (("2", "cpu"), "not possible with --backend cpu"),
@@ -78,8 +78,8 @@ def test_one_device_by_default(four_gpus, monkeypatch):
         (("",), "is not possible"),
         ((",",), "is not possible"),
         (("0,,1",), "--devices 0,,1 is not possible"),
-        (("0",), "names no GPU, or one twice"),
-        (("1,1",), "names no GPU, or one twice"),
+        (("0",), "names no GPU, or one of them twice"),
+        (("1,1",), "names no GPU, or one of them twice"),
         (("cpu:1025",), "threads must lie between 1 and 1024, not 1025"),
         ((None, "vulkan"), "There is no backend 'vulkan'; choose cpu or cuda"),
     ],
@@ -94,5 +94,5 @@ def test_gpus_that_are_not_here(four_gpus, monkeypatch):
         with pytest.raises(GaugeError, match=f"needs GPU {missing}, but there are 4"):
             choose_devices(devices)
     monkeypatch.setattr(cuda, "load_driver", no_gpu)
-    with pytest.raises(GaugeError, match="no GPU that works"):
+    with pytest.raises(GaugeError, match="no usable GPU"):
         choose_devices("all")

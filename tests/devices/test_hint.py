@@ -80,7 +80,7 @@ def nvcc_of(folder, release):
 
 
 def hints(shown):
-    return [line for line in shown.splitlines() if "A GPU is here" in line]
+    return [line for line in shown.splitlines() if "There is a GPU" in line]
 
 
 LACKING = {
@@ -95,7 +95,7 @@ def test_what_is_missing_is_said_at_the_start_and_the_cpu_computes(machine, tmp_
     done = run(*COMMANDS["generate"], "--output", "run", **machine(**LACKING[lacking]))
     assert (done.returncode, done.stderr) == (0, "")
     (line,) = hints(done.stdout)
-    assert line == f"A GPU is here, but it cannot be used without {lacking}: `{INSTALL}`."
+    assert line == f"There is a GPU, but it cannot be used without {lacking}: run `{INSTALL}`."
     assert done.stdout.splitlines().index(line) <= 2  # after what begins, before what is done
     assert re.search(r", on .+, \d+ threads?$", done.stdout.splitlines()[1])
     assert (tmp_path / "run" / "configs" / "0000002.lime").exists()
@@ -106,18 +106,30 @@ def test_a_driver_that_is_too_old(machine, tmp_path):
     done = run(*COMMANDS["generate"], "--output", "run", **there)
     assert (done.returncode, done.stderr) == (0, "")
     assert hints(done.stdout) == [
-        "A GPU is here, but it cannot be used: the driver supports CUDA 11.4, but nvcc is of 13.0: "
-        "update the driver (`apt install nvidia-driver`), or put the bin folder of a toolkit of "
-        "CUDA 11 first on PATH."
+        "There is a GPU, but it cannot be used: the driver supports CUDA 11.4, but nvcc belongs to "
+        "CUDA 13.0: update the driver (`apt install nvidia-driver`), or put the bin folder of a "
+        "CUDA 11 toolkit first on PATH."
     ]
     for words in (("--backend", "cuda"), ("--devices", 1)):
         refused = run(*COMMANDS["generate"], "--output", "other", *words, **there)
         assert refused.returncode == 1
-        assert "the driver supports CUDA 11.4, but nvcc is of 13.0" in refused.stderr
+        assert "the driver supports CUDA 11.4, but nvcc belongs to CUDA 13.0" in refused.stderr
         assert refused.stderr.count("\n") == 1
     doctor = run("doctor", **there).stdout
     assert "missing NVIDIA driver: the driver supports CUDA 11.4" in doctor
     assert "\n          apt install nvidia-driver" in doctor
+
+
+@pytest.mark.parametrize("error", [803, 804])
+def test_a_driver_updated_without_a_restart(machine, error):
+    done = run(*COMMANDS["generate"], "--output", "run", **machine(result=error))
+    assert (done.returncode, done.stderr) == (0, "")
+    (line,) = hints(done.stdout)
+    assert line.startswith(
+        "There is a GPU, but it cannot be used: the library of the NVIDIA driver does not match "
+        f"its kernel module (CUDA error {error}), as after an update of the driver; restart the "
+        "machine"
+    )
 
 
 def test_pycuda_that_does_not_load(machine, tmp_path):

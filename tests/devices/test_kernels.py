@@ -226,7 +226,7 @@ def test_what_is_read_rightly_is_compiled(build, before, member):
     ],
 )
 def test_a_member_that_is_read_wrongly_fails_the_build(build, before, member, named, precision):
-    sentence = f"The kernel 'tiny' declares {named} otherwise than Python has read it: use only"
+    sentence = f"The kernel 'tiny' declares {named} in a way that Python cannot read: use only"
     with pytest.raises(GaugeError, match=sentence):
         build(TINY.format(before=before, member=member), precision=precision)
 
@@ -244,7 +244,7 @@ def test_coefficients_that_are_read_wrongly_fail_the_build(build, tmp_path):
     choice = Choice.of("action", "odd", header, "Odd")
     text = TINY.format(before='#include "action/action.h"', member="ACTION::Coefficients action;")
     header.write_text("struct Odd { struct Coefficients { double c0; short c1; }; };")
-    with pytest.raises(GaugeError, match="declares Coefficients::c1 otherwise than Python"):
+    with pytest.raises(GaugeError, match="declares Coefficients::c1 in a way that Python"):
         build(text, choice)
 
 

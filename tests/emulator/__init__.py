@@ -1,18 +1,20 @@
-"""GPUs emulated on the CPU, so that tests marked `gpu` run where there is none.
+"""GPUs emulated on the CPU, so that tests marked `gpu` run on machines without a GPU.
 
-`pytest --emulate-gpu` puts this folder before all others on the paths of Python and of programs:
-`pycuda/driver.py` is then PyCUDA's driver and `nvcc` the CUDA compiler, for child processes too.
+`pytest --emulate-gpu` puts this folder first on the search paths for Python modules and programs,
+also for child processes. Then `pycuda/driver.py` replaces PyCUDA's driver, and `nvcc` replaces the
+CUDA compiler.
 
-What runs is all of the GPU's own code: kernels as compiled with ``__CUDACC__``, the tiles and
-threads of ``arch/gpu_launch.h``, the layout in packets of 16 bytes, barriers and the driver's
-calls. Threads run one after the other in an order that differs from launch to launch. Work in
-streams is done late, when something waits for it, in a random order that streams and events allow,
-so that what is not waited for goes wrong. Memory is new with no zeros in it, and ends at a page
-that cannot be accessed; that of a GPU is out of reach of others, unless they enable peer access.
+All code for GPUs is run: kernels as compiled with ``__CUDACC__``, the tiles and threads of
+``arch/gpu_launch.h``, the layout in packets of 16 bytes, barriers, and the calls of the driver. The
+threads of a launch run one after the other, in an order that changes from launch to launch. Work in
+streams is delayed until something waits for it. It is then done in a random order among those that
+streams and events allow, so that missing synchronisation leads to wrong results. New memory is
+filled with a nonzero value and ends at a page that cannot be accessed. A GPU's memory cannot be
+accessed by other GPUs unless they enable peer access.
 
-Not emulated: warps, caches, shared memory across a grid barrier, time, the number of registers,
-PTX and machine code. Fast intrinsics and subnormal numbers are rounded as on a CPU. A barrier of
-the grid that never opens hangs, as on a GPU.
+The following is not emulated: warps, caches, shared memory across a grid barrier, timing, the
+number of registers, PTX and machine code. Fast intrinsics and subnormal numbers are rounded as on a
+CPU. A grid barrier at which a block never arrives hangs, as on a GPU.
 """
 
 import os
@@ -27,7 +29,7 @@ NVCC = FOLDER / "nvcc"
 """The emulated CUDA compiler."""
 
 CACHE = "emulated"
-"""The folder for its kernels, within that for all others."""
+"""Name of the cache folder for emulated kernels, within the folder of all others."""
 
 
 def enable() -> None:
@@ -40,7 +42,7 @@ def enable() -> None:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables of a child process that is to have emulated GPUs."""
+    """Return the environment variables that give a child process emulated GPUs."""
     cache = cache_folder()
     found = {"GAUGE_MC_CACHE": str(cache if cache.name == CACHE else cache / CACHE)}
     for name in ("PATH", "PYTHONPATH"):

@@ -1,4 +1,4 @@
-// What kernels use of CUDA, and a GPU that runs them: see __init__.py.
+// The parts of CUDA that kernels use, and an emulated GPU that runs them; see __init__.py.
 #pragma once
 #include <cmath>
 #include <csetjmp>
@@ -55,11 +55,11 @@ struct Block {
     std::vector<Fibre*> waiting = {};  // at a barrier
 };
 
-// A stack on which threads of a block run one after the other: one more begins on another stack
-// only where one waits, so that kernels without barriers need no switch.
+// A stack on which threads of a block run one after the other. Another stack is used only if a thread
+// waits, so that kernels without barriers need not switch stacks.
 struct Fibre {
     ucontext_t start;
-    jmp_buf here;  // a system call faster than ucontext_t
+    jmp_buf here;  // saves a system call, compared with ucontext_t
     bool started = false;
     Block* block;
     dim3 thread;
@@ -71,7 +71,7 @@ struct Gpu {
     Fibre* running = nullptr;
     std::vector<std::unique_ptr<Fibre>> fibres;
     std::vector<Fibre*> idle;
-    std::deque<Fibre*> polling;  // have added to a counter, and may now wait for others to do so
+    std::deque<Fibre*> polling;  // have added to a counter and may now poll it
     std::vector<Block> blocks;
     unsigned threads = 0, seed = 0;
     std::function<void()> kernel;
@@ -81,7 +81,7 @@ static Gpu gpu;
 static sigjmp_buf escape;
 enum Outcome { DONE, WRONG_SIZE, TOO_MANY_THREADS, ILLEGAL_ADDRESS };
 
-// A permutation of 0 ... n-1, another for every launch: no order may matter.
+// Return element i of a permutation of 0 ... n-1 that changes from launch to launch.
 inline unsigned shuffled(unsigned i, unsigned n) {
     unsigned factor = gpu.seed % n | 1;
     while (std::gcd(factor, n) != 1) factor += 2;
@@ -90,7 +90,7 @@ inline unsigned shuffled(unsigned i, unsigned n) {
 
 inline dim3 place(unsigned i, dim3 shape) { return {i % shape.x, i / shape.x % shape.y, i / shape.x / shape.y}; }
 
-// Lets others go on, until it is resumed.
+// Let other threads run until this one is resumed.
 inline void leave() {
     Fibre* me = gpu.running;
     if (_setjmp(me->here) == 0) _longjmp(gpu.scheduler, 1);
@@ -139,7 +139,7 @@ inline Fibre* a_fibre() {
     return fibre;
 }
 
-// As far as the block comes without others.
+// Run a block until it has ended or must wait for other blocks.
 inline void advance(Block& block) {
     for (;;) {
         if (block.begun < gpu.threads) {
@@ -170,8 +170,8 @@ inline void run_grid(unsigned count) {
 
 inline void caught(int) { siglongjmp(escape, 1); }
 
-// Runs a kernel whose parameters lie one after the other, aligned; shape is that of the grid and
-// that of a block.
+// Run a kernel. The parameters are stored one after the other, with the usual alignment. `shape` holds
+// the extents of the grid, followed by those of a block.
 template <class... P>
 int launch(void (*kernel)(P...), unsigned most_threads, const unsigned* shape, const char* parameters, size_t bytes,
            unsigned seed) {
@@ -214,7 +214,7 @@ inline void __syncthreads() {
     emulator::leave();
 }
 
-// Those that add to a counter may poll it afterwards: all others come first, as far as they get.
+// A thread that adds to a counter may poll it afterwards, so all others run first, as far as they can.
 template <class T> inline T atomicAdd(T* address, T value) {
     const T old = *address;
     *address = old + value;

@@ -1,4 +1,4 @@
-"""The emulated GPU finds the mistakes that it is there to find."""
+"""Test that the emulated GPU detects the mistakes for which it was made."""
 
 import subprocess
 from pathlib import Path
@@ -36,7 +36,7 @@ def cubin(tmp_path_factory):
 
 
 class Gpu:
-    """A GPU in use, with a bit of memory."""
+    """A GPU with its context, two streams, a little memory and two kernels."""
 
     def __init__(self, number, cubin):
         self.context = driver.Device(number).retain_primary_context()
@@ -71,7 +71,7 @@ def test_threads_blocks_and_barriers(gpus):
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_what_is_not_waited_for_goes_wrong(gpus, waits):
-    """A kernel, its result on to the next GPU by another stream, and from there to the host."""
+    """Run a kernel; copy its result to another GPU in a second stream, and then to the host."""
     one, two = gpus
     right = []
     for value in range(40):
@@ -133,7 +133,7 @@ def test_wrong_calls_are_refused(gpus):
     ("name", "threads", "words", "message"),
     [
         ("fill", N, (N + 4, 0), "illegal memory access"),
-        ("fill", N, (), "another size"),
+        ("fill", N, (), "wrong size"),
         ("reverse", 2 * N, (), "launch bounds"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``gauge-mc export``: other tools find in the files what the tables hold."""
+"""``gauge-mc export``: exported files contain the data of the tables."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from gauge_mc.files.table import Table, read_table
 from tests.calls import call, make_run
 
 SWEEPS = [5, 8, 11, 14, 20, 23]
-"""Numbers of the configurations with Wilson loops; 17 is missing."""
+"""Numbers of the configurations with Wilson loops. The number 17 is missing."""
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_short_tables(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (["run", "out.csv"], "does not end in .h5 or .json.gz", 2),
+        (["run", "out.csv"], "let the name end in .h5 or .json.gz", 2),
         (["none", "out.h5"], "no run in none", 2),
         (["run", "none/out.h5"], "could not be written", 1),
         (["run", "none/out.json.gz"], "could not be written", 1),

@@ -40,7 +40,7 @@ def test_what_fails_leaves_the_old_file(path):
     [
         (errno.ENOSPC, "free some space"),
         (errno.EDQUOT, "free some space"),
-        (errno.EACCES, "choose a place that you may write to"),
+        (errno.EACCES, "choose a folder in which you may write"),
     ],
 )
 def test_the_error_says_what_to_do(path, monkeypatch, number, advice):

@@ -43,7 +43,7 @@ def test_an_empty_file_has_no_records(path):
     ("more", "words"),
     [
         (b"\0", "truncated"),
-        (bytes(144), "no LIME record at byte 448"),
+        (bytes(144), "no LIME record begins at byte 448"),
         (record(b"end", b"12", length=9), "goes beyond"),
         (record(b"end", b"", length=2**64 - 1), "goes beyond"),
         (record(b"end", b"") * 998, "more than 1000"),

@@ -1,4 +1,4 @@
-"""Tables: what is written reads back, wherever the file was cut, and damage is found."""
+"""Tables: complete rows are read back after any interruption, and damage is found."""
 
 import contextlib
 import hashlib
@@ -127,7 +127,7 @@ def test_damage_is_told_from_a_row_that_does_not_fit(path):
     write(path, 1, 3)
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"\n2,", b"\n7,"))
-    with pytest.raises(GaugeError, match=r"csv is damaged: .* checksum of its last line"):
+    with pytest.raises(GaugeError, match=r"csv is damaged: .* checksum is not that of its last line"):
         read_table(path)
     path.write_bytes(whole + b"4,0.1,100\n")
     with pytest.raises(GaugeError, match=r"Line 8 of the table .* has 1 values instead of 3"):
@@ -186,7 +186,7 @@ def test_truncate_leaves_a_table_with_lost_rows_alone(path):
     damaged = unsealed(path).replace(b"\n5,", b"\nx,")
     path.write_bytes(damaged)
     table = Table(path, HEADER, COLUMNS)
-    with pytest.raises(GaugeError, match="4 sound rows"):
+    with pytest.raises(GaugeError, match="4 intact rows"):
         table.truncate(after=6, expected=6)
     table.close()
     assert path.read_bytes() == damaged
@@ -208,7 +208,7 @@ def test_empty_table_has_its_columns(path):
         (b"# observable: plaquette\n", "not a table"),
         (b"\xff\xfe\n", "not a table"),
         (b"# a: b\nsweep,plaquette\n1,0.5\n2\n", "Line 4"),
-        (b"# a: \0b\nsweep,plaquette\n", "header is not text"),
+        (b"# a: \0b\nsweep,plaquette\n", "header is not printable text"),
         (b"# : b\nsweep,plaquette\n", "name in its header"),
         (b"# a: b\nsweep,\x07plaquette\n", "name in its header"),
         (b"# a: b\nsweep,plaquette\n1,0.5\n2,0.x\n3,0.5\n", "Line 4.*plaquette"),

@@ -1,4 +1,4 @@
-"""What all fits share: finding the table of a run, and finding the run."""
+"""Fits in general: finding the run and its table."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_the_table_that_bears_its_name_is_taken(tmp_path):
     proper = write_loops(tmp_path / "wilson_loops.csv", LOOPS)
     assert find_table_by_columns(tmp_path, LOOP_COLUMNS) == proper
     proper.rename(tmp_path / "more.csv")
-    with pytest.raises(GaugeError, match=r"several .*: more\.csv, off_axis\.csv; name one of them"):
+    with pytest.raises(GaugeError, match=r"Several tables .*: more\.csv, off_axis\.csv; name one of them"):
         find_table_by_columns(tmp_path, LOOP_COLUMNS)
 
 
@@ -38,7 +38,7 @@ def test_other_tables_may_be_damaged(tmp_path):
 
 
 def test_a_missing_table_is_named(tmp_path):
-    with pytest.raises(GaugeError, match=f"make it by gauge-mc measure wilson-loops {tmp_path}"):
+    with pytest.raises(GaugeError, match=f"make one with gauge-mc measure wilson-loops {tmp_path}"):
         find_table_by_columns(tmp_path, LOOP_COLUMNS)
     with pytest.raises(GaugeError, match="no table with the columns mass in"):
         find_table_by_columns(tmp_path, ("mass",))

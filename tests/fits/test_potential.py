@@ -1,4 +1,4 @@
-"""Results of fits of the static potential: as files, and as tables for people."""
+"""Results of fits of the static potential: JSON files and reports."""
 
 import io
 import json
@@ -30,10 +30,10 @@ def test_json_holds_everything(tmp_path):
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"observable": 1, "units": 2, "points": 3}'])
 def test_damaged_json_ends_in_one_sentence(tmp_path, content):
     path = tmp_path / "potential.json"
-    with pytest.raises(GaugeError, match="make it by gauge-mc fit potential"):
+    with pytest.raises(GaugeError, match="make it with gauge-mc fit potential"):
         read_result(path)
     path.write_text(content)
-    with pytest.raises(GaugeError, match="is damaged, or not the result of a fit"):
+    with pytest.raises(GaugeError, match="is damaged or not the result of a fit"):
         read_result(path)
 
 

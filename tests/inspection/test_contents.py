@@ -72,7 +72,7 @@ def test_info_shows_the_header_of_a_damaged_file_and_no_tricks(tmp_path):
 
 def test_info_of_a_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "no runs in runs" in call("info")[0]
+    assert "no runs and no scans in runs" in call("info")[0]
     make_run(tmp_path / "runs" / "a", seed=7)
     facts = json.loads(call("info", "--json")[0])
     assert facts["run"] == "runs/a"

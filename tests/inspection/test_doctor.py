@@ -26,7 +26,7 @@ def test_a_machine_without_compilers_names_what_mends_it(tmp_path):
     done = run("doctor", PATH=str(tmp_path), CXX="", GAUGE_MC_CACHE=str(tmp_path), **modules)
     assert (done.returncode, done.stderr) == (1, "")
     assert "missing C++ compiler: none found\n" in done.stdout
-    assert "missing CPU: There is no C++ compiler here" in done.stdout
+    assert "missing CPU: No C++ compiler was found" in done.stdout
     found = missing(done.stdout)
     assert found["C++ compiler"] == found["CPU"] == INSTALL
     assert "GPU" in found

@@ -1,16 +1,18 @@
 """``status``, ``info`` and ``verify`` of scans, of runs within them, and of damaged runs."""
 
 import json
+import os
 import re
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 from gauge_mc import scan
-from gauge_mc.inspection.verify import checks_of
+from gauge_mc.inspection.verify import checks_of, verify
 from gauge_mc.scans.scan import Scan
-from tests.calls import call
+from tests.calls import call, make_run
 
 FIRST, SECOND = "b2.2_4x2x2x4_chain1", "b2.3_4x2x2x4_chain1"
 
@@ -48,6 +50,27 @@ def bad(path):
     damaged = [line.removeprefix("BAD   ") for line in shown.splitlines() if "BAD   " in line]
     assert code == bool(damaged)
     return damaged
+
+
+def touch(path, age):
+    """Let a run or a scan have been used so many seconds ago."""
+    for item in path.iterdir():
+        os.utime(item, (time.time() - age,) * 2)
+
+
+@pytest.mark.parametrize("newest", ["run", "scan"])
+def test_the_newest_run_or_scan_is_the_default(good, tmp_path, monkeypatch, newest):
+    monkeypatch.chdir(tmp_path)
+    for command in ("status", "info", "verify"):
+        assert "There are no runs and no scans in runs; name one." in said(command, code=2)
+    shutil.copytree(good, "runs/scan")
+    make_run(Path("runs/run"))
+    for name in ("run", "scan"):
+        touch(Path("runs", name), 10 if name == newest else 1000)
+    for command in ("status", "info"):
+        assert re.match(rf"{newest} +runs/{newest}\n", said(command))
+    assert f"good  runs/{newest}/{newest}.toml" in said("verify")
+    assert verify()[0].path == Path(f"runs/{newest}/{newest}.toml")
 
 
 def test_a_complete_scan(there):

@@ -120,8 +120,8 @@ def test_observables_of_a_users_own_are_verified_too(tmp_path):
         table.write_text(re.sub(f"(?<=\n){row}.*\n", "", text))
     found = bad(run)
     assert found.keys() == {"corners.csv", "wilson_loops.csv"}
-    assert "row 4 is of update 5 instead of 4" in found["corners.csv"]
-    assert "row 6 is of update 10 instead of 8" in found["wilson_loops.csv"]
+    assert "row 4 belongs to update 5 instead of 4" in found["corners.csv"]
+    assert "row 6 belongs to update 10 instead of 8" in found["wilson_loops.csv"]
 
 
 DAMAGE = {
@@ -140,7 +140,7 @@ DAMAGE = {
             (run / FILES[5]).rename(run / FILES[4]),
             (run / "configs" / "x").rename(run / FILES[5]),
         ],
-        {FILES[4]: "the table says", FILES[5]: "the table says"},
+        {FILES[4]: "in the table", FILES[5]: "in the table"},
     ),
     "missing configuration": (
         lambda run: (run / FILES[6]).unlink(),
@@ -148,7 +148,7 @@ DAMAGE = {
     ),
     "configuration of another run": (
         lambda run: shutil.copy(run.parent / "other" / FILES[4], run / FILES[4]),
-        {FILES[4]: "the table says"},
+        {FILES[4]: "in the table"},
     ),
     "configuration of another group": (
         lambda run: shutil.copy(run.parent / "su3" / FILES[4], run / FILES[4]),
@@ -160,7 +160,7 @@ DAMAGE = {
     ),
     "number of a table": (
         lambda run: replace(unseal(run / "polyakov.csv"), "\n7,", "\n7,nan,1,1\n7,"),
-        {"polyakov.csv": "row 5 has nan for re"},
+        {"polyakov.csv": "row 5 contains nan for re"},
     ),
     "no numbers": (
         lambda run: (run / "plaquette.csv").write_text(
@@ -182,11 +182,11 @@ DAMAGE = {
     ),
     "bit of a sealed table": (
         lambda run: flip(run / "polyakov.csv", -100),
-        {"polyakov.csv": "does not have the checksum of its last line"},
+        {"polyakov.csv": "its checksum is not that of its last line"},
     ),
     "header of a sealed table": (
         lambda run: replace(run / "plaquette.csv", "units", "UNITS"),
-        {"plaquette.csv": "does not have the checksum of its last line"},
+        {"plaquette.csv": "its checksum is not that of its last line"},
     ),
     "columns of a table": (
         lambda run: replace(unseal(run / "plaquette.csv"), "\nsweep,plaq", "\nstep,plaq"),
@@ -239,6 +239,25 @@ def test_damage_is_found_and_only_what_is_damaged_is_named(good, run, kind):
         assert words in found[name]
         assert str(run) in found[name]
         assert "\n" not in found[name]
+
+
+def test_two_configurations_of_one_number(run):
+    """They are an error wherever configurations are read, and do not disturb what continues."""
+    first, second = (run / "configs" / f"0000008{ending}" for ending in (".lime", ".nersc"))
+    call("convert", first, second, "--to", "nersc")
+    sentence = (
+        f"{first} and {second} both have the number 8, which must identify a configuration; "
+        "move one of them out of the run."
+    )
+    assert bad(run) == {"configs/0000008.nersc": sentence}
+    assert call("measure", "plaquette", run) == (f"gauge-mc: {sentence}\n", 1)
+    shown, code = call("info", run)
+    assert (sentence in shown, code) == (True, 1)
+    assert "sessions" in shown
+    make_run(run, configs=4)
+    assert (run / "configs" / "0000014.lime").exists()
+    first.unlink()
+    assert bad(run) == {}
 
 
 def test_damage_ends_in_exit_code_1(run):

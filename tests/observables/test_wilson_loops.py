@@ -192,14 +192,14 @@ def test_steps_and_paths():
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ({"r_max": 3}, "r_max is 3; on 4x6x8x10 it can be from 1 to 2, half the lattice"),
-        ({"t_max": 6}, "t_max is 6; on 4x6x8x10 it can be from 1 to 5, half the lattice"),
+        ({"r_max": 3}, "r_max is 3; on 4x6x8x10 choose it between 1 and 2, half the lattice"),
+        ({"t_max": 6}, "t_max is 6; on 4x6x8x10 choose it between 1 and 5, half the lattice"),
         ({"r_max": 0}, "r_max is 0"),
-        ({"paths": ["321"]}, "There is no path '321'; there are 100, 110, 210, 111"),
+        ({"paths": ["321"]}, "The path '321' is unknown; choose from 100, 110, 210, 111"),
         ({"r_max": 1, "paths": ["210"]}, "less than one step along 210"),
         ({"levels": (-1, 2)}, "numbers of iterations"),
         ({"levels": ()}, "numbers of iterations"),
-        ({"levels": (2, 0), "smearing": None}, "after 2 iterations need a smearing"),
+        ({"levels": (2, 0), "smearing": None}, "after 2 smearing iterations need a smearing"),
     ],
 )
 def test_loops_that_cannot_be(how, sentence):

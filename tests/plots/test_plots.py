@@ -109,7 +109,7 @@ def test_a_run_without_scale_can_be_plotted(tmp_path):
 @pytest.mark.parametrize("draw", DRAW)
 @pytest.mark.parametrize("name", ["plot.jpeg", "plot"])
 def test_other_endings_are_refused(tmp_path, draw, name):
-    with pytest.raises(UsageError, match=r"has to end in \.pdf, \.png or \.svg"):
+    with pytest.raises(UsageError, match=r"let its name end in \.pdf, \.png or \.svg"):
         draw(tmp_path / name)
     assert not list(tmp_path.iterdir())
 

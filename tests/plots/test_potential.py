@@ -17,8 +17,8 @@ def test_a_fit_of_other_configurations_is_drawn_with_a_warning(tmp_path, capsys,
     write_loops(table, synthetic_loops(np.random.default_rng(1), 50))
     plot.draw([tmp_path], tmp_path / "second.png")
     warning = capsys.readouterr().err
-    assert "potential.json is from 40 configurations" in warning
-    assert f"holds 50; gauge-mc fit potential {tmp_path}" in warning
+    assert "potential.json was fitted to 40 configurations" in warning
+    assert f"contains 50; run gauge-mc fit potential {tmp_path}" in warning
     assert warning.count("\n") == 1
     gauge_mc.fit("potential", tmp_path)
     plot.draw([tmp_path], tmp_path / "third.png")

@@ -217,7 +217,7 @@ def test_lost_files_are_named_and_nothing_is_overwritten(tmp_path, best_device):
         table.write_bytes(whole)
     run.checkpoint.unlink()
     before = written(run.path)
-    with pytest.raises(GaugeError, match="lost its checkpoint"):
+    with pytest.raises(GaugeError, match="contains results but no checkpoint"):
         carry_out(run, p, best_device)
     assert written(run.path) == before
     run.checkpoint.write_bytes(saved)

@@ -63,7 +63,7 @@ def test_provenance_goes_along(tmp_path):
     [
         (["in", "out"], "--to", 2),
         (["in", "out", "--to", "hdf5"], "no format 'hdf5'", 2),
-        (["in", "out", "--to", "milc"], "only read", 2),
+        (["in", "out", "--to", "milc"], "can be read but not written", 2),
         (["in", "out", "--to", "nersc", "--precision", "half"], "no precision 'half'", 2),
         (["in", "out", "--to", "openqcd", "--precision", "single"], "double precision", 2),
         (["su2", "out", "--to", "openqcd"], "in double precision, not SU(2)", 2),
@@ -71,7 +71,7 @@ def test_provenance_goes_along(tmp_path):
         (["in", "folder", "--to", "nersc"], "folder exists", 2),
         (["in", "none/out", "--to", "nersc"], "could not be written", 1),
         (["none", "out", "--to", "nersc"], "none cannot be read", 1),
-        (["folder", "out", "--to", "nersc"], "folder is not a file", 1),
+        (["folder", "out", "--to", "nersc"], "folder is not a regular file", 1),
         (["damaged", "out", "--to", "nersc"], "damaged is damaged", 1),
     ],
 )

@@ -121,14 +121,15 @@ def test_a_run_that_keeps_no_configurations(folder):
     assert re.search("configurations +0", gauge_mc(*PROGRAM, "info", "lean"))
     assert "All 4 files are good" in gauge_mc(*PROGRAM, "verify", "lean")
     words = ("measure", "wilson-loops", "lean", "--backend", "cpu")
-    assert "keeps no configurations to measure on" in gauge_mc(*PROGRAM, *words, expect=1)
+    refusal = gauge_mc(*PROGRAM, *words, expect=1)
+    assert "keeps no configurations, because its format is none" in refusal
     words = ("convert", "lean", "out", "--to", "none")
-    assert "lean is not a file" in gauge_mc(*PROGRAM, *words, expect=1)
+    assert "lean is not a regular file" in gauge_mc(*PROGRAM, *words, expect=1)
     other = gauge_mc(*command(output="lean", format="ildg"), expect=2)
     assert "format = none, not ildg" in other
     (folder / "lean" / "checkpoint" / "latest").unlink()
     lost = gauge_mc(*command(output="lean", format="none"), expect=1)
-    assert "lost its checkpoint; start a new one with another --output" in lost
+    assert "contains results but no checkpoint; start a new run with another --output" in lost
 
 
 def test_quiet_says_nothing(folder):
@@ -167,7 +168,7 @@ def test_raising_configs(folder):
     gauge_mc(*PROGRAM, "generate", *options(output="raised", configs=3))
     assert written(folder / "raised") == written(folder / "whole")
     lower = gauge_mc(*command(output="raised", configs=2), expect=2)
-    assert "has configs = 3; --configs can be raised, but not lowered to 2" in lower
+    assert "has configs = 3; --configs can be increased, but not decreased to 2" in lower
 
 
 def kills_until_done(dice, words):
@@ -410,5 +411,5 @@ def test_a_disk_too_small_for_a_checkpoint(folder):
 
 
 def test_status_needs_a_run(folder):
-    assert "no runs in runs" in gauge_mc(*PROGRAM, "status", expect=2)
+    assert "no runs and no scans in runs" in gauge_mc(*PROGRAM, "status", expect=2)
     assert "no run in" in gauge_mc(*PROGRAM, "status", ".", expect=2)

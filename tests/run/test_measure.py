@@ -83,7 +83,7 @@ def test_measuring_goes_on_where_it_stopped(run, capsys):
     path = run / "wilson_loops.csv"
     whole = path.read_bytes()
     call("measure", "wilson-loops", run, *LOOPS)
-    assert "4 of them done" in capsys.readouterr().out
+    assert "4 already measured" in capsys.readouterr().out
     assert path.read_bytes() == whole
     begin, end = whole.index(b"\n8,"), whole.index(SEAL)
     for cut in (
@@ -148,7 +148,7 @@ def test_any_number_of_devices_makes_the_same_table(run, capsys):
     whole = output.read_bytes()
     output.write_bytes(whole[: whole.index(b"\n8,") + 20])
     call("measure", "polyakov", run, "--devices", "cpu:2", "--output", output)
-    assert "1 of them done" in capsys.readouterr().out
+    assert "1 already measured" in capsys.readouterr().out
     assert output.read_bytes() == whole
 
 
@@ -173,7 +173,7 @@ def test_any_number_of_gpus_makes_the_same_table(run, gpu, recwarn):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--r-max", "2"), "has r_max = 1, not 2; name another --output"),
+        (("--r-max", "2"), "has r_max = 1, not 2; choose another --output"),
         (("--weight", "0.3"), "has smearing = APE"),
         (("--iterations", "2"), "has iterations = 1, not 2"),
         (("--off-axis", "--r-max", "2"), "paths = 100, not 100,110,210,111"),
@@ -216,7 +216,7 @@ def test_files_of_any_format(run, folder):
     assert found["sweep"].tolist() == [6, 6, 8, 8, 10, 10]
     assert np.abs(found["loop"] - expected["loop"][:6]).max() < 1e-7
     call("measure", "wilson-loops", files[1], *FEW, "--output", "late.csv", "--quiet")
-    with pytest.raises(UsageError, match="is past configuration 6"):
+    with pytest.raises(UsageError, match="so that configuration 6 cannot be appended"):
         call("measure", "wilson-loops", files[0], files[1], *FEW, "--output", "late.csv")
 
 
@@ -237,10 +237,12 @@ def test_a_damaged_configuration_stops_the_work_and_keeps_what_was_done(run, dev
 
 def test_a_configuration_of_another_lattice(run, folder):
     foreign = folder / "runs" / "other" / "configs" / "0000006.lime"
-    with pytest.raises(GaugeError, match=r"holds su2 on 4x4x6x4, but .* holds su2 on 4x4x4x6"):
+    with pytest.raises(
+        GaugeError, match=r"su2 on 4x4x6x4, but .* contains su2 on 4x4x4x6"
+    ):
         call("measure", "plaquette", run / "configs" / "0000008.lime", foreign)
     shutil.copy(foreign, run / "configs" / "0000009.lime")
-    with pytest.raises(GaugeError, match=r"0000009.lime holds su2 on 4x4x6x4, but the others are"):
+    with pytest.raises(GaugeError, match=r"0000009.lime contains su2 on 4x4x6x4, but the others"):
         call("measure", "plaquette", run)
 
 
@@ -249,12 +251,12 @@ def test_a_configuration_of_another_lattice(run, folder):
     [
         (("wilson-loops", "no"), "no cannot be read"),
         (("wilson-loops", "runs"), "There is no run in runs"),
-        (("wilson-loops", "runs/one", "runs/other"), "Name one run"),
-        (("wilson-loops", "runs/one", "--r-max", "3"), "from 1 to 2, half the lattice"),
-        (("wilson-loops", "runs/one", "--t-max", "4"), "from 1 to 3, half the lattice"),
+        (("wilson-loops", "runs/one", "runs/other"), "name one run, or only files"),
+        (("wilson-loops", "runs/one", "--r-max", "3"), "between 1 and 2, half the lattice"),
+        (("wilson-loops", "runs/one", "--t-max", "4"), "between 1 and 3, half the lattice"),
         (("wilson-loops", "runs/one", "--smear", "hyp"), "no smearing 'hyp'; choose ape or none"),
         (("wilson-loops", "runs/one", "--iterations", "a"), "not of the form N"),
-        (("wilson-loops", "runs/one", "--weight", "-1"), "must not be negative"),
+        (("wilson-loops", "runs/one", "--weight", "-1"), "choose a number >= 0"),
         (("wilson-loops", "runs/one", "--weight", "1", "--alpha", "0.5"), "give one"),
         (
             ("wilson-loops", "runs/one", "--smear", "none", "--dims", "4"),
@@ -280,7 +282,7 @@ def test_what_cannot_be_measured(folder, words, sentence):
 def test_a_run_without_configurations(run):
     for path in run.glob("configs/*"):
         path.unlink()
-    with pytest.raises(GaugeError, match="no configurations to measure on"):
+    with pytest.raises(GaugeError, match="has no configurations yet"):
         call("measure", "wilson-loops", run)
 
 

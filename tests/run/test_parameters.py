@@ -68,7 +68,7 @@ def test_what_goes_on_keeps_its_parameters_and_may_have_more_configs():
     assert there.continued({}, "It") == there
     more = there.continued({"configs": 60, "beta": 6.0}, "It")
     assert more == dataclasses.replace(there, configs=60)
-    with pytest.raises(UsageError, match=r"^It has configs = 50; .* not lowered to 49\.$"):
+    with pytest.raises(UsageError, match=r"^It has configs = 50; .* not decreased to 49\.$"):
         there.continued({"configs": 49}, "It")
     with pytest.raises(UsageError, match="configs must be at least 0"):
         there.continued({"configs": -1}, "It")
@@ -115,8 +115,8 @@ def test_name_tells_the_chain(values, name):
         ({"precision": "half"}, "single or double"),
         ({"rng": "mt19937"}, "philox"),
         ({"rng": "ranlux", "luxury": 5}, "luxury must lie between 0 and 4, not 5"),
-        ({"rng": "lcg", "luxury": 4}, "luxury is for ranlux, not for lcg"),
-        ({"format": "milc"}, "MILC files are only read: choose ildg or nersc"),
+        ({"rng": "lcg", "luxury": 4}, "luxury does not apply to lcg"),
+        ({"format": "milc"}, "MILC files can be read but not written: choose ildg or nersc"),
         ({"format": "openqcd", "group": "su3"}, "double precision"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**63}, "seed"),

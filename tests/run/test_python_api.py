@@ -264,14 +264,14 @@ def named(name, value=0.5):
         ([named("wilson_loops")], "two observables named 'wilson_loops'"),
         ([named("one"), named("one")], "two observables named 'one'"),
         ([(named("one"), 0)], "must be at least 1"),
-        (["plaquette"], "'plaquette' is not an observable: give a function"),
+        (["plaquette"], "'plaquette' is not an observable; pass a function"),
         ([named("f", "word")], "f must return numbers"),
         ([named("f", None)], "f must return numbers"),
         ([named("f", [])], "f must return numbers"),
         ([named("f", {"a": "b"})], "f must return numbers, not str"),
         ([named("f", {"a": [1, 2]})], "f must return numbers, not list"),
-        ([named("f", {})], "f must return one value or more"),
-        ([named("f", {1: 2, "1": 3})], "f must return one value or more, of distinct names"),
+        ([named("f", {})], "f must return at least one value"),
+        ([named("f", {1: 2, "1": 3})], "f must return at least one value, with distinct names"),
         ([named("f", {"sweep": 1})], "cannot have a column 'sweep'"),
         ([named("f", {"i": 1})], "cannot have a column 'i'"),
         ([named("f", {"a,b": 1})], "cannot have a column 'a,b'"),
@@ -447,8 +447,8 @@ def test_the_default_place_is_that_of_the_command(folder):
         (lambda: measure("none", "plaquette"), "none"),
         (lambda: measure(None, "energy"), "There are no runs in runs"),
         (lambda: fit("potential"), "There are no runs in runs"),
-        (lambda: verify(), "There are no runs in runs"),
-        (lambda: verify("none"), "There is no run or file none"),
+        (lambda: verify(), "There are no runs and no scans in runs"),
+        (lambda: verify("none"), "There is no file or directory none"),
         (lambda: export("none", "x.h5"), "There is no run in none"),
     ],
 )
@@ -545,7 +545,7 @@ def test_a_run_has_one_thread_at_a_time(folder):
 
     def interfere(chain):
         if chain.sweep == 3:
-            with pytest.raises(GaugeError, match="run is in use by process") as caught:
+            with pytest.raises(GaugeError, match="run has been in use by process") as caught:
                 in_threads(lambda: make("run"))
             refusals.append(caught.value)
 

@@ -107,7 +107,7 @@ def test_tables_that_cannot_be_drawn(tmp_path):
     with pytest.raises(GaugeError, match="Cannot read"):
         draw_scan(table, figure)
     write_table(table, {}, ("beta", "lattice"))
-    with pytest.raises(GaugeError, match="nothing to draw yet"):
+    with pytest.raises(GaugeError, match="no data to draw yet"):
         draw_scan(table, figure)
     write_table(table, {}, ("sweep", "plaquette"), [(1, 0.5)])
     with pytest.raises(GaugeError, match="not the table of a scan"):

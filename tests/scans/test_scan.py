@@ -28,7 +28,7 @@ from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
         (("--beta", "2.2:2.8:0"), "positive numbers"),
         (("--beta", "2.2:2.8:-0.1"), "positive numbers"),
         (("--beta", "2.8:2.2:0.1"), "must not be below the first"),
-        (("--beta", "2.2:2.8:0.25"), "no whole number of steps"),
+        (("--beta", "2.2:2.8:0.25"), "is not a multiple of the step"),
         (("--beta", "2.2:2.8"), "FIRST:LAST:STEP"),
         (("--beta", "2:3:1e-9"), "more than 10000"),
         (("--beta", "2.2,"), "positive numbers"),
@@ -62,7 +62,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder, words, sentence):
 
 
 def test_a_new_scan_needs_a_beta_and_a_place(folder):
-    assert "say where to begin one, by --beta" in scan(expect=2)
+    assert "to begin one, give --beta" in scan(expect=2)
     (folder / "file").touch()
     assert "is a file" in scan("--beta", 2.3, "--output", "file", "--backend", "cpu", expect=2)
     assert "not empty" in scan("--beta", 2.3, "--output", ".", "--backend", "cpu", expect=2)
@@ -113,8 +113,8 @@ def test_default_names_tell_what_runs_share(folder, monkeypatch):
     assert rows(newest_scan().path)[2.2, str(A)]["sweeps"] == 80
     assert not list(newest_scan().path.glob("*/configs/*"))
     refusal = scan("--precision", "double", "--seed", 5, "--configs", 1, expect=2)
-    assert "can be raised, but not lowered to 1" in refusal
-    assert "One scan is drawn at a time" in call("plot", "scan", "one", "one")[0]
+    assert "can be increased, but not decreased to 1" in refusal
+    assert "Only one scan can be drawn at a time" in call("plot", "scan", "one", "one")[0]
     assert "no scan in one" in call("plot", "scan", "one")[0]
 
 
@@ -191,7 +191,7 @@ def test_a_failing_run_does_not_stop_the_others(folder):
     (folder / "s" / "b2.3_4x4x4x2_chain1" / "plaquette.csv").write_text("sweep\n")
     shown = scan("--output", "s", "--collect", expect=1)
     assert "2 of 2 runs complete" in shown
-    assert "plaquette.csv is damaged: it has no numbers for plaquette" in shown
+    assert "plaquette.csv is damaged: it contains no numbers for plaquette" in shown
     assert list(rows(folder / "s")) == [(2.2, str(A))]
 
 

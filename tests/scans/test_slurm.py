@@ -47,7 +47,7 @@ def test_a_job_array_of_slurm(folder, monkeypatch):
     words = (*words, "--submit", "slurm", "--slurm", "time=1:30:0", "--slurm", "partition=gpu")
     monkeypatch.setenv("PATH", f"{folder}", prepend=os.pathsep)
     if not any((Path(one) / "srun").exists() for one in os.environ["PATH"].split(os.pathsep)):
-        assert "no Slurm here" in scan(*words, expect=1)
+        assert "Slurm is not installed on this machine" in scan(*words, expect=1)
     program(folder / "srun", "exit 1")
     program(folder / "sbatch", 'cp "$1" script; echo Submitted batch job 42')
     assert "0 of 2 runs complete, 2 submitted as job 42\n" in scan(*words)

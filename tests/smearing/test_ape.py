@@ -77,12 +77,12 @@ def test_no_weight_is_no_smearing(group, precision, best_device):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Ape(-0.1), "weight of smearing is -0.1"),
-        (lambda: Ape(float("nan")), "weight of smearing is nan"),
-        (lambda: Ape(dims=2), "3 or 4 dimensions, not 2"),
-        (lambda: Ape(projection="best"), "no projection 'best'; there are maximal and polar"),
-        (lambda: Ape.from_alpha(1.0), "alpha of smearing is 1"),
-        (lambda: Ape.from_alpha(0.5, dims=5), "3 or 4 dimensions, not 5"),
+        (lambda: Ape(-0.1), "smearing weight is -0.1"),
+        (lambda: Ape(float("nan")), "smearing weight is nan"),
+        (lambda: Ape(dims=2), "dimension of the staples is 2"),
+        (lambda: Ape(projection="best"), "projection 'best' is unknown; choose maximal or polar"),
+        (lambda: Ape.from_alpha(1.0), "The smearing parameter alpha is 1"),
+        (lambda: Ape.from_alpha(0.5, dims=5), "dimension of the staples is 5"),
     ],
 )
 def test_values_that_are_refused(make, sentence):

@@ -28,8 +28,8 @@ def test_options_come_once():
         ("none", {"weight": 0.2}, "--weight is not for --smear none"),
         ("ape", {"rho": 0.1}, "--rho is not for --smear ape"),
         ("ape", {"weight": 0.2, "alpha": 0.5}, "--weight and --alpha are two forms of the same"),
-        ("ape", {"dims": 3.5}, "--dims takes a value of type int"),
-        ("ape", {"dims": 5}, "3 or 4 dimensions, not 5"),
+        ("ape", {"dims": 3.5}, "--dims is 3.5; give a value of type int"),
+        ("ape", {"dims": 5}, "dimension of the staples is 5"),
         ("hyp", {}, "There is no smearing 'hyp'"),
     ],
 )

@@ -1,8 +1,8 @@
-"""Compile every variant of every CUDA kernel, with warnings as errors; needs nvcc, but no GPU.
+"""Compile every variant of every CUDA kernel with warnings as errors; this needs nvcc but no GPU.
 
 python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2]
 
-Show the registers that each variant needs and the bytes that it spills.
+Print the registers that each variant needs and the bytes that it spills.
 """
 
 import argparse
@@ -31,18 +31,18 @@ CHOICES = {
     "action": [action.choice for action in ACTIONS.values()],
     "random": [generator.choice() for generator in GENERATORS.values()],
 }
-"""All choices by kind; generators at their default quality level."""
+"""All choices by kind, with generators at their default quality level."""
 
 
 def variants(kernel: Kernel) -> Iterator[Variant]:
-    """Yield all that a kernel can be compiled for, of the choices that it depends on."""
+    """Yield all variants of a kernel, for the choices on which it depends."""
     kinds = (CHOICES[kind] for kind in CHOICES if kind in kernel.kinds)
     for *choices, precision, large in product(*kinds, REAL_BYTES, (False, True)):
         yield Variant(precision, tuple(choices), large=large)
 
 
 def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> str:
-    """Compile a variant and return a line about it."""
+    """Compile a variant and return a line with its register usage."""
     command = nvcc_command(nvcc, architecture, variant, usual_bounds(variant))
     unit = kernel.translation_unit(variant, "Tile")
     with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +54,7 @@ def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> st
 
 
 def main() -> int:
-    """Compile all variants; return 1 if one fails."""
+    """Compile all variants; return 1 if any fails."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -63,7 +63,7 @@ def main() -> int:
     arguments = parser.parse_args()
     nvcc = find_nvcc()
     if nvcc is None:
-        print("nvcc is not on this machine: no CUDA kernel was compiled")
+        print("nvcc was not found: no CUDA kernels were compiled")
         return 0
     kernels = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
     with ThreadPoolExecutor(arguments.jobs) as pool:

@@ -1,12 +1,13 @@
-"""Feed mutated configuration files to the readers, and count what they make of them.
+"""Read mutated configuration files and count the outcomes.
 
     python tests/tools/fuzz_formats.py --cases 100000
 
-Each case mutates a small good file in one to four places. The reader must give links of the
-group or raise a GaugeError of one sentence; any other exception, more than ten seconds or more
-than 256 MiB of memory is a failure, whose file is kept. Links other than those of the good file are
-counted: with a checksum they can only come from a header that was changed to match, without one
-(openQCD, or ILDG when its checksum record is gone) from a change too small to notice.
+Each case mutates a small valid file in one to four places. The reader must return links in the
+group or raise a GaugeError of one sentence. Any other exception, more than ten seconds, or more
+than 256 MiB of memory is a failure, and the file is kept. Links that differ from those of the
+valid file are counted. With a checksum, they are possible only if the mutated header matches them.
+Without one (openQCD, or ILDG if its checksum record is missing), the change may be too small to be
+noticed.
 """
 
 import argparse
@@ -69,7 +70,7 @@ WORDS = (
 
 
 def mutate(data: bytearray, draw: random.Random) -> None:
-    """Change a file in one place; more often in its header than in its links."""
+    """Change a file in one place, more often in its header than in its links."""
     end = len(data) if draw.random() < 0.4 else min(len(data), 1500)
     place = draw.randrange(end) if end else 0
     kind = draw.randrange(8)
@@ -91,14 +92,14 @@ def mutate(data: bytearray, draw: random.Random) -> None:
         other = draw.randrange(len(data)) if data else 0
         data[place : place + length] = data[other : other + length]
     else:
-        # A number in the text becomes another one.
+        # Replace a digit in the text.
         digits = [i for i in range(end) if data[i : i + 1].isdigit()]
         if digits:
             data[draw.choice(digits)] = ord(draw.choice("0123456789"))
 
 
 def good_files(folder: Path) -> list[tuple[str, np.ndarray, bytes]]:
-    """Make the files to start from: some by hand, some by gauge-mc."""
+    """Return the valid files to mutate: some made by the tests, some written by gauge-mc."""
     files = []
     for (format, group, precision), size in ((case, size) for case in HELD for size in SIZES):
         links, data = sample(format, group, precision, size)
@@ -112,27 +113,27 @@ def good_files(folder: Path) -> list[tuple[str, np.ndarray, bytes]]:
 
 
 def judge(path: Path, good: np.ndarray) -> str:
-    """Read a file and name the outcome."""
+    """Read a file and return the outcome in words."""
     try:
         configuration = open_configuration(path)
         links = np.stack(list(configuration.slices()))
     except GaugeError as error:
         text = str(error)
         if "\n" in text or str(path) not in text or len(text) > 600 or "memory" in text:
-            raise AssertionError(f"not a good sentence: {text!r}") from error
+            raise AssertionError(f"not a proper error message: {text!r}") from error
         return "refused"
     n = links.shape[-1]
     if not np.allclose(links @ links.conj().swapaxes(-1, -2), np.eye(n), atol=1e-3):
         raise AssertionError("links outside the group")
     if links.shape == good.shape and np.array_equal(links, good):
         return "right links"
-    kind = "of a good checksum" if configuration.header.checksum else "without a checksum"
+    kind = "with a valid checksum" if configuration.header.checksum else "without a checksum"
     near = links.shape == good.shape and np.abs(links - good).max() < 1e-4
     return f"{'nearly right' if near else 'other'} links {kind}"
 
 
 def main() -> int:
-    """Run the cases; return 1 if any failed."""
+    """Run all cases; return 1 if any fails."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
@@ -144,7 +145,7 @@ def main() -> int:
     failures, slowest, began = 0, 0.0, time.monotonic()
 
     def too_slow(*_: object) -> None:
-        raise AssertionError("ten seconds and not done")
+        raise AssertionError("not finished after ten seconds")
 
     signal.signal(signal.SIGALRM, too_slow)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,14 +1,15 @@
-"""Test the generators with dieharder, as the kernels draw from them.
+"""Test the random number generators with dieharder, as used by the kernels.
 
     python tests/tools/random_quality.py --generators lcg ranlux:3 --tests 0 201:3
 
-In the order `sites`, one number of every site of the lattice follows the other, then their next
-ones, as the lattice draws; in the order `streams`, all that a site draws in 16 sweeps, site after
-site. Of each number the bits are fed that are random for every generator: in single precision the
-leading 16, two numbers to a word of 32 bits; in double precision the leading 48, which are whole
-numbers of RANLUX, but only 16 of the LCG, which has 31. Dieharder continues a test with a weak
-result (p < 0.005 or p > 0.995, as one in a hundred has by chance) until p is no longer weak, or is
-below 1e-6 or above 1 - 1e-6, which fails.
+In the order `sites`, the first numbers of all sites come first, then the second numbers of all
+sites, and so on, as in a sweep over the lattice. In the order `streams`, all numbers that a site
+draws in 16 sweeps are consecutive, one site after the other. Only those bits of a number are
+tested that are random for every generator. In single precision these are the leading 16 bits, two
+numbers per word of 32 bits. In double precision they are the leading 48 bits, which are two whole
+numbers of RANLUX, but for the LCG, which has 31 bits, only the leading 16. Dieharder continues a
+test with a weak result (p < 0.005 or p > 0.995, by chance one in a hundred) until p is no longer
+weak, or until p is below 1e-6 or above 1 - 1e-6, in which case the test fails.
 """
 
 import argparse
@@ -34,16 +35,17 @@ LEVELS = {
     for name, generator in GENERATORS.items()
     for level in range(max(1, len(generator.levels)))
 }
-"""Names and quality levels of the generators, by what they are called here."""
+"""Name and quality level of each generator, by its name on the command line of this script."""
 
 SWEEPS = {"sites": 1, "streams": 16}
-"""Sweeps in a block of numbers, by order."""
+"""Number of sweeps per block of numbers, by order."""
 
 DIEHARD, STS, DAB = (*range(5), *range(8, 14), 15, 16), range(100, 103), (205, 206, 208, 209)
 TUPLES = ("200:3", "201:2", "201:3", "201:5", "202:5", "203:1")
 TESTS = (*map(str, (*DIEHARD, *STS, *DAB)), *TUPLES)
-"""Dieharder's numbers of tests, with the n of n-tuples, without those that it calls suspect and
-those that are slow."""
+"""Dieharder's numbers of the tests, with n for tests of n-tuples.
+
+Tests that dieharder calls suspect and slow tests are omitted."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,16 @@ class Result:
 
     Attributes
     ----------
-    name, assessment : str
+    name : str
+        Name of the test.
+    assessment : str
         The worst assessment of its p-values.
     p : float
         The p-value farthest from 1/2.
     values : int
         The number of p-values.
     weak : int
-        How often dieharder continued because of a weak one.
+        Number of times that dieharder continued because of a weak p-value.
     """
 
     name: str
@@ -70,7 +74,10 @@ class Result:
 
 
 def leading_bits(random: Random, mu: int) -> NDArray[np.uint16]:
-    """Return what the links along `mu` draw, shape (sites, numbers, parts of 16 bits)."""
+    """Return the leading bits of the numbers of all links along `mu`.
+
+    The shape is (sites, numbers, parts of 16 bits).
+    """
     by_site = random.numbers(mu)
     drawn = by_site.reshape(-1, by_site.shape[-1], 1)
     if drawn.dtype == np.float32 or random.generator.name == "lcg":
@@ -79,7 +86,7 @@ def leading_bits(random: Random, mu: int) -> NDArray[np.uint16]:
 
 
 def blocks(random: Random, order: str) -> Iterator[bytes]:
-    """Yield what links draw, without end."""
+    """Yield blocks of random numbers, without end."""
     while True:
         drawn = []
         for _ in range(SWEEPS[order]):
@@ -90,7 +97,7 @@ def blocks(random: Random, order: str) -> Iterator[bytes]:
 
 
 def carry_out(test: str, random: Random, order: str) -> Result:
-    """Carry out a test, which is fed as long as it takes."""
+    """Carry out a test, with as many numbers as it needs."""
     number, _, n = test.partition(":")
     command = ["dieharder", "-g", "200", "-d", number, "-n", n or "0"]
     command += ["-k", "2", "-Y", "1", "-c", ","]
@@ -120,7 +127,7 @@ def carry_out(test: str, random: Random, order: str) -> Result:
 
 
 def report(tests: list[str], generator: str, field: Field, order: str, seed: int) -> str:
-    """Print a line about each test of a generator, and return one about all of them."""
+    """Print a line about each test of a generator, and return a summary line."""
     name, level = LEVELS[generator]
     results = []
     for test in tests:
@@ -138,24 +145,26 @@ def report(tests: list[str], generator: str, field: Field, order: str, seed: int
     failed = ", ".join(r.name for r in results if r.assessment != "PASSED")
     return (
         f"{generator}, {order}, {field.precision}: {passed} of {len(results)} tests passed, "
-        f"{weak} of them weak at first; failed: {failed or 'none'}"
+        f"{weak} of them after a weak result; failed: {failed or 'none'}"
     )
 
 
 def main() -> int:
-    """Carry out all tests and print which failed; return 1 if they cannot be carried out."""
+    """Carry out all tests and print the results; return 1 if they cannot be carried out."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--generators", nargs="+", choices=LEVELS, default=list(LEVELS))
-    parser.add_argument("--tests", nargs="+", default=TESTS, help="numbers as in dieharder -l")
+    parser.add_argument(
+        "--tests", nargs="+", default=TESTS, help="numbers of tests, as listed by dieharder -l"
+    )
     parser.add_argument("--orders", nargs="+", choices=SWEEPS, default=list(SWEEPS))
     parser.add_argument("--precision", choices=("single", "double"), default="single")
     parser.add_argument("--lattice", type=Lattice.parse, default=Lattice(16, 16, 16, 16))
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if shutil.which("dieharder") is None:
-        print("dieharder is not here: apt install dieharder")
+        print("dieharder was not found: run apt install dieharder")
         return 1
     precision, summary = arguments.precision, []
     try:

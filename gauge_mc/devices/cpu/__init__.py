@@ -1,4 +1,4 @@
-"""The CPU backend: kernels compiled by a C++ compiler, with SIMD lanes and threads."""
+"""The CPU backend: SIMD lanes and threads, with kernels compiled by a C++ compiler."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Cpu(Backend):
         return 1
 
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> CpuDevice:
-        """Open so many threads of the CPU; see `Backend.open`."""
+        """Open the CPU with the given number of threads; see `Backend.open`."""
         from gauge_mc.devices.cpu.device import CpuDevice
 
         return CpuDevice(threads, worker=worker)
 
     def available_threads(self) -> int:
-        """Return how many cores this process may run on."""
+        """Return the number of cores that this process may use."""
         from gauge_mc.devices.cpu.compiler import cores
 
         return cores()
 
     def findings(self) -> Iterator[Finding]:
-        """Yield the processor and the C++ compilers."""
+        """Check the processor and the C++ compilers."""
         from gauge_mc.devices.cache import version_of
         from gauge_mc.devices.cpu.compiler import candidates, processor, register_bytes
 

@@ -1,4 +1,4 @@
-"""The C++ compiler and the processor that it compiles for."""
+"""The C++ compiler, and the processor for which it compiles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAGS = [
     "-std=c++20",
     "-O3",
     "-march=native",
-    # Multiplications and additions fuse. Whatever would hide a NaN stays off.
+    # Fuse multiplications and additions. Options that could hide a NaN are not used.
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -36,14 +36,22 @@ CACHES = "/sys/devices/system/cpu/cpu0/cache"
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler that works here: its command, and what it says of its version."""
+    """A working C++ compiler.
+
+    Attributes
+    ----------
+    command : str
+        The command that runs it.
+    version : str
+        Output of ``command --version``.
+    """
 
     command: str
     version: str
 
 
 def candidates() -> list[str]:
-    """Return the commands of compilers to try, in order."""
+    """Return the commands of the compilers to try, in order of preference."""
     named = [os.environ["CXX"]] if os.environ.get("CXX") else []
     zig = [f"{sys.executable} -m ziglang c++"] if importlib.util.find_spec("ziglang") else []
     return named + [c for c in ("c++", "g++", "clang++") if shutil.which(c)] + zig
@@ -56,22 +64,22 @@ def find_compiler() -> Compiler:
     Raises
     ------
     GaugeError
-        If there is none.
+        If no compiler runs.
     """
     for command in candidates():
         version = version_of(command)
         if version is not None:
             return Compiler(command, version)
     raise GaugeError(
-        "There is no C++ compiler here, which the CPU kernels need: install g++ "
-        "(Debian and Ubuntu: apt install g++), or `pip install 'gauge-mc[zig]'`, or name one in "
-        "the environment variable CXX."
+        "No C++ compiler was found, which the CPU kernels need: install g++ "
+        "(Debian and Ubuntu: apt install g++), or run `pip install 'gauge-mc[zig]'`, or name a "
+        "compiler in the environment variable CXX."
     )
 
 
 @functools.cache
 def processor() -> tuple[str, frozenset[str]]:
-    """Return the processor's name and the instruction sets that it offers (Linux names)."""
+    """Return the name of the processor and its instruction sets (Linux names)."""
     name, flags = platform.machine(), frozenset[str]()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -85,7 +93,7 @@ def processor() -> tuple[str, frozenset[str]]:
 
 
 def register_bytes() -> int:
-    """Return the size of a SIMD register."""
+    """Return the size of a SIMD register in bytes."""
     flags = processor()[1]
     if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags:
         return 64
@@ -93,12 +101,12 @@ def register_bytes() -> int:
 
 
 def cores() -> int:
-    """Return how many cores this process may run on."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @functools.cache
 def cache_bytes() -> int:
-    """Return the size of the processor's largest cache; 0 if the system does not tell."""
+    """Return the size of the processor's largest cache in bytes; 0 if it is unknown."""
     sizes = [path.read_text() for path in Path(CACHES).glob("index*/size")]
     return max((int(size.strip().removesuffix("K")) * 1024 for size in sizes), default=0)

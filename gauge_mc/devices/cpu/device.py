@@ -1,4 +1,4 @@
-"""The CPU as a device."""
+"""The device of the CPU backend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import mmap
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,14 @@ from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.errors import GaugeError, UsageError
 
 
+@cache
 def slots_per_part() -> int:
-    """Return how many slots a sum kernel adds up to one partial sum."""
+    """Return the number of slots per partial sum of a sum kernel."""
     return constants(source_folder() / "arch" / "cpu_launch.h")["SLOTS_PER_PART"]
 
 
 class CpuBuffer:
-    """Anonymous memory, in huge pages if the system has them, that outlives a worker's use of it."""
+    """Memory in huge pages, if available; it is not freed while the worker may use it."""
 
     def __init__(self, nbytes: int, worker: Worker | None = None):
         self.nbytes = nbytes
@@ -54,7 +55,7 @@ class CpuBuffer:
 
 
 class CpuKernel:
-    """A kernel in a shared object, run by a number of threads. ctypes releases the GIL meanwhile."""
+    """A kernel in a shared library, run by several threads; ctypes releases the GIL meanwhile."""
 
     def __init__(self, path: Path, name: str, threads: int, worker: Worker | None):
         self._function = getattr(ctypes.CDLL(str(path)), name)
@@ -73,7 +74,7 @@ class CpuKernel:
         return None
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
-        """Run steps in order."""
+        """Run steps in order; see `LoadedKernel`."""
         call = partial(self._function, steps, len(steps), self._threads)
         if self._worker is None:
             call()
@@ -82,18 +83,17 @@ class CpuKernel:
 
 
 class CpuDevice:
-    """Cores of this machine.
+    """A number of cores of this machine.
 
     Parameters
     ----------
     threads : int, optional
-        How many to use; by default as many as this process may run on.
+        Number of threads; by default the number of cores that this process may use.
     lanes : int, optional
-        The largest number of sites in a register, a power of two; by default what a register
-        holds.
+        Maximum number of sites in a SIMD register, a power of two; by default as many as fit.
     worker : bool
-        Whether to work in a thread of its own, beside the caller, as a device that shares a
-        lattice with others must. That thread is the first of the `threads`.
+        Whether the device works asynchronously, in a thread of its own, which is the first of its
+        `threads`. Devices that share a lattice must do so.
     """
 
     backend = "cpu"
@@ -119,12 +119,12 @@ class CpuDevice:
         return f"<{self.name}>"
 
     def lanes(self, precision: str) -> int:
-        """Return the largest number of sites in a register."""
+        """Return the maximum number of sites in a SIMD register."""
         most = compiler.register_bytes() // REAL_BYTES[precision]
         return most if self._lanes is None else min(most, self._lanes)
 
     def kernel(self, kernel: Kernel, variant: Variant) -> CpuKernel:
-        """Compile a kernel, or find it compiled, and load it."""
+        """Load a kernel, compiling it if it is not in the cache."""
         key = (kernel, kernel.narrowed(variant))
         if key not in self._kernels:
             command = [*self.compiler.command.split(), *compiler.FLAGS, *key[1].definitions]
@@ -134,16 +134,16 @@ class CpuDevice:
         return self._kernels[key]
 
     def partial_sums(self, extents: tuple[int, int, int], variant: Variant) -> int:
-        """Return how many partial sums a sum kernel stores: for so many slots of either parity."""
+        """Return the number of partial sums per time slice: one per `slots_per_part` slots."""
         return 2 * -(-math.prod(extents) // (2 * slots_per_part()))
 
     def allocate(self, nbytes: int) -> CpuBuffer:
-        """Allocate zeroed memory.
+        """Allocate memory filled with zeros.
 
         Raises
         ------
         GaugeError
-            If this machine has less memory left.
+            If the machine does not have enough free memory.
         """
         free = self.free_bytes()
         if nbytes <= free:
@@ -152,19 +152,19 @@ class CpuDevice:
             except OSError:
                 pass
         raise GaugeError(
-            f"The lattice needs {nbytes / 2**30:.3g} GiB of memory at once and "
-            f"{free / 2**30:.3g} GiB are left: take a smaller lattice or single precision."
+            f"{nbytes / 2**30:.3g} GiB for the lattice cannot be allocated, because only "
+            f"{free / 2**30:.3g} GiB are free: use a smaller lattice or single precision."
         )
 
     def free_bytes(self) -> int:
-        """Return how much memory is available."""
+        """Return the available memory in bytes."""
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
         return sys.maxsize
 
     def scratch(self, use: str, nbytes: int) -> CpuBuffer:
-        """Return memory with arbitrary content, valid until the next call for the same use."""
+        """Return memory with arbitrary content, valid until the next call with the same `use`."""
         if use not in self._scratch or self._scratch[use].nbytes < nbytes:
             self._scratch.pop(use, None)
             self._scratch[use] = self.allocate(nbytes)
@@ -188,7 +188,7 @@ class CpuDevice:
         self._move([(target.address, source.address, source.nbytes)])
 
     def event(self) -> TaskEvent:
-        """Return the point at the end of the work issued so far."""
+        """Return an event at the end of the work issued so far."""
         if self._worker:
             return self._worker.event()
         event = TaskEvent()
@@ -196,22 +196,22 @@ class CpuDevice:
         return event
 
     def wait(self, event: Event) -> None:
-        """Begin no later work until a device, this one or another, has reached an event."""
+        """Delay all later work until an event of this or another device has been reached."""
         if self._worker:
             self._worker.do(event.synchronize)
         else:
             event.synchronize()
 
     def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], TaskEvent]:
-        """Return a call that issues copies of so many bytes each."""
+        """Return a call that issues copies of `nbytes` bytes each; see `Device.prepare_copies`."""
         return partial(self._move, [(copy.to, copy.origin, nbytes) for copy in copies])
 
     def reaches(self, other: Device) -> bool:
-        """Return False: in a wavefront the last update is not the one that stores the last links."""
+        """Return False: kernels on a CPU do not store links in the halos of other slabs."""
         return False
 
     def pinned_memory(self, nbytes: int) -> NDArray[np.uint8]:
-        """Return an array."""
+        """Return an ordinary array; there is no need to pin it."""
         return np.empty(nbytes, np.uint8)
 
     def download(self, data: NDArray[np.uint8], origin: int) -> TaskEvent:
@@ -223,7 +223,7 @@ class CpuDevice:
         return self._move([(to, data.ctypes.data, data.nbytes)])
 
     def _move(self, copies: Sequence[tuple[int, int, int]]) -> TaskEvent:
-        """Copy in the order of the work."""
+        """Issue copies (target, origin, nbytes), which run in order with all other work."""
         for copy in copies:
             if self._worker:
                 self._worker.do(partial(ctypes.memmove, *copy))
@@ -237,7 +237,7 @@ class CpuDevice:
             self._worker.synchronize()
 
     def close(self) -> None:
-        """Drop the kernels and the scratch memory, and end the worker."""
+        """Release the kernels and the scratch memory, and end the worker."""
         self.synchronize()
         self._kernels.clear()
         self._scratch.clear()

@@ -1,4 +1,4 @@
-"""A thread that carries out tasks one after the other, as a GPU's stream does."""
+"""A thread that carries out tasks one after the other, like the stream of a GPU."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ Task = Callable[[], object]
 
 
 class TaskEvent:
-    """A point in a worker's tasks."""
+    """A point in the sequence of a worker's tasks."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def reach(self) -> None:
-        """Let those who wait go on."""
+        """Mark the event as reached and wake up all threads that wait for it."""
         self._lock.release()
 
     def query(self) -> bool:
-        """Return whether the worker has come here."""
+        """Return whether the worker has reached this point."""
         return not self._lock.locked()
 
     def synchronize(self) -> None:
-        """Wait until the worker has come here."""
+        """Wait until the worker has reached this point."""
         with self._lock:
             pass
 
@@ -34,7 +34,8 @@ class TaskEvent:
 class Worker:
     """A thread that carries out tasks in the order in which they are given.
 
-    A task that fails does not stop the following ones: others may wait for events among them.
+    If a task fails, the later ones are still carried out, because other threads may wait for events
+    among them.
     """
 
     def __init__(self) -> None:
@@ -43,15 +44,15 @@ class Worker:
         words = (self._tasks, self._failures)
         thread = threading.Thread(target=_work, args=words, daemon=True)
         thread.start()
-        # The thread knows the tasks but not this object, and ends with it or with the program.
+        # The thread does not refer to this object, so that it ends when the object is deleted.
         self.close = weakref.finalize(self, _end, thread, self._tasks)
 
     def do(self, task: Task) -> None:
-        """Have a task carried out after all those given before."""
+        """Carry out a task after all tasks given so far."""
         self._tasks.put(task)
 
     def event(self) -> TaskEvent:
-        """Return the point at which all tasks given so far are done."""
+        """Return an event that is reached when all tasks given so far are done."""
         event = TaskEvent()
         if self.close.alive:
             self._tasks.put(event.reach)

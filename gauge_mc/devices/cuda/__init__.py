@@ -1,4 +1,4 @@
-"""The CUDA backend: NVIDIA GPUs by PyCUDA, with kernels compiled by nvcc."""
+"""The CUDA backend: NVIDIA GPUs, driven by PyCUDA, with kernels compiled by nvcc."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gauge_mc.devices.cuda.device import CudaDevice
 
 INSTALL = "gauge-mc doctor --install cuda"
-UPDATE = "apt install nvidia-driver   # or a newer driver from elsewhere"
+UPDATE = "apt install nvidia-driver   # or a newer driver from NVIDIA"
 
 
 class Cuda(Backend):
-    """The NVIDIA GPUs that CUDA sees."""
+    """The NVIDIA GPUs that are visible to CUDA."""
 
     name = "cuda"
     label = "GPU"
@@ -31,24 +31,26 @@ class Cuda(Backend):
     remedy = INSTALL
 
     def count(self) -> int:
-        """Return how many GPUs there are; see `Backend.count`."""
+        """Return the number of GPUs; see `Backend.count`."""
         from gauge_mc.devices.cuda.nvcc import find_nvcc
 
         count = int(load_driver().Device.count())
         nvcc = find_nvcc()
         if nvcc is None:
             raise GaugeError(
-                "nvcc, which compiles the GPU kernels, is not here: "
-                f"`{INSTALL}` brings it, or put the bin folder of a CUDA toolkit on PATH."
+                "nvcc, the compiler of the GPU kernels, was not found: "
+                f"run `{INSTALL}`, or put the bin folder of a CUDA toolkit on PATH."
             )
         if reason := _mismatch(nvcc):
             raise GaugeError(f"The GPU cannot be used: {reason}")
         return count
 
     def hint(self) -> str | None:
-        """Return what a GPU that the driver sees still lacks; see `Backend.hint`."""
-        from gauge_mc.devices.cuda.nvcc import find_nvcc, gpus_of_driver
+        """Explain why a GPU that the driver sees cannot be used; see `Backend.hint`."""
+        from gauge_mc.devices.cuda.nvcc import driver_mismatch, find_nvcc, gpus_of_driver
 
+        if reason := driver_mismatch():
+            return f"There is a GPU, but it cannot be used: {reason}"
         if not gpus_of_driver():
             return None
         nvcc = find_nvcc()
@@ -56,13 +58,13 @@ class Cuda(Backend):
         lacking += [] if nvcc else ["nvcc"]
         if lacking:
             lacks = " and ".join(lacking)
-            return f"A GPU is here, but it cannot be used without {lacks}: `{INSTALL}`."
+            return f"There is a GPU, but it cannot be used without {lacks}: run `{INSTALL}`."
         if reason := _mismatch(nvcc or ""):
-            return f"A GPU is here, but it cannot be used: {reason}"
+            return f"There is a GPU, but it cannot be used: {reason}"
         try:
             load_driver()
         except GaugeError as error:
-            return f"A GPU is here, but it cannot be used: {error}"
+            return f"There is a GPU, but it cannot be used: {error}"
         return None
 
     def open(
@@ -74,7 +76,7 @@ class Cuda(Backend):
         return CudaDevice(ordinal)
 
     def install(self, say: Callable[[str], None]) -> None:
-        """Install PyCUDA, and a compiler where there is none; see `Backend.install`."""
+        """Install PyCUDA, and a compiler if there is none; see `Backend.install`."""
         from gauge_mc.devices.cuda.install import install
 
         install(say)
@@ -84,7 +86,7 @@ class Cuda(Backend):
         return str(load_driver().Device(ordinal).pci_bus_id())
 
     def findings(self) -> Iterator[Finding]:
-        """Yield PyCUDA, nvcc, the driver, and whether GPUs can copy to each other directly."""
+        """Check PyCUDA, nvcc, the driver, and whether GPUs can copy to each other directly."""
         from gauge_mc.devices.cuda.nvcc import describe, driver_release, find_nvcc
 
         pycuda = find_spec("pycuda") is not None
@@ -97,62 +99,61 @@ class Cuda(Backend):
         if driver:
             detail = reason or f"supports CUDA {driver[0]}.{driver[1]}"
             yield Finding("NVIDIA driver", reason is None, detail, UPDATE)
-        with suppress(GaugeError):  # trying the GPUs reports it
+        with suppress(GaugeError):  # reported when the GPUs are tested
             if self.count() > 1:
                 yield _peers(load_driver(), self.count())
 
 
 def _mismatch(nvcc: str) -> str | None:
-    """Return why the driver does not run what this nvcc compiles and what to do, or None."""
+    """Explain why the driver cannot run the output of this nvcc, and what to do; None if it can."""
     from gauge_mc.devices.cuda.nvcc import driver_release, release
 
     driver, needed = driver_release(), release(nvcc)
     if driver is None or needed is None or driver[0] >= needed[0]:
         return None
     return (
-        f"the driver supports CUDA {driver[0]}.{driver[1]}, but nvcc is of "
-        f"{needed[0]}.{needed[1]}: update the driver (`apt install nvidia-driver`), or put the bin "
-        f"folder of a toolkit of CUDA {driver[0]} first on PATH."
+        f"the driver supports CUDA {driver[0]}.{driver[1]}, but nvcc "
+        f"belongs to CUDA {needed[0]}.{needed[1]}: update the driver (`apt install "
+        f"nvidia-driver`), or put the bin folder of a CUDA {driver[0]} toolkit first on PATH."
     )
 
 
 def load_driver() -> Any:
-    """Return ``pycuda.driver``, initialised.
+    """Import and initialise ``pycuda.driver``, and return it.
 
     Raises
     ------
     GaugeError
-        If PyCUDA is missing, or finds no GPU that works.
+        If PyCUDA is missing or finds no usable GPU.
     """
     if find_spec("pycuda") is None:
-        raise GaugeError(f"PyCUDA is not installed: `{INSTALL}`, or compute on the CPU.")
+        raise GaugeError(f"PyCUDA is not installed: run `{INSTALL}`, or use the CPU.")
     try:
         with warnings.catch_warnings(action="ignore"):
             import pycuda.driver as driver
     except ImportError as error:
         raise GaugeError(
             f"PyCUDA does not load ({error}): check with `nvidia-smi` that the NVIDIA driver is "
-            f"installed, then build PyCUDA anew with `{INSTALL}`, or compute on the CPU."
+            f"installed, then rebuild PyCUDA with `{INSTALL}`, or use the CPU."
         ) from error
     try:
         driver.init()
     except driver.Error as error:
         raise GaugeError(
-            f"CUDA finds no GPU that works here ({error}): check `nvidia-smi`, or compute on the "
-            "CPU."
+            f"CUDA finds no usable GPU ({error}): check the output of `nvidia-smi`, or use the CPU."
         ) from error
     return driver
 
 
 def _peers(driver: Any, count: int) -> Finding:
-    """Find out which GPUs can copy to which directly."""
+    """Check which pairs of GPUs can copy to each other directly."""
     gpus = [driver.Device(ordinal) for ordinal in range(count)]
     pairs = list(permutations(range(count), 2))
     through_host = [f"{a}→{b}" for a, b in pairs if not gpus[a].can_access_peer(gpus[b])]
-    detail = "all copy to each other directly"
+    detail = "all GPUs copy to each other directly"
     if through_host:
-        detail = f"copies go through the host's memory for {', '.join(through_host)}"
-    return Finding("between GPUs", True, detail)
+        detail = f"copies go through host memory for {', '.join(through_host)}"
+    return Finding("copies between GPUs", True, detail)
 
 
 BACKENDS.register(Cuda())

@@ -1,7 +1,8 @@
-"""Launch bounds of CUDA kernels: the usual ones, or those that were found fastest on a GPU."""
+"""Launch bounds of CUDA kernels: the default ones, and those that tuning found fastest."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -14,20 +15,20 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.groups import GROUPS
 
 REGISTERS = 65536
-"""Registers of a multiprocessor (all NVIDIA GPUs since 2014)."""
+"""Registers per multiprocessor (all NVIDIA GPUs since 2014)."""
 
 MOST_REGISTERS = 255
-"""Registers that a thread can have."""
+"""Maximum number of registers per thread."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Launch bounds of a kernel, which limit the registers of a thread.
+    """Launch bounds of a kernel, which limit the number of registers per thread.
 
     Attributes
     ----------
     threads : int
-        Maximum number of threads of a block.
+        Maximum number of threads per block.
     blocks : int
         Minimum number of resident blocks per multiprocessor.
     """
@@ -37,22 +38,22 @@ class Bounds:
 
     @property
     def registers(self) -> int:
-        """The registers that a thread can have, which come in groups of eight."""
+        """Maximum number of registers per thread, a multiple of eight."""
         return min(MOST_REGISTERS, REGISTERS // (self.threads * self.blocks) // 8 * 8)
 
     def __str__(self) -> str:
-        return f"blocks of {self.threads:3}, {self.blocks:2} at once"
+        return f"{self.threads:3} threads per block, {self.blocks:2} resident blocks"
 
 
 THREADS = (64, 128, 256)
-"""Threads of a block that tuning tries."""
+"""Numbers of threads per block that tuning tries."""
 
 REGISTER_LIMITS = (64, 72, 80, 96, 112, 128, 168, 255)
-"""Registers of a thread that tuning tries."""
+"""Limits for the registers per thread that tuning tries."""
 
 
 def candidates() -> list[Bounds]:
-    """Return bounds that differ in threads, or in the registers that they leave a thread."""
+    """Return launch bounds that differ in the threads per block or the registers per thread."""
     found = {}
     for threads in THREADS:
         for registers in REGISTER_LIMITS:
@@ -62,11 +63,12 @@ def candidates() -> list[Bounds]:
 
 
 DEFAULT = Bounds(128, 4)
-"""Bounds of kernels that do not depend on the group."""
+"""Launch bounds of kernels that do not depend on the group."""
 
 
+@functools.cache
 def usual_bounds(variant: Variant) -> Bounds:
-    """Return the bounds that the variant's group declares for its precision."""
+    """Return the default launch bounds, which the group declares for each precision."""
     group = next((choice for choice in variant.choices if choice.kind == "group"), None)
     if group is None:
         return DEFAULT
@@ -74,14 +76,14 @@ def usual_bounds(variant: Variant) -> Bounds:
 
 
 class TunedBounds:
-    """Bounds that were found fastest on one kind of GPU, stored beside the compiled kernels.
+    """Launch bounds found fastest on one model of GPU, stored next to the compiled kernels.
 
-    They hold for the kernel sources that they were found with, and change no result.
+    They apply only to the kernel sources with which they were found, and do not change results.
 
     Parameters
     ----------
     gpu : str
-        The GPU's name.
+        Name of the GPU model.
     """
 
     def __init__(self, gpu: str) -> None:
@@ -89,17 +91,17 @@ class TunedBounds:
         self._found = self._read()
 
     def bounds(self, kernel: Kernel, variant: Variant) -> Bounds:
-        """Return the bounds for a kernel: those found for it, or else the usual ones."""
+        """Return the launch bounds found for a kernel, or else the default ones."""
         found = self._found.get(_key(kernel, variant))
         return found or usual_bounds(kernel.narrowed(variant))
 
     def keep(self, kernel: Kernel, variant: Variant, bounds: Bounds) -> None:
-        """Use bounds for a kernel from now on.
+        """Store the launch bounds to use for a kernel from now on.
 
         Raises
         ------
         GaugeError
-            If the cache cannot be written.
+            If the file cannot be written.
         """
         self._found[_key(kernel, variant)] = bounds
         text = json.dumps({name: astuple(bounds) for name, bounds in self._found.items()}, indent=1)
@@ -115,7 +117,7 @@ class TunedBounds:
             ) from error
 
     def _read(self) -> dict[str, Bounds]:
-        """Read what was stored; ignore a file that is damaged."""
+        """Read the stored bounds; a missing or damaged file counts as empty."""
         try:
             stored = json.loads(self._path.read_text())
             return {name: Bounds(*map(int, two)) for name, two in stored.items()}
@@ -124,6 +126,6 @@ class TunedBounds:
 
 
 def _key(kernel: Kernel, variant: Variant) -> str:
-    """Name a kernel, its variant and its sources."""
+    """Return a string that identifies a kernel, its variant and its sources."""
     digest = hashlib.sha256(kernel.digest(variant)).hexdigest()[:16]
     return f"{kernel.name} {kernel.narrowed(variant)} {digest}"

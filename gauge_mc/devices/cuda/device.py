@@ -1,4 +1,4 @@
-"""An NVIDIA GPU as a device."""
+"""The device of the CUDA backend: an NVIDIA GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Copy, Device, Event
 from gauge_mc.devices.cache import compiled, version_of
-from gauge_mc.devices.cuda import load_driver
+from gauge_mc.devices.cuda import INSTALL, load_driver
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, usual_bounds
 from gauge_mc.devices.cuda.kernel import CudaBuffer, CudaKernel, SweepFunction, best_tile
 from gauge_mc.devices.cuda.nvcc import describe, find_nvcc, nvcc_command, registers_of
@@ -25,15 +25,15 @@ from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError
 
 LEAST_BYTES = 16
-"""Size of the smallest allocation."""
+"""Minimum size of an allocation, in bytes."""
 
 
 class _Contexts(threading.local):
-    """The primary contexts that a thread has retained, and which of them is current.
+    """The primary contexts that a thread has retained, and the one that is current.
 
-    They are kept until the thread ends: PyCUDA makes a context current again when it is released,
-    without noting that in its own stack, and frees what belongs to a context only in the thread
-    that retained it.
+    Contexts are kept until the thread ends, for two reasons. When PyCUDA releases a context, it
+    makes it current without recording that in its own stack. And it frees memory of a context only
+    in the thread that retained the context.
     """
 
     def __init__(self) -> None:
@@ -41,15 +41,15 @@ class _Contexts(threading.local):
         self._current: Any = None
 
     def of(self, device: Any, ordinal: int) -> Any:
-        """Retain a GPU's context once, and return it."""
+        """Return a GPU's context, which is retained by the first call."""
         if ordinal not in self._retained:
             self._retained[ordinal] = device.retain_primary_context()
         return self._retained[ordinal]
 
     def make_current(self, context: Any) -> None:
-        """Make a context current, or none.
+        """Make a context current; with None, no context is current.
 
-        None must be current when the thread ends, or PyCUDA ends the process.
+        PyCUDA aborts the process if a context is still current when the thread ends.
         """
         if context is self._current:
             return
@@ -61,17 +61,17 @@ class _Contexts(threading.local):
 
 
 class CudaDevice:
-    """One GPU in its primary context, retained by the thread that makes this object.
+    """One GPU in its primary context, which the thread that creates this object retains.
 
     Parameters
     ----------
     ordinal : int
-        The GPU's number, as CUDA counts.
+        CUDA's number of the GPU.
 
     Raises
     ------
     GaugeError
-        If PyCUDA, the GPU or nvcc is missing.
+        If PyCUDA or nvcc is missing, or the GPU does not exist or does not work.
     """
 
     backend = "cuda"
@@ -85,12 +85,12 @@ class CudaDevice:
         self._driver = load_driver()
         count = self._driver.Device.count()
         if ordinal >= count:
-            raise GaugeError(f"GPU {ordinal} is not here: CUDA sees {count}, numbered from 0.")
+            raise GaugeError(f"There is no GPU {ordinal}: CUDA sees {count}, numbered from 0.")
         nvcc = find_nvcc()
         if nvcc is None:
             raise GaugeError(
-                "nvcc, which compiles the GPU kernels, is not here: `pip install 'gauge-mc[cuda]'` "
-                "brings it, or put the bin folder of a CUDA toolkit on PATH."
+                "nvcc, the compiler of the GPU kernels, was not found: "
+                f"run `{INSTALL}`, or put the bin folder of a CUDA toolkit on PATH."
             )
         self._nvcc = nvcc
         self.compiler_name = f"nvcc, {describe(nvcc)}"
@@ -101,14 +101,14 @@ class CudaDevice:
         try:
             self._context = self._contexts.of(device, ordinal)
             self.activate()
-            # Every stream waits for the copies of `read` and `write`, and these for every stream.
+            # These streams and the default stream (`read`, `write`) wait for each other.
             streams = (self._driver.Stream() for _ in range(3))
             self.stream, self.side_stream, self._arriving = streams
             self._forked, self._joined = self._new_event(), self._new_event()
         except self._driver.Error as error:
             self._contexts.make_current(None)
             raise GaugeError(
-                f"GPU {ordinal} does not work ({error}): check `nvidia-smi`."
+                f"GPU {ordinal} does not work ({error}): check the output of `nvidia-smi`."
             ) from error
         major, minor = device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
@@ -124,11 +124,11 @@ class CudaDevice:
         return f"<{self.name}>"
 
     def lanes(self, precision: str) -> int:
-        """Return 1: a thread has one site."""
+        """Return 1: every thread works on one site."""
         return 1
 
     def kernel(self, kernel: Kernel, variant: Variant) -> CudaKernel:
-        """Compile a kernel, or find it compiled, and load it."""
+        """Load a kernel, compiling it if it is not in the cache."""
         key = (kernel, kernel.narrowed(variant))
         if key not in self._kernels:
             self.bind(*key, self.tuned.bounds(*key))
@@ -137,7 +137,7 @@ class CudaDevice:
     def bind(
         self, kernel: Kernel, variant: Variant, bounds: Bounds, whole_sweeps: bool = True
     ) -> None:
-        """Use a kernel with these launch bounds from now on.
+        """Compile and load a kernel with the given launch bounds, and use it from now on.
 
         Parameters
         ----------
@@ -145,7 +145,8 @@ class CudaDevice:
         variant : Variant
         bounds : Bounds
         whole_sweeps : bool
-            Whether to run sweeps of small lattices in one launch, whose bounds are fixed.
+            Whether to run whole sweeps of small lattices in one launch. The launch bounds of that
+            function are fixed.
         """
         self.activate()
         variant = kernel.narrowed(variant)
@@ -155,7 +156,7 @@ class CudaDevice:
         module = self._driver.module_from_file(str(path))
         self._modules.append(module)
         sweep = None
-        # Blocks that wait for each other must not wait for room that another process occupies.
+        # Blocks that wait for each other must all be resident, which other processes could prevent.
         usable = whole_sweeps and not _is_shared_with_processes()
         if usable and (found := registers_of(report, f"{kernel.name}_sweep")):
             function = module.get_function(f"{kernel.name}_sweep")
@@ -171,33 +172,33 @@ class CudaDevice:
         )
 
     def tuning_choices(self, kernel: Kernel, variant: Variant) -> list[Bounds]:
-        """Return launch bounds for a kernel, the present ones first."""
+        """Return launch bounds to try for a kernel, the current ones first."""
         before = self.tuned.bounds(kernel, variant)
         return [before, *(bounds for bounds in candidates() if bounds != before)]
 
     def use(self, kernel: Kernel, variant: Variant, choice: Bounds) -> None:
-        """Use a kernel with these launch bounds, to time single launches of it."""
-        # Whole sweeps in one launch, of a small lattice, do not depend on the bounds.
+        """Compile a kernel with the given launch bounds, in order to time single launches of it."""
+        # Whole sweeps in one launch do not depend on the bounds.
         self.bind(kernel, variant, choice, whole_sweeps=False)
 
     def keep(self, kernel: Kernel, variant: Variant, choice: Bounds) -> None:
-        """Use a kernel with these launch bounds from now on, in later processes too."""
+        """Use a kernel with the given launch bounds from now on, in later processes too."""
         self.bind(kernel, variant, choice)
         self.tuned.keep(kernel, variant, choice)
 
     def partial_sums(self, extents: tuple[int, int, int], variant: Variant) -> int:
-        """Return how many partial sums a sum kernel stores: one a thread block, of either parity."""
-        # Sum kernels have the usual bounds, since tuning must not change the order of additions.
+        """Return the number of partial sums per time slice: one per thread block."""
+        # Sum kernels use the default bounds, because tuning must not change the order of additions.
         threads = usual_bounds(variant).threads
         return math.prod(extents) // best_tile(extents, 1, threads).threads
 
     def allocate(self, nbytes: int) -> CudaBuffer:
-        """Allocate zeroed memory.
+        """Allocate memory filled with zeros.
 
         Raises
         ------
         GaugeError
-            If the GPU has less memory left.
+            If the GPU does not have enough free memory.
         """
         self.activate()
         try:
@@ -205,22 +206,22 @@ class CudaDevice:
         except self._driver.MemoryError as error:
             free, total = self._driver.mem_get_info()
             raise GaugeError(
-                f"The lattice needs {nbytes / 2**30:.3g} GiB at once on {self.name}, where "
-                f"{free / 2**30:.3g} of {total / 2**30:.3g} GiB are free: take a smaller lattice, "
-                "single precision or more GPUs."
+                f"{nbytes / 2**30:.3g} GiB for the lattice cannot be allocated on {self.name}, "
+                f"where {free / 2**30:.3g} of {total / 2**30:.3g} GiB are free: use a smaller "
+                "lattice, single precision or more GPUs."
             ) from error
         self._driver.memset_d8(allocation, 0, max(nbytes, LEAST_BYTES))
-        # Another GPU, which does not wait for this one's streams, may write there next.
+        # Another GPU, which does not wait for the streams of this one, may write there next.
         self._driver.Context.synchronize()
         return CudaBuffer(allocation, nbytes)
 
     def free_bytes(self) -> int:
-        """Return how much memory is free."""
+        """Return the free memory in bytes."""
         self.activate()
         return int(self._driver.mem_get_info()[0])
 
     def scratch(self, use: str, nbytes: int) -> CudaBuffer:
-        """Return memory with arbitrary content, valid until the next call for the same use."""
+        """Return memory with arbitrary content, valid until the next call with the same `use`."""
         if use not in self._scratch or self._scratch[use].nbytes < nbytes:
             self._scratch.pop(use, None)
             self._scratch[use] = self.allocate(nbytes)
@@ -232,7 +233,7 @@ class CudaDevice:
         self._driver.memcpy_htod(buffer.address + offset, np.ascontiguousarray(data))
 
     def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
-        """Return a copy of bytes of the buffer, after all work issued before has ended."""
+        """Return a copy of bytes of the buffer, after all work issued so far has ended."""
         self.activate()
         data = np.empty(nbytes, dtype=np.uint8)
         self._driver.memcpy_dtoh(data, buffer.address + offset)
@@ -244,27 +245,30 @@ class CudaDevice:
         self._driver.memcpy_dtod(target.address, source.address, source.nbytes)
 
     def event(self) -> Any:
-        """Return the point at the end of the work issued so far."""
+        """Return an event at the end of the work issued so far."""
         self.activate()
         return self._new_event().record(self.stream)
 
     def wait(self, event: Event) -> None:
-        """Begin no later work until a GPU, this one or another, has reached an event."""
-        # A stream may be told to wait whichever GPU is active; activating this one would take time.
+        """Delay all later work until an event of this or another GPU has been reached."""
+        # This works whichever GPU is active, so the time to activate this one is saved.
         self.stream.wait_for_event(event)
 
     def fork(self) -> None:
-        """Let what is launched on the side stream from here on follow the work so far."""
+        """Make later work on the side stream wait for all work issued so far."""
         self.activate()
         self.side_stream.wait_for_event(self._forked.record(self.stream))
 
     def join(self) -> None:
-        """Let the work from here on follow all that was launched on the side stream."""
+        """Make later work wait for all work issued on the side stream so far."""
         self.activate()
         self.stream.wait_for_event(self._joined.record(self.side_stream))
 
     def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], Any]:
-        """Return a call that issues copies to GPUs: directly, or else by the driver via the host."""
+        """Return a call that issues copies to GPUs; see `Device.prepare_copies`.
+
+        GPUs copy to each other directly if they can; otherwise the driver copies through the host.
+        """
         calls = [self._prepare_copy(copy, nbytes) for copy in copies]
         self.activate()
         return partial(self._issue, calls, partial(self._new_event().record, self.stream))
@@ -285,14 +289,14 @@ class CudaDevice:
         return record()
 
     def reaches(self, other: Device) -> bool:
-        """Return whether kernels and copies reach another GPU's memory, and enable that."""
+        """Return whether this GPU can access another GPU's memory; enable the access if so."""
         assert isinstance(other, CudaDevice)
         if other.ordinal not in self._reached:
             reached = other.ordinal == self.ordinal
             if not reached and self._device.can_access_peer(other._device):
                 reached = True
                 self.activate()
-                # LogicError: another object for this GPU has enabled it before.
+                # LogicError: another object for this GPU has already enabled it.
                 with suppress(self._driver.LogicError):
                     self._driver.Context.enable_peer_access(other._context)
             self._reached[other.ordinal] = reached
@@ -302,19 +306,19 @@ class CudaDevice:
         return self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
 
     def pinned_memory(self, nbytes: int) -> NDArray[np.uint8]:
-        """Return page-locked memory, which the GPU copies from and to directly."""
+        """Return page-locked host memory, which the GPU accesses directly."""
         self.activate()
         data: NDArray[np.uint8] = self._driver.pagelocked_empty(nbytes, np.uint8)
         return data
 
     def download(self, data: NDArray[np.uint8], origin: int) -> Any:
-        """Copy from an address to the host."""
+        """Copy from an address to host memory; see `Device.download`."""
         self.activate()
         self._driver.memcpy_dtoh_async(data, origin, self.stream)
         return self.event()
 
     def upload(self, to: int, data: NDArray[np.uint8]) -> Any:
-        """Copy from the host to an address, beside the work under way."""
+        """Copy from host memory to an address while other work goes on; see `Device.upload`."""
         self.activate()
         self._driver.memcpy_htod_async(to, data, self._arriving)
         return self._new_event().record(self._arriving)
@@ -325,11 +329,11 @@ class CudaDevice:
         self._context.synchronize()
 
     def activate(self) -> None:
-        """Make this GPU the one that this thread's calls of the driver refer to."""
+        """Make this GPU's context current, so that driver calls of this thread refer to it."""
         self._contexts.make_current(self._context)
 
     def close(self) -> None:
-        """Release what the GPU holds, in the thread that opened it. It cannot be used again."""
+        """Release all resources of the GPU, in the thread that opened it; see `Device.close`."""
         atexit.unregister(self.close)
         self.synchronize()
         for items in (self._kernels, self._modules, self._scratch):
@@ -339,6 +343,6 @@ class CudaDevice:
 
 
 def _is_shared_with_processes() -> bool:
-    """Return whether kernels of other processes run beside ours: CUDA's Multi-Process Service."""
+    """Return whether CUDA's Multi-Process Service runs kernels of other processes next to ours."""
     pipes = os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps")
     return (Path(pipes) / "control").exists()

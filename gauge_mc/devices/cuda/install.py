@@ -1,9 +1,9 @@
-"""Installation of PyCUDA, with NVIDIA's compiler from wheels where no CUDA toolkit is installed.
+"""Installation of PyCUDA, and of NVIDIA's compiler from wheels if there is no CUDA toolkit.
 
-PyCUDA has no wheels, and its build looks for a toolkit in usual places only. Here it is told where
-the headers are, through the file ``siteconf.py`` in which PyCUDA keeps such choices. CURAND, which
-gauge-mc does not use, is left out, and the driver's library need not be present: a stub of the same
-name takes its place while PyCUDA is linked.
+PyCUDA has no wheels, and its build looks for a toolkit only in the usual places. This module writes
+the location of the headers to ``siteconf.py``, PyCUDA's own configuration file. The build omits
+CURAND, which gauge-mc does not use. It does not need the driver's library either: PyCUDA is linked
+against an empty library of the same name.
 """
 
 from __future__ import annotations
@@ -30,21 +30,25 @@ CUDA_ENABLE_CURAND = False
 CUDADRV_LIB_DIR = [{stubs!r}]
 LDFLAGS = ["-L" + {stubs!r}, "-Wl,--no-as-needed", "-lcuda"]
 """
-"""Contents of ``siteconf.py``. A linker would leave out the stub, which defines nothing."""
+"""Contents of ``siteconf.py``.
+
+``--no-as-needed`` is required because the empty library defines no symbols, so that the linker
+would otherwise drop it.
+"""
 
 
 def install(say: Callable[[str], None]) -> None:
-    """Install PyCUDA into this Python's environment, and NVIDIA's wheels if they are needed.
+    """Install PyCUDA into the current Python environment, and NVIDIA's wheels if needed.
 
     Parameters
     ----------
     say : callable
-        Takes a line for the user before every step.
+        Shows the user a line of text; called before every step.
 
     Raises
     ------
     GaugeError
-        If pip or a compiler fails.
+        If pip or the compiler fails, or the headers of the wheels are not found.
     """
     pycuda, *wheels = requirements()
     toolkit = find_toolkit()
@@ -55,16 +59,16 @@ def install(say: Callable[[str], None]) -> None:
         toolkit = find_toolkit()
         if toolkit is None:
             raise GaugeError(
-                "NVIDIA's wheels were installed but their headers are not found: install a CUDA "
+                "NVIDIA's wheels were installed, but their headers were not found: install a CUDA "
                 "toolkit, put its bin folder on PATH, and try again."
             )
-    say(f"building {pycuda} against {toolkit}; this takes some minutes")
+    say(f"building {pycuda} against {toolkit}; this takes a few minutes")
     with tempfile.TemporaryDirectory() as folder:
         _pip("install", str(_configured_source(pycuda, toolkit, Path(folder))))
 
 
 def requirements() -> list[str]:
-    """Return what the extra ``cuda`` needs, PyCUDA first."""
+    """Return the requirements of the extra ``cuda``, PyCUDA first."""
     needed = [text.partition(";") for text in requires("gauge-mc") or []]
     names = [name.strip() for name, _, marker in needed if "extra == 'cuda'" in marker]
     return sorted(names, key=lambda name: not name.startswith("pycuda"))
@@ -81,7 +85,7 @@ def find_toolkit() -> Path | None:
 
 
 def _configured_source(pycuda: str, toolkit: Path, folder: Path) -> Path:
-    """Download PyCUDA's source and tell it where the toolkit is; return its folder."""
+    """Download PyCUDA's source, configure it for the toolkit, and return its folder."""
     _pip("download", "--no-deps", "--no-binary", "pycuda", "--dest", str(folder), pycuda)
     archive = next(folder.glob("pycuda-*.tar.gz"))
     with tarfile.open(archive) as source:
@@ -106,7 +110,7 @@ def _checked(command: Sequence[str]) -> None:
     Raises
     ------
     GaugeError
-        If the command fails; the message names a file with its output.
+        If the command fails. The message names a file with its output.
     """
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -118,5 +122,5 @@ def _checked(command: Sequence[str]) -> None:
             log.write(done.stdout)
         words = " ".join(command[:5])
         raise GaugeError(
-            f"`{words} ...` failed: read {log.name}, and mend the first error that it shows."
+            f"`{words} ...` failed: fix the first error in its output, {log.name}, and try again."
         )

@@ -1,4 +1,4 @@
-"""Kernels on a GPU: which sites a thread block takes, and how steps are launched."""
+"""Kernels on a GPU: the sites of a thread block, and the launch of steps."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ LAUNCH = source_folder() / "arch" / "gpu_launch.h"
 """The header that declares how kernels are launched on a GPU."""
 
 SWEEP = constants(LAUNCH)["SWEEP"]
-"""Steps of a sweep."""
+"""Number of steps of a sweep."""
 
 SWEEP_THREADS = constants(LAUNCH)["SWEEP_THREADS"]
-"""Maximum number of threads of a block that runs whole sweeps."""
+"""Maximum number of threads per block if whole sweeps run in one launch."""
 
 WARP = 32
-"""Threads that execute together."""
+"""Number of threads that execute together."""
 
 MOST_WARPS, MOST_BLOCKS = 32, 16
-"""Warps and blocks that every multiprocessor since 2017 holds, if their registers fit."""
+"""Warps and blocks that fit on any multiprocessor since 2017, if there are enough registers."""
 
 MOST_THREADS_Z = 64
 """Maximum extent of a block along z (CUDA C++ Programming Guide, table of compute capabilities)."""
 
 MOST_SLICES = 16
-"""Maximum extent of a tile along t that is tried."""
+"""Maximum extent of a tile along t."""
 
 CACHE_LINE_THREADS = 8
-"""Threads whose packets of 16 bytes fill a cache line of 128 bytes."""
+"""Number of threads whose packets of 16 bytes fill a cache line of 128 bytes."""
 
 
 class Owner(Protocol):
@@ -49,18 +49,22 @@ class Owner(Protocol):
     stream : pycuda Stream
         The stream of kernels and outgoing copies.
     side_stream : pycuda Stream
+        The stream of kernels that run during outgoing copies.
     """
 
     stream: Any
     side_stream: Any
 
     def activate(self) -> None:
-        """Make this GPU the one that this thread's calls of the driver refer to."""
+        """Make this GPU's context current, so that driver calls of this thread refer to it."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """The sites of a thread block: extents along half x, y, z and t."""
+    """The sites of a thread block: extents along x (halved), y, z and t.
+
+    A tile holds sites of one parity, half of those along x.
+    """
 
     half_x: int
     y: int
@@ -73,12 +77,14 @@ class Tile:
         return self.half_x * self.y * self.z * self.t
 
     def cost(self, slices: int) -> float:
-        """Return the cost of a site, in arbitrary units: links from outside, and idle threads.
+        """Estimate the time per site, in arbitrary units.
 
-        Neighbours along t belong to blocks that run much later, so that links across that face
-        are hardly ever in the cache; across x half of them share a cache line. Fewer threads than
-        a cache line holds waste bandwidth, and the last tile of so many slices may be partly
-        empty. The weights are fits to measurements on an H200.
+        The estimate is a product of factors. Links outside the tile must be loaded: those across
+        the faces along t are rarely in the cache, because the neighbouring blocks run much later,
+        and half of those across the faces along x share a cache line. Threads are idle in partly
+        filled warps, small blocks are slow, and the last tile along t may reach beyond the
+        `slices`. Rows along x that do not fill a cache line waste bandwidth. The weights are fits
+        to measurements on an H200.
         """
         outside = 1 + 0.5 / self.half_x + 1 / self.y + 1 / self.z + 1.5 / self.t
         idle = -(-self.threads // WARP) * WARP / self.threads
@@ -87,18 +93,29 @@ class Tile:
         return outside * idle * few * empty * max(1.0, CACHE_LINE_THREADS / self.half_x)
 
     def struct(self, extent_z: int) -> ctypes.Structure:
-        """Return the tile as kernels take it."""
+        """Return the tile as the structure ``Tile`` of the kernels."""
         return tile_structure()(z=divisor(self.z), tiles_z=divisor(extent_z // self.z), t=self.t)
 
 
+@functools.cache
 def tile_structure() -> type[ctypes.Structure]:
-    """Return the structure ``Tile`` of ``arch/gpu_launch.h``."""
+    """Return the ctypes class of the structure ``Tile`` in ``arch/gpu_launch.h``."""
     return structure("Tile", (LAUNCH,))
 
 
 @functools.cache
 def best_tile(extents: tuple[int, int, int], slices: int, threads: int) -> Tile:
-    """Return the cheapest tile of at most so many sites, whose x, y and z divide the extents."""
+    """Return the tile with the lowest cost.
+
+    Parameters
+    ----------
+    extents : tuple of int
+        Extents of a slice along x, y and z; those of the tile divide them.
+    slices : int
+        Number of time slices of the work.
+    threads : int
+        Maximum number of sites of the tile.
+    """
 
     def divisors(n: int) -> list[int]:
         return [k for k in range(1, n + 1) if n % k == 0 and k <= threads]
@@ -121,18 +138,18 @@ class CudaBuffer:
 
 @dataclass
 class SweepFunction:
-    """A kernel's function for whole sweeps, whose blocks wait for each other after every step.
+    """The function of a kernel that runs whole sweeps; its blocks synchronise after every step.
 
     Attributes
     ----------
     function : pycuda Function
     registers : Registers
     multiprocessors : int
-        How many the GPU has.
+        Number of multiprocessors of the GPU.
     arrived : CudaBuffer
-        A counter of arrivals in the GPU's memory.
+        Counter in the GPU's memory of the blocks that have arrived at the barrier.
     count : int
-        The value of the counter when all launches so far have ended.
+        Value of the counter after all launches so far, modulo 2**32.
     """
 
     function: Any
@@ -142,12 +159,12 @@ class SweepFunction:
     count: int = 0
 
     def threads(self, sites: int) -> int:
-        """Return the threads of a block for so many sites, so that all multiprocessors share them."""
+        """Return the number of threads per block that spreads `sites` over all multiprocessors."""
         warps = -(-sites // (WARP * self.multiprocessors))
         return WARP * min(warps, SWEEP_THREADS // WARP)
 
     def fits(self, blocks: int, threads: int) -> bool:
-        """Return whether the GPU can hold so many blocks of so many threads at once."""
+        """Return whether all blocks can be resident on the GPU at the same time."""
         warps, registers = -(-threads // WARP), -(-self.registers.count // 8) * 8
         each = min(REGISTERS // (WARP * warps * registers), MOST_WARPS // warps, MOST_BLOCKS)
         return blocks <= each * self.multiprocessors
@@ -157,22 +174,23 @@ Extents = tuple[int, int, int]
 
 
 class CudaKernel:
-    """A loaded kernel. Launches are asynchronous and keep their order.
+    """A kernel loaded on a GPU. Launches are asynchronous and run in order.
 
     Parameters
     ----------
     device : Owner
-        Where it is loaded.
+        The GPU on which the kernel is loaded.
     function : pycuda Function
-        The function that runs one step a launch.
+        The function that runs one step per launch.
     sweep : SweepFunction or None
-        The function that runs whole sweeps, for lattices whose blocks fit on the GPU at once.
+        The function that runs whole sweeps, for lattices so small that all blocks are resident.
     threads : int
-        Maximum number of threads of a block.
+        Maximum number of threads per block.
     registers : Registers or None
-        Registers of `function`.
+        Register usage of `function`.
     sums : bool
-        Whether it is a sum kernel, whose tiles lie in one slice, so that slabs may begin anywhere.
+        Whether this is a sum kernel. Its tiles lie in one slice, so that the sums do not depend on
+        the division into slabs.
     """
 
     def __init__(
@@ -193,7 +211,7 @@ class CudaKernel:
         self._prepared = 0
 
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
-        """Return the registers of the function that runs these steps, or single steps."""
+        """Return the register usage of a function; see `LoadedKernel.registers`."""
         if steps is not None and self._sweep and self._sweep_shape(steps):
             return self._sweep.registers
         return self._registers
@@ -208,7 +226,10 @@ class CudaKernel:
                 launch()
 
     def _sweep_shape(self, steps: ctypes.Array[Any]) -> tuple[Extents, Extents, bytes] | None:
-        """Return how to launch steps as whole sweeps; None unless they are and the lattice is small."""
+        """Return grid, block and tile for launching whole sweeps.
+
+        None if the steps do not make up whole sweeps or the lattice is too large.
+        """
         sweep = self._sweep
         if not sweep or len(steps) % SWEEP:
             return None
@@ -220,7 +241,7 @@ class CudaKernel:
     def _launch_sweeps(
         self, steps: ctypes.Array[Any], grid: Extents, block: Extents, tile: bytes
     ) -> None:
-        """Launch sweeps with the same arguments together."""
+        """Launch sweeps; consecutive sweeps with the same arguments share a launch."""
         sweep = self._sweep
         assert sweep is not None
         self._device.activate()
@@ -235,9 +256,9 @@ class CudaKernel:
     def launches(
         self, steps: ctypes.Array[Any], lengths: Sequence[int], side: bool = False
     ) -> Iterator[Launch]:
-        """Return launches of the steps, one each; see `LoadedKernel.launches`.
+        """Return launches of one step each; see `LoadedKernel.launches`.
 
-        Each is prepared when it is asked for, so that the GPU works while the next one is.
+        Launches are prepared one by one, so that the GPU works while the next one is prepared.
         """
         assert all(length == 1 for length in lengths)
         grid, block, tile = self._shape(steps, self._threads)
@@ -248,12 +269,12 @@ class CudaKernel:
 
     def _launch(self, grid: Extents, block: Extents, arguments: bytes, stream: Any) -> None:
         self._device.activate()
-        # PyCUDA's public calls come to this, but pack the arguments first, which takes longer than
-        # the launch.
+        # PyCUDA's public functions end up here, but first pack the arguments, which takes longer
+        # than the launch.
         self._function._launch_kernel(grid, block, arguments, 0, stream)
 
     def _shape(self, steps: ctypes.Array[Any], threads: int) -> tuple[Extents, Extents, bytes]:
-        """Return the grid, the block of at most so many threads, and the tile for steps."""
+        """Return grid, block and tile for launching steps, with at most `threads` per block."""
         first, size = steps[0], ctypes.sizeof(steps[0])
         extents, work = tuple(first.geometry.extent), first.work
         tile = best_tile(extents, 1 if self._sums else work.slices, threads)
@@ -268,7 +289,7 @@ class CudaKernel:
         return grid, (tile.half_x, tile.y, tile.z * tile.t), bytes(tile.struct(extents[2]))
 
     def _prepare(self, size: int) -> None:
-        """Tell PyCUDA the sizes of the arguments."""
+        """Declare the sizes of the arguments to PyCUDA."""
         tile = f"{ctypes.sizeof(tile_structure())}s"
         self._function.prepare([f"{size}s", tile])
         if self._sweep:
@@ -277,7 +298,7 @@ class CudaKernel:
 
 
 def _memory_of(steps: ctypes.Array[Any], together: int) -> Iterator[bytes]:
-    """Yield the memory of the steps, so many at a time."""
+    """Yield the bytes of the steps, `together` steps at a time."""
     size = together * ctypes.sizeof(steps[0])
     arguments = memoryview(steps).cast("B")
     return (bytes(arguments[n : n + size]) for n in range(0, len(arguments), size))

@@ -1,4 +1,4 @@
-"""The CUDA compiler: where it is, how it is called, what it reports; and the driver's release."""
+"""The CUDA compiler nvcc (its location, command line and reports) and the driver's release."""
 
 from __future__ import annotations
 
@@ -16,18 +16,23 @@ from gauge_mc.devices.cuda.bounds import Bounds
 from gauge_mc.devices.kernels import Variant
 
 WARNINGS = ["-Wreorder", "-Wext-lambda-captures-this"]
-"""Warnings besides those that are on anyway."""
-
+"""Options that enable further warnings."""
 
 USUAL_HOME = "/usr/local/cuda"
-"""Where CUDA toolkits are installed if neither CUDA_HOME nor CUDA_PATH says otherwise."""
+"""Default location of the CUDA toolkit, used if neither CUDA_HOME nor CUDA_PATH is set."""
+
+MISMATCHES = {
+    803: "restart the machine",
+    804: "restart the machine, or remove a cuda-compat library from LD_LIBRARY_PATH",
+}
+"""Remedies by result of cuInit: SYSTEM_DRIVER_MISMATCH and COMPAT_NOT_SUPPORTED_ON_DEVICE."""
 
 
 def find_nvcc() -> str | None:
-    """Return the path of nvcc, or None.
+    """Return the path of nvcc, or None if it is not found.
 
-    On PATH, or in the toolkit at CUDA_HOME or CUDA_PATH (if neither is set, at `USUAL_HOME`), or
-    from NVIDIA's wheels.
+    It is searched on PATH, then in the toolkit at CUDA_HOME or CUDA_PATH (if neither is set, at
+    `USUAL_HOME`), and then in NVIDIA's wheels.
     """
     roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
     named = [Path(root) for root in roots if root] or [Path(USUAL_HOME)]
@@ -37,36 +42,53 @@ def find_nvcc() -> str | None:
 
 
 def wheel_folders() -> list[Path]:
-    """Return where NVIDIA's wheels install a toolkit, such as ``nvidia/cu13``, newest first."""
+    """Return the toolkit folders of NVIDIA's wheels, such as ``nvidia/cu13``, newest first."""
     spec = find_spec("nvidia")
     places = spec.submodule_search_locations or [] if spec else []
     return sorted((one for place in places for one in Path(place).glob("cu[0-9]*")), reverse=True)
 
 
 def describe(nvcc: str) -> str:
-    """Return the line in which nvcc states its release, and where it is."""
+    """Return the release and the path of nvcc, for the user."""
     lines = (version_of(nvcc) or "").splitlines()
     return next((line for line in lines if "release" in line), "unknown release") + f", {nvcc}"
 
 
 def release(nvcc: str) -> tuple[int, int] | None:
-    """Return the major and minor release of nvcc, or None if it does not tell."""
+    """Return the major and minor release of nvcc, or None if it is unknown."""
     found = re.search(r"release (\d+)\.(\d+)", version_of(nvcc) or "")
     return (int(found[1]), int(found[2])) if found else None
 
 
 @functools.cache
-def _driver_library() -> ctypes.CDLL | None:
-    """Return the driver's library, initialised; None if there is none, or no GPU."""
+def _load_driver() -> tuple[ctypes.CDLL | None, int]:
+    """Load and initialise the driver's library; also return the result of cuInit, 0 on success."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
-        return library if library.cuInit(0) == 0 else None
+        return library, library.cuInit(0)
     except (OSError, AttributeError):
+        return None, 0
+
+
+def _driver_library() -> ctypes.CDLL | None:
+    """Return the driver's library, initialised, or None without a driver or a GPU."""
+    library, result = _load_driver()
+    return library if result == 0 else None
+
+
+def driver_mismatch() -> str | None:
+    """Explain why the driver's library does not work with its kernel module, or return None."""
+    result = _load_driver()[1]
+    if result not in MISMATCHES:
         return None
+    return (
+        f"the library of the NVIDIA driver does not match its kernel module (CUDA error {result}), "
+        f"as after an update of the driver; {MISMATCHES[result]}."
+    )
 
 
 def gpus_of_driver() -> int:
-    """Return how many GPUs the driver sees, whether they can be used or not."""
+    """Return the number of GPUs that the driver sees, usable or not."""
     library, count = _driver_library(), ctypes.c_int(0)
     if library is None or library.cuDeviceGetCount(ctypes.byref(count)) != 0:
         return 0
@@ -82,7 +104,7 @@ def driver_release() -> tuple[int, int] | None:
 
 
 def nvcc_command(nvcc: str, architecture: str, variant: Variant, bounds: Bounds) -> list[str]:
-    """Return the command that compiles a kernel to machine code for an architecture (``sm_90``)."""
+    """Return the command that compiles a kernel for an architecture, such as ``sm_90``."""
     return [
         nvcc,
         "-std=c++17",
@@ -92,8 +114,8 @@ def nvcc_command(nvcc: str, architecture: str, variant: Variant, bounds: Bounds)
         "-Xptxas",
         "-v",
         *WARNINGS,
-        # In single precision subnormal numbers never matter for links, and divisions and roots that
-        # are 1 ulp less accurate make the heatbath a tenth faster.
+        # These affect only single precision. Subnormal numbers do not matter for links, and less
+        # accurate divisions and roots (by 1 ulp) make the heatbath 10 % faster.
         "-ftz=true",
         "-prec-div=false",
         "-prec-sqrt=false",
@@ -104,7 +126,7 @@ def nvcc_command(nvcc: str, architecture: str, variant: Variant, bounds: Bounds)
 
 
 def registers_of(report: str, function: str) -> Registers | None:
-    """Return registers and spilled bytes of a function from what ptxas reports with ``-v``."""
+    """Read the register usage of a function from the report of ``ptxas -v``, or return None."""
     report = report.partition(f"entry function '{function}'")[2].partition("entry function")[0]
     used = re.search(r"Used (\d+) registers", report)
     spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)

@@ -1,1 +1,1 @@
-"""An emulated PyCUDA: only `pycuda.driver`, and of that what gauge-mc uses."""
+"""An emulated PyCUDA: the part of `pycuda.driver` that gauge-mc uses."""

@@ -1,7 +1,7 @@
-"""`pycuda.driver` without a GPU. Work is done late, and in any order that the program allows.
+"""`pycuda.driver` without a GPU. Work is delayed and done in any order that the program allows.
 
-Environment: GAUGE_EMULATOR_GPUS (4), GAUGE_EMULATOR_BYTES of memory each (2^30) and
-GAUGE_EMULATOR_SEED (0) of the order.
+Environment variables and their defaults: GAUGE_EMULATOR_GPUS, the number of GPUs (4);
+GAUGE_EMULATOR_BYTES, the memory per GPU (2^30); GAUGE_EMULATOR_SEED, the seed for the order (0).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAGE = 4096
 READ_WRITE, NOTHING = 3, 0
 NON_BLOCKING = 1
 OUTCOMES = {
-    1: "its parameters have another size",
+    1: "its parameters have the wrong size",
     2: "a block has more threads than the launch bounds allow",
     3: "an illegal memory access was encountered",
 }
@@ -62,7 +62,7 @@ _Address = Callable[[], int]
 
 @dataclass(eq=False)
 class _Operation:
-    """Something that a GPU is to do, once others are done."""
+    """An operation of a GPU, which starts after others have ended."""
 
     run: Callable[[], None]
     haste: float
@@ -72,7 +72,7 @@ class _Operation:
 
 
 class _Schedule:
-    """Does what was issued: late, in a random order that keeps to streams and events."""
+    """Runs operations late, in a random order that respects streams and events."""
 
     def __init__(self, seed: int):
         self.lock = threading.RLock()
@@ -91,11 +91,11 @@ class _Schedule:
         return operation
 
     def step(self) -> None:
-        """Do one operation."""
+        """Run one operation."""
         ready = tuple(self.ready)
         (operation,) = self.random.choices(ready, [o.haste for o in ready])
         if operation not in self.ready:
-            return  # done for memory that was given back just now, in this thread
+            return  # already run, because memory was freed in this thread just now
         self.ready.remove(operation)
         try:
             operation.run()
@@ -116,7 +116,7 @@ class _Schedule:
 
 @dataclass(frozen=True)
 class _Region:
-    """Allocated memory, which ends where its mapping does, but for a page of no access."""
+    """Allocated memory, followed by a page that cannot be accessed."""
 
     address: int
     size: int
@@ -143,7 +143,7 @@ class _Region:
 
 
 class _Gpu:
-    """What all contexts of one GPU share."""
+    """The state of a GPU, which all its contexts share."""
 
     def __init__(self, number: int):
         self.number = number
@@ -155,7 +155,10 @@ class _Gpu:
         self.frees._join(self, NON_BLOCKING)
 
     def at(self, address: Any, size: int) -> _Address:
-        """An address, if so many bytes there are this GPU's: now and when they are used."""
+        """Return a function that returns an address, if the bytes there belong to this GPU.
+
+        This is checked at once, and again when the function is called.
+        """
         number = int(address)
 
         def check() -> int:
@@ -167,7 +170,7 @@ class _Gpu:
         return check
 
     def free(self, address: int) -> None:
-        """Give memory back when all that was issued so far is done."""
+        """Free memory after all work issued so far."""
         with _schedule.lock:
             before = [stream._last for stream in self.streams]
             self.frees._issue(lambda: self.regions.pop(address).free(), *before)
@@ -180,7 +183,7 @@ class _Gpu:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hide the memory that kernels of this GPU cannot reach."""
+        """Protect the memory that kernels of this GPU must not access."""
         others = [gpu for gpu in _gpus if gpu is not self and gpu not in self.peers]
         hidden = [region for gpu in others for region in gpu.regions.values()]
         for region in hidden:
@@ -194,16 +197,16 @@ class _Gpu:
 
 
 class _Contexts(threading.local):
-    """The contexts that are current in a thread, the last one above all."""
+    """The stack of contexts of a thread; the last one is current."""
 
     def __init__(self) -> None:
         self.stack: list[Context] = []
-        self.stale = False  # one that was given back is current
+        self.stale = False  # whether a released context is current
         self.sentinel = _Sentinel(self.stack)
 
 
 class _Sentinel:
-    """Ends with its thread, which PyCUDA punishes for a context still current."""
+    """Aborts the process, as PyCUDA does, if a context is still current when the thread ends."""
 
     def __init__(self, stack: list[Context]):
         self.stack = stack
@@ -229,14 +232,16 @@ class Stream:
 
     def _join(self, gpu: _Gpu, flags: int) -> None:
         self._gpu = gpu
-        self._haste = 10 ** _schedule.random.uniform(-2, 2)  # some streams are far ahead
+        self._haste = 10 ** _schedule.random.uniform(
+            -2, 2
+        )  # some streams are much faster than others
         self._blocking = not flags & NON_BLOCKING
         self._last: _Operation | None = None
         gpu.streams.append(self)
 
     @staticmethod
     def _of(stream: Stream | None) -> Stream:
-        """A stream that belongs to the current context, its default one if none is named."""
+        """Return a stream of the current context; by default its default stream."""
         gpu = _current()
         if stream and stream._gpu is not gpu:
             raise LogicError(f"invalid resource handle: a stream of {stream._gpu} on {gpu}")
@@ -325,7 +330,7 @@ class Device:
 
 
 class Context:
-    """A primary context. What is static here is so in PyCUDA: it is about the current one."""
+    """A primary context. As in PyCUDA, static methods refer to the current context."""
 
     def __init__(self, gpu: _Gpu):
         self._gpu = gpu
@@ -343,7 +348,7 @@ class Context:
         _contexts.stale = False
 
     def __del__(self) -> None:
-        # PyCUDA makes it current to give it back, unknown to its own stack.
+        # To release the context, PyCUDA makes it current without recording that in its own stack.
         if not sys.is_finalizing() and self._thread == threading.get_ident():
             _contexts.stale = True
 
@@ -374,7 +379,7 @@ class Context:
 
 
 class DeviceAllocation:
-    """Memory that, as PyCUDA's, is freed only in the thread that retained its context."""
+    """Device memory. As in PyCUDA, only the thread that retained its context can free it."""
 
     def __init__(self, region: _Region):
         self._region: _Region | None = region
@@ -424,7 +429,7 @@ def mem_alloc(size: int) -> DeviceAllocation:
 
 
 class PagelockedHostAllocation(bytearray):
-    """Host memory that a GPU reads and writes itself, when it comes to it."""
+    """Host memory that a GPU accesses directly, at the time when the copy runs."""
 
 
 def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> NDArray[Any]:
@@ -435,7 +440,7 @@ def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 
 
 
 def _host(data: Any) -> tuple[NDArray[np.uint8], bool]:
-    """The bytes of host data, and whether they are page-locked."""
+    """Return the bytes of host data, and whether they are page-locked."""
     array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     if not array.flags.forc:
         raise ValueError("ndarray is not contiguous")
@@ -499,7 +504,7 @@ def memcpy_peer_async(
     src_context: Context | None = None,
     stream: Stream | None = None,
 ) -> None:
-    """Needs both contexts: PyCUDA 2026.1 crashes without."""
+    """Copy between GPUs. Both contexts are required, because PyCUDA 2026.1 crashes without them."""
     if not dest_context or not src_context:
         raise LogicError("invalid device context: PyCUDA crashes without both")
     target, origin = dest_context._gpu.at(dest, size), src_context._gpu.at(src, size)
