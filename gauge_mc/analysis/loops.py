@@ -163,8 +163,8 @@ def select_loops(
     for name, steps in (("r", r), ("t", t)):
         if not np.array_equal(steps, np.arange(1, steps.size + 1)):
             raise GaugeError(
-                f"{source} is incomplete: its loops along {path} do not have every {name} from 1 on; "
-                "measure them again."
+                f"{source} is incomplete: its loops along {path} lack some {name} between 1 and "
+                f"{steps[-1]}; measure them again."
             )
     return Loops(path, level, sweeps, r, t, values)
 

@@ -10,14 +10,14 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.errors import INTERRUPTED, UsageError
-from gauge_mc.run.parameters import read_card
+from gauge_mc.run.parameters import Parameters, read_card
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.request import Request
 from gauge_mc.scans.slurm import NAME, PARALLELISM
 
 GRID = "Grid"
 
-_usual = o.known.Parameters().values()
+_usual = Parameters().values()
 
 
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)

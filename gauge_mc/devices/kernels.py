@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,23 @@ ARGUMENTS = "Arguments"
 """Name of the structure of arguments that every kernel declares."""
 
 
+class KeptHash:
+    """Base class of keys whose hash is computed once, since every launch looks them up."""
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(astuple(self))  # type: ignore[call-overload]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the hash, which differs between processes."""
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
+
+
 @dataclass(frozen=True)
-class Choice:
+class Choice(KeptHash):
     """A compile-time choice, such as the group SU(3) or the Wilson action.
 
     Attributes
@@ -54,12 +69,7 @@ class Choice:
     header: Path
     definitions: tuple[tuple[str, str], ...]
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.kind, self.name, self.definitions))
+    __hash__ = KeptHash.__hash__
 
     @classmethod
     def of(cls, kind: str, name: str, header: str | Path, cpp: str, **more: int) -> Choice:
@@ -84,7 +94,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(KeptHash):
     """The compile-time parameters of a kernel.
 
     Attributes
@@ -104,12 +114,7 @@ class Variant:
     lanes: int = 1
     large: bool = False
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.precision, self.choices, self.lanes, self.large))
+    __hash__ = KeptHash.__hash__
 
     @property
     def definitions(self) -> list[str]:
@@ -128,7 +133,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(KeptHash):
     """A kernel, which its source file declares.
 
     Attributes
@@ -142,12 +147,7 @@ class Kernel:
     name: str
     folder: Path | None = None
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.name, self.folder))
+    __hash__ = KeptHash.__hash__
 
     @cached_property
     def source(self) -> Path:

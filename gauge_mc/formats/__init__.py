@@ -33,8 +33,8 @@ HEAD_BYTES = 64
 openQCD, has 24."""
 
 WORKING_SLICES = 8
-"""Memory of reading and checking a file, in time slices of complex128 links, temporary arrays
-included: an upper estimate."""
+"""Memory for reading and checking a file, in time slices of complex128 links, with all temporary
+arrays. Measured with tracemalloc on 24^3 sites: 3.0 for ILDG, 5.3 for NERSC and 7.4 for openQCD."""
 
 
 class Format(ABC):

@@ -26,7 +26,7 @@ def run_status(run: Run) -> dict[str, str]:
     saved = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
     sweep = max(saved, holder.sweep) if at_work else saved
     if at_work:
-        state = f"at work: process {holder.process} on {holder.host} since {holder.since}"
+        state = f"running: process {holder.process} on {holder.host} since {holder.since}"
     elif saved == p.updates:
         state = "complete"
     else:
@@ -62,7 +62,7 @@ def scan_status(scan: Scan) -> dict[str, str]:
     if complete == len(members):
         state = "complete"
     elif working:
-        state = f"at work on {len(working)} runs"
+        state = f"{len(working)} runs running"
     else:
         state = f"stopped; to continue: gauge-mc scan --output {quote(str(scan.path))}"
     links = sum(m.parameters.updates * m.parameters.links_per_update for m in members)

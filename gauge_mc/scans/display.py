@@ -101,7 +101,7 @@ class ProgressDisplay:
             for child in children:
                 self.tally.look(child)
             eta = duration(self.tally.remaining())
-            self.line(f"{self.tally}, {len(children)} at work  ETA {eta}")
+            self.line(f"{self.tally}, {len(children)} running  ETA {eta}")
 
 
 class _Bars(ProgressDisplay):

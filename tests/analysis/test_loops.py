@@ -71,11 +71,11 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path):
     whole = write_rows(tmp_path / "w.csv", rows)
     lacking = {name: values for name, values in whole.columns.items() if name != "loop"}
     cases = {
-        "lacks one": (rows[:-1], {}, "configuration 30 does not have each loop"),
-        "has one twice": ([*rows, rows[-1]], {}, "configuration 30 does not have each loop"),
+        "lacks one": (rows[:-1], {}, "configuration 30 does not have every loop"),
+        "has one twice": ([*rows, rows[-1]], {}, "configuration 30 does not have every loop"),
         "not a number": ([*rows[:-1], (*rows[-1][:-1], math.nan)], {}, "configuration 30"),
-        "starts at 2": ([row for row in rows if row[3] > 1], {}, "every r from 1"),
-        "other path": (rows, {"path": "111"}, "no loops along the path 111, only along 100"),
+        "starts at 2": ([row for row in rows if row[3] > 1], {}, "lack some r between 1"),
+        "other path": (rows, {"path": "111"}, "no loops along the path 111; choose from 100"),
         "other level": (rows, {"smearing": 7}, "after 7 smearing iterations; the levels in it"),
     }
     for name, (content, wanted, message) in cases.items():

@@ -169,7 +169,7 @@ def test_too_little_or_unfit_data_end_in_one_sentence():
         ([loops, replace(loops, smearing=3)], {}, "different smearing levels"),
         ([small], {}, "plateaus at 3 distances"),
         ([still], {}, "do not fluctuate"),
-        ([short], {}, "two values of t t"),
+        ([short], {}, "two values of t"),
         ([noisy], {"t_min": 4}, "too noisy"),
     ]
     for data, options, message in cases:
@@ -180,8 +180,8 @@ def test_too_little_or_unfit_data_end_in_one_sentence():
         ({"t_min": 0}, "No plateau can go from t = 0"),
         ({"t_max": 0}, "No plateau can go from t = 1 to 0"),
         ({"t_min": 3, "t_max": 2}, "from t = 3 to 2"),
-        ({"r_min": 3}, "holds 3 of the distances"),
-        ({"r_max": 2.5}, "holds 2 of the distances"),
+        ({"r_min": 3}, "contains 3 distances"),
+        ({"r_max": 2.5}, "contains 2 distances"),
     ]
     for options, message in windows:
         with pytest.raises(UsageError, match=message):

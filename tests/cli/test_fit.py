@@ -43,9 +43,9 @@ def test_a_string_tension(tmp_path):
     [
         (("potential", "run"), "make one with gauge-mc measure wilson-loops run", 1),
         (("potential", "few"), "at least 10 configurations; measure more than these 6", 1),
-        (("potential", "good", "--level", "7"), "the levels in it are 25", 1),
+        (("potential", "good", "--level", "7"), "choose from the levels 25", 1),
         (("potential", "good", "--t-min", "9"), "No plateau can go from t = 9", 2),
-        (("potential", "good", "--r-min", "6"), "holds 3 of the distances", 2),
+        (("potential", "good", "--r-min", "6"), "contains 3 distances", 2),
         (("potential", "run/plaquette.csv"), "it is not a table of Wilson loops", 1),
         (("potential", "no"), "no", 1),
         (("creutz", "good", "--r-min", "2"), "--r-min is not an option of fit creutz", 2),

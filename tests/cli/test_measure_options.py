@@ -60,7 +60,7 @@ def test_files_whose_numbers_coincide_are_named_with_what_to_do(run):
     shown, code = call("measure", "plaquette", *files, "--backend", "cpu")
     assert code == 2
     assert shown.startswith(f"gauge-mc: {one} and {two} both have the number 5")
-    assert "rename one, or measure on them separately with another --output." in shown
+    assert "rename one of them, or measure on them separately with another --output." in shown
     assert not (run.parent / "plaquette.csv").exists()
     two.rename(run.parent / "other_6.lime")
     words = ("measure", "plaquette", *files[:2], "other_6.lime", "--backend", "cpu")

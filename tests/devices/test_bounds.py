@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.devices.cuda.bounds import DEFAULT, Bounds, TunedBounds, candidates, usual_bounds
+from gauge_mc.devices.cuda.bounds import DEFAULT, Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
@@ -46,12 +46,12 @@ def test_bounds_are_kept_for_what_a_kernel_depends_on():
         Variant("double", CHOICES),
         Variant("single", (GROUPS["su2"].choice, *lcg.choices[1:])),
     ):
-        assert kept.bounds(OVERRELAXATION, other) == usual_bounds(other)
+        assert kept.bounds(OVERRELAXATION, other) == default_bounds(other)
 
 
-def test_usual_bounds_are_those_of_the_group(group, precision):
+def test_default_bounds_are_those_of_the_group(group, precision):
     variant = Variant(precision, (GROUPS[group].choice,))
-    assert usual_bounds(variant) == Bounds(*GROUPS[group].launch_bounds[precision])
+    assert default_bounds(variant) == Bounds(*GROUPS[group].launch_bounds[precision])
     assert TunedBounds("A GPU").bounds(ADD_PARTIAL_SUMS, variant) == DEFAULT
 
 

@@ -121,8 +121,16 @@ def test_a_driver_that_is_too_old(machine, tmp_path):
 
 
 @pytest.mark.parametrize("error", [803, 804])
-def test_a_driver_updated_without_a_restart(machine, error):
-    done = run(*COMMANDS["generate"], "--output", "run", **machine(result=error))
+def test_a_driver_updated_without_a_restart(machine, tmp_path, error):
+    there = machine(pycuda=False, result=error)
+    pycuda = tmp_path / "failing" / "pycuda"
+    pycuda.mkdir(parents=True)
+    (pycuda / "__init__.py").touch()
+    (pycuda / "driver.py").write_text(
+        "class Error(Exception): pass\ndef init(): raise Error('cuInit failed')\n"
+    )
+    there["PYTHONPATH"] = f"{pycuda.parent}{os.pathsep}{emulator.FOLDER.parent.parent}"
+    done = run(*COMMANDS["generate"], "--output", "run", **there)
     assert (done.returncode, done.stderr) == (0, "")
     (line,) = hints(done.stdout)
     assert line.startswith(

@@ -39,7 +39,7 @@ def every_choice():
         [compiler.register_bytes() // 8, 1],
     ]
     rows = zip(*(islice(cycle(kind), max(map(len, kinds))) for kind in kinds), strict=True)
-    return [Variant(precision, choices, lanes) for *choices, precision, lanes in rows]
+    return [Variant(precision, tuple(choices), lanes) for *choices, precision, lanes in rows]
 
 
 # What kernels depend on

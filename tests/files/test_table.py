@@ -127,7 +127,9 @@ def test_damage_is_told_from_a_row_that_does_not_fit(path):
     write(path, 1, 3)
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"\n2,", b"\n7,"))
-    with pytest.raises(GaugeError, match=r"csv is damaged: .* checksum is not that of its last line"):
+    with pytest.raises(
+        GaugeError, match=r"csv is damaged: .* checksum is not that of its last line"
+    ):
         read_table(path)
     path.write_bytes(whole + b"4,0.1,100\n")
     with pytest.raises(GaugeError, match=r"Line 8 of the table .* has 1 values instead of 3"):

@@ -20,7 +20,9 @@ def test_the_table_that_bears_its_name_is_taken(tmp_path):
     proper = write_loops(tmp_path / "wilson_loops.csv", LOOPS)
     assert find_table_by_columns(tmp_path, LOOP_COLUMNS) == proper
     proper.rename(tmp_path / "more.csv")
-    with pytest.raises(GaugeError, match=r"Several tables .*: more\.csv, off_axis\.csv; name one of them"):
+    with pytest.raises(
+        GaugeError, match=r"Several tables .*: more\.csv, off_axis\.csv; name one of them"
+    ):
         find_table_by_columns(tmp_path, LOOP_COLUMNS)
 
 

@@ -156,7 +156,7 @@ def test_a_damaged_record_of_a_scan(there):
 def test_runs_that_have_gone_are_missed(there):
     shutil.rmtree(there / SECOND)
     (sentence,) = bad(there)
-    assert "averages over 9 updates at beta = 2.3 on 4x2x2x4, where the runs have 0" in sentence
+    assert "averages over 9 updates at beta = 2.3 on 4x2x2x4, where the runs contain 0" in sentence
     assert "1 of 2 complete" in said("status", there)
 
 
@@ -164,7 +164,7 @@ def test_a_damaged_table_of_a_scan(there):
     table = Scan.read(there).table
     content = table.read_bytes()
     table.write_bytes(content.replace(b"2.3,4x2", b"2.4,4x2"))
-    assert "does not have the checksum" in bad(there)[0]
+    assert "its checksum is not that of its last line" in bad(there)[0]
     table.write_text("beta,lattice\nsome,words\n")
     assert "is not the table of a scan" in bad(there)[0]
     table.write_text("beta,lattice\n")  # nothing was complete when the scan was stopped

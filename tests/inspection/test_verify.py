@@ -279,8 +279,8 @@ def test_single_files(good, run):
 
 
 def test_nothing_to_verify(tmp_path):
-    for path in (tmp_path, tmp_path / "none"):
-        with pytest.raises(UsageError, match="no run"):
+    for path, sentence in ((tmp_path, "no run in"), (tmp_path / "none", "no file or directory")):
+        with pytest.raises(UsageError, match=sentence):
             checks_of(path)
         assert call("verify", path)[1] == 2
 

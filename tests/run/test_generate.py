@@ -268,7 +268,7 @@ def test_a_run_at_work_is_seen_and_not_disturbed(folder):
     process = begin(output="run")
     try:
         time.sleep(1.2)
-        assert f"at work: process {process.pid}" in gauge_mc(*PROGRAM, "status", "run")
+        assert f"running: process {process.pid}" in gauge_mc(*PROGRAM, "status", "run")
         refusal = gauge_mc(*command(**LONG, output="run"), expect=1)
         assert f"in use by process {process.pid}" in refusal
         assert process.poll() is None

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
-from gauge_mc.devices.cuda.bounds import usual_bounds
+from gauge_mc.devices.cuda.bounds import default_bounds
 from gauge_mc.devices.cuda.nvcc import find_nvcc, nvcc_command, registers_of
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.source import source_folder
@@ -43,7 +43,7 @@ def variants(kernel: Kernel) -> Iterator[Variant]:
 
 def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> str:
     """Compile a variant and return a line with its register usage."""
-    command = nvcc_command(nvcc, architecture, variant, usual_bounds(variant))
+    command = nvcc_command(nvcc, architecture, variant, default_bounds(variant))
     unit = kernel.translation_unit(variant, "Tile")
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / f"{kernel.name}.cubin"

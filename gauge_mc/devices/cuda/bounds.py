@@ -67,7 +67,7 @@ DEFAULT = Bounds(128, 4)
 
 
 @functools.cache
-def usual_bounds(variant: Variant) -> Bounds:
+def default_bounds(variant: Variant) -> Bounds:
     """Return the default launch bounds, which the group declares for each precision."""
     group = next((choice for choice in variant.choices if choice.kind == "group"), None)
     if group is None:
@@ -93,7 +93,7 @@ class TunedBounds:
     def bounds(self, kernel: Kernel, variant: Variant) -> Bounds:
         """Return the launch bounds found for a kernel, or else the default ones."""
         found = self._found.get(_key(kernel, variant))
-        return found or usual_bounds(kernel.narrowed(variant))
+        return found or default_bounds(kernel.narrowed(variant))
 
     def keep(self, kernel: Kernel, variant: Variant, bounds: Bounds) -> None:
         """Store the launch bounds to use for a kernel from now on.

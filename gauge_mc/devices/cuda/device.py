@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Buffer, Copy, Device, Event
 from gauge_mc.devices.cache import compiled, version_of
 from gauge_mc.devices.cuda import INSTALL, load_driver
-from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, usual_bounds
+from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.cuda.kernel import CudaBuffer, CudaKernel, SweepFunction, best_tile
 from gauge_mc.devices.cuda.nvcc import describe, find_nvcc, nvcc_command, registers_of
 from gauge_mc.devices.kernels import Kernel, Variant
@@ -189,7 +189,7 @@ class CudaDevice:
     def partial_sums(self, extents: tuple[int, int, int], variant: Variant) -> int:
         """Return the number of partial sums per time slice: one per thread block."""
         # Sum kernels use the default bounds, because tuning must not change the order of additions.
-        threads = usual_bounds(variant).threads
+        threads = default_bounds(variant).threads
         return math.prod(extents) // best_tile(extents, 1, threads).threads
 
     def allocate(self, nbytes: int) -> CudaBuffer:

@@ -1,1 +1,1 @@
-"""One toy of every kind of thing that gauge-mc can be extended by, a module each."""
+"""Toy plug-ins for gauge-mc: one module for every kind."""

@@ -1,4 +1,4 @@
-// Twice the Wilson action.
+// Twice the Wilson action: the same staples with twice the weight.
 #pragma once
 
 #include "action/wilson.h"

@@ -1,4 +1,4 @@
-"""Twice the Wilson action, so that its beta is half of Wilson's."""
+"""An action: twice the Wilson action, so that half the beta gives the same physics."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ class DoubleWilson(Action):
     halo_depth = 1
 
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
-        """Return the members of ``Coefficients``."""
+        """Return the members of ``Coefficients`` in the header."""
         return {"beta": beta, "colours": group.colours}
 
 

@@ -1,4 +1,4 @@
-// Smearing with the forward staples only: U -> P[U + w sum of them], of the spatial links.
+// Smearing of the spatial links with forward staples: U -> P[U + w sum of the forward staples].
 #include "arch/launch.h"
 #include "group/group.h"
 

@@ -1,4 +1,4 @@
-"""Smearing with forward staples only."""
+"""A smearing with forward staples only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ FORWARD = Kernel("forward", Path(__file__).parent)
 
 @dataclass(frozen=True)
 class Forward(Smearing):
-    """One iteration U -> P[U + w sum of the forward staples] of the spatial links."""
+    """The smearing U -> P[U + w sum of the forward staples] of the spatial links."""
 
     forward_weight: float = 0.3
 
     name: ClassVar[str] = "forward"
     options: ClassVar[tuple[Option, ...]] = (
-        Option("forward_weight", float, "w of the forward staples.", "0.3"),
+        Option("forward_weight", float, "Weight w of the forward staples.", "0.3"),
     )
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> "Forward":
-        """Make it from options."""
+        """Return the smearing with the given options."""
         return cls(**values)
 
     def __str__(self) -> str:
         return f"forward staples, w = {self.forward_weight:g}"
 
     def __call__(self, source: Field, target: Field) -> None:
-        """Smear the links of one field into another."""
+        """Write the smeared links of `source` to `target`."""
         for slab, other in zip(source.slabs, target.slabs, strict=True):
             addresses = {"source": slab.buffer.address, "target": other.buffer.address}
             slab.launch(FORWARD, slab.whole(), **addresses, weight=self.forward_weight)

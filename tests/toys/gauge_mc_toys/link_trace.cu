@@ -1,4 +1,4 @@
-// Sum of Re Tr U over all links.
+// Sum of Re Tr U over the links of each site.
 #include "arch/launch.h"
 #include "group/group.h"
 

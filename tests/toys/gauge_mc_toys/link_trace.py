@@ -1,4 +1,4 @@
-"""The link trace, an observable."""
+"""An observable: the link trace."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,6 @@ class LinkTrace(Observable):
     main_kernel: ClassVar[Kernel | None] = LINK_TRACE
 
     def measure(self, field: Field) -> Record:
-        """Return the average."""
+        """Return the average over all links of a field."""
         total = lattice_sums(field, LINK_TRACE, values=1)[0]
         return (float(total) / (field.group.colours * field.lattice.links),)

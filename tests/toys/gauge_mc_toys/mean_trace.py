@@ -20,7 +20,7 @@ class MeanTraceResult(FitResult):
         return {"mean": self.mean.value, "error": self.mean.error}
 
     def report(self) -> list[Any]:
-        """Return the mean in words."""
+        """Return the mean as a line of text."""
         return [f"mean link trace {self.mean}"]
 
 

@@ -1,4 +1,4 @@
-"""Configurations as plain NumPy files of ``U[t, z, y, x, mu, a, b]``, a format."""
+"""A format: configurations as NumPy files of ``U[t, z, y, x, mu, a, b]``."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,13 +16,15 @@ from gauge_mc.groups import Group, group_of
 
 MAGIC = b"\x93NUMPY"
 HEAD_BYTES = 128
+"""Size of the header that NumPy writes for these shapes, a multiple of 64 bytes."""
+
 DTYPES = {"single": np.dtype("<c8"), "double": np.dtype("<c16")}
 PRECISIONS = {dtype: precision for precision, dtype in DTYPES.items()}
 
 
 @dataclass(frozen=True)
 class NpyReader:
-    """A NumPy file whose header has been read, and the shape of its time slices."""
+    """A NumPy file whose header has been read, with the shape of a time slice."""
 
     header: Header
     shape: tuple[int, ...]
@@ -37,7 +39,7 @@ class NpyReader:
 
 
 class Npy(Format):
-    """NumPy's own format."""
+    """The file format of NumPy."""
 
     name = "npy"
     title = "NumPy"
@@ -45,7 +47,7 @@ class Npy(Format):
     suffix = ".npy"
 
     def recognises(self, head: bytes) -> bool:
-        """Return whether a file begins as NumPy files do."""
+        """Return whether a file begins with the magic string of NumPy."""
         return head.startswith(MAGIC)
 
     def read_header(self, file: InputFile) -> NpyReader:

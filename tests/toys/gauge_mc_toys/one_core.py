@@ -1,17 +1,17 @@
-"""A backend: one core of the CPU, whatever the number of threads."""
+"""A backend: one core of the CPU, for any requested number of threads."""
 
 from gauge_mc.devices.base import Backend, Device
 from gauge_mc.devices.cpu.device import CpuDevice
 
 
 class OneCoreDevice(CpuDevice):
-    """One thread of the CPU."""
+    """A device with one thread."""
 
     backend = "one-core"
 
 
 class OneCore(Backend):
-    """One core of the CPU."""
+    """The backend for one core of the CPU."""
 
     name = "one-core"
     label = "one core"
@@ -21,11 +21,11 @@ class OneCore(Backend):
     remedy = "nothing"
 
     def count(self) -> int:
-        """Return 1."""
+        """Return the number of devices, 1."""
         return 1
 
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> Device:
-        """Open the core."""
+        """Open the device; `threads` is ignored."""
         return OneCoreDevice(1, worker=worker)
 
 

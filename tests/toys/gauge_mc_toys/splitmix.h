@@ -1,4 +1,7 @@
-// A generator with 32 bits of state a site: a Weyl sequence whose members are hashed.
+// A toy generator with 32 bits of state per site: hashed members of a Weyl sequence, as in SplitMix
+// (G. L. Steele, D. Lea and C. H. Flood, OOPSLA 2014). The increment is 2^32 times the fractional part of
+// the golden ratio, and the hash is a published one of 32 bits (github.com/skeeto/hash-prospector). Its
+// quality has not been tested.
 #pragma once
 
 #include "random/stream.h"

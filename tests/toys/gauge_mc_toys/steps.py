@@ -1,4 +1,4 @@
-"""A plot: how many rows each table has."""
+"""A plot: the number of rows of every table."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +10,13 @@ from gauge_mc.run.directory import Run
 
 
 class StepsPlot(Plot):
-    """Bars."""
+    """A bar chart of the numbers of rows."""
 
     name = "steps"
     summary = "the number of rows of every table"
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the bars."""
+        """Draw one bar per table."""
         from matplotlib.figure import Figure
 
         figure = Figure()

@@ -1,4 +1,4 @@
-"""An export: the names and columns of all tables as text."""
+"""An export: the names and columns of all tables as plain text."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from gauge_mc.run.parameters import Parameters
 
 
 class Text(Export):
-    """Plain text."""
+    """A text file."""
 
     name = "text"
     ending = ".txt"
@@ -18,7 +18,7 @@ class Text(Export):
     def write(
         self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
     ) -> list[str]:
-        """Write a line for each table."""
+        """Write one line per table."""
         lines = [f"{name}: {', '.join(table.columns)}" for name, table in tables.items()]
         out.write_text("\n".join(lines) + "\n")
         return list(tables)
