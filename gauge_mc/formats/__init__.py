@@ -250,7 +250,7 @@ def write_configuration(
     """
     target = Path(path)
     if precision not in REALS:
-        raise UsageError(f"The precision '{precision}' is unknown: choose {in_words(REALS, 'or')}.")
+        raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
     check_writable(format, group, precision)
     chosen, links_of = FORMATS[format], GROUPS[group]
     fields = {**chosen.fields(target), **(provenance or {})}

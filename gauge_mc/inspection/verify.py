@@ -170,9 +170,12 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
     checks, seen = [], dict[int, Path]()
     for number, path in sorted(files):
         other = seen.setdefault(number, path)
-        checks.append(Check(path, partial(_configuration, path, parameters, stated)))
-        if other != path:
-            checks[-1] = Check(path, partial(_ambiguous, number, other, path))
+        check = (
+            partial(_configuration, path, parameters, stated)
+            if path == other
+            else partial(_ambiguous, number, other, path)
+        )
+        checks.append(Check(path, check))
     return checks
 
 

@@ -334,7 +334,7 @@ def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]
             )
     for path in paths:
         if path not in PATHS:
-            raise UsageError(f"The path '{path}' is unknown; choose from {', '.join(PATHS)}.")
+            raise UsageError(f"There is no path '{path}'; choose from {', '.join(PATHS)}.")
         if not steps_along(path, r_max):
             raise UsageError(
                 f"r_max is {r_max}, less than one step along {path}; choose a larger one."

@@ -75,7 +75,7 @@ class Ape(Smearing):
             raise UsageError(f"The dimension of the staples is {self.dims}; choose 3 or 4.")
         if self.projection not in PROJECTIONS:
             raise UsageError(
-                f"The projection '{self.projection}' is unknown; choose {' or '.join(PROJECTIONS)}."
+                f"There is no projection '{self.projection}'; choose {' or '.join(PROJECTIONS)}."
             )
 
     @classmethod

@@ -76,7 +76,7 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path):
         "not a number": ([*rows[:-1], (*rows[-1][:-1], math.nan)], {}, "configuration 30"),
         "starts at 2": ([row for row in rows if row[3] > 1], {}, "lack some r between 1"),
         "other path": (rows, {"path": "111"}, "no loops along the path 111; choose from 100"),
-        "other level": (rows, {"smearing": 7}, "after 7 smearing iterations; the levels in it"),
+        "other level": (rows, {"smearing": 7}, "choose from the levels 25"),
     }
     for name, (content, wanted, message) in cases.items():
         table = write_rows(tmp_path / f"{name}.csv", content)

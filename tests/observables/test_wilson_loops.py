@@ -195,7 +195,7 @@ def test_steps_and_paths():
         ({"r_max": 3}, "r_max is 3; on 4x6x8x10 choose it between 1 and 2, half the lattice"),
         ({"t_max": 6}, "t_max is 6; on 4x6x8x10 choose it between 1 and 5, half the lattice"),
         ({"r_max": 0}, "r_max is 0"),
-        ({"paths": ["321"]}, "The path '321' is unknown; choose from 100, 110, 210, 111"),
+        ({"paths": ["321"]}, "There is no path '321'; choose from 100, 110, 210, 111"),
         ({"r_max": 1, "paths": ["210"]}, "less than one step along 210"),
         ({"levels": (-1, 2)}, "numbers of iterations"),
         ({"levels": ()}, "numbers of iterations"),

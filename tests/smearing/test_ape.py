@@ -80,7 +80,7 @@ def test_no_weight_is_no_smearing(group, precision, best_device):
         (lambda: Ape(-0.1), "smearing weight is -0.1"),
         (lambda: Ape(float("nan")), "smearing weight is nan"),
         (lambda: Ape(dims=2), "dimension of the staples is 2"),
-        (lambda: Ape(projection="best"), "projection 'best' is unknown; choose maximal or polar"),
+        (lambda: Ape(projection="best"), "no projection 'best'; choose maximal or polar"),
         (lambda: Ape.from_alpha(1.0), "The smearing parameter alpha is 1"),
         (lambda: Ape.from_alpha(0.5, dims=5), "dimension of the staples is 5"),
     ],

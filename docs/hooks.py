@@ -1,0 +1,490 @@
+"""MkDocs hook: the parts of the reference that follow from what gauge_mc declares.
+
+A page may have two kinds of places, each on a line of its own:
+
+- ``<!-- generated: NAME -->`` is replaced by what the function of that name in `PARTS` returns;
+- ``<!-- attributes: MODULE.CLASS -->`` is replaced by a table of the attributes of a class, as its
+  docstring describes them.
+
+The pages of ``runs/`` become pages of the site as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from rich.text import Text
+
+from gauge_mc import cli, defaults
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices import BACKENDS
+from gauge_mc.exports import EXPORTS
+from gauge_mc.fits import FITS
+from gauge_mc.formats import FORMATS
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import OBSERVABLES, SWEEP, Observable, table_name
+from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS, find_plot, plot_names
+from gauge_mc.random import GENERATORS, Generator
+from gauge_mc.registry import Registry
+from gauge_mc.run.chain import provenance
+from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.scans.averages import NUMBERS, column_of
+from gauge_mc.smearing import SMEARINGS
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The folder that has ``docs``, ``gauge_mc`` and ``runs``."""
+
+PUBLISHED = ("README.md", "*.toml", "bench/README.md", "bench/*.json", "results/**/*.png")
+"""Files of ``runs`` that become part of the site."""
+
+GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+ATTRIBUTES = re.compile(r"^<!-- attributes: ([\w.]+)\.(\w+) -->$", re.MULTILINE)
+
+TYPES = {int: "integer", float: "number", str: "text", bool: "flag", Path: "path"}
+"""Types of options and arguments in words."""
+
+TOML_TYPES = {int: "integer", float: "float", str: "string", bool: "boolean"}
+"""Types of Python as TOML calls them."""
+
+PARTS: dict[str, Callable[[], str]] = {}
+"""What a page can ask for, by name."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of ``runs``, with the files that they link to."""
+    from mkdocs.structure.files import File
+
+    for pattern in PUBLISHED:
+        for path in sorted((ROOT / "runs").glob(pattern)):
+            uri = path.relative_to(ROOT).as_posix()
+            files.append(File.generated(config, uri, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Fill the places of a page."""
+    return filled(markdown)
+
+
+def filled(markdown: str) -> str:
+    """Return the text of a page with its places filled.
+
+    Raises
+    ------
+    KeyError
+        If the page asks for an unknown part.
+    """
+    markdown = GENERATED.sub(lambda match: PARTS[match[1]](), markdown)
+    return ATTRIBUTES.sub(lambda match: attribute_table(match[1], match[2]), markdown)
+
+
+def part(function: Callable[[], str]) -> Callable[[], str]:
+    """Let pages ask for what a function returns."""
+    PARTS[function.__name__] = function
+    return function
+
+
+# Markdown
+
+
+def plain(text: object) -> str:
+    """Return text in which nothing is taken for Markdown, HTML or a formula."""
+    return re.sub(r"([\\`*_\[\]<>|$])", r"\\\1", str(text)).replace("\\<", "&lt;")
+
+
+def code(text: object) -> str:
+    """Return text as code, or nothing if there is none."""
+    return f"`{text}`" if str(text) else ""
+
+
+def prose(text: str) -> str:
+    """Return a part of a docstring as Markdown: names in two backticks or one are code."""
+    pieces = re.split(r"(``.+?``|`.+?`)", " ".join(text.split()))
+    return "".join(code(one.strip("`")) if one[:1] == "`" else plain(one) for one in pieces)
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table."""
+    titles = list(headings)
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def paragraphs(docstring: str | None) -> list[str]:
+    """Return the paragraphs of a docstring before its sections, as Markdown."""
+    text = re.split(r"\n\n[A-Z]\w+\n-{3,}\n", inspect.cleandoc(docstring or ""))[0]
+    return [
+        verbatim(one.removeprefix(cli.VERBATIM)) if one.startswith(cli.VERBATIM) else prose(one)
+        for one in text.split("\n\n")
+    ]
+
+
+def verbatim(markup: str) -> str:
+    """Return a paragraph of a help text whose line breaks are kept."""
+    return f"```text\n{Text.from_markup(markup).plain}\n```"
+
+
+def literal_block(docstring: str | None) -> str:
+    """Return the block of a docstring that follows ``::``, as code."""
+    block = inspect.cleandoc(docstring or "").partition("::\n")[2]
+    return f"```text\n{textwrap.dedent(block).strip()}\n```\n"
+
+
+# Classes
+
+
+def attributes(kind: type[Any]) -> list[tuple[list[str], str, str]]:
+    """Return names, type and meaning of the attributes that a class's docstring describes."""
+    section = re.search(
+        r"\nAttributes\n-+\n(.*?)(?=\n\n[A-Z]\w+\n-|\Z)", inspect.cleandoc(kind.__doc__ or ""), re.S
+    )
+    found = []
+    for entry in re.split(r"\n(?=\S)", section[1] if section else ""):
+        first, _, meaning = entry.partition("\n")
+        names, _, type_ = first.partition(" : ")
+        found.append((names.split(", "), type_, meaning))
+    return found
+
+
+def attribute_table(module: str, name: str) -> str:
+    """Return a table of the attributes of a class."""
+    kind = getattr(importlib.import_module(module), name)
+    rows = [
+        (", ".join(map(code, names)), plain(type_), prose(meaning))
+        for names, type_, meaning in attributes(kind)
+    ]
+    return table(("key", "type", "meaning"), rows)
+
+
+# Commands
+
+
+def default_and_help(parameter: Any) -> tuple[str, str]:
+    """Return the default of an option in words, and its help, from the styled help text."""
+    text = Text.from_markup(parameter.help or "")
+    dimmed = [span for span in text.spans if span.style == "dim"]
+    if not dimmed:
+        shown = parameter.default if isinstance(parameter.default, int | float) else ""
+        return "" if shown is False else str(shown), text.plain
+    default = text.plain[dimmed[0].start : dimmed[0].end]
+    return default.removeprefix("[default: ").removesuffix("]"), text.plain[: dimmed[0].start]
+
+
+def value_of(parameter: Any, annotation: Any) -> str:
+    """Return what stands for the value of an option or argument; empty for a flag."""
+    if getattr(parameter, "is_flag", False):
+        return ""
+    if parameter.metavar:
+        return str(parameter.metavar)
+    kinds = [one for one in get_args(annotation) or (annotation,) if one in TYPES]
+    word = TYPES[kinds[0]] if kinds else "text"
+    least = getattr(parameter, "min", None)
+    return word if least is None else f"{word}, at least {least:g}"
+
+
+def is_argument(parameter: Any) -> bool:
+    """Return whether a parameter of a command is given by its place."""
+    return str(parameter.param_type_name) == "argument"
+
+
+def usage(name: str, parameters: Iterable[Any]) -> str:
+    """Return how a command is called."""
+    words = ["gauge-mc", name, "[OPTIONS]"]
+    for one in sorted(parameters, key=is_argument):
+        value = one.metavar or str(one.name).upper()
+        if is_argument(one):
+            several = "..." if one.nargs == -1 else ""
+            words.append((value if one.required else f"[{value}]") + several)
+        elif one.required:
+            words.append(f"{one.opts[0]} {value}")
+    return f"```text\n{' '.join(words)}\n```\n"
+
+
+def option_tables(parameters: Iterable[Any], hints: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a table of the options in each panel of a command's help."""
+    panels: dict[str, list[tuple[str, ...]]] = {}
+    for one in parameters:
+        default, text = default_and_help(one)
+        value = value_of(one, hints.get(one.name))
+        required = "required" if one.required else default
+        row = (code(one.opts[0]), code(value), plain(required), plain(text.strip()))
+        panels.setdefault(one.rich_help_panel or "Options", []).append(row)
+    for panel, rows in panels.items():
+        yield table((panel, "value", "default", "meaning"), rows)
+
+
+def command_section(name: str) -> str:
+    """Return the description of a command."""
+    command = cli.load_command(name)
+    function = getattr(importlib.import_module(f"gauge_mc.cli.{name}"), name)
+    hints = get_type_hints(function)
+    arguments = [one for one in command.params if is_argument(one)]
+    options = [one for one in command.params if not is_argument(one)]
+    first, *rest = paragraphs(function.__doc__)
+    parts = [f"### gauge-mc {name} {{ #{name} }}\n", first, usage(name, command.params), *rest]
+    rows = []
+    for one in arguments:
+        default, text = default_and_help(one)
+        word = one.metavar or str(one.name).upper()
+        rows.append((code(word), plain(default), plain(text.strip())))
+    parts += [table(("argument", "default", "meaning"), rows)] if rows else []
+    return "\n\n".join([*parts, *option_tables(options, hints)])
+
+
+@part
+def commands() -> str:
+    """Describe all commands, under the headings of ``gauge-mc --help``."""
+    sections, panel = [], ""
+    for name, command in cli.COMMANDS.items():
+        if command.panel != panel:
+            panel = command.panel
+            sections.append(f"## {panel}\n")
+        sections.append(command_section(name))
+    return "\n\n".join(sections)
+
+
+@part
+def command_list() -> str:
+    """List all commands with links to their descriptions."""
+    rows = [(f"[`{name}`](#{name})", plain(one.help)) for name, one in cli.COMMANDS.items()]
+    return table(("command", "purpose"), rows)
+
+
+@part
+def global_options() -> str:
+    """Describe the options of ``gauge-mc`` itself."""
+    from typer.main import get_command
+
+    options = [one for one in get_command(cli.app).params if one.name != "help"]
+    return "\n\n".join(option_tables(options, {}))
+
+
+# Files
+
+
+def option_help(name: str) -> tuple[str, str]:
+    """Return default and meaning of a parameter of a run, as ``gauge-mc generate`` has it."""
+    known = {one.name: one for one in cli.load_command("generate").params}
+    default, text = default_and_help(known[name])
+    return plain(default), plain(text.strip())
+
+
+@part
+def parameter_keys() -> str:
+    """Describe the keys of `Parameters`."""
+    values = Parameters().values()
+    rows = [(code(name), TOML_TYPES[type(values[name])], *option_help(name)) for name in values]
+    return table(("key", "type", "default", "meaning"), rows)
+
+
+@part
+def execution_keys() -> str:
+    """Describe the keys of `Execution`."""
+    hints, rows = get_type_hints(Execution), []
+    for one in dataclasses.fields(Execution):
+        hint = str if "kind" in one.metadata else hints[one.name]  # a kind is written as text
+        kind = next(word for word in get_args(hint) or (hint,) if word in TOML_TYPES)
+        rows.append((code(one.name), TOML_TYPES[kind], *option_help(one.name)))
+    return table(("key", "type", "default", "meaning"), rows)
+
+
+@part
+def run_folder() -> str:
+    """Show the files of a run."""
+    return literal_block(importlib.import_module("gauge_mc.run.directory").__doc__)
+
+
+@part
+def scan_folder() -> str:
+    """Show the files of a scan."""
+    return literal_block(importlib.import_module("gauge_mc.scans.scan").__doc__)
+
+
+def header_of(observable: type[Observable]) -> dict[str, str]:
+    """Return the header of the table that a default run makes of an observable."""
+    parameters = Parameters()
+    return {**observable.for_lattice(parameters.lattice).header, **provenance(parameters)}
+
+
+@part
+def table_header() -> str:
+    """Show the header of a table."""
+    first = OBSERVABLES[defaults.MEASURE[0]]
+    lines = [f"# {key}: {value}" for key, value in header_of(first).items()]
+    return "```text\n" + "\n".join([*lines, ",".join((SWEEP, *first.columns))]) + "\n```\n"
+
+
+def meaning_of_column(observable: type[Observable], column: str) -> str:
+    """Return what a column holds: as the observable describes it, or as it is called in tables."""
+    labels = {one.column: one.label for one in observable.quantities}
+    return plain(observable.descriptions.get(column, labels.get(column, "")))
+
+
+@part
+def observable_tables() -> str:
+    """Describe the table of every observable."""
+    sections = []
+    for name, one in OBSERVABLES.items():
+        rows = [(code(column), meaning_of_column(one, column)) for column in one.columns]
+        facts = f"{plain(one.summary[0].upper() + one.summary[1:])}. "
+        facts += f"Normalisation: {plain(one.normalisation)}. Units: {plain(one.units)}."
+        sections += [f"### `{table_name(name)}.csv`\n", facts, table(("column", "meaning"), rows)]
+    return "\n\n".join(sections)
+
+
+@part
+def scan_columns() -> str:
+    """Describe the columns of the table of a scan."""
+    average, error, tau = NUMBERS
+    rows = []
+    for one in OBSERVABLES.values():
+        for column in one.columns if one.quantities else ():
+            name, meaning = column_of(one, column), meaning_of_column(one, column)
+            rows.append((code(name + average), f"{one.name}: {meaning}"))
+        for derived in one.derived:
+            rows.append((code(column_of(one, derived.name)), plain(derived.note)))
+    rows += [(f"…`{error}`", "statistical error"), (f"…`{tau}`", "τ_int in updates, of averages")]
+    return table(("column", "meaning"), rows)
+
+
+def kind_of(thing: Any) -> type[Any]:
+    """Return the class of a thing, which may be the thing itself."""
+    return thing if isinstance(thing, type) else type(thing)
+
+
+def home_of(thing: Any) -> str:
+    """Return the docstring of the module that declares a thing."""
+    return sys.modules[kind_of(thing).__module__].__doc__ or ""
+
+
+@part
+def format_descriptions() -> str:
+    """Describe the formats of configuration files, each as its module does."""
+    sections = []
+    for name, one in FORMATS.items():
+        suffix = f"written with the ending `{one.suffix}`" if one.suffix else "only read"
+        first, *rest = paragraphs(home_of(one))
+        facts = f"`{name}`, {suffix}. {first}"
+        sections += [f"### {plain(one.title)} {{ #{name} }}\n", facts, *rest]
+    return "\n\n".join(sections)
+
+
+@part
+def export_descriptions() -> str:
+    """Describe the exports, each as its class does."""
+    sections = []
+    for one in EXPORTS.values():
+        sections += [f"### `{one.ending}`\n", *paragraphs(kind_of(one).__doc__)]
+    return "\n\n".join(sections)
+
+
+# Choices
+
+
+def first_paragraph(thing: Any) -> str:
+    """Return the first paragraph of the docstring of a thing's class."""
+    return paragraphs(kind_of(thing).__doc__)[0]
+
+
+def described(registry: Registry[Any], *more: str) -> str:
+    """Return a table of the things of a kind: names, summaries, and further attributes."""
+    rows = []
+    for name, one in registry.items():
+        summary = getattr(one, "summary", "")
+        words = plain(summary) if summary else first_paragraph(one)
+        rows.append((code(name), words, *(plain(getattr(one, key)) for key in more)))
+    return table(("name", "what it is", *more), rows)
+
+
+def options_of(registry: Registry[Any]) -> str:
+    """Return a table of the options that the things of a kind declare."""
+    rows = []
+    for name, one in registry.items():
+        for option in one.options:
+            rows.append((code(name), *option_row(option)))
+    return table(("of", "option", "type", "default", "meaning"), rows) if rows else ""
+
+
+def option_row(option: Option) -> tuple[str, ...]:
+    """Return a declared option as cells of a table."""
+    kind = code(option.metavar) or TYPES[option.kind]
+    return code(option.flag), kind, plain(option.default), plain(option.help)
+
+
+@part
+def actions() -> str:
+    """List the gauge actions."""
+    rows = [(code(name), plain(one.formula)) for name, one in ACTIONS.items()]
+    return table(("name", "S"), rows)
+
+
+@part
+def groups() -> str:
+    """List the gauge groups."""
+    rows = [
+        (code(name), plain(one.label), str(one.components), f"{one.beta:g}")
+        for name, one in GROUPS.items()
+    ]
+    return table(("name", "group", "stored reals per link", "default β"), rows)
+
+
+def levels_of(one: Generator) -> str:
+    """Return the quality levels of a generator in words."""
+    return f"0 to {len(one.levels) - 1}" if one.levels else "none"
+
+
+@part
+def generators() -> str:
+    """List the random number generators."""
+    rows = [
+        (
+            code(name),
+            first_paragraph(one),
+            str(32 * one.state_words),
+            levels_of(one),
+            plain(one.caution),
+        )
+        for name, one in GENERATORS.items()
+    ]
+    return table(("name", "what it is", "bits of state per site", "levels", "caution"), rows)
+
+
+@part
+def backends() -> str:
+    """List the kinds of devices."""
+    rows = [(code(name), first_paragraph(one), plain(one.label)) for name, one in BACKENDS.items()]
+    return table(("name", "what it is", "called"), rows)
+
+
+@part
+def plots() -> str:
+    """List the plots, those of observables included."""
+    rows = [(code(name), plain(find_plot(name).summary)) for name in plot_names()]
+    return table(("name", "what it shows"), rows)
+
+
+PARTS |= {
+    "exports": partial(described, EXPORTS, "ending"),
+    "fits": partial(described, FITS),
+    "formats": partial(described, FORMATS, "suffix"),
+    "observables": partial(described, OBSERVABLES),
+    "smearings": partial(described, SMEARINGS),
+    "fit_options": partial(options_of, FITS),
+    "observable_options": partial(options_of, OBSERVABLES),
+    "plot_options": partial(options_of, PLOTS),
+    "smearing_options": partial(options_of, SMEARINGS),
+}

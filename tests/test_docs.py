@@ -1,0 +1,245 @@
+"""The pages, the README and the run cards' page speak of what there is.
+
+What is generated is checked for completeness, what is written by hand for commands and names that
+do not exist.
+"""
+
+import ast
+import dataclasses
+import importlib
+import re
+import shlex
+import sys
+import typing
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import gauge_mc
+from gauge_mc import cli, fit
+from gauge_mc.actions import ACTIONS
+from gauge_mc.analysis.potential import StaticPotential
+from gauge_mc.devices import BACKENDS
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.exports import EXPORTS
+from gauge_mc.files.table import write_table
+from gauge_mc.fits import FITS
+from gauge_mc.formats import FORMATS
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.plots import plot_names
+from gauge_mc.random import GENERATORS
+from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.scans.averages import average
+from gauge_mc.smearing import SMEARINGS
+from tests.analysis.synthetic_loops import synthetic_loops, write_loops
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("runs/**/*.md")])
+CHOICES = {
+    "actions": ACTIONS,
+    "backends": BACKENDS,
+    "exports": EXPORTS,
+    "fits": FITS,
+    "formats": FORMATS,
+    "generators": GENERATORS,
+    "groups": GROUPS,
+    "observables": OBSERVABLES,
+    "plots": plot_names(),
+    "smearings": SMEARINGS,
+}
+FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.M | re.S)
+SEPARATORS = {"&&", "||", ";", "|", "&", "do", "then", ">", ">>", "2>", "<", ")"}
+
+
+def name_of(path: Path) -> str:
+    """A page in the names of tests."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def load_hooks() -> ModuleType:
+    """The hook that fills the pages; it needs no MkDocs."""
+    spec = spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+hooks = load_hooks()
+
+
+def page(name: str) -> str:
+    """A page as it is shown."""
+    return hooks.filled((ROOT / "docs" / name).read_text())
+
+
+@pytest.fixture(scope="module")
+def commands():
+    return page("reference/commands.md")
+
+
+@pytest.fixture(scope="module")
+def files():
+    return page("reference/files.md")
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_is_described_with_all_its_options(commands, name):
+    section = commands.partition(f"### gauge-mc {name} {{")[2].partition("### gauge-mc")[0]
+    assert section
+    for parameter in cli.load_command(name).params:
+        word = parameter.metavar if hooks.is_argument(parameter) else parameter.opts[0]
+        assert f"`{word or parameter.name.upper()}`" in section
+
+
+def test_no_cell_of_a_table_is_split(commands):
+    for block in re.findall(r"(?:^\|.*\n)+", commands, re.M):
+        rows = [re.sub(r"`[^`]*`|\\\|", "", line).count("|") for line in block.splitlines()]
+        assert len(set(rows)) == 1, block
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+def test_every_registered_name_is_listed(kind):
+    assert f"<!-- generated: {kind} -->" in (ROOT / "docs/reference/choices.md").read_text()
+    for name in CHOICES[kind]:
+        assert f"`{name}`" in hooks.PARTS[kind]()
+
+
+def test_every_part_is_used():
+    text = "".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
+    assert set(hooks.GENERATED.findall(text)) == set(hooks.PARTS)
+
+
+def test_keys_columns_and_headers_are_described(files):
+    keys = [one.name for kind in (Parameters, Execution) for one in dataclasses.fields(kind)]
+    headers = [key for one in OBSERVABLES.values() for key in hooks.header_of(one)]
+    columns = [column for one in OBSERVABLES.values() for column in one.columns]
+    for word in (*keys, *headers, *columns):
+        assert f"`{word}`" in files
+    for one in OBSERVABLES.values():
+        assert set(one.descriptions) == set(one.columns)
+
+
+def test_columns_of_scans_are_described(files, tmp_path):
+    for name, one in OBSERVABLES.items():
+        if not one.quantities:
+            continue
+        path = tmp_path / f"{name}.csv"
+        write_table(
+            path, {}, ("sweep", *one.columns), [(i, *[0.1] * len(one.columns)) for i in "12"]
+        )
+        for column in average(one, [path], 1, Lattice(4, 4, 4, 4)):
+            assert f"`{re.sub('_(error|tau_int)$', '', column)}`" in files
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_keys_of_the_results_of_fits_are_described(files, name, tmp_path, rng):
+    table = write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(rng, 100))
+    for key in fit(name, table).values():
+        assert f"`{key}`" in files
+    assert f"`{FITS[name].file}`" in files
+
+
+def test_what_results_consist_of_is_described():
+    """Every data class within the result of the largest fit."""
+    text, seen, left = (ROOT / "docs/reference/files.md").read_text(), set(), [StaticPotential]
+    while left:
+        kind = left.pop()
+        seen.add(kind)
+        assert f"<!-- attributes: {kind.__module__}.{kind.__name__} -->" in text
+        for hint in typing.get_type_hints(kind).values():
+            inner = [one for one in (hint, *typing.get_args(hint)) if dataclasses.is_dataclass(one)]
+            left += [one for one in inner if one not in seen]
+
+
+def test_described_attributes_are_those_of_the_classes():
+    text = "".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
+    for module, name in hooks.ATTRIBUTES.findall(text):
+        kind = getattr(importlib.import_module(module), name)
+        described = [key for names, _, _ in hooks.attributes(kind) for key in names]
+        assert described == [one.name for one in dataclasses.fields(kind)], name
+
+
+def test_public_names_are_in_the_python_reference():
+    text = (ROOT / "docs/reference/python.md").read_text()
+    for name in gauge_mc.__all__:
+        assert f"\n::: gauge_mc.{name}\n" in text
+    for name in re.findall(r"^::: ([\w.]+)$", text, re.M):
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), name
+
+
+def blocks(path: Path, *languages: str) -> list[str]:
+    """The blocks of code of a page."""
+    found = FENCE.findall(path.read_text())
+    return [text for _, language, text in found if language in languages]
+
+
+def command_lines(path: Path) -> list[list[str]]:
+    """The words after ``gauge-mc`` of every such command in the blocks of a page."""
+    found = []
+    for text in blocks(path, "", "bash", "sh", "console", "shell"):
+        for line in text.replace("\\\n", " ").splitlines():
+            if "gauge-mc " not in line:
+                continue
+            words = shlex.split(line.replace(";", " ; "), comments=True)
+            starts = [i for i, word in enumerate(words) if word.rpartition("/")[2] == "gauge-mc"]
+            for start in starts:
+                rest = words[start + 1 :]
+                ends = [i for i, word in enumerate(rest) if word in SEPARATORS]
+                found.append(rest[: ends[0]] if ends else rest)
+    return found
+
+
+def inline_commands(path: Path) -> list[list[str]]:
+    """The words of every ``gauge-mc`` command in the text of a page."""
+    text = FENCE.sub("", path.read_text())
+    lines = re.findall(r"`gauge-mc ([^`]+)`", text)
+    return [shlex.split(line) for line in lines if not re.search(r"[…]|\.\.\.", line)]
+
+
+def complaint_about(words: list[str]) -> str:
+    """What the command line says of a command; empty if it would carry it out."""
+    name, *rest = words
+    if name == "COMMAND" or name.startswith("-") or "--help" in rest:
+        return ""
+    if name not in cli.COMMANDS:
+        return f"There is no command {name}."
+    # A variable of the shell may stand for a number or a word; 1 is both.
+    values = [re.sub(r"\$\{?\w+\}?", "1", word) for word in rest]
+    try:
+        cli.load_command(name).make_context(name, values)
+    except Exception as error:
+        return error.format_message()
+    return ""
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_commands_exist_with_their_options(path):
+    complaints = {" ".join(words): complaint_about(words) for words in command_lines(path)}
+    for words in inline_commands(path):  # which need not be complete
+        complaint = complaint_about(words)
+        partial = re.match(r"Missing|Option '.*' requires an argument", complaint)
+        complaints[" ".join(words)] = "" if partial else complaint
+    assert not {line: why for line, why in complaints.items() if why}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_python_is_valid_and_imports_what_there_is(path):
+    for text in blocks(path, "python", "py"):
+        if text.startswith("--8<--"):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("gauge_mc"):
+                module = importlib.import_module(node.module)
+                for alias in node.names:
+                    assert hasattr(module, alias.name), alias.name
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_snippets_are_there(path):
+    for name in re.findall(r'^--8<-- "([^":]+)', path.read_text(), re.M):
+        assert (ROOT / name).is_file(), name
