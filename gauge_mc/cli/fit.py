@@ -13,13 +13,13 @@ from gauge_mc.fits import FITS
 from gauge_mc.options import Option
 
 
-def _panels() -> Iterator[tuple[str, tuple[Option, ...]]]:
+def _owners() -> Iterator[tuple[str, tuple[Option, ...]]]:
     """Yield the options that fits declare."""
     for name, fit in FITS.items():
-        yield f"Options of {name}", fit.options
+        yield name, fit.options
 
 
-@o.declared(_panels())
+@o.declared(_owners())
 @o.listed("Fits", [(name, fit.summary) for name, fit in FITS.items()])
 def fit(
     what: Annotated[

@@ -16,17 +16,17 @@ from gauge_mc.options import Option
 from gauge_mc.smearing import NO_SMEARING, SMEARINGS
 
 
-def _panels() -> Iterator[tuple[str, list[Option]]]:
+def _owners() -> Iterator[tuple[str, list[Option]]]:
     """Yield the options that observables and smearings declare."""
     choices = "|".join((*SMEARINGS, NO_SMEARING))
     smear = Option("smear", str, "Smearing of the links.", defaults.SMEARING, choices)
     for name, one in OBSERVABLES.items():
-        yield f"Options of {name}", [*one.options, *([smear] if one.smears else [])]
+        yield name, [*one.options, *([smear] if one.smears else [])]
     for name, smearing in SMEARINGS.items():
-        yield f"Options of the smearing {name}", list(smearing.options)
+        yield f"the smearing {name}", list(smearing.options)
 
 
-@o.declared(_panels())
+@o.declared(_owners())
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def measure(
     observable: Annotated[

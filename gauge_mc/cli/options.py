@@ -253,14 +253,14 @@ def _plain(value: Any) -> Any:
     return number if isinstance(number, bool | int | None) else str(number)
 
 
-def declared(panels: Iterable[tuple[str, Iterable[Option]]]) -> Callable[[Any], Any]:
+def declared(owners: Iterable[tuple[str, Iterable[Option]]]) -> Callable[[Any], Any]:
     """Add declared options to a command that takes ``**options``.
 
     Parameters
     ----------
-    panels : iterable of (str, iterable of Option)
-        Panels of the help text with their options. An option in several panels is shown only in the
-        first one.
+    owners : iterable of (str, iterable of Option)
+        The things that declare options, as named in the help text, and their options. Things may
+        share an option.
     """
 
     def decorate(function: Any) -> Any:
@@ -271,11 +271,14 @@ def declared(panels: Iterable[tuple[str, Iterable[Option]]]) -> Callable[[Any], 
             for one in signature.parameters.values()
             if one.kind is not one.VAR_KEYWORD
         ]
-        added: dict[str, inspect.Parameter] = {}
-        for panel, options in panels:
+        shared: dict[str, tuple[Option, list[str]]] = {}
+        for owner, options in owners:
             for option in options:
-                added.setdefault(option.name, _parameter(option, panel))
-        everything = [*fixed, *added.values()]
+                shared.setdefault(option.name, (option, []))[1].append(owner)
+        added = [
+            _parameter(option, f"Options of {in_words(names)}") for option, names in shared.values()
+        ]
+        everything = [*fixed, *added]
         function.__signature__ = signature.replace(parameters=everything)
         function.__annotations__ = {one.name: one.annotation for one in everything}
         return function

@@ -18,16 +18,16 @@ from gauge_mc.run.directory import newest_run
 from gauge_mc.scans.scan import newest_scan
 
 
-def _panels() -> Iterator[tuple[str, tuple[Option, ...]]]:
+def _owners() -> Iterator[tuple[str, tuple[Option, ...]]]:
     """Yield the options that plots declare."""
     for name, one in PLOTS.items():
-        yield f"Options of {name}", one.options
+        yield name, one.options
 
 
 _endings = in_words([f".{one}" for one in ENDINGS], "or")
 
 
-@o.declared(_panels())
+@o.declared(_owners())
 @o.listed("Plots", [(name, find_plot(name).summary) for name in plot_names()])
 def plot(
     what: Annotated[

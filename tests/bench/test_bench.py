@@ -98,7 +98,7 @@ def test_observables_and_smearings_are_timed_in_heatbath_sweeps():
     found = json.loads(call("bench", "--observables", "--json", *words)[0])
     assert found["observables"].keys() == set(OBSERVABLES)
     assert found["smearings"].keys() == set(SMEARINGS)
-    for name in (*OBSERVABLES, *(f"an iteration of {smearing}" for smearing in SMEARINGS)):
+    for name in (*OBSERVABLES, *(f"{smearing} smearing" for smearing in SMEARINGS)):
         assert name in shown
     assert found["heatbath_s"] > 0
     assert min(*found["observables"].values(), *found["smearings"].values()) > 0

@@ -21,7 +21,7 @@ from tests.calls import call
 def test_a_cpu_cannot_be_tuned():
     said, code = call("bench", "--backend", "cpu", "--tune", "--lattice", "4x4x4x4")
     assert code == 2
-    assert "--tune is for a GPU" in said
+    assert "--tune works only on a GPU" in said
 
 
 @pytest.mark.gpu

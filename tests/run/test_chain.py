@@ -207,7 +207,10 @@ def test_lost_files_are_named_and_nothing_is_overwritten(tmp_path, best_device):
         whole = table.read_bytes()
         sealed = whole.replace(b"\n6,", b"\n06")
         killed = sealed.partition(SEAL)[0]
-        refusals = ((sealed, "does not have the checksum"), (killed, f"instead of {rows}"))
+        refusals = (
+            (sealed, "its checksum is not that of its last line"),
+            (killed, f"instead of {rows}"),
+        )
         for damaged, reason in refusals:
             table.write_bytes(damaged)
             before = written(run.path)

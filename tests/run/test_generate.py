@@ -294,7 +294,7 @@ def test_a_run_at_its_time_limit_can_be_continued(folder):
     ("values", "sentence"),
     [
         ({"lattice": "5x4x4x4"}, "even"),
-        ({"lattice": "4x4x4"}, "not of the form XxYxZxT"),
+        ({"lattice": "4x4x4"}, "does not have the form XxYxZxT"),
         ({"beta": "0"}, "beta must be a positive number"),
         ({"beta": "abc"}, "beta"),
         ({"group": "su4"}, "no group 'su4'; did you mean 'su3'"),
@@ -308,8 +308,8 @@ def test_a_run_at_its_time_limit_can_be_continued(folder):
         ({"card": "none.toml"}, "No such file"),
         ({"card": "odd.toml"}, "Unknown key 'overelax'.*did you mean 'overrelax'"),
         ({"start": "none.lime"}, "no start file"),
-        ({"start": "su3.lime"}, "holds su3 on 4x2x4x4.*for su2"),
-        ({"start": "su3.lime", "group": "su3", "lattice": "4x4x4x4"}, "holds su3 on 4x2x4x4"),
+        ({"start": "su3.lime"}, "contains su3 on 4x2x4x4.*for su2"),
+        ({"start": "su3.lime", "group": "su3", "lattice": "4x4x4x4"}, "contains su3 on 4x2x4x4"),
         ({"output": "odd.toml"}, "is a file"),
         ({"output": "."}, "not empty"),
         ({"bata": 2}, "No such option: --bata"),
@@ -362,7 +362,7 @@ def test_start_files_of_all_formats_begin_the_same_run_anywhere(folder, group, p
         start = {"start": str(place / "start")}
         results.append(written(make_run(place / "run", **values, **start)))
         for name, other in (("lattice", "4x4x4x8"), ("group", "su3" if group == "su2" else "su2")):
-            with pytest.raises(UsageError, match=f"holds {group} on 4x2x6x8, but the run is for"):
+            with pytest.raises(UsageError, match=f"contains {group} on 4x2x6x8, but the run"):
                 make_run(place / "no", **(values | {name: other}), **start)
             assert not (place / "no").exists()
     assert len(formats) >= 2

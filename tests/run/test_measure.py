@@ -124,7 +124,7 @@ def test_loops_measured_along_the_way_are_those_of_the_configurations(folder, ca
     call("verify", run)
     lines = (run / "wilson_loops.csv").read_text().splitlines(keepends=True)
     for left, damage in (
-        (lines[:-2] + lines[-1:], "wilson_loops.csv is damaged: it does not have the checksum"),
+        (lines[:-2] + lines[-1:], "wilson_loops.csv is damaged: its checksum is not that"),
         (lines[:-2], "wilson_loops.csv is damaged: it ends after 23 of 24 rows"),
     ):
         (run / "wilson_loops.csv").write_text("".join(left))
@@ -237,9 +237,7 @@ def test_a_damaged_configuration_stops_the_work_and_keeps_what_was_done(run, dev
 
 def test_a_configuration_of_another_lattice(run, folder):
     foreign = folder / "runs" / "other" / "configs" / "0000006.lime"
-    with pytest.raises(
-        GaugeError, match=r"su2 on 4x4x6x4, but .* contains su2 on 4x4x4x6"
-    ):
+    with pytest.raises(GaugeError, match=r"su2 on 4x4x6x4, but .* contains su2 on 4x4x4x6"):
         call("measure", "plaquette", run / "configs" / "0000008.lime", foreign)
     shutil.copy(foreign, run / "configs" / "0000009.lime")
     with pytest.raises(GaugeError, match=r"0000009.lime contains su2 on 4x4x6x4, but the others"):
@@ -262,7 +260,7 @@ def test_a_configuration_of_another_lattice(run, folder):
             ("wilson-loops", "runs/one", "--smear", "none", "--dims", "4"),
             "--dims is not for --smear none",
         ),
-        (("wilson-loops", "runs/one", "--devices", "cpu:0"), "cpu:N takes a number from 1 on"),
+        (("wilson-loops", "runs/one", "--devices", "cpu:0"), "N in cpu:N must be at least 1"),
         (("wilson-loops", "runs/one", "--devices", "2"), "not possible with --backend cpu"),
         (
             ("wilson-loops", "runs/one", "--precision", "half"),

@@ -104,7 +104,7 @@ def test_drawing_a_table(tmp_path, ending):
 
 def test_tables_that_cannot_be_drawn(tmp_path):
     table, figure = tmp_path / "scan.csv", tmp_path / "scan.pdf"
-    with pytest.raises(GaugeError, match="Cannot read"):
+    with pytest.raises(GaugeError, match="cannot be read"):
         draw_scan(table, figure)
     write_table(table, {}, ("beta", "lattice"))
     with pytest.raises(GaugeError, match="no data to draw yet"):

@@ -25,5 +25,5 @@ def test_slots():
 def test_slots_that_are_not_possible():
     with pytest.raises(UsageError, match="per_device must be at least 1, not 0"):
         make_slots([DeviceChoice("cpu")], 0)
-    with pytest.raises(UsageError, match="--per-device N carries out N of them"):
+    with pytest.raises(UsageError, match="choose --per-device N to carry out N runs"):
         make_slots([DeviceChoice("cpu", threads=1), DeviceChoice("cpu", threads=1)])

@@ -65,7 +65,7 @@ def test_a_job_array_of_slurm(folder, monkeypatch):
     assert "1 of 2 runs complete, 1 submitted" in scan(*words)
     assert list(rows(folder / "s")) == [(2.2, str(A))]
     program(folder / "sbatch", "echo 'sbatch: error: Invalid account' >&2; exit 1")
-    assert "refused the jobs: sbatch: error: Invalid account." in scan(*words, expect=1)
+    assert "rejected the jobs: sbatch: error: Invalid account." in scan(*words, expect=1)
 
 
 def test_jobs_by_another_executor_of_submitit(folder):
