@@ -36,5 +36,6 @@ typedef double scalar;
 INLINE real square(real x) { return x * x; }
 
 // A number to be added to a sum of staples, so that it can be divided by its norm even if the staples
-// cancel. It is far below the rounding error of any staple, and its square does not underflow to zero.
+// cancel. It is far below the rounding error of any staple, about 1e-7 or 1e-16, and its square, 1e-36 or
+// 1e-300, is above the smallest normal number, 1.2e-38 or 2.2e-308.
 constexpr scalar NEVER_ZERO = scalar(REAL_BYTES == 4 ? 1e-18 : 1e-150);

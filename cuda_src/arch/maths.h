@@ -1,8 +1,14 @@
 // Elementary functions of a register of reals, with the same source on every machine.
 //
-// The coefficients belong to polynomials that interpolate the function at the zeros of a Chebyshev
-// polynomial on the stated interval: sin(pi w)/w and cos(pi w) as polynomials in w^2, the logarithm as
-// described below. The degree is the lowest at which the error is below the rounding error of the type.
+// The coefficients belong to polynomials that interpolate a function at the zeros of the Chebyshev polynomial
+// of the stated interval. tests/devices/test_maths_coefficients.py computes them again, and the errors. These
+// are below half the unit roundoff, 6.0e-8 in single and 1.1e-16 in double precision:
+//
+//   polynomial            interval of its variable              error in single, double precision
+//   sin(pi w)/w in w^2    0 to 1/4                              6.7e-9, 3.3e-19, relative
+//   cos(pi w) in w^2      0 to 1/4                              2.3e-10, 6.4e-21
+//   p in f (single)       sqrt(1/2) - 1 to sqrt(2) - 1          2.1e-8 of log m
+//   p in s^2 (double)     0 to (sqrt(2) - 1)^4                  4.6e-18 of log m
 #pragma once
 
 #include "arch/arch.h"
@@ -47,7 +53,7 @@ INLINE real cos_pi(real w) {
 INLINE real natural_log(real x) {
     const scalar ln2 = scalar(0.693147180559945309);
 #if REAL_BYTES == 4
-    const real_bits e = (bits_of(x) - 0x3f3504f3) >> 23;
+    const real_bits e = (bits_of(x) - 0x3f3504f3) >> 23;  // 0x3f3504f3 is sqrt(1/2)
     const real f = from_bits(bits_of(x) - (e << 23)) - scalar(1);
     const real series = polynomial(f, {scalar(0.333333307282), scalar(-0.250003064226),
                                        scalar(0.200010450942), scalar(-0.166412814631),
@@ -56,8 +62,8 @@ INLINE real natural_log(real x) {
     const real f2 = f * f;
     return to_real(e) * ln2 + (f + f2 * (f * series - scalar(0.5)));
 #else
-    // 0x3fe6a09e667f3bcd is sqrt(1/2). The exponent is converted to a real by adding it to 1.5 * 2^52, since
-    // few machines have an instruction for converting 64-bit integers.
+    // 0x3fe6a09e667f3bcd is sqrt(1/2). The exponent is converted to a real by adding it to 1.5 * 2^52, whose
+    // bits are 0x4338000000000000, since few machines have an instruction for converting 64-bit integers.
     const real_bits e = (bits_of(x) - 0x3fe6a09e667f3bcdLL) >> 52;
     const real exponent = from_bits(e + 0x4338000000000000LL) - scalar(6755399441055744.0);
     const real f = from_bits(bits_of(x) - (e << 52)) - scalar(1);
@@ -71,7 +77,9 @@ INLINE real natural_log(real x) {
 #endif
 }
 
-// log(x) with an absolute error of 4e-7, for random numbers only, which do not need a higher accuracy.
+// log(x) for random numbers only, which do not need a higher accuracy. The GPU's instruction has, as measured with
+// all normal floats below 2^32 on an H200, an absolute error of at most 1.8e-7 for 1/2 <= x < 2 and a relative error
+// of at most 2.6e-7 for other x.
 INLINE real rough_log(real x) {
     if constexpr (HAS_FAST_LOG) return fast_log(x);
     else return natural_log(x);

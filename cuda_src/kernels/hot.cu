@@ -17,7 +17,8 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
     const Geometry& g = a.geometry;
     ROLLED
     for (int mu = 0; mu < 4; mu++) {
-        RANDOM<C + 4> random(a.stream, g, site, mu);  // four more, which generators reserve for rejected proposals
+        // The last four numbers are not drawn here: RANLUX reserves them for rejected proposals.
+        RANDOM<C + 4> random(a.stream, g, site, mu);
         real u[C], c[C];
         random.uniforms(u);
         random.end();

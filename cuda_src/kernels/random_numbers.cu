@@ -1,6 +1,6 @@
 // The random numbers of a link with several rejected proposals, for tests of generators: 3 draws of four
-// numbers for SU(2) and 6 for SU(3). Before each draw, the kernel goes to the next of four sub-streams,
-// except before the last one, which is drawn like numbers after a rejected proposal.
+// numbers for SU(2) and 6 for SU(3). Before each draw but the last, the kernel enters a new sub-stream as long as
+// one of the four is left. The last draw is made like one after a rejected proposal.
 #include "arch/launch.h"
 #include "group/group.h"
 #include "random/random.h"
@@ -21,7 +21,7 @@ INLINE void random_numbers_site(const Arguments& a, const Site& site) {
         if (draw == DRAWS - 1) {
             random.uniforms(u, everywhere(true));
         } else {
-            random.begin(draw % 4);
+            if (draw < 4) random.begin(draw);
             random.uniforms(u);
         }
         UNROLL for (int i = 0; i < 4; i++) {

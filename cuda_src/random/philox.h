@@ -6,14 +6,22 @@
 //   word 1      bits 0-1: direction mu; bits 2-3: sub-stream k; bits 4-31: number of the block
 //   words 2, 3  number of the sweep, low word first
 //
-// So each link has, in each sweep and sub-stream, 2^28 blocks of 128 bits.
+// So each link has, in each sweep and sub-stream, 2^28 blocks of 128 bits. The heatbath draws from sub-streams
+// 0 to 2 for the SU(2) subgroups and from sub-stream 3 for the directions. Its at most 1000 attempts per
+// subgroup draw at most 1001 times four numbers, which are 2002 blocks in double precision. Sites have numbers
+// below 2^32, because `streams` in gauge_mc/random/philox.py allows no larger lattice.
 #pragma once
 
 #include "random/stream.h"
 
-// The multipliers are those of the paper. The keys of round n are words 2 n and 2 n + 1 of `key`.
-INLINE void philox4x32(wide (&c)[4], const unsigned (&key)[20]) {
-    UNROLL for (int round = 0; round < 10; round++) {
+constexpr int PHILOX_ROUNDS = 10;
+static_assert(KEY_WORDS == 2 * PHILOX_ROUNDS);
+
+// The multipliers are PHILOX_M4x32_0 and PHILOX_M4x32_1 of Random123, the library of the paper's authors, and
+// those of std::philox4x32 in C++26. The keys of round n are words 2 n and 2 n + 1 of `key`. Their increments
+// from round to round, the Weyl constants, are in gauge_mc/random/philox.py.
+INLINE void philox4x32(wide (&c)[4], const unsigned (&key)[KEY_WORDS]) {
+    UNROLL for (int round = 0; round < PHILOX_ROUNDS; round++) {
         const wide p0 = product32(c[0], 0xD2511F53u), p1 = product32(c[2], 0xCD9E8D57u);
         c[0] = (p1 >> 32) ^ c[1] ^ key[2 * round];
         c[1] = p1;

@@ -47,7 +47,9 @@ struct SubtractWithBorrow {
     }
 
 private:
-    // Without borrows |x| grows by a factor of about 2^(1/16) per step, from 2^24 to 2^31 in 107 steps.
+    // Without borrows |x| grows by a factor of at most about 2^(1/16) per step: the largest root of
+    // z^24 = z^14 + 1 is 1.0444 = 2^(1/15.95). From 2^24, |x| stays below 2^31 for 107 steps and the 24 steps
+    // with borrows after them, for any start (tests/random/test_ranlux.py).
     static constexpr int MOST_PLAIN = 107;
 
     template <int STEPS, int PARTS> INLINE void skip_parts() {
@@ -141,6 +143,7 @@ template <int USUAL> struct Ranlux {
     static constexpr bool HALVED = USUAL * EACH <= BATCH / 2;
     static constexpr int PART = HALVED ? RanluxState::NUMBERS / 2 : RanluxState::NUMBERS;  // words of a share per batch
     static constexpr int PARTS = HALVED ? 1 : (USUAL * EACH + BATCH - 1) / BATCH;
+    // Words of the four numbers that a proposal of the heatbath takes, and of the other numbers of the share.
     static constexpr int SPARE = 4 * EACH * 24 / 32, PLANNED = PARTS * PART - SPARE;
 
     States<RanluxState::WORDS> states;

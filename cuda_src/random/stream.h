@@ -15,10 +15,12 @@
 
 #include "lattice/geometry.h"
 
+constexpr int KEY_WORDS = 20;  // two for each of the ten rounds of Philox
+
 struct Stream {
-    unsigned key[20];  // computed from the seed by the generator's Python module
-    unsigned step[2];  // number of the sweep, low word first
-    unsigned* state;   // states of all sites, or null
+    unsigned key[KEY_WORDS];  // computed from the seed by the generator's Python module
+    unsigned step[2];         // number of the sweep, low word first
+    unsigned* state;          // states of all sites, or null
 };
 
 // W words per site: [t][parity], and then slots and packets of words in the order of the machine.
@@ -36,8 +38,9 @@ template <int W> struct States {
     INLINE void write(const word (&w)[W]) const { store_words(all, first, stride, w); }
 };
 
-// Map 31 random bits n to (n + 1/2) 2^-31. In single precision the factor of n is 2^-31 - 2^-55, because
-// the result could otherwise be rounded to 1.
+// Map 31 random bits n to (n + 1/2) 2^-31. In single precision the factor of n is 0x1.fffffep-32 = 2^-31 - 2^-55,
+// the float below 2^-31: n itself is rounded to a float, at most to 2^31, and the result must not become 1. The
+// largest result is 1 - 2^-24.
 INLINE real uniform_from_31_bits(word n) {
 #if REAL_BYTES == 4
     return real_from_31_bits(n, 0x1.fffffep-32f, 0x1p-32f);
@@ -49,7 +52,8 @@ INLINE real uniform_from_31_bits(word n) {
 }
 
 #if REAL_BYTES == 4
-// Map 24 random bits n to (n + 1/2) 2^-24. Results that round to 1 become the number below 1.
+// Map 24 random bits n to (n + 1/2) 2^-24. The result for the largest n rounds to 1; it becomes the largest float
+// below 1, 0x1.fffffep-1 = 1 - 2^-24.
 INLINE real uniform_from_24_bits(word n) {
     return smaller(real_from_31_bits(n, 0x1p-24f, 0x1p-25f), broadcast(0x1.fffffep-1f));
 }

@@ -385,7 +385,7 @@ def test_a_run_is_continued_with_the_same_observables_only(folder, whole):
         generate(output=path, **more, **HOW)
     said, code = call("generate", "--output", path, "--configs", 4)
     assert code == 2
-    assert "continue it from Python, with the same observables" in said
+    assert "continue the run from Python with the same observables" in said
     assert written(path) == written(whole.path)
     assert call("generate", "--output", path)[1] == 0  # there is nothing to do
     longer = generate(output=path, observables=FUNCTIONS, **more, **HOW)
