@@ -13,5 +13,11 @@ class UsageError(GaugeError):
     exit_code = 2
 
 
+class UnknownNameError(UsageError, KeyError):
+    """A name that a registry does not have; a `KeyError`, because registries are mappings."""
+
+    __str__ = Exception.__str__  # that of KeyError would quote the message
+
+
 INTERRUPTED = 75
 """Exit code of a run that was stopped and can be continued (EX_TEMPFAIL of sysexits.h)."""

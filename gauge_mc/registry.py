@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, Protocol, TypeVar
 
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError, UnknownNameError
 
 
 class Named(Protocol):
@@ -72,8 +72,8 @@ class Registry(Mapping[str, T], Generic[T]):
 
         Raises
         ------
-        UsageError
-            If the name is unknown.
+        UnknownNameError
+            If the name is unknown; this is a `UsageError` and a `KeyError`.
         GaugeError
             If the package that declares the plug-in cannot be imported.
         """
@@ -107,12 +107,12 @@ class Registry(Mapping[str, T], Generic[T]):
 
         Raises
         ------
-        UsageError
+        UnknownNameError
             If the name is unknown. The message suggests a similar name.
         """
         if name not in self:
             where = f"{option}: " if option else ""
-            raise UsageError(f"{where}There is no {self.kind} '{name}'{nearest(name, self)}")
+            raise UnknownNameError(f"{where}There is no {self.kind} '{name}'{nearest(name, self)}")
 
     def _load(self, name: str) -> None:
         self.check(name)

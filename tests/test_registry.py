@@ -83,6 +83,16 @@ def test_unknown_names_are_refused_with_advice(groups):
     assert nearest("a", []) == "."
 
 
+def test_a_registry_is_a_mapping(groups):
+    assert groups.get("su3") is groups["su3"]
+    assert groups.get("e8") is None
+    assert groups.get("e8", 1) == 1
+    with pytest.raises(KeyError) as caught:
+        groups["e8"]
+    assert isinstance(caught.value, UsageError)
+    assert str(caught.value) == "There is no group 'e8'; choose su2 or su3."
+
+
 def test_words_are_joined():
     assert in_words(["a"]) == "a"
     assert in_words(["a", "b"]) == "a and b"

@@ -199,8 +199,8 @@ struct SU3 {
     // principal cube root of its determinant. The iteration converges quadratically: if the singular values of
     // the two terms are exp(+-e), their distance is about 2 e, and those of their mean differ from 1 by e^2 / 2.
     // So at a squared distance of 1e-7 or 1e-16 an error of at most 1.3e-8 or 1.3e-17 is left, below the rounding
-    // error. No random matrix needed more than 7 steps, of more than 300000 that were tried, singular ones among
-    // them, so that the limit of 40 is ample. A matrix with a NaN ends the loop at once.
+    // error. Of more than 300000 random matrices, some of them singular, none needed more than 7 steps, so the
+    // limit of 40 is ample. A matrix with a NaN ends the loop at once.
     static INLINE Link polar(const Matrix& m) {
         const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-7 : 1e-16);
         // A singular matrix has no inverse: `tiny` limits 1 / |determinant| to 1e15 or 1e145, whose squares are finite.
@@ -246,8 +246,8 @@ struct SU3 {
     // of about 17 times the unit roundoff, 6.0e-8 or 1.1e-16.
     //
     // The convergence is linear. In double precision, 100000 averages of seven random links needed at most 57
-    // steps, but 10 of 100000 matrices of Gaussian random numbers more than 500. The result is then the link
-    // after 500 steps: it is in the group, and the last rotations had vector parts of at most 1e-5.
+    // steps, but 10 of 100000 matrices of Gaussian random numbers were not done after 500. The result is then
+    // the link after 500 steps: it is in the group, and its last rotations had vector parts of at most 1e-5.
     static INLINE Link maximal(const Matrix& m) {
         const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-12 : 4e-30);
         Link u = polar(m);

@@ -62,9 +62,6 @@ class PlateauPoint:
     chi2_expected: float
 
 
-Point = PlateauPoint  # gauge_mc.plots still imports this name
-
-
 @dataclass(frozen=True)
 class Plateaus:
     """V(R) at all distances that have a plateau, in order of R.
@@ -183,14 +180,14 @@ def _along(loops: Loops, t_min: int | None, t_max: int | None) -> list[tuple[Pla
         fit = _constant(known, tau_int, first)
         series = known[:, first - 1 :] @ fit.projection[0]
         point = PlateauPoint(
-            loops.path,
-            int(loops.r[i]),
-            float(distance),
-            estimate(series),
-            first,
-            last,
-            fit.chi2,
-            fit.chi2_expected,
+            path=loops.path,
+            steps=int(loops.r[i]),
+            distance=float(distance),
+            potential=estimate(series),
+            t_min=first,
+            t_max=last,
+            chi2=fit.chi2,
+            chi2_expected=fit.chi2_expected,
         )
         found.append((point, series))
     return found

@@ -106,9 +106,6 @@ class WindowFit:
         return value, np.sqrt(np.maximum(variance, 0.0))
 
 
-Fit = WindowFit  # gauge_mc.plots still imports this name
-
-
 @dataclass(frozen=True)
 class WindowScan:
     """A fit, and fits to other windows of distances.
@@ -244,15 +241,15 @@ def static_potential(
     if r_min is None:
         window += f" ({WINDOW})"
     return StaticPotential(
-        loops[0].smearing,
-        int(plateaus.sweeps.size),
-        plateaus.independent,
-        plateaus.rule,
-        window,
-        plateaus.points,
-        scan_windows(plateaus, True, low, high),
-        scan_windows(plateaus, False, low, high),
-        dict(ensemble or {}),
+        smearing=loops[0].smearing,
+        configurations=int(plateaus.sweeps.size),
+        independent=plateaus.independent,
+        plateau=plateaus.rule,
+        window=window,
+        points=plateaus.points,
+        free=scan_windows(plateaus, True, low, high),
+        string=scan_windows(plateaus, False, low, high),
+        ensemble=dict(ensemble or {}),
     )
 
 
@@ -350,21 +347,21 @@ def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> 
         parameters = np.insert(series @ fit.projection.T, 1, LUSCHER, axis=1)
     A, B, sigma, spacing, r0, r1 = _quantities(parameters, b_free, plateaus.sweeps)
     return WindowFit(
-        b_free,
-        float(r[0]),
-        float(r[-1]),
-        r.size,
-        A,
-        B,
-        sigma,
-        spacing,
-        r0,
-        r1,
-        _covariance(parameters, np.array([A.error, B.error, sigma.error])),
-        fit.chi2,
-        fit.chi2_expected,
-        fit.dof,
-        fit.correlated,
+        b_free=b_free,
+        r_min=float(r[0]),
+        r_max=float(r[-1]),
+        points=r.size,
+        A=A,
+        B=B,
+        sigma=sigma,
+        spacing=spacing,
+        r0=r0,
+        r1=r1,
+        covariance=_covariance(parameters, np.array([A.error, B.error, sigma.error])),
+        chi2=fit.chi2,
+        chi2_expected=fit.chi2_expected,
+        dof=fit.dof,
+        correlated=fit.correlated,
     )
 
 

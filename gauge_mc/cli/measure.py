@@ -82,7 +82,7 @@ def measure(
     observable; if the run itself already writes such a table, _configs is appended to the name.
     """
     from gauge_mc.devices.choice import AUTOMATIC
-    from gauge_mc.run.measure import find_ensemble
+    from gauge_mc.run.ensemble import find_ensemble
     from gauge_mc.run.measure import measure as carry_out
 
     OBSERVABLES.check(observable)

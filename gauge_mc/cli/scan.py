@@ -12,7 +12,7 @@ from gauge_mc.cli import options as o
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.run.parameters import Parameters, read_card
 from gauge_mc.scans.grid import Grid
-from gauge_mc.scans.request import Request
+from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.slurm import NAME, PARALLELISM
 
 GRID = "Grid"
@@ -133,7 +133,7 @@ def scan(
     card_values = read_card(given.pop("card")) if "card" in given else {}
     if json:
         given["quiet"] = True
-    asked = Request.of(card_values | given)
+    asked = ScanRequest.of(card_values | given)
     where = quote(str(asked.path))
     if submit:
         if per_device:

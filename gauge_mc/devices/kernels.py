@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc.devices.source import (
-    Member,
+    StructMember,
     assertions,
     constants,
     digest_of,
@@ -257,7 +257,7 @@ class _Form:
     """The structure of a kernel's arguments, and its members by name."""
 
     kind: type[ctypes.Structure]
-    members: dict[str, Member]
+    members: dict[str, StructMember]
 
 
 @cache
@@ -268,7 +268,7 @@ def _form(kernel: Kernel, variant: Variant) -> _Form:
     return _Form(structure(ARGUMENTS, roots), found)
 
 
-def _fill(made: ctypes.Structure, member: Member, value: object) -> bool:
+def _fill(made: ctypes.Structure, member: StructMember, value: object) -> bool:
     """Set a member of a structure; return whether the member can hold the value."""
     if isinstance(value, tuple) and len(value) != member.elements:
         return False

@@ -98,7 +98,7 @@ def constants(path: Path) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Member:
+class StructMember:
     """A member of a C++ structure.
 
     Attributes
@@ -126,7 +126,7 @@ class Member:
 
 
 @cache
-def members(name: str, roots: tuple[Path, ...]) -> tuple[Member, ...]:
+def members(name: str, roots: tuple[Path, ...]) -> tuple[StructMember, ...]:
     """Return the members of a structure that source files, or files they include, declare.
 
     A member is a number, a structure, an array of these, or a pointer. A type that is neither a
@@ -156,7 +156,7 @@ def members(name: str, roots: tuple[Path, ...]) -> tuple[Member, ...]:
             extents = tuple(_evaluate(n, sizes) for n in re.findall(r"\[(\w+)\]", brackets))
             for extent in reversed(extents):
                 kind = kind * extent
-            found.append(Member(member, cpp + pointer, extents, kind))
+            found.append(StructMember(member, cpp + pointer, extents, kind))
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ checksum is verified whenever the table is read.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import itertools
 import math
@@ -79,9 +80,7 @@ class Table:
     Raises
     ------
     GaugeError
-        If an existing file is damaged or has other columns, or if a new one cannot be written.
-    OSError
-        If an existing file cannot be opened for writing.
+        If an existing file is damaged or has other columns, or if the file cannot be written.
     """
 
     def __init__(self, path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
@@ -94,7 +93,8 @@ class Table:
                 f"The table {path} has the columns {','.join(layout.names)} instead of "
                 f"{','.join(columns)}; move it to another folder."
             )
-        self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
+        with self._writing():
+            self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
         self._size, self._begun = layout.size, False
 
     def append(self, rows: Iterable[Sequence[Value]]) -> None:
@@ -136,7 +136,8 @@ class Table:
         Raises
         ------
         GaugeError
-            If the table has more or fewer rows up to this sweep. It is not changed then.
+            If the table has more or fewer rows up to this sweep, which leaves it unchanged, or if
+            it cannot be written.
         """
         layout = _Layout.of(self.path)
         rows = layout.rows
@@ -148,13 +149,16 @@ class Table:
             )
         dropped = sum(len(row) + 1 for row in rows[kept:])
         if dropped:
-            self._begin()
-            os.ftruncate(self._fd, layout.size - dropped)
+            with self._writing():
+                self._begin()
+                os.ftruncate(self._fd, layout.size - dropped)
 
     def seal(self) -> None:
-        """Append the seal, wait until it is on the disk, and close the file."""
-        self._begin()
-        self._append(SEAL + hashlib.sha256(self.path.read_bytes()).hexdigest().encode() + b"\n")
+        """Append the seal, wait until it is on the disk, and close the file; see `append`."""
+        with self._writing():
+            self._begin()
+            checksum = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        self._append(SEAL + checksum.encode() + b"\n")
         self.sync()
         self.close()
 
@@ -188,9 +192,11 @@ class Table:
         try:
             yield
         except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            remedy = "free some space" if full else "check the disk and the permissions of the file"
             raise GaugeError(
-                f"{self.path} could not be written ({error.strerror}); free some space, then "
-                "run the same command again."
+                f"{self.path} could not be written ({error.strerror}); {remedy}, then run the "
+                "same command again."
             ) from error
 
 

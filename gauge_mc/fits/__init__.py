@@ -14,11 +14,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import read_heading
 from gauge_mc.observables import OBSERVABLES, SWEEP
-from gauge_mc.options import Option
+from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.run.directory import newest_run
 
@@ -82,7 +82,7 @@ class Fit(ABC):
         table : Path
             File of the table.
         **options : object
-            Options by name; None means that an option was not given.
+            The options that were given, by name. `fit_all` has checked their names and types.
 
         Raises
         ------
@@ -135,9 +135,6 @@ def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
     return proper[0] if proper else next(iter(found))
 
 
-find_table = find_table_by_columns  # gauge_mc.plots still imports this name
-
-
 def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
     """Return the error for a folder without a table that has the given columns."""
     for name, observable in OBSERVABLES.items():
@@ -187,11 +184,7 @@ def fit_all(
     Parameters and errors are those of `fit`. Without targets the newest run is fitted.
     """
     chosen = FITS[what]
-    own = {option.name for option in chosen.options}
-    given = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if name not in own:
-            raise UsageError(f"--{name.replace('_', '-')} is not an option of fit {what}.")
+    given = check_options(chosen.options, options, f"fit {what}")
     for target in targets or [newest_run().path]:
         table = find_table_by_columns(target, chosen.columns) if target.is_dir() else target
         result = chosen.carry_out(table, **given)

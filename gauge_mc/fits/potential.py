@@ -17,7 +17,7 @@ from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowScan,
 from gauge_mc.analysis.timeseries import Estimate, with_error
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import FITS, LEVEL, Fit, FitResult, with_nan
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 
 OBSERVABLE = "static potential V(R) = A + B/R + sigma R"
 UNITS = f"lattice units; spacing in fm, from sqrt(sigma) = {ROOT_SIGMA:g} MeV"
@@ -70,9 +70,8 @@ class PotentialFit(Fit):
 
     def carry_out(self, table: Path, **options: Any) -> PotentialResult:
         """Fit the loops of a table along all paths; see `Fit.carry_out`."""
-        windows = check_options(self.options, options, f"fit {self.name}")
-        loops, ensemble = read_loops(table, windows.pop(LEVEL.name, None))
-        return PotentialResult(static_potential(loops, **windows, ensemble=ensemble))
+        loops, ensemble = read_loops(table, options.pop(LEVEL.name, None))
+        return PotentialResult(static_potential(loops, **options, ensemble=ensemble))
 
 
 FITS.register(PotentialFit())

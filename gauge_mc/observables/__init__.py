@@ -282,6 +282,10 @@ SWEEP = "sweep"
 INDICES = "ijklmn"
 """Names of columns with the indices of an array, for tables whose records are its elements."""
 
+CONFIGS_SUFFIX = "_configs"
+"""Suffix of the name of a table measured on stored configurations, if the run itself also measures
+the observable along the way."""
+
 OBSERVABLES: Registry[type[Observable]] = Registry("observable", __name__)
 
 

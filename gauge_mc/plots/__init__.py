@@ -16,14 +16,10 @@ from gauge_mc.analysis.figures import History, physics_label
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES, SWEEP, Observable, table_name
+from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, SWEEP, Observable, table_name
 from gauge_mc.options import Option
 from gauge_mc.registry import Registry, nearest
 from gauge_mc.run.directory import Run
-
-CONFIGS = "_configs"
-"""Suffix of the name of a table that was measured on stored configurations, if the run itself
-already writes a table of the observable."""
 
 AGAINST_BETA = "-beta"
 """Suffix of the name of a plot of averages against the coupling."""
@@ -118,7 +114,7 @@ def find_table(run: Path, observable: type[Observable]) -> TableData | None:
     GaugeError
         If the table is damaged.
     """
-    for ending in ("", CONFIGS):
+    for ending in ("", CONFIGS_SUFFIX):
         path = run / f"{table_name(observable.name)}{ending}.csv"
         if path.exists():
             table = read_table(path)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, require, typeset
 from gauge_mc.analysis.loops import LOOP_COLUMNS
-from gauge_mc.analysis.potential import Fit, StaticPotential
+from gauge_mc.analysis.potential import StaticPotential, WindowFit
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.potential import PotentialFit, read_result
@@ -175,7 +175,7 @@ def _add_physical_axis(axes: Axes, spacing: float) -> None:
         axes.secondary_xaxis("top", functions=functions).set_xlabel("$R$ (fm)")
 
 
-def _legend(label: str, fit: Fit, brief: bool) -> str:
+def _legend(label: str, fit: WindowFit, brief: bool) -> str:
     """Return the label of a run and the results of its fit as text for a legend."""
     lines = [
         [rf"$\sigma a^2={fit.sigma}$", f"$B={minus(fit.B)}$", f"$aA={minus(fit.A)}$"],
@@ -185,7 +185,7 @@ def _legend(label: str, fit: Fit, brief: bool) -> str:
     return "\n".join([typeset(label), *(",  ".join(line) for line in known)])
 
 
-def _quality(fit: Fit) -> str:
+def _quality(fit: WindowFit) -> str:
     """Return chi2 with its number of degrees of freedom or its expectation value, as text."""
     if fit.correlated:
         return rf"$\chi^2/\mathrm{{dof}}={fit.chi2:.1f}/{fit.dof}$"

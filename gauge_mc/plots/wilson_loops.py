@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.figures import MARKERS, WIDTH, figure_file, typeset
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, effective_potential_grid, read_loops
-from gauge_mc.analysis.plateau import Point
+from gauge_mc.analysis.plateau import PlateauPoint
 from gauge_mc.analysis.potential import StaticPotential
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import LEVEL, find_table_by_columns
@@ -136,7 +136,7 @@ def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
     return result
 
 
-def _draw_plateau(axes: Axes, point: Point, colour: Any) -> None:
+def _draw_plateau(axes: Axes, point: PlateauPoint, colour: Any) -> None:
     """Draw V(R) with its error over the plateau."""
     ends = (point.t_min - 0.3, point.t_max + 0.3)
     value, error = point.potential.value, point.potential.error

@@ -33,7 +33,7 @@ RUNS = Path("runs")
 
 
 @dataclass(frozen=True)
-class Session:
+class SessionRecord:
     """The work of one process on a run, as recorded in run.toml.
 
     Attributes
@@ -56,7 +56,7 @@ class Session:
     device: str
 
     @classmethod
-    def begin(cls, sweep: int, device: str) -> Session:
+    def begin(cls, sweep: int, device: str) -> SessionRecord:
         """Return the record of a session that this process begins now, after `sweep` updates."""
         return cls(now(), sweep, __version__, platform.python_version(), platform.node(), device)
 
@@ -138,7 +138,7 @@ class Run:
         """Return whether the run has written any results, so that its parameters are fixed."""
         return self.exists() and self._has_work()
 
-    def read(self) -> tuple[Parameters, list[Session]]:
+    def read(self) -> tuple[Parameters, list[SessionRecord]]:
         """Read the parameters and the sessions from run.toml.
 
         Raises
@@ -152,7 +152,7 @@ class Run:
             raise UsageError(f"There is no run in {self.path}: it has no run.toml.")
         try:
             values = tomllib.loads(self.toml.read_text())
-            sessions = [Session(**session) for session in values.pop(RECORD, [])]
+            sessions = [SessionRecord(**session) for session in values.pop(RECORD, [])]
             parameters = Parameters.from_run(values)
             unknown = values.keys() - parameters.values().keys()
             if unknown:
@@ -162,7 +162,7 @@ class Run:
             reason = " ".join(str(error).split()).rstrip(".")
             raise GaugeError(f"{self.toml} is damaged: {reason}.") from error
 
-    def write(self, parameters: Parameters, sessions: list[Session]) -> None:
+    def write(self, parameters: Parameters, sessions: list[SessionRecord]) -> None:
         """Write or replace run.toml."""
         import tomli_w
 

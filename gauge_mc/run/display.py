@@ -19,7 +19,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.observables import live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
-from gauge_mc.run.directory import Run, Session
+from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
 
 LIVE_SECONDS = 0.5
@@ -115,7 +115,7 @@ class Clock:
 
 
 def opening(
-    run: Run, parameters: Parameters, session: Session, hint: str | None = None
+    run: Run, parameters: Parameters, session: SessionRecord, hint: str | None = None
 ) -> list[str]:
     """Return the lines shown at the start of a session: run, state, device, hints and cautions."""
     p, state = parameters, "begins"

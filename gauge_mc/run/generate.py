@@ -14,7 +14,7 @@ from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.processes import Processes
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import Observable
-from gauge_mc.run.directory import RUNS, Run, Session
+from gauge_mc.run.directory import RUNS, Run, SessionRecord
 from gauge_mc.run.functions import Catalogue, Given
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Execution, Measurement, Parameters, Wanted, named_values
@@ -81,9 +81,9 @@ class RunResult:
     @property
     def averages(self) -> dict[str, Estimate]:
         """Averages of the observables with errors, by label; tau_int is in measurements."""
-        from gauge_mc.run.summary import averages_of
+        from gauge_mc.run.summary import run_averages
 
-        return averages_of(Run(self.path), self.parameters)
+        return run_averages(Run(self.path), self.parameters)
 
 
 def generate(
@@ -253,7 +253,7 @@ class _Generation:
             parameters = self.asked.of(run)
             state = read_state(run.checkpoint) if run.checkpoint.exists() else None
             sweep = state.sweep if state else 0
-            session = Session.begin(sweep, device_name)
+            session = SessionRecord.begin(sweep, device_name)
             hint = self._hint()
             console.print(*opening(run, parameters, session, hint), sep="\n", soft_wrap=True)
             complete = bool(state and sweep == parameters.updates and state.measured)

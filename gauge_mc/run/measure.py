@@ -8,7 +8,6 @@ last configuration with incomplete records is measured again.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,32 +21,25 @@ import numpy as np
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import Table, TableData, read_table
-from gauge_mc.formats import open_configuration
 from gauge_mc.observables import (
     OBSERVABLES,
     SWEEP,
     Measurer,
     Observable,
     Record,
-    table_name,
 )
 from gauge_mc.registry import in_words
-from gauge_mc.run.chain import provenance
-from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.run.ensemble import Ensemble, find_ensemble
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.parameters import NO_FORMAT, with_defaults
+from gauge_mc.run.parameters import with_defaults
 from gauge_mc.run.session import version
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-CONFIGS = "_configs"
-"""Suffix of the name of a table if the run itself already writes a table of the observable."""
 
 ONE_DEVICE = "--split has no effect with one device; choose more devices with --devices."
 """Message if several devices are to share every configuration but there is only one device."""
@@ -56,131 +48,6 @@ AnyPath = str | os.PathLike[str]
 
 Target = Field | AnyPath | Sequence[AnyPath] | None
 """A field, a run directory, configuration files, or None for the newest run."""
-
-
-@dataclass(frozen=True)
-class Ensemble:
-    """Configurations with the same group and lattice.
-
-    Attributes
-    ----------
-    files : dict of int to Path
-        Configuration files by number, in ascending order. In a run, the number is the update.
-    group, precision : str
-        Gauge group, and precision of the links in the files.
-    lattice : Lattice
-    facts : dict of str to str
-        Facts that identify the ensemble, for the headers of tables.
-    folder : Path
-        Default folder of the tables.
-    measured : tuple of str
-        Observables that the run itself measures.
-    """
-
-    files: dict[int, Path]
-    group: str
-    lattice: Lattice
-    precision: str
-    facts: dict[str, str]
-    folder: Path
-    measured: tuple[str, ...] = ()
-
-    def table(self, observable: str) -> Path:
-        """Return the default path of a table. It differs from the tables that the run writes."""
-        plain = self.folder / f"{table_name(observable)}.csv"
-        other = self.folder / f"{table_name(observable)}{CONFIGS}.csv"
-        return other if observable in self.measured or other.exists() else plain
-
-    def load(self, number: int, precision: str, device: Devices) -> Field:
-        """Read a configuration.
-
-        Raises
-        ------
-        GaugeError
-            If the configuration cannot be read, is damaged, or has another group or lattice than
-            the ensemble.
-        """
-        configuration = open_configuration(self.files[number])
-        header = configuration.header
-        if (header.group, header.lattice) != (self.group, self.lattice):
-            raise GaugeError(
-                f"{configuration.path} contains {header.group} on {header.lattice}, but the others "
-                f"contain {self.group} on {self.lattice}; move it to another folder."
-            )
-        slices = configuration.slices()
-        return Field.from_slices(self.lattice, self.group, slices, precision, device)
-
-
-def find_ensemble(targets: Sequence[Path]) -> Ensemble:
-    """Find the configurations to measure on.
-
-    Parameters
-    ----------
-    targets : sequence of Path
-        A run directory, or configuration files. If it is empty, the newest run in ``runs/`` is
-        taken.
-
-    Raises
-    ------
-    UsageError
-        If the run does not exist, or two of the given files have the same number.
-    GaugeError
-        If there are no configurations, a file cannot be read or has another group or lattice than
-        the others, or two configurations of the run have the same number.
-    """
-    if targets and not any(target.is_dir() for target in targets):
-        return _ensemble_of_files(targets)
-    if len(targets) > 1:
-        raise UsageError("Several targets include a directory; name one run, or only files.")
-    return _ensemble_of_run(Run(targets[0]) if targets else newest_run())
-
-
-def _ensemble_of_run(run: Run) -> Ensemble:
-    parameters = run.read()[0]
-    files = run.unambiguous_configs()
-    if not files and not parameters.keeps_configs:
-        raise GaugeError(
-            f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}; "
-            "generate a run with another --format and --output, or measure along the way with "
-            "--measure."
-        )
-    if not files:
-        raise GaugeError(f"The run {run.path} has no configurations yet; generate some first.")
-    p = parameters
-    facts = {name: fact for name, fact in provenance(p).items() if name != "version"}
-    measured = tuple(item.observable for item in p.measure)
-    return Ensemble(files, p.group, p.lattice, p.precision, facts, run.path, measured)
-
-
-def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
-    headers = [open_configuration(path).header for path in paths]
-    first = headers[0]
-    for path, header in zip(paths, headers, strict=True):
-        if (header.group, header.lattice) != (first.group, first.lattice):
-            raise GaugeError(
-                f"{path} contains {header.group} on {header.lattice}, but {paths[0]} contains "
-                f"{first.group} on {first.lattice}; measure on them separately."
-            )
-    files: dict[int, Path] = {}
-    for path in paths:
-        number = _number_of(path)
-        if number in files:
-            raise UsageError(
-                f"{files[number]} and {path} both have the number {number} (the last number in the "
-                "name, or 0), which must identify a configuration; rename one of them, or measure "
-                "on them separately with another --output."
-            )
-        files[number] = path
-    facts = {"group": first.group, "lattice": str(first.lattice)}
-    facts |= {key: first.provenance[key] for key in ("beta",) if key in first.provenance}
-    files = dict(sorted(files.items()))
-    return Ensemble(files, first.group, first.lattice, first.precision, facts, Path())
-
-
-def _number_of(path: Path) -> int:
-    """Return the last number in the name of a file, such as 4000 for ``ckpoint_lat.4000``."""
-    numbers = re.findall(r"\d+", path.name)
-    return int(numbers[-1]) if numbers else 0
 
 
 @dataclass(frozen=True)

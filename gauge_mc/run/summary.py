@@ -20,7 +20,7 @@ from gauge_mc.run.display import Clock, duration, link_rate
 from gauge_mc.run.parameters import Measurement, Parameters
 
 
-def averages_of(run: Run, parameters: Parameters) -> dict[str, Estimate]:
+def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
     """Return the averages of the observables that a run has measured so far.
 
     Returns

@@ -187,7 +187,7 @@ def average(
     return result
 
 
-def in_words(row: Mapping[str, Value]) -> dict[str, str]:
+def row_in_words(row: Mapping[str, Value]) -> dict[str, str]:
     """Return the quantities at a point as text, such as ``0.6521(3)``, by label."""
     return {
         panel.label: with_error(float(row[panel.column]), float(row[f"{panel.column}_error"]))

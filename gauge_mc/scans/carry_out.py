@@ -14,7 +14,7 @@ from gauge_mc.files.table import TableData, read_table
 from gauge_mc.run.parameters import Execution, Parameters, Wanted, named_values
 from gauge_mc.run.stop import Stop
 from gauge_mc.scans.process import COMMAND, job
-from gauge_mc.scans.request import Request
+from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def scan(
     grid = {"beta": _words(beta), "lattice": _words(lattice)}
     options = {"quiet": not progress, **options}
     values = named_values(parameters, {**grid, "output": output, **options})
-    return carry_out(Request.of({**values, "chains": chains}), per_device)
+    return carry_out(ScanRequest.of({**values, "chains": chains}), per_device)
 
 
 def _words(values: object) -> str | None:
@@ -120,7 +120,7 @@ def _words(values: object) -> str | None:
     return ",".join(map(str, values)) if isinstance(values, Iterable) else str(values)
 
 
-def carry_out(asked: Request, per_device: int | None = None) -> ScanResult:
+def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
     """Carry out the remaining runs of a scan on the devices of this machine.
 
     Raises
@@ -174,7 +174,7 @@ def _work(
     return ScanResult(scan.path, len(tally.members), complete, reason, failures)
 
 
-def gather(asked: Request) -> ScanResult:
+def gather(asked: ScanRequest) -> ScanResult:
     """Average the results of the complete runs, and write the scan's table and figure.
 
     Raises
@@ -198,12 +198,12 @@ def gather(asked: Request) -> ScanResult:
     return ScanResult(scan.path, len(tally.members), complete, None, {})
 
 
-def submit(asked: Request, system: str, words: Sequence[str]) -> list[str]:
+def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> list[str]:
     """Submit a job for each run that is neither complete nor running.
 
     Parameters
     ----------
-    asked : Request
+    asked : ScanRequest
     system : str
         Name of the batch system.
     words : sequence of str

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from gauge_mc.files.table import Value
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
-from gauge_mc.scans.averages import ScanAverages, in_words, panels
+from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.pool import Child, Slot
 from gauge_mc.scans.scan import Member, Scan
 
@@ -181,7 +181,7 @@ def places(slots: Sequence[Slot]) -> str:
 
 def point_words(member: Member, row: Mapping[str, Value]) -> str:
     """Return a line with the averages at the point of a run that has just been completed."""
-    numbers = "  ".join(f"{label} {number}" for label, number in in_words(row).items())
+    numbers = "  ".join(f"{label} {number}" for label, number in row_in_words(row).items())
     return f"{member.name}: {numbers}" + (
         f"  ({row['chains']} chains)" if row["chains"] != 1 else ""
     )
@@ -198,7 +198,7 @@ def results(averages: ScanAverages) -> RenderableType:
     for heading in ("β", *labels, "chains", "updates"):
         table.add_column(heading, justify="right")
     for row in rows:
-        numbers = in_words(row)
+        numbers = row_in_words(row)
         counts = (str(row["chains"]), str(row["sweeps"]))
         beta = f"{float(row['beta']):.12g}"
         table.add_row(str(row["lattice"]), beta, *(numbers[label] for label in labels), *counts)

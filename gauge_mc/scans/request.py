@@ -15,7 +15,7 @@ from gauge_mc.scans.scan import Scan, default_path
 
 
 @dataclass(frozen=True)
-class Request:
+class ScanRequest:
     """The scan that the user requests.
 
     Attributes
@@ -39,7 +39,7 @@ class Request:
     chains: int | None
 
     @classmethod
-    def of(cls, values: Mapping[str, object]) -> Request:
+    def of(cls, values: Mapping[str, object]) -> ScanRequest:
         """Return the request for values by the names of options.
 
         Raises

@@ -85,8 +85,4 @@ def make_smearing(name: str, values: Mapping[str, Any]) -> Smearing | None:
         known = [*SMEARINGS, NO_SMEARING]
         raise UsageError(f"There is no smearing '{name}'{nearest(name, known)}")
     smearing = SMEARINGS[name]
-    own = {option.name for option in smearing.options}
-    for key in given:
-        if key not in own:
-            raise UsageError(f"--{key.replace('_', '-')} is not for --smear {name}.")
-    return smearing.from_options(check_options(smearing.options, values, name))
+    return smearing.from_options(check_options(smearing.options, values, f"--smear {name}"))

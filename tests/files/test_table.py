@@ -1,6 +1,7 @@
 """Tables: complete rows are read back after any interruption, and damage is found."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import subprocess
@@ -228,6 +229,34 @@ def test_missing_or_other_table(path):
     write(path, 1, 1)
     with pytest.raises(GaugeError, match="columns sweep,plaquette,path instead of sweep,re"):
         Table(path, HEADER, ("sweep", "re"))
+
+
+@pytest.mark.parametrize(
+    ("function", "action"),
+    [
+        ("open", lambda path: Table(path, HEADER, COLUMNS)),
+        ("ftruncate", lambda path: Table(path, HEADER, COLUMNS).truncate(1, 1)),
+        ("ftruncate", lambda path: Table(path, HEADER, COLUMNS).append(rows(4, 4))),
+        ("ftruncate", lambda path: Table(path, HEADER, COLUMNS).seal()),
+        ("write", lambda path: Table(path, HEADER, COLUMNS).seal()),
+        ("fsync", lambda path: Table(path, HEADER, COLUMNS).seal()),
+    ],
+)
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(errno.ENOSPC, "free some space"), (errno.EACCES, "check the disk and the permissions")],
+)
+def test_failures_of_the_system_are_explained(path, monkeypatch, function, action, number, remedy):
+    write(path, 1, 3)
+
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, function, fail)
+    with pytest.raises(GaugeError) as caught:
+        action(path)
+    reason = os.strerror(number)
+    assert str(caught.value).startswith(f"{path} could not be written ({reason}); {remedy}")
 
 
 def test_full_disk_leaves_whole_rows_readable(path):

@@ -15,7 +15,7 @@ import gauge_mc as package
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.run import checkpoint
 from gauge_mc.run.checkpoint import State
-from gauge_mc.run.directory import Run, Session, newest_run
+from gauge_mc.run.directory import Run, SessionRecord, newest_run
 from gauge_mc.run.parameters import Parameters
 
 STATE = State(7, 35, {"group": "su3", "action": "wilson", "beta": 5.7, "seed": 3})
@@ -97,7 +97,7 @@ def test_a_run_without_any_work_leaves_nothing(tmp_path):
 def test_run_toml_round_trip(tmp_path):
     run = Run(tmp_path)
     parameters = Parameters.from_values({"group": "su3", "lattice": "4x6x8x10", "seed": 9})
-    sessions = [Session.begin(0, "a device"), Session.begin(40, 'another "device"')]
+    sessions = [SessionRecord.begin(0, "a device"), SessionRecord.begin(40, 'another "device"')]
     run.write(parameters, sessions)
     assert run.read() == (parameters, sessions)
 

@@ -26,7 +26,7 @@ def test_options_come_once():
     ("name", "values", "sentence"),
     [
         ("none", {"weight": 0.2}, "--weight is not for --smear none"),
-        ("ape", {"rho": 0.1}, "--rho is not for --smear ape"),
+        ("ape", {"rho": 0.1}, "--rho is not an option of --smear ape"),
         ("ape", {"weight": 0.2, "alpha": 0.5}, "--weight and --alpha are two forms of the same"),
         ("ape", {"dims": 3.5}, "--dims is 3.5; give a value of type int"),
         ("ape", {"dims": 5}, "dimension of the staples is 5"),
