@@ -84,13 +84,14 @@ def test_unknown_names_are_refused_with_advice(groups):
 
 
 def test_a_registry_is_a_mapping(groups):
-    assert groups.get("su3") is groups["su3"]
+    mine = groups.register(Thing("mine"))
+    assert groups.get("mine") is mine
     assert groups.get("e8") is None
     assert groups.get("e8", 1) == 1
     with pytest.raises(KeyError) as caught:
         groups["e8"]
     assert isinstance(caught.value, UsageError)
-    assert str(caught.value) == "There is no group 'e8'; choose su2 or su3."
+    assert str(caught.value) == "There is no group 'e8'; choose mine, su2 or su3."
 
 
 def test_words_are_joined():

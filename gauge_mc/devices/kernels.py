@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -194,15 +194,18 @@ class Kernel(KeptHash):
             raise TypeError(
                 f"Arguments of the kernel {self.name}: missing {missing}, unknown {unknown}."
             )
-        made = form.kind()
-        for name, value in values.items():
-            member = form.members[name]
-            if not _fill(made, member, value):
-                extents = "".join(f"[{extent}]" for extent in member.extents)
-                raise TypeError(
-                    f"The argument {name} of the kernel {self.name} is {value!r}, which is "
-                    f"not a value of type {member.cpp}{extents}."
-                )
+        made = form.filled(values)
+        if made is None:
+            name, member = next(
+                (name, member)
+                for name, member in form.members.items()
+                if form.filled({name: values[name]}) is None
+            )
+            extents = "".join(f"[{extent}]" for extent in member.extents)
+            raise TypeError(
+                f"The argument {name} of the kernel {self.name} is {values[name]!r}, which is "
+                f"not a value of type {member.cpp}{extents}."
+            )
         return made
 
     def part(self, name: str, variant: Variant) -> type[ctypes.Structure]:
@@ -259,6 +262,21 @@ class _Form:
     kind: type[ctypes.Structure]
     members: dict[str, StructMember]
 
+    def filled(self, values: Mapping[str, Any]) -> ctypes.Structure | None:
+        """Return the structure filled with values, or None if a member cannot hold its value."""
+        try:
+            made = self.kind(**values)
+        except (TypeError, RuntimeError):
+            return None
+        for name, value in values.items():
+            # ctypes drops the upper bits of numbers that are too large, and accepts short tuples.
+            # A null pointer reads None.
+            if isinstance(value, int) and (getattr(made, name) or 0) != value:
+                return None
+            if isinstance(value, tuple) and len(value) != self.members[name].elements:
+                return None
+        return made
+
 
 @cache
 def _form(kernel: Kernel, variant: Variant) -> _Form:
@@ -266,15 +284,3 @@ def _form(kernel: Kernel, variant: Variant) -> _Form:
     roots = kernel.roots(variant)
     found = {member.name: member for member in members(ARGUMENTS, roots)}
     return _Form(structure(ARGUMENTS, roots), found)
-
-
-def _fill(made: ctypes.Structure, member: StructMember, value: object) -> bool:
-    """Set a member of a structure; return whether the member can hold the value."""
-    if isinstance(value, tuple) and len(value) != member.elements:
-        return False
-    try:
-        setattr(made, member.name, value)
-    except (TypeError, RuntimeError):
-        return False
-    # ctypes silently drops the upper bits of numbers that are too large. A null pointer reads None.
-    return not isinstance(value, int) or (getattr(made, member.name) or 0) == value

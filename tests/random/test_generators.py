@@ -124,6 +124,13 @@ def test_first_numbers_of_neighbours_and_of_seeds_are_unrelated(generator, best_
             assert stats.chisquare(counts).pvalue > 1e-5
 
 
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_numbers_of_a_link_do_not_repeat(generator, group):
+    field = Field.cold(SMALL, group, "double", CpuDevice(1))
+    drawn = Random.for_field(field, generator).numbers(0).reshape(SMALL.sites, -1)
+    assert all(len(np.unique(numbers)) == len(numbers) for numbers in drawn)
+
+
 @pytest.mark.parametrize("generator", ["lcg", "ranlux"])
 def test_states_survive_a_round_trip(generator, best_device):
     field = Field.cold(LATTICE, "su2", device=best_device)

@@ -92,9 +92,12 @@ class Tile:
         empty = -(-slices // self.t) * self.t / slices
         return outside * idle * few * empty * max(1.0, CACHE_LINE_THREADS / self.half_x)
 
-    def struct(self, extent_z: int) -> ctypes.Structure:
-        """Return the tile as the structure ``Tile`` of the kernels."""
-        return tile_structure()(z=divisor(self.z), tiles_z=divisor(extent_z // self.z), t=self.t)
+
+@functools.cache
+def packed_tile(tile: Tile, extent_z: int) -> bytes:
+    """Return a tile as the structure ``Tile`` of the kernels, for an extent of the lattice in z."""
+    tiles_z = divisor(extent_z // tile.z)
+    return bytes(tile_structure()(z=divisor(tile.z), tiles_z=tiles_z, t=tile.t))
 
 
 @functools.cache
@@ -286,7 +289,7 @@ class CudaKernel:
             extents[1] // tile.y,
             extents[2] // tile.z * parities * -(-work.slices // tile.t),
         )
-        return grid, (tile.half_x, tile.y, tile.z * tile.t), bytes(tile.struct(extents[2]))
+        return grid, (tile.half_x, tile.y, tile.z * tile.t), packed_tile(tile, extents[2])
 
     def _prepare(self, size: int) -> None:
         """Declare the sizes of the arguments to PyCUDA."""
