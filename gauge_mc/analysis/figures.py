@@ -45,6 +45,7 @@ STYLE = {
     "mathtext.fontset": "stix",
     "font.size": 11.0,
     "legend.fontsize": 9.5,
+    "legend.title_fontsize": 9.5,
     "axes.linewidth": 0.8,
     "xtick.direction": "in",
     "ytick.direction": "in",
@@ -61,6 +62,9 @@ STYLE = {
     "svg.hashsalt": "gauge-mc",
     "savefig.dpi": 200,
 }
+
+LINE = 0.2
+"""Height of a line of a legend in inches."""
 
 DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 """The digits 0 to 9 as superscripts, for exponents."""
@@ -85,6 +89,11 @@ class History:
     label: str
     sweeps: NDArray[np.int64]
     values: NDArray[Any]
+
+    def after(self, update: int) -> History:
+        """Return the measurements that were made after an update."""
+        later = self.sweeps > update
+        return History(self.label, self.sweeps[later], self.values[later])
 
 
 def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> str:
@@ -167,15 +176,39 @@ def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path)
         figure.align_ylabels()
 
 
-def draw_history(axes: Axes, history: History, look: dict[str, Any], label: str) -> None:
-    """Draw a series and its running mean, which is the mean of all values up to each update."""
-    colour = look["color"]
-    axes.plot(history.sweeps, history.values, color=colour, alpha=0.35, linewidth=0.6, zorder=1)
-    running = np.cumsum(history.values) / np.arange(1, history.values.size + 1)
+def draw_history(
+    axes: Axes, history: History, look: dict[str, Any], label: str = "", skip: int = 0
+) -> None:
+    """Draw a series and its running mean, which is the mean of all values up to each update.
+
+    Parameters
+    ----------
+    axes : Axes
+    history : History
+    look : dict
+        Colour and marker of the run.
+    label : str
+        Label of the running mean in the legend.
+    skip : int
+        Last update that is left out of the running mean.
+    """
+    axes.plot(history.sweeps, history.values, **series_line(look["color"]), zorder=1)
+    kept = history.after(skip)
+    running = np.cumsum(kept.values) / np.arange(1, kept.values.size + 1)
     every = max(1, running.size // 8)  # about eight markers are legible
-    axes.plot(history.sweeps, running, color="white", linewidth=3, zorder=2)
     marks = (every // 2, every)
-    axes.plot(history.sweeps, running, **look, markevery=marks, zorder=3, label=label)
+    axes.plot(kept.sweeps, running, **mean_line(look), markevery=marks, zorder=3, label=label)
+
+
+def series_line(colour: str) -> dict[str, Any]:
+    """Return the style of the line that joins the measurements of a run."""
+    return {"color": colour, "alpha": 0.55, "linewidth": 0.6}
+
+
+def mean_line(look: dict[str, Any]) -> dict[str, Any]:
+    """Return the style of a running mean, which is darker than the measurements below it."""
+    rgb = load("matplotlib.colors").to_rgb(look["color"])
+    return {**look, "color": tuple(0.6 * one for one in rgb), "linewidth": 1.4}
 
 
 def draw_distribution(
@@ -190,31 +223,48 @@ def draw_distribution(
     axes.stairs(density, edges, orientation=orientation, color=look["color"], fill=True, alpha=0.2)
 
 
-def describe_history(history: History) -> str:
-    """Return the mean, its error and tau_int of a series as text for a legend."""
+def describe_history(history: History, symbol: str = "mean") -> str:
+    """Return the mean, its error and tau_int of a series as text for a legend.
+
+    Parameters
+    ----------
+    history : History
+    symbol : str
+        Symbol or name of the mean.
+    """
     result = estimate(history.values)
     steps = np.diff(history.sweeps)
     even = steps.size > 0 and (steps == steps[0]).all()
     step, unit = (int(steps[0]), "updates") if even else (1, "measurements")
-    name = f"{typeset(history.label)}: " if history.label else ""
+    mean = f"{symbol} $={minus(result)}$"
     if not math.isfinite(result.error):
-        return f"{name}${minus(result)}$"
+        return mean
     tau_int = with_error(result.tau_int * step, result.tau_int_error * step)
-    return f"{name}${minus(result)}$,  $\\tau_\\mathrm{{int}}={tau_int}$ {unit}"
+    return f"{mean},  $\\tau_\\mathrm{{int}}={tau_int}$ {unit}"
 
 
-def check_history(history: History) -> None:
+def check_history(history: History, skip: int = 0) -> None:
     """Refuse a series that cannot be drawn.
 
     Raises
     ------
     GaugeError
         If the series is empty or contains a value that is not a number.
+    UsageError
+        If `skip` is negative, or no measurement was made after the update `skip`.
     """
     if history.values.size == 0 or not np.isfinite(history.values).all():
         raise GaugeError(
             f"The series of {history.label or 'the run'} is empty or contains a value that is not "
             "a number."
+        )
+    if skip < 0:
+        raise UsageError(f"--skip is {skip}; give 0 or a positive number of updates.")
+    last = history.sweeps[-1]
+    if skip >= last:
+        raise UsageError(
+            f"--skip {skip} leaves no measurements of {history.label or 'the run'}, whose last one "
+            f"was made after update {last}; skip less."
         )
 
 

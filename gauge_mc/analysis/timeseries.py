@@ -12,6 +12,9 @@ STRETCH = 1.5
 """S of the automatic window, the assumed ratio of the exponential to the integrated autocorrelation
 time. U. Wolff, hep-lat/0306017, sect. 3.3, recommends 1 to 2."""
 
+DIGITS = 5
+"""Number of significant digits of a value whose error is unknown."""
+
 LEAST_BINS, TAUS_IN_A_BIN = 20, 10
 """Minimum number of jackknife bins, and the length of a bin in integrated autocorrelation times.
 
@@ -43,11 +46,24 @@ class Estimate:
         """Return the value with its error in brackets, such as ``0.65215(8)``."""
         return with_error(self.value, self.error)
 
+    def format_tau(self, every: int = 1) -> str:
+        """Return tau_int with its error, or an empty string if it is unknown.
+
+        Parameters
+        ----------
+        every : int
+            Updates between measurements, to return tau_int in updates.
+        """
+        if math.isnan(self.tau_int):
+            return ""
+        return with_error(every * self.tau_int, every * self.tau_int_error)
+
     def __str__(self) -> str:
         return self.format()
 
     def __repr__(self) -> str:
-        return f"<{self}, tau_int = {with_error(self.tau_int, self.tau_int_error)}>"
+        tau = self.format_tau()
+        return f"<{self}, tau_int = {tau}>" if tau else f"<{self}>"
 
 
 def with_error(value: float, error: float) -> str:
@@ -64,10 +80,12 @@ def with_error(value: float, error: float) -> str:
     Returns
     -------
     str
-        For example ``0.65215(8)``, ``1.0(1.5)`` or ``3.12(12)e-09``. If the error is zero or not
-        finite, the value alone.
+        For example ``0.65215(8)``, ``1.0(1.5)`` or ``3.12(12)e-09``. If the error is zero, the
+        value alone; if it is not finite, and thus unknown, the value to `DIGITS` digits.
     """
-    if not math.isfinite(value) or not math.isfinite(error) or error <= 0:
+    if not math.isfinite(error):
+        return f"{value:.{DIGITS}g}"
+    if not math.isfinite(value) or error <= 0:
         return f"{value:.10g}"
     exponent = min(math.floor(math.log10(max(abs(value), error))), 0)
     if exponent < -4:

@@ -12,7 +12,7 @@ from gauge_mc.analysis.figures import ENDINGS
 from gauge_mc.cli import options as o
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option, flag_of
-from gauge_mc.plots import PLOTS, find_plot, plot_names
+from gauge_mc.plots import AGAINST_BETA, PLOTS, find_plot, plot_names, runs_of
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import newest_run
 from gauge_mc.scans.scan import newest_scan
@@ -31,13 +31,19 @@ _endings = in_words([f".{one}" for one in ENDINGS], "or")
 @o.listed("Plots", [(name, find_plot(name).summary) for name in plot_names()])
 def plot(
     what: Annotated[
-        str, typer.Argument(metavar="PLOT", help="One of the plots above.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="PLOT",
+            help="One of the plots above. The table NAME of your own function has the plots NAME "
+            f"and NAME{AGAINST_BETA}.",
+            show_default=False,
+        ),
     ],
     run: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="RUN|SCAN",
-            help=o.with_default("Runs, or one scan for the plot of a scan.", "newest in runs/"),
+            help=o.with_default("Runs; a scan stands for its runs.", "newest in runs/"),
             show_default=False,
         ),
     ] = None,
@@ -46,7 +52,7 @@ def plot(
         typer.Option(
             help=o.with_default(
                 f"File to write; its name ends in {_endings}.",
-                "PLOT.pdf in the run, or in this folder for several runs",
+                "PLOT.pdf in the run or scan, or in this folder for several",
             ),
             metavar="FILE",
         ),
@@ -59,12 +65,14 @@ def plot(
     """
     from rich.console import Console
 
-    chosen = find_plot(what)
-    runs = run or [newest_scan().path if chosen.of_scans else newest_run().path]
-    for one in runs:
+    of_scans = what in PLOTS and PLOTS[what].of_scans
+    paths = run or [newest_scan().path if of_scans else newest_run().path]
+    for one in paths:
         if not one.is_dir():
             raise UsageError(f"There is no run {one}.")
-    file = output or (runs[0] if len(runs) == 1 else Path()) / f"{what}.pdf"
+    runs = paths if of_scans else runs_of(paths)
+    chosen = find_plot(what, runs)
+    file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
     given = {name: value for name, value in options.items() if value is not None}
     own = {option.name for option in chosen.options}
     for name in given:

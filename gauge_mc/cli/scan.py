@@ -80,7 +80,12 @@ def scan(
         ),
     ] = None,
     threads: Annotated[
-        int | None, o.option(o.EXECUTION, "Number of CPU threads of each run.", 1)
+        int | None,
+        o.option(
+            o.EXECUTION,
+            "Number of CPU threads of each run.",
+            "1; with --per-device K, 1/K of the cores; with --submit, all cores of a job",
+        ),
     ] = None,
     per_device: Annotated[
         int | None,

@@ -1,4 +1,4 @@
-"""``gauge-mc verify``: check runs, scans and configuration files for damage."""
+"""``gauge-mc verify``: check runs, scans, configurations and tables for damage."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def verify(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="RUN|SCAN|CONFIG",
-            help=o.with_default("Runs, scans or configuration files.", o.NEWEST),
+            metavar="RUN|SCAN|CONFIG|TABLE",
+            help=o.with_default("Runs, scans, configurations or tables.", o.NEWEST),
         ),
     ] = None,
 ) -> None:
-    """Check every file of runs and scans, or configuration files, for damage.
+    """Check every file of runs and scans, or single configurations and tables, for damage.
 
     For a configuration, the checksum and the unitarity of the links are checked, and its plaquette
-    is compared with its header and with the table of the run. The exit code is 1 if a file is
+    is compared with its header and with the table of the run. For a table, the checksum and the
+    numbers are checked, and in a run also that no row is missing. The exit code is 1 if a file is
     damaged or missing.
     """
     from rich.console import Console

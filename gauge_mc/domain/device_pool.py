@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
@@ -148,6 +149,16 @@ def _next_result(job: Generator[Result, None, None]) -> Result:
         # The frames in the traceback refer to device memory, which must be freed in this thread.
         error.__traceback__ = error.__cause__ = error.__context__ = None
         raise
+    except Exception as error:  # of a user's function, whose traceback must remain
+        _clear_frames(error)
+        raise
+
+
+def _clear_frames(error: BaseException | None) -> None:
+    """Remove the local variables from the tracebacks of an error and of its causes."""
+    while error:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _cancel(

@@ -9,6 +9,7 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe, duration, link_rate
 from gauge_mc.scans.scan import Member, Scan
+from gauge_mc.scans.slurm import NAME, last_job
 
 
 def run_status(run: Run) -> dict[str, str]:
@@ -64,7 +65,7 @@ def scan_status(scan: Scan) -> dict[str, str]:
     elif working:
         state = f"{len(working)} runs running"
     else:
-        state = f"stopped; to continue: gauge-mc scan --output {quote(str(scan.path))}"
+        state = _idle(scan)
     links = sum(m.parameters.updates * m.parameters.links_per_update for m in members)
     done = sum(sweeps[m.name] * m.parameters.links_per_update for m in members)
     return {
@@ -75,6 +76,20 @@ def scan_status(scan: Scan) -> dict[str, str]:
         **{member.name: _progress(member) for member in working},
         **{name: sentence for name, sentence in damage.items() if sentence},
     }
+
+
+def _idle(scan: Scan) -> str:
+    """Return the state of a scan of which no run is running, and what can be done.
+
+    Jobs that wait in the queue of a batch system cannot be distinguished from jobs that have ended.
+    """
+    again, job = f"gauge-mc scan --output {quote(str(scan.path))}", last_job(scan.jobs)
+    if job is None:
+        return f"stopped; to continue: {again}"
+    return (
+        f"no run is running: the jobs are queued or have ended; to see which: squeue --jobs {job}; "
+        f"once they have ended, to submit the rest: {again} --submit {NAME} --slurm time=HH:MM:SS"
+    )
 
 
 def _progress(member: Member) -> str:

@@ -16,7 +16,7 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.averages import Averages, averages_of
 from gauge_mc.files.links import Links
-from gauge_mc.files.table import TableData, read_table
+from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.formats import open_configuration
 from gauge_mc.observables import OBSERVABLES, SWEEP, observable_of_table
 from gauge_mc.run import checkpoint
@@ -29,6 +29,15 @@ Advance = Callable[[float], object]
 
 TOLERANCE = dict(zip(REALS, (1e-6, 1e-10), strict=True))
 """Maximum difference between averages in a configuration and in a table, by precision."""
+
+TABLE_BEGINS = b"# observable: "
+"""First bytes of a table of an observable."""
+
+UNSEALED = (
+    "caution: the last line, with the checksum, is missing, so that changed numbers would not be "
+    "noticed"
+)
+"""Note on a table without a seal."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +77,12 @@ class Verdict:
 
 
 def verify(*paths: str | os.PathLike[str], advance: Advance = lambda share: None) -> list[Verdict]:
-    """Check every file of runs and scans, or configuration files.
+    """Check every file of runs and scans, or single configurations and tables.
 
     Parameters
     ----------
     *paths : path
-        Runs, scans or configuration files; by default the newest run or scan in ``runs/``.
+        Runs, scans, configurations or tables; by default the newest run or scan in ``runs/``.
     advance : callable
         See `Advance`.
 
@@ -101,11 +110,13 @@ def carry_out(check: Check, advance: Advance) -> Verdict:
 
 
 def checks_of(path: Path) -> list[Check]:
-    """Return the checks of a run, a scan or a configuration file.
+    """Return the checks of a run, a scan, a configuration or a table.
 
     For a configuration, the facts in its header (size, checksum, averages) and the unitarity of its
-    links are checked. For a run, also that its configurations, tables and checkpoint are complete
-    and consistent with each other. For a scan, scan.toml, the table and all runs are checked.
+    links are checked. For a table, its checksum and its numbers are checked, and in the directory
+    of a run or a scan also that it is complete. For a run, also that its configurations, tables and
+    checkpoint are complete and consistent with each other. For a scan, scan.toml, the table and all
+    runs are checked.
 
     Raises
     ------
@@ -115,7 +126,7 @@ def checks_of(path: Path) -> list[Check]:
     if not path.exists():
         raise UsageError(f"There is no file or directory {path}.")
     if not path.is_dir():
-        return [Check(path, partial(_configuration, path, None, {}))]
+        return [_table_check(path) if _is_table(path) else _configuration_check(path)]
     if Scan(path, Parameters()).exists():
         return _scan_checks(path)
     run = Run(path)
@@ -128,20 +139,53 @@ def _scan_checks(path: Path) -> list[Check]:
     """Return the checks of scan.toml, of the scan's table, and of its runs."""
     scan = Scan(path, Parameters())
     checks = [Check(scan.toml, partial(_scan_record, path))]
-    with suppress(GaugeError):  # the check of scan.toml reports the error
-        scan = Scan.read(path)
+    scan = _known_scan(path)
     if scan.table.exists():
         checks.append(Check(scan.table, partial(_scan_table, scan)))
     begun = [member for member in scan.members() if member.begun()]
     return checks + [check for member in begun for check in _run_checks(member.run)]
 
 
+def _known_scan(path: Path) -> Scan:
+    """Return a scan, without its grids if scan.toml is damaged, which its own check reports."""
+    with suppress(GaugeError):
+        return Scan.read(path)
+    return Scan(path, Parameters())
+
+
+def _configuration_check(path: Path) -> Check:
+    """Return the check of a configuration by itself."""
+    return Check(path, partial(_configuration, path, None, {}))
+
+
+def _is_table(path: Path) -> bool:
+    """Return whether a file is a table, by the ending of its name or its first bytes."""
+    if path.suffix == Run(path.parent).table("").suffix:
+        return True
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(TABLE_BEGINS)) == TABLE_BEGINS
+    return False
+
+
+def _table_check(path: Path) -> Check:
+    """Return the check of one table, with what the run or the scan in its directory says."""
+    run, scan = Run(path.parent), Scan(path.parent, Parameters())
+    if run.exists():
+        return Check(path, partial(_table, path, _known_parameters(run), _saved_sweep(run)))
+    if scan.exists() and path == scan.table:
+        return Check(path, partial(_scan_table, _known_scan(scan.path)))
+    return Check(path, partial(_single_table, path))
+
+
+def _known_parameters(run: Run) -> Parameters | None:
+    """Return the parameters of a run, or None if run.toml is damaged, as its check reports."""
+    with suppress(GaugeError):
+        return run.read()[0]
+    return None
+
+
 def _run_checks(run: Run) -> list[Check]:
-    try:
-        parameters = run.read()[0]
-    except GaugeError:  # the check of run.toml reports the error
-        parameters = None
-    sweep = _saved_sweep(run)
+    parameters, sweep = _known_parameters(run), _saved_sweep(run)
     begun = run.begun() or run.checkpoint.exists()
     return [
         Check(run.toml, partial(_record, run)),
@@ -212,11 +256,7 @@ def _scan_record(path: Path, advance: Advance) -> str:
 
 def _scan_table(scan: Scan, advance: Advance) -> str:
     """Check the table of a scan, and that the runs contain the updates that it averages."""
-    table = read_table(scan.table, text=("lattice",))
-    words = [name for name, column in table.columns.items() if column.dtype.kind == "U"]
-    known = {"beta", "lattice", *(["sweeps"] if len(table) else [])}
-    if words != ["lattice"] or not known <= table.columns.keys():
-        raise GaugeError(f"{scan.table} is damaged: it is not the table of a scan.")
+    table = _points(scan.table)
     done = _updates_measured(scan)
     for row in range(len(table) if scan.grids else 0):
         beta, lattice = float(table["beta"][row]), str(table["lattice"][row])
@@ -227,7 +267,25 @@ def _scan_table(scan: Scan, advance: Advance) -> str:
                 f"{lattice}, where the runs contain {there}; restore the runs from a copy, or "
                 "remove the table."
             )
-    return f"points: {len(table)}"
+    return _with_note(scan.table, f"points: {len(table)}")
+
+
+def _points(path: Path) -> TableData:
+    """Read the table of a scan."""
+    table = read_table(path, text=("lattice",))
+    words = [name for name, column in table.columns.items() if column.dtype.kind == "U"]
+    known = {"beta", "lattice", *(["sweeps"] if len(table) else [])}
+    if words != ["lattice"] or not known <= table.columns.keys():
+        raise GaugeError(f"{path} is damaged: it is not the table of a scan.")
+    return table
+
+
+def _single_table(path: Path, advance: Advance) -> str:
+    """Check a table by itself."""
+    names = read_heading(path)[1]
+    if "lattice" in names and SWEEP not in names:
+        return _with_note(path, f"points: {len(_points(path))}")
+    return _table(path, None, 0, advance)
 
 
 def _updates_measured(scan: Scan) -> dict[tuple[float, str], float]:
@@ -269,7 +327,19 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Advan
             if path == Run(path.parent).table(item.observable):
                 _check_rows(path, table, parameters, item, sweep)
     _check_numbers(path, table)
-    return f"records: {len(table)}"
+    words = f"records: {len(table)}"
+    unfinished = parameters and sweep < parameters.updates
+    return words if unfinished else _with_note(path, words)
+
+
+def _with_note(path: Path, words: str) -> str:
+    """Append a note to the result of a check if the table has no seal.
+
+    A table of an unfinished run may have none, and tables of version 0.1.0 have none.
+    """
+    data = path.read_bytes()
+    sealed = data.endswith(b"\n") and data[data.rfind(b"\n", 0, -1) + 1 :].startswith(SEAL)
+    return words if sealed else f"{words}, {UNSEALED}"
 
 
 def _sound(path: Path) -> TableData:

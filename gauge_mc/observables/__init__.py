@@ -57,8 +57,9 @@ class Quantity:
     @property
     def average(self) -> str:
         """Symbol of the average over an ensemble, as the label of an axis."""
-        inside = self.symbol.strip("$")
-        return self.symbol if inside == self.symbol else rf"$\langle{inside}\rangle$"
+        if self.symbol.startswith("$"):
+            return rf"$\langle{self.symbol.strip('$')}\rangle$"
+        return rf"$\langle${self.symbol}$\rangle$"
 
     @property
     def heading(self) -> str:

@@ -2,27 +2,56 @@
 
 Each plot has a module of its name, with a subclass of `Plot` that is registered in `PLOTS`. Every
 observable also has two plots that need no module: its time series, which has the name of the
-observable, and its average against the coupling, named ``NAME-beta``.
+observable, and its average against the coupling, named ``NAME-beta``. So has every table that a run
+has measured with a function of the user.
 """
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gauge_mc.analysis.figures import History, physics_label
+import numpy as np
+
+from gauge_mc.analysis.figures import History, physics_label, typeset
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.table import TableData, read_table
+from gauge_mc.files.table import TableData, read_heading, read_table
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, SWEEP, Observable, table_name
+from gauge_mc.observables import (
+    CONFIGS_SUFFIX,
+    INDICES,
+    OBSERVABLES,
+    SWEEP,
+    Observable,
+    Quantity,
+    table_name,
+)
 from gauge_mc.options import Option
-from gauge_mc.registry import Registry, nearest
+from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.run.directory import Run
+from gauge_mc.run.parameters import STARTS, Parameters
+from gauge_mc.scans.scan import Scan
 
 AGAINST_BETA = "-beta"
 """Suffix of the name of a plot of averages against the coupling."""
+
+SKIP = Option(
+    "skip",
+    int,
+    "Leave updates 1 to N out of averages and distributions; also for the time series of a single "
+    "observable.",
+    "0",
+    "N",
+)
+"""The option of all plots of time series that leaves out thermalisation."""
+
+MANY_RUNS = 3
+"""Number of runs above which a message does not name each of them."""
 
 
 class Plot(ABC):
@@ -75,15 +104,84 @@ class Plot(ABC):
 PLOTS: Registry[Plot] = Registry("plot", __name__)
 
 
-def plot_names() -> list[str]:
-    """Return the names of all plots, including those of observables."""
-    shown = [name for name, one in OBSERVABLES.items() if one.quantities]
+@dataclass(frozen=True)
+class TableKind:
+    """A kind of table: that of an observable or of a function of the user.
+
+    Attributes
+    ----------
+    name : str
+        Name of the observable or of the function.
+    columns : tuple of str
+        Columns that the table must have, without the sweep.
+    quantities : tuple of Quantity
+        Columns to draw, the main one first; empty for tables with several rows per measurement.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    quantities: tuple[Quantity, ...]
+
+    @classmethod
+    def of_observable(cls, observable: type[Observable]) -> TableKind:
+        """Return the kind of an observable's tables."""
+        return cls(observable.name, observable.columns, observable.quantities)
+
+    @classmethod
+    def of_function(cls, path: Path) -> TableKind | None:
+        """Return the kind of a table that a run has measured with a function of the user, or None.
+
+        None is returned for any other file, and for damaged ones.
+        """
+        try:
+            header, names = read_heading(path)
+            name = header.get("observable", "")
+            known = name.replace("_", "-") in OBSERVABLES
+            if known or table_name(name) != path.stem or SWEEP not in names:
+                return None
+            columns = tuple(one for one in names if one != SWEEP)
+            if set(columns) & set(INDICES):
+                return cls(name, columns, ())
+            table = read_table(path).columns
+        except GaugeError:
+            return None
+        single = table[SWEEP].size == np.unique(table[SWEEP]).size
+        shown = [one for one in columns if single and table[one].dtype.kind in "if"]
+        labels = [typeset(name if one == "value" else f"{name}, {one}") for one in shown]
+        return cls(name, columns, tuple(map(Quantity, shown, labels, labels)))
+
+
+def table_kinds(runs: Sequence[Path] = ()) -> dict[str, TableKind]:
+    """Return the kinds of tables by name: all observables, and functions that runs have measured.
+
+    Parameters
+    ----------
+    runs : sequence of Path
+        Run directories in which to look for tables of functions.
+    """
+    kinds = {name: TableKind.of_observable(one) for name, one in OBSERVABLES.items()}
+    for run in runs:
+        for path in Run(run).tables():
+            if path.stem not in kinds and (kind := TableKind.of_function(path)):
+                kinds[kind.name] = kind
+    return kinds
+
+
+def plot_names(runs: Sequence[Path] = ()) -> list[str]:
+    """Return the names of all plots, including those of observables and of tables in the runs."""
+    shown = [name for name, one in table_kinds(runs).items() if one.quantities]
     names = {*PLOTS, *shown, *(name + AGAINST_BETA for name in shown)}
     return sorted(names)
 
 
-def find_plot(name: str) -> Plot:
+def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
     """Return a plot by name.
+
+    Parameters
+    ----------
+    name : str
+    runs : sequence of Path
+        Run directories whose tables have plots, too.
 
     Raises
     ------
@@ -93,18 +191,44 @@ def find_plot(name: str) -> Plot:
     from gauge_mc.plots.averages import AveragesPlot
     from gauge_mc.plots.history import HistoryPlot
 
-    observable = name.removesuffix(AGAINST_BETA)
     if name in PLOTS:
         return PLOTS[name]
-    if name not in plot_names():
-        raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names())}")
-    if name == observable:
-        return HistoryPlot(OBSERVABLES[observable])
-    return AveragesPlot(OBSERVABLES[observable])
+    kinds = table_kinds(runs)
+    kind = kinds.get(name.removesuffix(AGAINST_BETA))
+    if kind and kind.quantities:
+        return HistoryPlot(kind) if name == kind.name else AveragesPlot(kind)
+    if kind and kind.name not in PLOTS:
+        raise UsageError(
+            f"There is no plot of the table {kind.name}: it has several rows per measurement, or "
+            "no numbers; read it with Python."
+        )
+    raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names(runs))}")
 
 
-def find_table(run: Path, observable: type[Observable]) -> TableData | None:
-    """Return the table of an observable in a run, or None.
+def runs_of(paths: Sequence[Path]) -> list[Path]:
+    """Return run directories, with the runs of a scan in place of each scan directory.
+
+    Raises
+    ------
+    UsageError
+        If no run of a scan has begun.
+    GaugeError
+        If the scan.toml of a scan is damaged.
+    """
+    runs = []
+    for path in paths:
+        if not Scan(path, Parameters()).exists():
+            runs.append(path)
+            continue
+        begun = [one.run.path for one in Scan.read(path).members() if one.run.begun()]
+        if not begun:
+            raise UsageError(f"No run of the scan {path} has begun; continue the scan.")
+        runs += begun
+    return runs
+
+
+def find_table(run: Path, kind: TableKind) -> TableData | None:
+    """Return the table of a kind in a run, or None.
 
     The table that the run itself has written takes precedence over the one that was measured on its
     stored configurations.
@@ -115,44 +239,66 @@ def find_table(run: Path, observable: type[Observable]) -> TableData | None:
         If the table is damaged.
     """
     for ending in ("", CONFIGS_SUFFIX):
-        path = run / f"{table_name(observable.name)}{ending}.csv"
+        path = run / f"{table_name(kind.name)}{ending}.csv"
         if path.exists():
             table = read_table(path)
-            if any(column not in table.columns for column in (SWEEP, *observable.columns)):
-                raise GaugeError(f"{path} is not a table of the observable {observable.name}.")
+            if any(column not in table.columns for column in (SWEEP, *kind.columns)):
+                raise GaugeError(f"{path} is not a table of the observable {kind.name}.")
             return table
     return None
 
 
-def require_table(run: Path, observable: type[Observable]) -> TableData:
-    """Return the table of an observable in a run.
+def find_tables(runs: Sequence[Path], kind: TableKind) -> dict[Path, TableData]:
+    """Return the tables of a kind by run, without empty ones if there are others.
 
     Raises
     ------
     GaugeError
-        If the run has no table of the observable, or the table is damaged.
+        If a table is damaged.
     """
-    table = find_table(run, observable)
-    if table is None:
-        raise missing_table([run], observable)
-    return table
+    found = {run: table for run in runs if (table := find_table(run, kind))}
+    return {run: table for run, table in found.items() if len(table)} or found
 
 
-def missing_table(runs: Sequence[Path], observable: type[Observable]) -> GaugeError:
+def missing_table(runs: Sequence[Path], name: str) -> GaugeError:
     """Return the error for runs that have no table of an observable."""
-    names = ", ".join(str(run) for run in runs)
+    names = ", ".join(map(str, runs))
+    if len(runs) > MANY_RUNS:
+        names = f"{runs[0]} and {len(runs) - 1} other runs"
     return GaugeError(
-        f"There is no table of {observable.name} in {names}; create it with gauge-mc measure "
-        f"{observable.name} {runs[0]}."
+        f"There is no table of {name} in {names}; create it with gauge-mc measure {name} {runs[0]}."
     )
+
+
+def caution_unthermalised(runs: Sequence[Path]) -> None:
+    """Warn on stderr if averages over all updates of the runs include thermalisation."""
+    early = []
+    for run in runs:
+        try:
+            parameters = Run(run).read()[0]
+        except GaugeError:  # the plot does not need the parameters
+            continue
+        if parameters.thermalize == 0 and parameters.start in STARTS:
+            early.append(str(run))
+    if early:
+        many = len(early) > MANY_RUNS
+        names = f"{early[0]} and {len(early) - 1} other runs" if many else in_words(early)
+        print(
+            f"gauge-mc: The averages of {names} include thermalisation, since measurements began "
+            f"with the first update; leave the first N updates out with {SKIP.flag} N.",
+            file=sys.stderr,
+        )
 
 
 def labels_of(runs: Sequence[Path]) -> list[str]:
     """Return a label for each run: group, coupling and lattice, and if necessary the directory."""
-    physics = [_physics(run) for run in runs]
+    physics, names = [_physics(run) for run in runs], [run.resolve().name for run in runs]
+    alike, same_name = Counter(physics), Counter(zip(physics, names, strict=True))
     return [
-        label if label and physics.count(label) == 1 else ", ".join(filter(None, (label, name)))
-        for label, name in zip(physics, (run.resolve().name for run in runs), strict=True)
+        label
+        if label and alike[label] == 1
+        else ", ".join(filter(None, (label, name if same_name[label, name] == 1 else str(run))))
+        for label, name, run in zip(physics, names, runs, strict=True)
     ]
 
 

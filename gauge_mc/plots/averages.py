@@ -14,8 +14,15 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES, Observable
-from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot, find_table, missing_table
+from gauge_mc.plots import (
+    AGAINST_BETA,
+    PLOTS,
+    Plot,
+    TableKind,
+    find_tables,
+    missing_table,
+    table_kinds,
+)
 
 
 class AveragesPlot(Plot):
@@ -23,31 +30,31 @@ class AveragesPlot(Plot):
 
     Parameters
     ----------
-    observable : type of Observable, optional
-        Observable to draw; by default all observables that any of the runs has measured, one below
-        the other.
+    kind : TableKind, optional
+        Table to draw; by default all observables that any of the runs has measured, one below the
+        other.
     """
 
-    def __init__(self, observable: type[Observable] | None = None) -> None:
-        self._observable = observable
-        self.name = f"{observable.name}{AGAINST_BETA}" if observable else "averages"
+    def __init__(self, kind: TableKind | None = None) -> None:
+        self._kind = kind
+        self.name = f"{kind.name}{AGAINST_BETA}" if kind else "averages"
         self.summary = (
-            f"average against β: {observable.quantities[0].label}"
-            if observable
+            f"average against β: {kind.quantities[0].label}"
+            if kind
             else "all averages against β, one curve per lattice"
         )
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs, and return the averages as tables; see `Plot.draw`."""
-        wanted = [self._observable] if self._observable else list(OBSERVABLES.values())
+        wanted = [self._kind] if self._kind else list(table_kinds(runs).values())
         drawn = []
         for one in wanted:
-            tables = [table for run in runs if (table := find_table(run, one))]
-            if one.quantities and tables:
+            tables = find_tables(runs, one) if one.quantities else {}
+            if tables:
                 quantity = one.quantities[0]
-                drawn.append((quantity, _curves(tables, quantity.column)))
+                drawn.append((quantity, _curves(list(tables.values()), quantity.column)))
         if not drawn:
-            raise missing_table(runs, wanted[0])
+            raise missing_table(runs, wanted[0].name)
         draw_panels([(one.average, curves) for one, curves in drawn], r"$\beta$", file)
         return [_averages(one.label, curves) for one, curves in drawn]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, require, typeset
 from gauge_mc.analysis.loops import LOOP_COLUMNS
-from gauge_mc.analysis.potential import StaticPotential, WindowFit
+from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowFit
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.potential import PotentialFit, read_result
@@ -172,7 +172,10 @@ def _add_physical_axis(axes: Axes, spacing: float) -> None:
     if math.isfinite(spacing):
         axes.tick_params(which="both", top=False)
         functions = (lambda r: r * spacing, lambda x: x / spacing)
-        axes.secondary_xaxis("top", functions=functions).set_xlabel("$R$ (fm)")
+        scale = rf"$\sqrt{{\sigma}}={ROOT_SIGMA:g}$ MeV"
+        axes.secondary_xaxis("top", functions=functions).set_xlabel(
+            f"$R$ (fm), with $a$ from {scale}"
+        )
 
 
 def _legend(label: str, fit: WindowFit, brief: bool) -> str:

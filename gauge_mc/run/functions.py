@@ -1,4 +1,4 @@
-"""User-defined observables: functions of a field that a run measures like any other observable."""
+"""User-defined observables: functions of a field that are measured like any other observable."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from gauge_mc.observables import (
     Record,
     table_name,
 )
+from gauge_mc.options import check_options
 from gauge_mc.registry import in_words
 from gauge_mc.run.parameters import Measurement, Parameters
 
@@ -30,7 +31,10 @@ Function = Callable[[Field], Any]
 
 A record is a mapping, a data class or a named tuple of numbers."""
 
-Given = Function | type[Observable] | Observable | tuple[Any, int]
+UserDefined = Function | type[Observable] | Observable
+"""A user-defined observable."""
+
+Given = UserDefined | tuple[Any, int]
 """A user-defined observable, or a pair of an observable and the updates between measurements."""
 
 
@@ -46,18 +50,21 @@ class FunctionObservable(Observable):
     name : str
         Name of the function.
     columns : tuple of str
-        Columns of the table, known only after `prepare`.
+        Columns of the table, known only after `prepare` or the first measurement.
     """
 
     def __init__(self, function: Function) -> None:
         name = getattr(function, "__name__", type(function).__name__)
         self.name = name  # type: ignore[misc]
         self._function = function
-        self._records = 1
+        self._records = 0
 
     def prepare(self, like: Field) -> None:
         """Call the function once on a field, to determine the columns and the number of records."""
-        columns, rows = _table_of(self._function(like), self.name)
+        self._determine(*_table_of(self._function(like), self.name))
+
+    def _determine(self, columns: tuple[str, ...], rows: list[Record]) -> None:
+        """Take the columns and the number of records from a result of the function."""
         self.columns, self._records = columns, len(rows)  # type: ignore[misc]
         main = next(column for column in columns if column not in INDICES)
         label = self.name if main == "value" else f"{self.name}, {main}"
@@ -65,7 +72,7 @@ class FunctionObservable(Observable):
 
     @property
     def records(self) -> int:
-        """Number of records per measurement."""
+        """Number of records per measurement; 0 if it is not known yet."""
         return self._records
 
     @property
@@ -84,6 +91,8 @@ class FunctionObservable(Observable):
 
         def measure(field: Field) -> list[Record]:
             columns, rows = _table_of(self._function(field), self.name)
+            if not self._records:
+                self._determine(columns, rows)
             if columns != self.columns or len(rows) != self._records:
                 raise UsageError(
                     f"The observable {self.name} returned {len(rows)} rows of {', '.join(columns)} "
@@ -194,17 +203,10 @@ class Catalogue:
         measure = []
         for item in given:
             what, every = item if isinstance(item, tuple) else (item, 1)
-            observable = _observable(what, lattice)
+            observable = observable_of(what, lattice)
             name = observable.name
-            known = {table_name(one): one for one in OBSERVABLES}.get(table_name(name))
-            foreign = known and not isinstance(observable, OBSERVABLES[known])
-            if table_name(name) in map(table_name, own) or foreign:
-                raise UsageError(f"There are two observables named '{name}'; rename one.")
-            if not name.replace("-", "_").isidentifier():
-                raise UsageError(
-                    f"The observable '{name}' needs a name of letters, digits and underscores; "
-                    "set its __name__, or define it with def."
-                )
+            if table_name(name) in map(table_name, own):
+                raise _two_named(name)
             own[name] = observable
             measure.append(Measurement(name, every))
         return cls(lattice, own, tuple(measure))
@@ -227,11 +229,45 @@ class Catalogue:
         return OBSERVABLES[name].for_lattice(self.lattice)
 
 
-def _observable(what: Any, lattice: Lattice) -> Observable:
-    if isinstance(what, Observable):
-        return what
+def observable_of(what: UserDefined, lattice: Lattice, **options: Any) -> Observable:
+    """Return a user-defined observable for fields on a lattice.
+
+    Parameters
+    ----------
+    what : function, subclass of Observable or Observable
+    lattice : Lattice
+    **options : object
+        Options of `Observable.for_lattice`. Functions and instances have none.
+
+    Raises
+    ------
+    UsageError
+        If this is not an observable, its name cannot be used for a table, or an option is unknown
+        or invalid.
+    """
     if isinstance(what, type) and issubclass(what, Observable):
-        return what.for_lattice(lattice)
-    if not callable(what):
+        observable = what.for_lattice(lattice, **options)
+    elif isinstance(what, Observable) or callable(what):
+        observable = what if isinstance(what, Observable) else FunctionObservable(what)
+        check_options((), options, observable.name)
+    else:
         raise UsageError(f"{what!r} is not an observable; pass a function of a field.")
-    return FunctionObservable(what)
+    _check_name(observable)
+    return observable
+
+
+def _check_name(observable: Observable) -> None:
+    """Check that a table can be named after an observable, and that the name is not taken."""
+    name = observable.name
+    known = {table_name(one): one for one in OBSERVABLES}.get(table_name(name))
+    if known and not isinstance(observable, OBSERVABLES[known]):
+        raise _two_named(name)
+    if not name.replace("-", "_").isidentifier():
+        raise UsageError(
+            f"The observable '{name}' needs a name of letters, digits and underscores; "
+            "set its __name__, or define it with def."
+        )
+
+
+def _two_named(name: str) -> UsageError:
+    return UsageError(f"There are two observables named '{name}'; rename one.")

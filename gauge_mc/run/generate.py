@@ -253,15 +253,15 @@ class _Generation:
             parameters = self.asked.of(run)
             state = read_state(run.checkpoint) if run.checkpoint.exists() else None
             sweep = state.sweep if state else 0
+            complete = bool(state and sweep == parameters.updates and state.measured)
+            observables = {} if complete else self._observables(parameters)
             session = SessionRecord.begin(sweep, device_name)
             hint = self._hint()
             console.print(*opening(run, parameters, session, hint), sep="\n", soft_wrap=True)
-            complete = bool(state and sweep == parameters.updates and state.measured)
             if complete:
                 self.processes.broadcast((parameters, sweep, complete))
                 console.print(averages_table(run, parameters))
                 return RunResult(run.path, parameters, sweep)
-            observables = self.asked.catalogue(parameters).chosen(parameters)
             run.write(parameters, [*(run.read()[1] if run.begun() else []), session])
             clock = Clock(sweep)
             self.processes.broadcast((parameters, sweep, complete))
@@ -286,11 +286,15 @@ class _Generation:
         parameters, sweep, complete = found
         if complete:
             return RunResult(self.run.path, parameters, sweep, root=False)
-        observables = self.asked.catalogue(parameters).chosen(parameters)
+        observables = self._observables(parameters)
         with show_progress(parameters, Clock(sweep), Console(quiet=True)) as report:
             work = self._work(None, parameters, observables, devices, report)
             chain, reason = carry_out(work)
         return RunResult(self.run.path, parameters, chain.sweep, reason, root=False)
+
+    def _observables(self, parameters: Parameters) -> dict[Measurement, Observable]:
+        """Return the observables of the run; refuse those that this call of `generate` lacks."""
+        return self.asked.catalogue(parameters).chosen(parameters)
 
     def _work(
         self,

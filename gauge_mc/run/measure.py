@@ -21,6 +21,7 @@ import numpy as np
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
@@ -34,6 +35,7 @@ from gauge_mc.observables import (
 )
 from gauge_mc.registry import in_words
 from gauge_mc.run.ensemble import Ensemble, find_ensemble
+from gauge_mc.run.functions import FunctionObservable, UserDefined, observable_of
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import with_defaults
 from gauge_mc.run.session import version
@@ -187,7 +189,7 @@ def _drop_incomplete(path: Path, table: Table, records: int) -> tuple[int, ...]:
 
 def measure(
     target: Target,
-    observable: str,
+    observable: str | UserDefined,
     *,
     output: str | Path | None = None,
     precision: str | None = None,
@@ -207,8 +209,11 @@ def measure(
     ----------
     target : Field, path, sequence of paths or None
         A field; a run directory; configuration files; or None for the newest run in ``runs/``.
-    observable : str
-        Name of an observable.
+    observable : str, function, Observable or subclass of Observable
+        Name of an observable; or a function of a field that returns a number, a record (mapping,
+        data class or named tuple) or an array; or an `Observable`. Several devices call a function
+        at the same time, each in a thread of its own. On stored configurations, a function is
+        called once more than there are configurations to measure.
     output : path, optional
         Table file; by default in the run directory, or in the current folder for single files.
     precision : str, optional
@@ -220,7 +225,7 @@ def measure(
     progress : bool
         Whether to show progress.
     **options : object
-        Options of the observable by name.
+        Options of the observable by name. Functions and instances of `Observable` have none.
 
     Returns
     -------
@@ -233,30 +238,57 @@ def measure(
         If a value is invalid, or the table belongs to another measurement.
     GaugeError
         If a configuration or the table is damaged, or the device fails.
+    Exception
+        If a function raises an exception. The table keeps the results up to that point.
     """
     if isinstance(target, Field):
-        return _measure_field(target, observable, options)
+        return _measure_field(target, _observable(observable, target.lattice, options))
     ensemble = find_ensemble(_paths_of(target))
-    wanted = OBSERVABLES[observable].for_lattice(ensemble.lattice, **options)
+    wanted = _observable(observable, ensemble.lattice, options)
     if precision not in (None, *REALS):
         raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
-    path = Path(output) if output else ensemble.table(observable)
+    path = Path(output) if output else ensemble.table(wanted.name)
     width = precision or ensemble.precision
     openers = _openers(devices, backend, threads, split)[: len(ensemble.files)]
     advice = hint() if backend == AUTOMATIC and not devices else None
-    with device_pool(openers) as pool, measuring(ensemble, wanted, path, width) as work:
-        console = _console(progress)
-        console.print(*_opening(work, observable, pool.name, advice), sep="\n", soft_wrap=True)
-        if split and len(openers) == 1 and _is_single(pool):
-            console.print(ONE_DEVICE, soft_wrap=True)
-        for _ in _show_progress(work.carry_out(pool, width), work, console):
-            pass
+    with device_pool(openers) as pool:
+        if isinstance(wanted, FunctionObservable):
+            _prepare(wanted, ensemble, width, pool)
+        with measuring(ensemble, wanted, path, width) as work:
+            console = _console(progress)
+            console.print(*_opening(work, pool.name, advice), sep="\n", soft_wrap=True)
+            if split and len(openers) == 1 and _is_single(pool):
+                console.print(ONE_DEVICE, soft_wrap=True)
+            for _ in _show_progress(work.carry_out(pool, width), work, console):
+                pass
     return read_table(path)
 
 
-def _measure_field(field: Field, name: str, options: Mapping[str, Any]) -> TableData:
+def _observable(
+    given: str | UserDefined, lattice: Lattice, options: Mapping[str, Any]
+) -> Observable:
+    """Return a registered or user-defined observable for fields on a lattice."""
+    if isinstance(given, str):
+        return OBSERVABLES[given].for_lattice(lattice, **options)
+    return observable_of(given, lattice, **options)
+
+
+def _prepare(
+    observable: FunctionObservable, ensemble: Ensemble, precision: str, pool: DevicePool
+) -> None:
+    """Determine the columns of a function's table, by calling it on the first configuration."""
+
+    def job(device: Devices, numbers: Sequence[int]) -> Generator[None, None, None]:
+        for number in numbers:
+            observable.prepare(ensemble.load(number, precision, device))
+            yield
+
+    for _ in pool.results(job, [min(ensemble.files)]):
+        pass
+
+
+def _measure_field(field: Field, observable: Observable) -> TableData:
     """Measure an observable on a field in memory."""
-    observable = OBSERVABLES[name].for_lattice(field.lattice, **options)
     records = observable.measurer(field)(field)
     columns = {
         column: np.array([record[i] for record in records])
@@ -292,14 +324,14 @@ def _console(progress: bool) -> Console:
     return Console(quiet=not progress, highlight=False, markup=False)
 
 
-def _opening(work: Measuring, name: str, devices: str, advice: str | None) -> list[str]:
+def _opening(work: Measuring, devices: str, advice: str | None) -> list[str]:
     """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
     ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
     lines = [
         f"{name} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
         f"{ensemble.lattice}, {len(work.done)} already measured, on {devices}"
     ]
-    known = {"observable", "normalisation", "units"}
+    name, known = work.observable.name, {"observable", "normalisation", "units"}
     details = [f"{key}: {value}" for key, value in header.items() if key not in known]
     return [*lines, *(["; ".join(details)] if details else []), *([advice] if advice else [])]
 

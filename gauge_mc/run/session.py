@@ -123,11 +123,11 @@ class Session:
         self._update_time = self._write_time = self._last_write = 0.0
         self._recorded_at = -math.inf
         self._set_up_chain()
+        self._first_sweep, self._first_at = self.chain.sweep + 1, math.inf
         self._saved, self._saved_at = (self.chain.sweep, self._measured), time.monotonic()
         self._set_up_observables()
         if self.chain.root:
             self._open_tables(files)
-        self._first_sweep, self._first_at = self.chain.sweep + 1, math.inf
 
     def run(self) -> str | None:
         """Update, measure and write until the run is complete or there is a reason to stop.
@@ -236,7 +236,8 @@ class Session:
         if self._work.on_update:
             with self._saving_on_failure():
                 self._stopped_by_user = bool(self._work.on_update(self.chain))
-        self._record_progress()
+        if time.monotonic() - self._recorded_at >= RECORD_SECONDS:
+            self._record_progress()
 
     def _sample(self) -> None:
         """Measure and write what is due after the last update."""
@@ -268,7 +269,7 @@ class Session:
         self._save_time = max(self._save_time, self._saved_at - began)
 
     def finish(self) -> None:
-        """Seal the tables, then write a checkpoint.
+        """Seal the tables, then write a checkpoint, and record the progress.
 
         In this order the tables of every run whose checkpoint is complete are sealed.
         """
@@ -276,6 +277,7 @@ class Session:
             table.seal()
         self._tables.clear()
         self.save()
+        self._record_progress()
 
     @contextmanager
     def _saving_on_failure(self) -> Iterator[None]:
@@ -294,9 +296,9 @@ class Session:
             raise
 
     def _record_progress(self) -> None:
-        """Record the progress in the lock file for other processes, once per second."""
+        """Record the progress in the lock file, where other processes can read it."""
         lock, now = self._work.lock, time.monotonic()
-        if lock and now - self._recorded_at >= RECORD_SECONDS:
+        if lock:
             self._recorded_at = now
             elapsed = now - self._first_at
             rate = (self.chain.sweep - self._first_sweep) / elapsed if elapsed > 0 else 0.0

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
+from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import INDICES, OBSERVABLES, SWEEP, Quantity
@@ -70,8 +70,7 @@ def averages_table(run: Run, parameters: Parameters) -> RenderableType:
     for heading in ("value", "tau_int [updates]", "measurements"):
         table.add_column(heading, justify="right")
     for name, number, every in found:
-        tau = with_error(every * number.tau_int, every * number.tau_int_error)
-        table.add_row(name, number.format(), tau, str(number.samples))
+        table.add_row(name, number.format(), number.format_tau(every), str(number.samples))
     return Group(table, "")
 
 

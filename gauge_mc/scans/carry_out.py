@@ -229,8 +229,7 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> list[str]:
         tally = Tally(scan.members())
         left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
         tasks = [slurm.task(member, asked.execution) for member in left]
-        folder = scan.path.absolute() / "jobs"
-        jobs = slurm.submit(job, tasks, folder, options) if tasks else []
+        jobs = slurm.submit(job, tasks, scan.jobs.absolute(), options) if tasks else []
     array = f" as job {str(jobs[0].job_id).partition('_')[0]}" if jobs else ""
     return [f"{scan.path}: {tally}, {len(jobs)} submitted{array}"]
 

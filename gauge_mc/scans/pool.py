@@ -49,7 +49,8 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
         Numbered devices, such as GPUs; or one device whose threads are divided, such as the CPU.
     per_device : int, optional
         Number of slots on each device. By default 1 on a numbered device; on another device as many
-        as there are cores for, with one thread each unless another number of threads was chosen.
+        as there are cores for. Unless a number of threads was chosen, each slot of such a device
+        has an equal share of the cores: one core by default.
 
     Raises
     ------

@@ -138,6 +138,11 @@ class Scan:
         return self.path / "scan.pdf"
 
     @property
+    def jobs(self) -> Path:
+        """Folder of the batch system's files; it exists if the scan has been submitted."""
+        return self.path / "jobs"
+
+    @property
     def lock(self) -> Path:
         """Lock file."""
         return self.path / "lock"

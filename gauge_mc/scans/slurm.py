@@ -20,6 +20,9 @@ NAME = "slurm"
 PARALLELISM = "array_parallelism"
 """Option for the maximum number of simultaneous jobs. It belongs to submitit, not to sbatch."""
 
+SCRIPT = "_submission.sh"
+"""Ending of the name of the script of a job array, which begins with the ID of the array."""
+
 USUAL = {"job_name": "gauge-mc", "signal": "USR1@90"}
 """Default options of sbatch, which the user can override.
 
@@ -146,6 +149,27 @@ def submit(
         raise GaugeError(f"Slurm rejected the jobs: {_last_line(error)}.") from error
     except OSError as error:
         raise GaugeError(f"The jobs cannot be submitted: {_last_line(error)}.") from error
+
+
+def last_job(folder: Path) -> str | None:
+    """Return the ID of the job array that was submitted last.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the files of submitit; see `submit`.
+
+    Returns
+    -------
+    str or None
+        None if Slurm has accepted no jobs, or the folder does not exist.
+    """
+    scripts = [path for path in folder.glob(f"*{SCRIPT}") if _job_id(path).isdecimal()]
+    return _job_id(max(scripts, key=lambda path: path.stat().st_mtime)) if scripts else None
+
+
+def _job_id(script: Path) -> str:
+    return script.name.removesuffix(SCRIPT)
 
 
 def _last_line(error: Exception) -> str:

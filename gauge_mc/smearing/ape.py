@@ -29,11 +29,11 @@ WEIGHT = 0.2
 @SMEARINGS.register
 @dataclass(frozen=True)
 class Ape(Smearing):
-    """APE smearing U -> P[(U + w sum of staples) / (1 + 6 w)] of the spatial links.
+    """APE smearing U -> P[U + w sum of staples] of the spatial links.
 
     N. Cardoso and P. Bicudo, arXiv:1010.4834, eq. (18), after M. Albanese et al., Phys. Lett. B
-    192 (1987) 163. The factor 1 / (1 + 6 w) has no effect, because P[M] does not depend on the
-    normalisation of M. All staples consist of links before the iteration.
+    192 (1987) 163. For six staples they divide by 1 + 6 w, which has no effect, because P[M] does
+    not depend on the normalisation of M. All staples consist of links before the iteration.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Ape(Smearing):
 
     name: ClassVar[str] = "ape"
     options: ClassVar[tuple[Option, ...]] = (
-        Option("weight", float, "w in U → P[(U + w Σ staples)/(1 + 6 w)].", f"{WEIGHT}", "W"),
+        Option("weight", float, "w in U → P[U + w Σ of the staples].", f"{WEIGHT}", "W"),
         Option("alpha", float, "α in U → P[(1 − α) U + α/n Σ of the n staples], instead of w."),
         Option("dims", int, "Dimensions of the staples.", f"{SPACE}, only in space", "3|4"),
         Option(

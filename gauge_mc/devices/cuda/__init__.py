@@ -126,6 +126,8 @@ def load_driver() -> Any:
     GaugeError
         If PyCUDA is missing or finds no usable GPU.
     """
+    from gauge_mc.devices.cuda.nvcc import driver_mismatch
+
     if find_spec("pycuda") is None:
         raise GaugeError(f"PyCUDA is not installed: run `{INSTALL}`, or use the CPU.")
     try:
@@ -139,6 +141,8 @@ def load_driver() -> Any:
     try:
         driver.init()
     except driver.Error as error:
+        if reason := driver_mismatch():
+            raise GaugeError(f"The GPU cannot be used: {reason}") from error
         raise GaugeError(
             f"CUDA finds no usable GPU ({error}): check the output of `nvidia-smi`, or use the CPU."
         ) from error
