@@ -46,6 +46,7 @@ STYLE = {
     "font.size": 11.0,
     "legend.fontsize": 9.5,
     "legend.title_fontsize": 9.5,
+    "legend.handlelength": 1.6,
     "axes.linewidth": 0.8,
     "xtick.direction": "in",
     "ytick.direction": "in",
@@ -62,6 +63,12 @@ STYLE = {
     "svg.hashsalt": "gauge-mc",
     "savefig.dpi": 200,
 }
+
+GREY = "0.35"
+"""Colour of lines in a legend that stand for the lines of all runs."""
+
+SHADE = "0.9"
+"""Colour of the updates that are left out of the averages."""
 
 LINE = 0.2
 """Height of a line of a legend in inches."""
@@ -177,7 +184,7 @@ def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path)
 
 
 def draw_history(
-    axes: Axes, history: History, look: dict[str, Any], label: str = "", skip: int = 0
+    axes: Axes, history: History, look: dict[str, Any], skip: int = 0, label: str = ""
 ) -> None:
     """Draw a series and its running mean, which is the mean of all values up to each update.
 
@@ -187,10 +194,10 @@ def draw_history(
     history : History
     look : dict
         Colour and marker of the run.
-    label : str
-        Label of the running mean in the legend.
     skip : int
         Last update that is left out of the running mean.
+    label : str
+        Label of the running mean in the legend.
     """
     axes.plot(history.sweeps, history.values, **series_line(look["color"]), zorder=1)
     kept = history.after(skip)
@@ -211,6 +218,85 @@ def mean_line(look: dict[str, Any]) -> dict[str, Any]:
     return {**look, "color": tuple(0.6 * one for one in rgb), "linewidth": 1.4}
 
 
+def shade_skipped(axes: Axes, histories: Sequence[History], skip: int) -> bool:
+    """Shade the measurements that are left out of averages; return whether there are any."""
+    first = min(history.sweeps[0] for history in histories)
+    if skip >= first:
+        axes.axvspan(first, skip + 0.5, color=SHADE, zorder=0)
+    return bool(skip >= first)
+
+
+def key_of_lines(looks: Sequence[dict[str, Any]], shaded: bool) -> list[tuple[Any, str]]:
+    """Return handles and labels of a legend that says what the lines of a time series show.
+
+    Parameters
+    ----------
+    looks : sequence of dict
+        Colours and markers of the runs. If there are several, the key is grey.
+    shaded : bool
+        Whether measurements are shaded, because they are left out of averages.
+    """
+    own = looks[0] if len(looks) == 1 else {"color": GREY, "marker": ""}
+    line, patch = load("matplotlib.lines").Line2D, load("matplotlib.patches").Patch
+    entries = [
+        (line([], [], **series_line(own["color"])), "each measurement"),
+        (line([], [], **mean_line(own)), "running mean"),
+    ]
+    return [*entries, (patch(color=SHADE), "not averaged")] if shaded else entries
+
+
+def side_by_side(
+    left: Sequence[tuple[Any, str]], right: Sequence[tuple[Any, str]]
+) -> list[tuple[Any, str]]:
+    """Return the entries of a legend of two columns, with empty ones to align the columns."""
+    empty = (load("matplotlib.lines").Line2D([], [], linestyle="none"), "")
+    rows = max(len(left), len(right))
+    return [*left, *[empty] * (rows - len(left)), *right, *[empty] * (rows - len(right))]
+
+
+def add_heading(
+    figure: Figure,
+    axes: Axes,
+    entries: Sequence[tuple[Any, str]],
+    title: str = "",
+    columns: int = 1,
+) -> None:
+    """Add a legend above all frames, which begins at the left edge of one of them.
+
+    Parameters
+    ----------
+    figure : Figure
+    axes : Axes
+        Frame at the left. Everything else must have been drawn.
+    entries : sequence of (handle, str)
+        Entries of the legend, which may be empty.
+    title : str
+        Title above the entries.
+    columns : int
+        Number of columns. There are fewer if they would be wider than the figure.
+    """
+    for ncols in range(columns, 0, -1):
+        used = [(handle, label) for handle, label in entries if ncols > 1 or label]
+        legend = figure.legend(
+            [handle for handle, _ in used],
+            [label for _, label in used],
+            loc="outside upper left",
+            title=typeset(title) or None,
+            alignment="left",
+            ncols=ncols,
+            columnspacing=1.5,
+            borderpad=0,
+            borderaxespad=0.3,
+        )
+        figure.draw_without_rendering()  # gives the frames their places, below the legend
+        left = axes.get_position().x0
+        if ncols == 1 or legend.get_window_extent().width <= (1 - left) * figure.bbox.width:
+            break
+        legend.remove()
+    figure.set_layout_engine("none")
+    legend.set_bbox_to_anchor((left, 0, 1 - left, 1))
+
+
 def draw_distribution(
     axes: Axes, history: History, look: dict[str, Any], horizontal: bool = True
 ) -> None:
@@ -223,20 +309,20 @@ def draw_distribution(
     axes.stairs(density, edges, orientation=orientation, color=look["color"], fill=True, alpha=0.2)
 
 
-def describe_history(history: History, symbol: str = "mean") -> str:
+def describe_history(history: History, symbol: str = r"\mathrm{mean}") -> str:
     """Return the mean, its error and tau_int of a series as text for a legend.
 
     Parameters
     ----------
     history : History
     symbol : str
-        Symbol or name of the mean.
+        Symbol of the mean, as mathematical text.
     """
     result = estimate(history.values)
     steps = np.diff(history.sweeps)
     even = steps.size > 0 and (steps == steps[0]).all()
     step, unit = (int(steps[0]), "updates") if even else (1, "measurements")
-    mean = f"{symbol} $={minus(result)}$"
+    mean = f"${symbol}={minus(result)}$"
     if not math.isfinite(result.error):
         return mean
     tau_int = with_error(result.tau_int * step, result.tau_int_error * step)
@@ -288,4 +374,5 @@ def typeset(label: str) -> str:
 
 def minus(result: Estimate) -> str:
     """Return an estimate as mathematical text, with a minus sign that is set without spacing."""
-    return str(result).replace("-", "{-}") if result.value < 0 else str(result)
+    text = str(result).replace("-", "{-}", 1) if result.value < 0 else str(result)
+    return re.sub(r"e([+-]?)0*(\d+)$", r"\\times10^{\1\2}", text)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from gauge_mc.analysis.figures import (
     LINE,
     WIDTH,
     History,
+    add_heading,
     check_history,
     describe_history,
     draw_distribution,
     draw_history,
     figure_file,
+    key_of_lines,
     look,
     mean_line,
     require,
-    series_line,
+    shade_skipped,
+    side_by_side,
     typeset,
 )
 from gauge_mc.analysis.libraries import load
@@ -36,21 +39,14 @@ from gauge_mc.plots import (
     table_kinds,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.legend import Legend
-
 ROW = 2.1
 """Height of a row of panels in inches, without its legend."""
 
-LONG = 40
-"""Maximum length of a label in a legend with two columns."""
+FEW_RUNS = 3
+"""Maximum number of runs that are named in one column of a legend, beside the key of the lines."""
 
-GREY = "0.35"
-"""Colour of lines in a legend that stand for the lines of all runs."""
-
-SHADE = "0.9"
-"""Colour of the updates that are left out of the averages."""
+MOST_MEANS = 6
+"""Maximum number of runs whose averages are printed."""
 
 
 class HistoryPlot(Plot):
@@ -102,7 +98,9 @@ PLOTS.register(HistoryPlot())
 def plot_history(
     quantities: Sequence[tuple[str, Sequence[History]]], path: Path, skip: int = 0
 ) -> None:
-    """Plot time series with running means and distributions, and print tau_int in the legends.
+    """Plot time series with running means and distributions, and print averages and tau_int.
+
+    The averages of more than `MOST_MEANS` runs are not printed, since they would fill the figure.
 
     Parameters
     ----------
@@ -125,73 +123,39 @@ def plot_history(
         require(histories)
         for history in histories:
             check_history(history, skip)
-    rows, lines = len(quantities), max(len(histories) for _, histories in quantities)
     labels = dict.fromkeys(one.label for _, histories in quantities for one in histories)
     looks = {label: look(i) for i, label in enumerate(labels)}
-    size = (WIDTH, 0.6 + rows * (ROW + LINE * lines) + LINE * (2 + len(looks) / 2))
+    rows, lines = len(quantities), len(looks) if len(looks) <= MOST_MEANS else 0
+    size = (WIDTH, 0.6 + rows * (ROW + LINE * lines) + LINE * (1.5 + len(looks) / 2))
     with figure_file(path, size) as figure:
         panels = figure.subplots(rows, 2, squeeze=False, sharey="row", width_ratios=(4, 1))
+        shaded = False
         for (name, histories), (series, distribution) in zip(quantities, panels, strict=True):
             for history in histories:
                 kept, own = history.after(skip), looks[history.label]
-                draw_history(series, history, own, describe_history(kept), skip)
+                draw_history(series, history, own, skip, describe_history(kept))
                 draw_distribution(distribution, kept, own)
+            shaded |= shade_skipped(series, histories, skip)
             series.margins(x=0.02)
-            first = min(history.sweeps[0] for history in histories)
-            if skip >= first:
-                series.axvspan(first, skip + 0.5, color=SHADE, zorder=0)
             series.sharex(panels[-1, 0])
             series.tick_params(labelbottom=series is panels[-1, 0])
             series.set_ylabel(name)
-            legend = series.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
-            if series is panels[0, 0]:
-                _add_key(series, legend, looks, skip if skip >= first else 0)
+            if lines:
+                series.legend(
+                    loc="lower left", bbox_to_anchor=(0, 1), borderpad=0, borderaxespad=0.3
+                )
             distribution.set_xlim(left=0)
             distribution.tick_params(which="both", bottom=False, top=False, labelbottom=False)
         panels[-1, 0].set_xlabel("update")
         panels[-1, 1].set_xlabel("distribution")
         figure.align_ylabels(panels[:, 0])
-
-
-def _add_key(axes: Axes, below: Legend, looks: dict[str, dict[str, Any]], skip: int) -> None:
-    """Add a legend that names the runs and the kinds of lines, above another legend.
-
-    Parameters
-    ----------
-    axes : Axes
-    below : Legend
-        The other legend, which stands on the upper edge of the frame.
-    looks : dict of str to dict
-        Colours and markers of the runs, by label.
-    skip : int
-        Last update that is left out of the averages; 0 if there is none.
-    """
-    line, patch = load("matplotlib.lines").Line2D, load("matplotlib.patches").Patch
-    title, *others = looks
-    one = looks[title] if not others else {"color": GREY, "marker": ""}
-    entries = [
-        (line([], [], **series_line(one["color"])), "each measurement"),
-        (line([], [], **mean_line(one)), "running mean"),
-    ]
-    if skip:
-        entries.append((patch(color=SHADE), f"not averaged: updates up to {skip}"))
-    columns = len(entries)
-    if others:
-        runs = [(line([], [], **mean_line(own)), typeset(name)) for name, own in looks.items()]
-        entries, columns = [*runs, *entries], 1 if max(map(len, looks)) > LONG else 2
-    height = below.get_window_extent().height / axes.figure.dpi
-    inches = axes.figure.dpi_scale_trans
-    above = load("matplotlib.transforms").ScaledTranslation(0, height, inches)
-    axes.add_artist(below)
-    below.set_clip_on(False)  # or the layout would leave no room for it
-    axes.legend(
-        *zip(*entries, strict=True),
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        bbox_transform=axes.transAxes + above,
-        borderaxespad=0.2,
-        title=typeset(title) if not others else None,
-        alignment="left",
-        ncols=columns,
-        columnspacing=1.5,
-    )
+        key = key_of_lines(list(looks.values()), shaded)
+        if len(looks) == 1:
+            add_heading(figure, panels[0, 0], key, title=next(iter(looks)), columns=len(key))
+        else:
+            line = load("matplotlib.lines").Line2D
+            names = [(line([], [], **mean_line(own)), typeset(one)) for one, own in looks.items()]
+            few = len(looks) <= FEW_RUNS
+            add_heading(
+                figure, panels[0, 0], side_by_side(names, key) if few else names + key, columns=2
+            )

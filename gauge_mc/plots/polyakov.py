@@ -4,29 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gauge_mc.analysis.figures import (
+    LINE,
     WIDTH,
     History,
+    add_heading,
     check_history,
     describe_history,
     draw_distribution,
     draw_history,
     figure_file,
+    key_of_lines,
     look,
+    mean_line,
     require,
+    shade_skipped,
+    side_by_side,
+    typeset,
 )
+from gauge_mc.analysis.libraries import load
 from gauge_mc.observables import OBSERVABLES, SWEEP
-from gauge_mc.plots import PLOTS, Plot, labels_of, require_table
+from gauge_mc.options import Option, check_options
+from gauge_mc.plots import (
+    PLOTS,
+    SKIP,
+    Plot,
+    TableKind,
+    caution_unthermalised,
+    find_tables,
+    labels_of,
+    missing_table,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 REAL = 1e-12
 """Threshold below which an imaginary part counts as zero, as it is in SU(2)."""
+
+WIDER = 1.25
+"""Width of the time series in units of its height, which is that of the plane."""
 
 
 class PolyakovPlot(Plot):
@@ -35,22 +56,29 @@ class PolyakovPlot(Plot):
     name = "polyakov"
     summary = "Polyakov loop in the complex plane, and its modulus"
 
+    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame; see `Plot.draw`."""
-        observable = OBSERVABLES[self.name]
-        histories = []
-        for label, run in zip(labels_of(runs), runs, strict=True):
-            columns = require_table(run, observable).columns
-            values = columns["re"] + 1j * columns["im"]
-            histories.append(History(label, columns[SWEEP], values))
-        plot_polyakov(histories, file)
+        skip = check_options(self.options, options, f"plot {self.name}").get(SKIP.name, 0)
+        tables = find_tables(runs, TableKind.of_observable(OBSERVABLES[self.name]))
+        if not tables:
+            raise missing_table(runs, self.name)
+        labels = dict(zip(runs, labels_of(runs), strict=True))
+        histories = [
+            History(labels[run], table[SWEEP], table["re"] + 1j * table["im"])
+            for run, table in tables.items()
+        ]
+        plot_polyakov(histories, file, skip)
+        if not skip:
+            caution_unthermalised(runs)
         return []
 
 
 PLOTS.register(PolyakovPlot())
 
 
-def plot_polyakov(runs: Sequence[History], path: Path) -> None:
+def plot_polyakov(runs: Sequence[History], path: Path, skip: int = 0) -> None:
     """Plot Polyakov loops in the complex plane, and the time series of their modulus.
 
     Dotted lines show the directions of the centre Z(3). If all loops are real, as they are in
@@ -62,35 +90,47 @@ def plot_polyakov(runs: Sequence[History], path: Path) -> None:
         Series of complex values: the lattice average of Tr/N for every measurement.
     path : Path
         File to write; its ending determines the format.
+    skip : int
+        Last update that is left out of the plane, averages and distributions.
 
     Raises
     ------
     UsageError, GaugeError
-        See `figure_file`. GaugeError is also raised if there is no data to plot.
+        See `figure_file` and `check_history`. GaugeError is also raised if there is no data to
+        plot.
     """
     require(runs)
     for run in runs:
-        check_history(run)
-    real = all(np.abs(np.imag(run.values)).max() < REAL for run in runs)
-    with figure_file(path, (WIDTH, 3.3 + 0.2 * len(runs))) as figure:
-        plane, series = figure.subplots(1, 2, width_ratios=(1, 1.2))
-        for i, run in enumerate(runs):
+        check_history(run, skip)
+    kept = [run.after(skip) for run in runs]
+    real = all(np.abs(np.imag(run.values)).max() < REAL for run in kept)
+    with figure_file(path, (WIDTH, 2.8 + LINE * max(len(runs), 2))) as figure:
+        gaps = {"wspace": 0.06}  # room for the label between the frames
+        plane, series = figure.subplots(1, 2, width_ratios=(1, WIDER), gridspec_kw=gaps)
+        looks, entries = [look(i) for i in range(len(runs))], []
+        for i, (run, shown) in enumerate(zip(runs, kept, strict=True)):
             size = History(run.label, run.sweeps, np.abs(run.values))
-            draw_history(series, size, look(i), describe_history(size))
+            mean = describe_history(size.after(skip), r"\langle|L|\rangle")
+            label = f"{typeset(run.label)}:  {mean}" if run.label else mean
+            draw_history(series, size, looks[i], skip)
+            entries.append((load("matplotlib.lines").Line2D([], [], **mean_line(looks[i])), label))
             if real:
-                draw_distribution(plane, run, look(i), horizontal=False)
+                draw_distribution(plane, shown, looks[i], horizontal=False)
             else:
                 plane.scatter(
-                    run.values.real, run.values.imag, s=9, alpha=0.6, linewidth=0, **look(i)
+                    shown.values.real, shown.values.imag, s=9, alpha=0.6, linewidth=0, **looks[i]
                 )
         if real:
             _finish_line(plane)
         else:
             _finish_plane(plane)
+        series.margins(x=0.02)
+        series.set_box_aspect(1 / WIDER)
         series.set_xlabel("update")
         series.set_ylabel("$|L|$")
         series.set_ylim(bottom=0)
-        figure.legend(loc="outside upper center", title="running mean of $|L|$")
+        key = key_of_lines(looks, shade_skipped(series, runs, skip))
+        add_heading(figure, plane, side_by_side(entries, key), columns=2)
 
 
 def _finish_line(axes: Axes) -> None:
@@ -109,7 +149,7 @@ def _finish_plane(axes: Axes) -> None:
     for k in range(3):
         direction = 2 * reach * np.exp(2j * np.pi * k / 3)
         ends = (0, direction.real), (0, direction.imag)
-        axes.plot(*ends, color="0.5", linestyle=":", linewidth=0.8, zorder=0)
+        axes.plot(*ends, color="black", linestyle=":", linewidth=1.0, zorder=4)
     axes.set_xlim(-reach, reach)
     axes.set_ylim(-reach, reach)
     axes.set_box_aspect(1)

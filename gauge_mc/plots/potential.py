@@ -174,7 +174,7 @@ def _add_physical_axis(axes: Axes, spacing: float) -> None:
         functions = (lambda r: r * spacing, lambda x: x / spacing)
         scale = rf"$\sqrt{{\sigma}}={ROOT_SIGMA:g}$ MeV"
         axes.secondary_xaxis("top", functions=functions).set_xlabel(
-            f"$R$ (fm), with $a$ from {scale}"
+            f"$R$ (fm), with $a$ from {scale}", labelpad=6
         )
 
 

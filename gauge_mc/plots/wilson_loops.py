@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.figures import MARKERS, WIDTH, figure_file, typeset
+from gauge_mc.analysis.figures import GREY, MARKERS, WIDTH, add_heading, figure_file
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, effective_potential_grid, read_loops
 from gauge_mc.analysis.plateau import PlateauPoint
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 LARGEST_ERROR = 0.1
 """Maximum error of a value that is drawn; larger errors would hide the other values."""
+
+SHIFTS = (-0.1, 0.0, 0.1)
+"""Shifts in t of the points of successive distances, which set error bars side by side."""
 
 GAP = 0.025
 """Minimum distance between two labels, in units of the height of the frame."""
@@ -55,11 +58,19 @@ class WilsonLoopsPlot(Plot):
         potential = read_potential(run) if (run / PotentialFit().file).exists() else None
         if potential and potential.smearing != chosen[0].smearing:
             potential = None
-        plot_effective_potential(chosen[0], file, potential, labels_of([run])[0])
+        title = f"{labels_of([run])[0]}, {_description(chosen[0])}"
+        plot_effective_potential(chosen[0], file, potential, title)
         return []
 
 
 PLOTS.register(WilsonLoopsPlot())
+
+
+def _description(loops: Loops) -> str:
+    """Return the direction and the smearing level of loops in words."""
+    steps = "iteration" if loops.smearing == 1 else "iterations"
+    smearing = f"{loops.smearing} smearing {steps}" if loops.smearing else "no smearing"
+    return f"path ({','.join(loops.path)}), {smearing}"
 
 
 def plot_effective_potential(
@@ -99,9 +110,9 @@ def plot_effective_potential(
         shown = [i for i in range(grid.r.size) if np.isfinite(known[i]).any()]
         levels = []
         for i in shown:
-            axes.errorbar(
-                grid.t, known[i], grid.error[i], color=shades[i], fmt=MARKERS[i % len(MARKERS)]
-            )
+            t = grid.t + SHIFTS[i % len(SHIFTS)]
+            style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)]}
+            axes.errorbar(t, known[i], grid.error[i], **style)
             level = known[i][np.isfinite(known[i])][-1]
             if point := plateaus.get(int(grid.r[i])):
                 level = point.potential.value
@@ -117,12 +128,13 @@ def plot_effective_potential(
                 va="center",
             )
         axes.annotate("$R/a$", (1.015, 1.01), xycoords="axes fraction")
-        axes.set_title(typeset(title), fontsize="medium")
         axes.set_xlim(0.5, grid.t[-1] + 0.5)
         axes.locator_params(axis="x", integer=True)
         axes.tick_params(which="minor", bottom=False, top=False)
-        axes.set_xlabel("$t/a$")
+        axes.set_xlabel("$t/a$ (points are shifted sideways for clarity)")
         axes.set_ylabel(r"$a\,V(R,t)=\ln[W(R,t)/W(R,t+a)]$")
+        bands = not plateaus.keys().isdisjoint(grid.r[shown].tolist())
+        add_heading(figure, axes, _key_of_bands() if bands else [], title)
 
 
 def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
@@ -134,6 +146,13 @@ def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
     result = np.empty(len(levels))
     result[order] = (from_below + from_above) / 2 + steps
     return result
+
+
+def _key_of_bands() -> list[tuple[Any, str]]:
+    """Return the handle and the label of a legend that says what the bands are."""
+    line, patch = load("matplotlib.lines").Line2D, load("matplotlib.patches").Patch
+    band = (patch(color=GREY, alpha=0.3, linewidth=0), line([], [], color=GREY, linewidth=0.8))
+    return [(band, "plateau $a\\,V(R)$ of the fit, with its error")]
 
 
 def _draw_plateau(axes: Axes, point: PlateauPoint, colour: Any) -> None:

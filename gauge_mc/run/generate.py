@@ -253,6 +253,7 @@ class _Generation:
             parameters = self.asked.of(run)
             state = read_state(run.checkpoint) if run.checkpoint.exists() else None
             sweep = state.sweep if state else 0
+            lock.record(replace(lock.holder, sweep=sweep))
             complete = bool(state and sweep == parameters.updates and state.measured)
             observables = {} if complete else self._observables(parameters)
             session = SessionRecord.begin(sweep, device_name)

@@ -328,10 +328,10 @@ def _opening(work: Measuring, devices: str, advice: str | None) -> list[str]:
     """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
     ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
     lines = [
-        f"{name} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
+        f"{work.observable.name} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
         f"{ensemble.lattice}, {len(work.done)} already measured, on {devices}"
     ]
-    name, known = work.observable.name, {"observable", "normalisation", "units"}
+    known = {"observable", "normalisation", "units"}
     details = [f"{key}: {value}" for key, value in header.items() if key not in known]
     return [*lines, *(["; ".join(details)] if details else []), *([advice] if advice else [])]
 

@@ -86,6 +86,8 @@ def test_degenerate_series():
     single = estimate([0.25])
     assert single.value == 0.25
     assert math.isnan(single.error)
+    assert (single.format_tau(), repr(single)) == ("", "<0.25>")
+    assert constant.format_tau(4) == "2"
     for samples in range(2, 12):
         short = estimate(np.random.default_rng(samples).normal(size=samples))
         assert short.error > 0
@@ -128,6 +130,7 @@ def test_susceptibilities_of_few_measurements():
         (1.23456e-9, 1.2e-11, "1.235(12)e-09"),
         (5.0, 0.0, "5"),
         (0.25, math.nan, "0.25"),
+        (0.65215112345, math.nan, "0.65215"),
         (math.nan, 1.0, "nan"),
     ],
 )

@@ -8,7 +8,13 @@ from unittest import mock
 
 import pytest
 
+from gauge_mc import Lattice, generate, scan
+from gauge_mc.analysis.loops import read_loops
 from gauge_mc.cli import main
+from gauge_mc.fields.field import Field
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.observables.plaquette import plaquette
+from gauge_mc.plots.wilson_loops import _description
 from tests.calls import call, make_run
 from tests.cli.test_fit import make_loops
 
@@ -100,3 +106,96 @@ def test_plots_that_are_refused(run, tmp_path, monkeypatch, words, sentence, cod
     said, found = call("plot", *words)
     assert (sentence in said, found) == (True, code), said
     assert not [path for path in tmp_path.rglob("*") if path.suffix in (".pdf", ".gif")]
+
+
+TINY = {
+    "group": "su2",
+    "thermalize": 2,
+    "configs": 5,
+    "separation": 4,
+    "format": "none",
+    "backend": "cpu",
+    "threads": 1,
+    "progress": False,
+}
+
+
+def test_a_scan_stands_for_its_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lattice = Lattice(4, 2, 2, 4)
+    scan(**TINY, beta=[2.2, 2.4], lattice=[lattice], output="some")
+    shown = plot("averages", "some")[0]
+    assert "2.2" in shown
+    assert "2.4" in shown
+    assert shown.endswith("some/averages.pdf\n")
+    for what in ("history", "polyakov", "plaquette"):
+        assert plot(what, "some")[0] == f"some/{what}.pdf\n"
+        assert (tmp_path / "some" / f"{what}.pdf").exists()
+    assert plot("scan", "some")[0] == "some/scan.pdf\n"
+    assert "one run at a time" in call("plot", "wilson-loops", "some")[0]
+    for run in (tmp_path / "some").glob("b*"):
+        shutil.rmtree(run)
+    assert "No run of the scan some has begun" in call("plot", "averages", "some")[0]
+
+
+def half(field: Field) -> float:
+    """Half the plaquette"""
+    return plaquette(field) / 2
+
+
+def powers(field: Field) -> dict[str, float]:
+    """Powers of the plaquette"""
+    return {"first": plaquette(field), "second": plaquette(field) ** 2}
+
+
+def both(field: Field) -> list[float]:
+    """An array"""
+    return [plaquette(field), 1.0]
+
+
+def test_tables_of_functions_have_plots(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    generate(
+        **TINY,
+        lattice="4x2x2x4",
+        measure="plaquette",
+        output="run",
+        observables=[half, (powers, 2), both],
+    )
+    for what in ("half", "powers", "history", "half-beta", "averages"):
+        shown = plot(what, "run", "--output", f"{what}.svg")[0]
+        assert (tmp_path / f"{what}.svg").stat().st_size > LEAST_BYTES
+        assert ("half" in shown) == (what in ("half", "half-beta", "averages"))
+    assert "no plot of the table both: it has several rows" in call("plot", "both", "run")[0]
+    assert "did you mean 'half'" in call("plot", "halff", "run")[0]
+    assert "There is no plot 'half'" in call("plot", "half", make_run(tmp_path / "other"))[0]
+
+
+def test_thermalisation_in_averages(tmp_path):
+    hot = make_run(tmp_path / "hot", thermalize=0, start="hot", format="none")
+    for what in ("history", "plaquette", "polyakov"):
+        caution = plot(what, hot)[1]
+        assert f"The averages of {hot} include thermalisation" in caution
+        assert "--skip N" in caution
+        assert caution.count("\n") == 1
+        assert plot(what, hot, "--skip", 4)[1] == ""
+    assert "--skip 99 leaves no measurements" in call("plot", "history", hot, "--skip", 99)[0]
+    assert (
+        "--skip is not an option of the plot averages"
+        in (call("plot", "averages", hot, "--skip", 4)[0])
+    )
+
+
+def test_averages_have_brackets():
+    for one in OBSERVABLES.values():
+        for quantity in one.quantities:
+            assert r"\langle" in quantity.average
+            assert r"\rangle" in quantity.average
+
+
+def test_the_title_of_an_effective_potential_names_path_and_smearing(tmp_path):
+    loops = read_loops(make_loops(tmp_path / "a", 20) / "wilson_loops.csv", None)[0][0]
+    assert _description(loops).startswith("path (1,0,0), ")
+    assert _description(loops).endswith(
+        ("smearing iterations", "smearing iteration", "no smearing")
+    )

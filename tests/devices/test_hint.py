@@ -138,6 +138,9 @@ def test_a_driver_updated_without_a_restart(machine, tmp_path, error):
         f"its kernel module (CUDA error {error}), as after an update of the driver; restart the "
         "machine"
     )
+    refused = run(*COMMANDS["generate"], "--output", "other", "--backend", "cuda", **there)
+    assert refused.returncode == 1
+    assert refused.stderr == line.replace("There is a GPU, but it", "gauge-mc: The GPU") + "\n"
 
 
 def test_pycuda_that_does_not_load(machine, tmp_path):

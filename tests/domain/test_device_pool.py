@@ -3,6 +3,7 @@
 import itertools
 import threading
 import time
+import traceback
 
 import pytest
 
@@ -110,6 +111,27 @@ def test_an_error_comes_in_its_turn(count):
     with pytest.raises(GaugeError, match="11 is damaged"), device_pool(openers(choices)) as pool:
         found.extend(pool.results(squares, range(3, 40)))
     assert found == [n**2 for n in range(3, 11)]
+    check_devices(choices)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_an_error_of_a_users_function_keeps_its_traceback_but_no_memory(count):
+    def fails(memory):
+        try:
+            return memory / 2
+        except TypeError as error:
+            raise LookupError("it failed") from error
+
+    def job(device, items):
+        for item in items:
+            yield fails(device.allocate()) if item == 4 else item
+
+    choices, found = choices_of(count), []
+    with pytest.raises(LookupError) as caught, device_pool(openers(choices)) as pool:
+        found.extend(pool.results(job, range(9)))
+    assert found == [0, 1, 2, 3]
+    for error in (caught.value, caught.value.__cause__):
+        assert traceback.extract_tb(error.__traceback__)[-1].name == "fails"
     check_devices(choices)
 
 

@@ -163,9 +163,16 @@ def test_runs_that_have_gone_are_missed(there):
 def test_a_damaged_table_of_a_scan(there):
     table = Scan.read(there).table
     content = table.read_bytes()
+    copy = Path("copy.csv")
+    copy.write_bytes(content)
+    for path in (table, copy):
+        assert f"good  {path}  points: 2\n" in said("verify", path)
+    copy.write_bytes(content.replace(b"2.3,4x2", b"2.4,4x2"))
+    assert "its checksum is not that of its last line" in said("verify", copy, code=1)
     table.write_bytes(content.replace(b"2.3,4x2", b"2.4,4x2"))
     assert "its checksum is not that of its last line" in bad(there)[0]
     table.write_text("beta,lattice\nsome,words\n")
     assert "is not the table of a scan" in bad(there)[0]
+    assert "is not the table of a scan" in said("verify", table, code=1)
     table.write_text("beta,lattice\n")  # nothing was complete when the scan was stopped
     assert bad(there) == []

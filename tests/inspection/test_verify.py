@@ -278,6 +278,42 @@ def test_single_files(good, run):
     assert f"Damaged or missing: 1 of 2 files, {run / FILES[4]}." in shown
 
 
+def test_single_tables(good, run, tmp_path):
+    shown, code = call("verify", good / "plaquette.csv", good / "polyakov.csv", good / FILES[4])
+    assert code == 0
+    assert shown.count("  records: 9\n") == 2
+    assert "All 3 files are good." in shown
+    lone = {}
+    for name in ("lone.csv", "loops.txt"):  # the latter is recognised by its first bytes
+        lone[name] = shutil.copy(good / "polyakov.csv", tmp_path / name)
+    assert call("verify", *lone.values())[1] == 0
+    for path in (*lone.values(), run / "polyakov.csv"):
+        flip(path, -100)
+        shown, code = call("verify", path)
+        assert code == 1
+        assert f"BAD   The table {path} is damaged: its checksum is not that of" in shown
+        assert f"Damaged or missing: 1 of 1 files, {path}." in shown
+    replace(unseal(run / "plaquette.csv"), "\n7,0.", "\n7,1.")
+    assert "update 7 contradict" in call("verify", run / "plaquette.csv")[0]
+    truncate(run / "plaquette.csv", 100)
+    assert "is damaged: it ends after 7 of 9 rows" in call("verify", run / "plaquette.csv")[0]
+    (tmp_path / "lone.csv").write_text("")
+    assert "is not a table" in call("verify", tmp_path / "lone.csv")[0]
+
+
+@pytest.mark.parametrize("damage", [unseal, lambda path: truncate(path, 9)])
+def test_a_finished_table_without_its_checksum_is_noted(run, damage):
+    damage(run / "plaquette.csv")
+    note = "plaquette.csv  records: 9, caution: the last line, with the checksum, is missing"
+    for path in (run, run / "plaquette.csv"):
+        shown, code = call("verify", path)
+        assert code == 0
+        assert shown.count("caution") == 1
+        assert note in shown
+    make_run(run, configs=4)
+    assert "caution" not in call("verify", run)[0]
+
+
 def test_nothing_to_verify(tmp_path):
     for path, sentence in ((tmp_path, "no run in"), (tmp_path / "none", "no file or directory")):
         with pytest.raises(UsageError, match=sentence):
@@ -294,6 +330,7 @@ def test_a_run_that_was_stopped(run):
     with unseal(stopped / "plaquette.csv").open("a") as table:
         table.write("12,0.")
     assert bad(stopped) == {}
+    assert "caution" not in call("verify", stopped)[0]  # it is not finished
     truncate(stopped / "polyakov.csv", 9)  # a kill while the checksum was written
     assert bad(stopped) == {}
 

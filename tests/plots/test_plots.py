@@ -4,12 +4,16 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from matplotlib.image import imread
+from matplotlib.text import Text
 
-from gauge_mc.analysis.figures import COLOURS, History
+from gauge_mc.analysis.figures import COLOURS, SHADE, History, minus
+from gauge_mc.analysis.figures import draw_history as draw_series
 from gauge_mc.analysis.potential import static_potential
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.plots.history import plot_history
+from gauge_mc.plots.history import MOST_MEANS, plot_history
 from gauge_mc.plots.polyakov import plot_polyakov
 from gauge_mc.plots.potential import plot_potential
 from gauge_mc.plots.wilson_loops import plot_effective_potential
@@ -54,6 +58,18 @@ def pixels_near(path, colour):
     """Count the pixels of a PNG that have a given colour."""
     image = imread(path)[..., :3]
     return int((np.abs(image - to_rgb(colour)).max(axis=-1) < 0.02).sum())
+
+
+def drawn_texts(monkeypatch):
+    """Return a list to which the texts in every figure that is written are appended."""
+    texts, save = [], Figure.savefig
+
+    def savefig(figure, *words, **options):
+        texts.extend(one.get_text() for one in figure.findobj(Text) if one.get_text())
+        save(figure, *words, **options)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+    return texts
 
 
 @pytest.mark.parametrize("ending", MAGIC)
@@ -141,3 +157,92 @@ def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(GaugeError, match=r"pip install 'gauge-mc\[analysis\]'"):
         draw_polyakov(tmp_path / "plot.png")
+
+
+def test_skipped_updates_are_not_averaged(tmp_path, monkeypatch):
+    values = np.concatenate([np.linspace(9.0, 1.0, 20), np.tile([0.4, 0.6], 40)])
+    run = History("run", np.arange(1, 101), values)
+    texts = drawn_texts(monkeypatch)
+    path = tmp_path / "history.png"
+    plot_history([("plaquette", [run])], path, 20)
+    assert any(text.startswith(r"$\mathrm{mean}=0.5") for text in texts)
+    assert "not averaged" in texts
+    shaded = pixels_near(path, SHADE)
+    texts.clear()
+    plot_history([("plaquette", [run])], path)
+    assert any(text.startswith(r"$\mathrm{mean}=1.4") for text in texts)
+    assert "not averaged" not in texts
+    assert shaded > 2 * pixels_near(path, SHADE)
+    loops = History("run", run.sweeps, values + 0.1j)
+    plot_polyakov([loops], tmp_path / "polyakov.png", 20)
+    assert any(r"\langle|L|\rangle=0.5" in text for text in texts)
+    for draw, one in ((plot_history, [("plaquette", [run])]), (plot_polyakov, [loops])):
+        with pytest.raises(UsageError, match="skip 100 leaves no measurements of run"):
+            draw(one, tmp_path / "no.png", 100)
+        with pytest.raises(UsageError, match="skip is -1; give 0 or a positive"):
+            draw(one, tmp_path / "no.png", -1)
+    assert not (tmp_path / "no.png").exists()
+
+
+def test_a_running_mean_begins_after_the_skipped_updates():
+    axes = Figure().subplots()
+    run = History("run", np.array([5, 10, 15, 20]), np.array([9.0, 1.0, 2.0, 6.0]))
+    draw_series(axes, run, {"color": "#0072B2", "marker": "o"}, skip=5)
+    series, running = axes.lines
+    assert series.get_xydata()[:, 1].tolist() == [9.0, 1.0, 2.0, 6.0]
+    assert running.get_xydata().tolist() == [[10, 1.0], [15, 1.5], [20, 3.0]]
+
+
+@pytest.mark.parametrize("number", [1, 2, 8])
+def test_a_run_is_named_once_in_a_history(tmp_path, monkeypatch, number):
+    labels = [f"name of run {i}" for i in range(number)]
+    runs = [History(label, SWEEPS, histories()[0].values) for label in labels]
+    texts = drawn_texts(monkeypatch)
+    plot_history([("plaquette", runs), ("$|L|$", runs)], tmp_path / "history.png")
+    for text in (*labels, "each measurement", "running mean"):
+        assert texts.count(text) == 1, text
+    means = sum(text.startswith(r"$\mathrm{mean}=") for text in texts)
+    assert means == (2 * number if number <= MOST_MEANS else 0)
+
+
+def test_a_run_has_one_colour_in_all_panels(tmp_path):
+    first, second = histories(0.6)
+    path = tmp_path / "history.png"
+    plot_history([("plaquette", [first, second]), ("$|L|$", [second])], path)
+    both = pixels_near(path, COLOURS[1])
+    plot_history([("plaquette", [first, second]), ("$|L|$", [first])], path)
+    assert both > 1.5 * pixels_near(path, COLOURS[1])
+
+
+def test_the_frames_of_polyakov_loops_are_level(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    draw_polyakov(tmp_path / "polyakov.png")
+    plane, series = (axes.get_position() for axes in figures[0].axes)
+    assert plane.y0 == pytest.approx(series.y0, abs=1e-3)
+    assert plane.y1 == pytest.approx(series.y1, abs=1e-3)
+    points = figures[0].axes[0].collections[0]
+    assert all(line.zorder > points.zorder for line in figures[0].axes[0].lines)
+
+
+def test_an_effective_potential_says_what_it_shows(tmp_path, monkeypatch):
+    texts = drawn_texts(monkeypatch)
+    potential = static_potential([LOOPS], r_min=1)
+    plot_effective_potential(LOOPS, tmp_path / "a.png", potential, "SU(2), path (1,0,0)")
+    assert "SU(2), path (1,0,0)" in texts
+    assert any("plateau" in text for text in texts)
+    texts.clear()
+    plot_effective_potential(LOOPS, tmp_path / "a.png", None, "SU(2)")
+    assert "SU(2)" in texts
+    assert not any("plateau" in text for text in texts)
+
+
+def test_the_axis_in_fm_names_its_scale(tmp_path, monkeypatch):
+    texts = drawn_texts(monkeypatch)
+    draw_potential(tmp_path / "potential.png", 1)
+    assert any("(fm)" in text and "=440$ MeV" in text for text in texts)
+
+
+def test_small_numbers_are_typeset():
+    assert minus(Estimate(-4.2e-5, 6e-6, 0.5, 0.1, 9)) == r"{-}4.2(6)\times10^{-5}"
+    assert minus(Estimate(0.25, 0.01, 0.5, 0.1, 9)) == "0.250(10)"

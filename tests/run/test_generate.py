@@ -106,6 +106,7 @@ def test_a_run_from_beginning_to_end(folder):
     assert "is complete" in gauge_mc(*command())
     assert written(path) == before
     assert "complete" in gauge_mc(*PROGRAM, "status")
+    assert Run(path).holder()[0].sweep == 20
 
 
 def test_a_run_that_keeps_no_configurations(folder):
@@ -408,6 +409,13 @@ def test_a_disk_too_small_for_a_checkpoint(folder):
     )
     assert "could not be written" in sentence
     gauge_mc(*command(output="run", seed=3))
+
+
+def test_one_measurement_has_no_error(folder):
+    gauge_mc(*command(output="run", measure="plaquette:15", format="none"))
+    shown = gauge_mc(*PROGRAM, "status", "run")
+    assert re.search(r"^plaquette +0\.\d{4,5} +1$", shown, re.M)
+    assert "nan" not in shown
 
 
 def test_status_needs_a_run(folder):

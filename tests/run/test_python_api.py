@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import inspect
 import json
 import shutil
 import threading
@@ -283,6 +284,110 @@ def test_observables_that_are_refused(observables, sentence):
         make("run", observables)
 
 
+# Measuring on fields and on stored configurations
+
+
+def test_functions_are_measured_on_a_field():
+    field = Field.hot(Lattice.parse(TINY["lattice"]), "su3", seed=3)
+    calls = []
+
+    def counted(field):
+        calls.append(field)
+        return plaquette(field)
+
+    assert measure(field, counted)["value"] == [plaquette(field)]
+    assert len(calls) == 1
+    table = measure(field, slices)
+    assert table["i"].tolist() == [0, 1, 2, 3]
+    assert np.array_equal(table["value"], slices(field))
+    assert measure(field, moments)["loop_im"] == [polyakov_loop(field).imag]
+    assert measure(field, energy).header["normalisation"] == inspect.getdoc(energy)
+    for loops in (WilsonLoops.for_lattice(field.lattice, r_max=1), WilsonLoops):
+        options = {"r_max": 1} if loops is WilsonLoops else {}
+        expected = measure(field, "wilson-loops", r_max=1)
+        found = measure(field, loops, **options)
+        assert found.header == expected.header
+        assert np.array_equal(found["loop"], expected["loop"])
+
+
+@pytest.mark.parametrize("function", [energy, loop, moments, pair, planes, slices, corner])
+def test_functions_on_configurations_are_those_measured_along_the_way(folder, whole, function):
+    path = shutil.copytree(whole.path, folder / "run")
+    along, found = whole.tables[function.__name__], measure(path, function, **HOW)
+    assert list(found.columns) == list(along.columns)
+    assert set(found["sweep"]) == {5, 8, 11}
+    both = np.isin(along["sweep"], found["sweep"]), np.isin(found["sweep"], along["sweep"])
+    for name, column in along.columns.items():
+        np.testing.assert_allclose(found[name][both[1]], column[both[0]], rtol=1e-5, atol=1e-6)
+    for key in ("observable", "normalisation", "units", "beta", "seed"):
+        assert found.header[key] == along.header[key]
+    assert (path / f"{function.__name__}_configs.csv").exists()
+    assert all(verdict.sound for verdict in verify(path))
+    with pytest.raises(UsageError, match="measured in = single precision, not double"):
+        measure(path, function, precision="double", **HOW)
+
+
+@pytest.mark.parametrize("devices", ["cpu", "cpu:2"])
+def test_measuring_a_function_goes_on_where_it_stopped(folder, devices):
+    how = {**HOW, "threads": 2, "devices": devices}
+    path = generate(TINY, output="run", **HOW).path
+    fails = True
+
+    def rough(field):
+        if fails and plaquette(field) == last:
+            raise OwnError("it failed")
+        return [plaquette(field), 2]
+
+    last = measure(path, "plaquette", **HOW)["plaquette"][-1]
+    with pytest.raises(OwnError) as caught:
+        measure(path, rough, **how)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "rough"
+    assert read_table(path / "rough.csv")["sweep"].tolist() == [5, 5, 8, 8]
+    fails = False
+    measure(path, rough, **how)
+    whole = (path / "rough.csv").read_bytes()
+    (path / "rough.csv").write_bytes(whole[: whole.index(b"\n8,1") + 3])
+    measure(path, rough, **how)
+    assert (path / "rough.csv").read_bytes() == whole
+    assert measure(path, rough, output="new.csv", **HOW)["value"][1::2].tolist() == [2] * 3
+    assert Path("new.csv").read_bytes() == whole
+    generate(TINY, output="run", **{**HOW, "configs": 4})
+    assert measure(path, rough, **how)["sweep"][::2].tolist() == [5, 8, 11, 14]
+    columns = list(read_table(path / "rough.csv").columns)
+    assert columns == ["sweep", "i", "value"]
+
+    def rough(field):  # another function of the same name
+        return {"other": 1.0}
+
+    with pytest.raises(GaugeError, match=r"columns sweep,i,value instead of sweep,other"):
+        measure(path, rough, **how)
+    (config,) = [path for number, path in Run(path).configs().items() if number == 8]
+    assert measure([config], energy, **HOW)["sweep"].tolist() == [8]
+    assert Path("energy.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("observable", "options", "sentence"),
+    [
+        (lambda field: 1.0, {}, "'<lambda>' needs a name"),
+        (named("wilson_loops"), {}, "two observables named 'wilson_loops'"),
+        (energy, {"r_max": 1}, "--r-max is not an option of energy"),
+        (Plaquette(), {"r_max": 1}, "--r-max is not an option of plaquette"),
+        (WilsonLoops, {"r_mx": 1}, "--r-mx is not an option of wilson-loops"),
+        ((energy, 2), {}, "is not an observable; pass a function of a field"),
+        (7, {}, "7 is not an observable"),
+        ("energy", {}, "no observable 'energy'"),
+        (named("f", "word"), {}, "f must return numbers, not str"),
+    ],
+)
+def test_observables_that_cannot_be_measured(whole, observable, options, sentence):
+    field = Field.cold(Lattice.parse(TINY["lattice"]), "su3", device=open_device("cpu", 1))
+    for target in (field, whole):
+        with pytest.raises(UsageError, match=sentence):
+            measure(target, observable, **(HOW if target is whole else {}), **options)
+    assert not list(whole.path.glob("[fw]*.csv"))
+
+
 def test_a_function_always_returns_as_many_values(folder):
     lengths = iter([2, 2, 2, 2, 3])
 
@@ -385,6 +490,7 @@ def test_a_run_is_continued_with_the_same_observables_only(folder, whole):
         generate(output=path, **more, **HOW)
     said, code = call("generate", "--output", path, "--configs", 4)
     assert code == 2
+    assert said.startswith("gauge-mc: ")  # and nothing about a run that continues
     assert "continue the run from Python with the same observables" in said
     assert written(path) == written(whole.path)
     assert call("generate", "--output", path)[1] == 0  # there is nothing to do

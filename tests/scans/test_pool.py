@@ -7,6 +7,7 @@ import pytest
 from gauge_mc.devices import DeviceChoice
 from gauge_mc.errors import UsageError
 from gauge_mc.scans.pool import make_slots
+from tests.calls import call
 
 
 def test_slots():
@@ -17,6 +18,8 @@ def test_slots():
     assert {slot.options for slot in half} == {("--backend", "cpu", "--threads", "2")}
     (all_cores,) = make_slots([DeviceChoice("cpu")], 1)
     assert all_cores.options[-1] == str(cores)
+    shown = " ".join(call("scan", "--help")[0].replace("│", " ").split())
+    assert "[default: 1; with --per-device K, 1/K of the cores; with --submit" in shown
     gpus = make_slots([DeviceChoice("cuda", 0), DeviceChoice("cuda", 3)], 2)
     assert [slot.name for slot in gpus] == ["GPU 0 (1)", "GPU 3 (1)", "GPU 0 (2)", "GPU 3 (2)"]
     assert [slot.options for slot in gpus[:2]] == [("--devices", "0,"), ("--devices", "3,")]

@@ -10,7 +10,8 @@ import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.scans.process import job
-from gauge_mc.scans.slurm import parse_minutes, parse_options, submit
+from gauge_mc.scans.slurm import last_job, parse_minutes, parse_options, submit
+from tests.calls import call
 from tests.scans.commands import SMALL, A, rows, scan, written
 
 
@@ -50,7 +51,15 @@ def test_a_job_array_of_slurm(folder, monkeypatch):
         assert "Slurm is not installed on this machine" in scan(*words, expect=1)
     program(folder / "srun", "exit 1")
     program(folder / "sbatch", 'cp "$1" script; echo Submitted batch job 42')
+    assert last_job(folder / "s" / "jobs") is None
     assert "0 of 2 runs complete, 2 submitted as job 42\n" in scan(*words)
+    shown, code = call("status", "s")
+    assert code == 0
+    assert (
+        "no run is running: the jobs are queued or have ended; to see which: squeue --jobs 42; "
+        "once they have ended, to submit the rest: gauge-mc scan --output s --submit slurm "
+        "--slurm time=HH:MM:SS\n"
+    ) in shown
     script = (folder / "script").read_text()
     wanted = ("array=0-1%2", "time=90", "partition=gpu", "signal=USR1@90", "job-name=gauge-mc")
     for option in wanted:
@@ -66,6 +75,7 @@ def test_a_job_array_of_slurm(folder, monkeypatch):
     assert list(rows(folder / "s")) == [(2.2, str(A))]
     program(folder / "sbatch", "echo 'sbatch: error: Invalid account' >&2; exit 1")
     assert "rejected the jobs: sbatch: error: Invalid account." in scan(*words, expect=1)
+    assert last_job(folder / "s" / "jobs") == "42"
 
 
 def test_jobs_by_another_executor_of_submitit(folder):

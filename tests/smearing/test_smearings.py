@@ -15,6 +15,13 @@ def test_a_smearing_is_made_by_its_name():
     assert make_smearing("ape", {"alpha": 0.5}) == Ape.from_alpha(0.5)
 
 
+def test_the_form_does_not_depend_on_the_number_of_staples():
+    (weight,) = [option for option in Ape.options if option.name == "weight"]
+    for text in (weight.help.replace("Σ of the", "sum of").replace("→", "->"), Ape.__doc__):
+        assert "U -> P[U + w sum of staples]" in text
+    assert "P[U + w sum of staples]" in str(Ape())
+
+
 def test_options_come_once():
     names = [option.name for option in smearing_options()]
     assert set(names) >= {"weight", "alpha", "dims", "projection"}
