@@ -12,7 +12,7 @@ from gauge_mc.cli import main
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.run.generate import generate_from
 
-TINY = {"lattice": "4x2x4x6", "thermalize": 2, "configs": 3, "separation": 3, "backend": "cpu"}
+TINY = {"lattice": "4x4x4x6", "thermalize": 2, "configs": 3, "separation": 3, "backend": "cpu"}
 
 
 def call(*words):

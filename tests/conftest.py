@@ -12,7 +12,17 @@ from gauge_mc.errors import GaugeError
 from tests import emulator
 
 LANES = (1, 2, 4, 8, 16)
-DEVICES = [f"cpu-{lanes}" for lanes in LANES] + [pytest.param("cuda", marks=pytest.mark.gpu)]
+GPU = pytest.param("cuda", marks=pytest.mark.gpu)
+BEST = f"cpu-{LANES[-1]}"
+"""The CPU with as many lanes as its registers have."""
+
+DEVICES = [*(pytest.param(f"cpu-{n}", marks=pytest.mark.slow) for n in LANES[:-1]), BEST, GPU]
+
+KINDS_OF_DEVICES = {"device", "best_device", "device_groups"}
+"""Fixtures of tests that run kernels."""
+
+QUICK = {("su2", "single"), ("su3", "double"), ("su3", None), (None, "single")}
+"""Groups and precisions that quick tests of kernels are for: others are compiled for slow tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,6 +34,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test looks for a GPU."""
     if config.getoption("--emulate-gpu"):
         emulator.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of kernels for other groups and precisions than the quick ones are slow."""
+    for item in items:
+        values = getattr(getattr(item, "callspec", None), "params", {})
+        kind = values.get("group"), values.get("precision")
+        fixtures = {*getattr(item, "fixturenames", ())}
+        runs_kernels = KINDS_OF_DEVICES & fixtures or item.get_closest_marker("kernels")
+        if runs_kernels and any(kind) and kind not in QUICK:
+            item.add_marker(pytest.mark.slow)
 
 
 def open_by_name(name: str) -> Device:
@@ -42,7 +64,7 @@ def device(request: pytest.FixtureRequest) -> Device:
     return open_by_name(request.param)
 
 
-@pytest.fixture(params=["cpu-16", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.fixture(params=[BEST, GPU])
 def best_device(request: pytest.FixtureRequest) -> Device:
     """The CPU with all its lanes, and the GPU."""
     return open_by_name(request.param)

@@ -11,6 +11,7 @@ import json
 import platform
 import re
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -64,8 +65,18 @@ def links_digest(path: Path) -> str:
     return hashlib.sha256(b"".join(slices)).hexdigest()
 
 
-@pytest.mark.parametrize("register_bytes", ["16", "64"], indirect=True)
-@pytest.mark.parametrize("name", RUNS["runs"])
+QUICK = ("su3_philox_double", "64")
+"""The run, and the size of a register, that a quick test repeats."""
+
+
+@pytest.mark.parametrize(
+    ("name", "register_bytes"),
+    [
+        pytest.param(*one, marks=() if one == QUICK else pytest.mark.slow)
+        for one in product(RUNS["runs"], ("16", "64"))
+    ],
+    indirect=["register_bytes"],
+)
 def test_runs_are_those_of_version_0_1(name, register_bytes, exact, tmp_path):
     values, pinned = RUNS["runs"][name], RUNS["found"][register_bytes][name]
     words = [f"--{key}={value}" for key, value in values.items()]
@@ -83,6 +94,7 @@ def test_runs_are_those_of_version_0_1(name, register_bytes, exact, tmp_path):
         assert_rows(tmp_path / "run" / f"{table}.csv", expected, exact, tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "precision"), [("su2_ranlux", "single"), ("su3_philox", "double")]
 )
@@ -98,6 +110,7 @@ def test_a_run_begun_by_version_0_1_is_continued(name, precision, register_bytes
     assert code == 0, out
 
 
+@pytest.mark.slow
 def test_a_measurement_begun_by_version_0_1_is_continued(register_bytes, exact, tmp_path):
     """It had measured two of three configurations."""
     run = shutil.copytree(PINS / "measured_run", tmp_path / "run")
@@ -109,6 +122,7 @@ def test_a_measurement_begun_by_version_0_1_is_continued(register_bytes, exact, 
         assert_rows(run / name, expected, exact, CLOSE["single"])
 
 
+@pytest.mark.slow
 def test_a_scan_begun_by_version_0_1_is_continued(exact, tmp_path):
     """It had all of two points, and is asked for a third one and longer runs."""
     scan = shutil.copytree(PINS / "scan", tmp_path / "scan")

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#if defined(__AVX__) || defined(__SSE2__)
+#if LANES > 1 && (defined(__AVX__) || defined(__SSE2__))
 #include <immintrin.h>
 #endif
 
@@ -52,10 +52,10 @@ INLINE word select_word(mask m, word a, word b) {
 }
 
 template <class V> INLINE bool any_lane(V m) {
-#ifdef __AVX512F__
+#if defined(__AVX512F__) && LANES > 1
     if constexpr (sizeof(V) == 64) return _mm512_test_epi64_mask((__m512i)m, (__m512i)m) != 0;
 #endif
-#ifdef __AVX__
+#if defined(__AVX__) && LANES > 1
     if constexpr (sizeof(V) == 32) return !_mm256_testz_si256((__m256i)m, (__m256i)m);
 #endif
     bool found = false;

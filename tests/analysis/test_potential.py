@@ -29,7 +29,10 @@ def pulls(fit):
 
 @pytest.mark.parametrize(
     ("samples", "window"),
-    [(600, {"t_min": 1, "r_min": 1, "r_max": 8}), (250, {"t_min": 2, "r_min": 2, "r_max": 8})],
+    [
+        pytest.param(600, {"t_min": 1, "r_min": 1, "r_max": 8}, marks=pytest.mark.slow),
+        (250, {"t_min": 2, "r_min": 2, "r_max": 8}),
+    ],
 )
 def test_known_potential_is_recovered_with_honest_errors(samples, window):
     rng = np.random.default_rng(11)

@@ -13,7 +13,7 @@ from gauge_mc.files.table import read_table
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, make_run
 
-TINY = ("--lattice", "4x2x2x4", "--backend", "cpu", "--threads", 1)
+TINY = ("--lattice", "4x4x4x4", "--backend", "cpu", "--threads", 1)
 SHORT = (*TINY, "--thermalize", 2, "--configs", 4, "--separation", 3)
 
 
@@ -45,7 +45,7 @@ def test_generate():
     begun = found("generate", *SHORT, "--output", "run")
     assert (begun["run"], begun["stopped"]) == ("run", None)
     assert (begun["sweep"], begun["sweeps"], begun["configurations"]) == (14, 14, 4)
-    assert begun["parameters"]["lattice"] == "4x2x2x4"
+    assert begun["parameters"]["lattice"] == "4x4x4x4"
     assert begun.keys() >= {"seconds", "links_per_s"}
     complete = found("generate", "--output", "run", "--backend", "cpu")
     assert complete["averages"] == begun["averages"]
@@ -68,12 +68,13 @@ def test_numbers_that_are_not_known_are_null():
 
 
 def test_a_run_that_was_stopped():
-    long = ("--lattice", 8, "--backend", "cpu", "--configs", 10**6, "--output", "run")
+    long = ("--lattice", 4, "--backend", "cpu", "--configs", 10**6, "--output", "run")
     result = found("generate", *long, "--time-limit", "0:0:1", code=INTERRUPTED)
     assert result["stopped"] == "the time limit"
     assert result["sweep"] < result["sweeps"]
 
 
+@pytest.mark.slow
 def test_scan():
     words = ("--beta", "2.2:2.3:0.1,2.3", *SHORT, "--chains", 2, "--output", "s")
     result = found("scan", *words)
@@ -103,7 +104,7 @@ def test_a_scan_that_was_stopped_before_anything_was_complete():
 
 
 def test_measure():
-    make_run(Path("run"), lattice="4x2x2x4", measure="none")
+    make_run(Path("run"), lattice="4x4x4x4", measure="none")
     result = found("measure", "polyakov", "run", "--backend", "cpu")
     assert (result["table"], result["rows"]) == ("run/polyakov.csv", 3)
     table = read_table("run/polyakov.csv")

@@ -13,7 +13,7 @@ FORMATS = ("ildg", "nersc")
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
     """A run of three configurations that measures nothing."""
-    return make_run(tmp_path_factory.mktemp("run") / "run", lattice="4x2x4x4", measure="none")
+    return make_run(tmp_path_factory.mktemp("run") / "run", lattice="4x4x4x4", measure="none")
 
 
 @pytest.fixture

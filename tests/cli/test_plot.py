@@ -58,6 +58,7 @@ def test_potentials(tmp_path):
             assert file.stat().st_size > LEAST_BYTES
 
 
+@pytest.mark.slow
 def test_a_potential_of_fewer_configurations_than_there_are(tmp_path):
     run = make_loops(tmp_path / "a", 40)
     call("fit", "potential", run)
@@ -79,7 +80,7 @@ def test_histories_and_averages_against_beta(run, tmp_path):
     for what in ("history", "plaquette", "polyakov", "plaquette-beta", "polyakov-beta"):
         shown = plot(what, run, "--output", tmp_path / f"{what}.png")[0]
         assert (tmp_path / f"{what}.png").stat().st_size > LEAST_BYTES
-        assert ("SU(2), 4×2×4×6" in shown) == what.endswith("-beta")
+        assert ("SU(2), 4³×6" in shown) == what.endswith("-beta")
     assert plot("history", run)[0] == f"{run}/history.pdf\n"
     assert (run / "history.pdf").exists()
 

@@ -25,11 +25,13 @@ extern "C" {
 }
 """
 
-WHAT = ("--lattice", "4x2x2x4", "--thermalize", 1, "--configs", 1, "--separation", 1)
+SLOW = pytest.mark.slow
+
+WHAT = ("--lattice", "4x4x4x4", "--thermalize", 1, "--configs", 1, "--separation", 1)
 COMMANDS = {
     "generate": ("generate", *WHAT),
     "scan": ("scan", "--beta", 2.3, *WHAT, "--threads", 1),
-    "bench": ("bench", "--lattice", "4x2x2x4", "--seconds", 0.05),
+    "bench": ("bench", "--lattice", "4x4x4x4", "--seconds", 0.05),
     "measure": ("measure", "plaquette", "run"),
 }
 
@@ -64,8 +66,7 @@ def machine(drivers, tmp_path, monkeypatch):
         search = [emulator.FOLDER] if pycuda else []
         programs = only_tools(tmp_path / "programs", *([nvcc] if nvcc else []))
         modules = without_modules(tmp_path / "modules", *hidden, search=search)
-        cache = emulator.environment()["GAUGE_MC_CACHE"]
-        found = {**programs, **modules, "GAUGE_MC_CACHE": cache, "CUDA_VISIBLE_DEVICES": "0"}
+        found = {**programs, **modules, "CUDA_VISIBLE_DEVICES": "0"}
         return found | {"LD_LIBRARY_PATH": str(drivers(**driver)), "CXX": "", "TERM": "dumb"}
 
     return make
@@ -90,7 +91,10 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("lacking", LACKING)
+@pytest.mark.parametrize(
+    "lacking",
+    ["PyCUDA", pytest.param("nvcc", marks=SLOW), pytest.param("PyCUDA and nvcc", marks=SLOW)],
+)
 def test_what_is_missing_is_said_at_the_start_and_the_cpu_computes(machine, tmp_path, lacking):
     done = run(*COMMANDS["generate"], "--output", "run", **machine(**LACKING[lacking]))
     assert (done.returncode, done.stderr) == (0, "")
@@ -101,6 +105,7 @@ def test_what_is_missing_is_said_at_the_start_and_the_cpu_computes(machine, tmp_
     assert (tmp_path / "run" / "configs" / "0000002.lime").exists()
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_too_old(machine, tmp_path):
     there = machine(nvcc=nvcc_of(tmp_path, "13.0"), version=11040)
     done = run(*COMMANDS["generate"], "--output", "run", **there)
@@ -157,10 +162,13 @@ def test_pycuda_that_does_not_load(machine, tmp_path):
     assert INSTALL in line
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(one, marks=SLOW if one != "generate" else ()) for one in COMMANDS],
+)
 def test_every_command_that_chooses_devices_says_so_once(machine, tmp_path, command):
     if command == "measure":
-        make_run(tmp_path / "run", lattice="4x2x2x4")
+        make_run(tmp_path / "run", lattice="4x4x4x4")
     there = machine(pycuda=False)
     done = run(*COMMANDS[command], **there)
     assert (done.returncode, done.stderr) == (0, "")
@@ -185,6 +193,7 @@ def test_without_a_gpu_nothing_is_said(machine, driver):
     assert hints(done.stdout) == []
 
 
+@pytest.mark.slow
 def test_a_gpu_that_lacks_nothing_computes(machine):
     done = run(*COMMANDS["generate"], "--output", "run", **machine())
     assert (done.returncode, done.stderr) == (0, "")

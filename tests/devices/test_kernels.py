@@ -155,7 +155,13 @@ def test_pointers_may_be_null_and_numbers_may_be_of_numpy():
 # Python and C++ agree about arguments
 
 
-@pytest.fixture(params=["C++ compiler", "emulated nvcc", "nvcc"])
+@pytest.fixture(
+    params=[
+        "C++ compiler",
+        pytest.param("emulated nvcc", marks=pytest.mark.slow),
+        pytest.param("nvcc", marks=pytest.mark.slow),
+    ]
+)
 def build(request, tmp_path):
     """Compile a kernel as a device does: with the CPU's compiler, the emulated nvcc or nvcc."""
     if request.param == "C++ compiler":
@@ -210,6 +216,7 @@ def test_what_is_read_rightly_is_compiled(build, before, member):
     build(TINY.format(before=before, member=member))
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("before", "member", "named"),
     [
@@ -266,6 +273,7 @@ def test_other_errors_are_the_compilers(build, member, after, message):
 # Warnings
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on this machine.")
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_kernels_compile_without_warnings(kernel):

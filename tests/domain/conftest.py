@@ -11,6 +11,7 @@ from gauge_mc.errors import GaugeError
 
 LATTICE = Lattice(4, 8, 4, 12)
 DIVISIONS = [(12,), (6, 6), (2, 10), (4, 3, 5), (2, 2, 2, 6)]
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("cpu-1", "cpu-1w")]
 GPUS = [pytest.param(kind, marks=pytest.mark.gpu) for kind in ("cuda", "cuda-sent")]
 
 
@@ -37,7 +38,13 @@ def open_group(kind: str, slices: tuple[int, ...]) -> DeviceGroup:
     return DeviceGroup(gpus, slices=slices)
 
 
-@pytest.fixture(params=["cpu-1", "cpu-1w", "cpu-16", *GPUS])
+@pytest.fixture(params=[pytest.param("su2", marks=pytest.mark.slow), "su3"])
+def group(request: pytest.FixtureRequest) -> str:
+    """Both groups; the larger one in quick tests."""
+    return request.param
+
+
+@pytest.fixture(params=[*SLOW, "cpu-16", *GPUS])
 def device_groups(request: pytest.FixtureRequest) -> list[DeviceGroup]:
     """Groups of devices that divide `LATTICE` in several ways; the first has one device."""
     return [open_group(request.param, slices) for slices in DIVISIONS]

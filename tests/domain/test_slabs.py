@@ -27,7 +27,10 @@ def assert_same_bits(results):
             np.testing.assert_array_equal(another, one)
 
 
-@pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.parametrize(
+    "generator",
+    [pytest.param(one, marks=() if one == "philox" else pytest.mark.slow) for one in GENERATORS],
+)
 def test_updates_and_observables(device_groups, group, precision, generator):
     def chain(devices):
         field = Field.hot(LATTICE, group, precision, devices, seed=4)

@@ -51,7 +51,7 @@ def test_hdf5_holds_tables_and_their_headers(run, tmp_path):
     with h5py.File(out) as h5:
         assert {k: h5.attrs[k] for k in ("group", "lattice", "beta", "seed")} == {
             "group": "su2",
-            "lattice": "4x2x4x6",
+            "lattice": "4x4x4x6",
             "beta": 2.5,
             "seed": 3,
         }
@@ -90,9 +90,9 @@ def test_pyerrors_finds_names_replica_and_gaps(run, tmp_path):
 
 
 def check(obs, sweeps, samples):
-    name = "su2_b2.5_4x2x4x6|r3"
+    name = "su2_b2.5_4x4x4x6|r3"
     assert obs.names == [name]
-    assert obs.e_names == ["su2_b2.5_4x2x4x6"]
+    assert obs.e_names == ["su2_b2.5_4x4x4x6"]
     assert list(obs.idl[name]) == sweeps
     np.testing.assert_allclose(obs.deltas[name] + obs.r_values[name], samples, rtol=0, atol=1e-14)
     obs.gamma_method()
@@ -118,7 +118,7 @@ def test_the_header_of_a_table_says_what_its_observable_is(other, tmp_path):
     assert call("export", other, out) == (f"{out}: energy, off_axis, plaquette, tensor\n", 0)
     content = pyerrors.input.json.load_json_dict(str(out), verbose=False)
     assert list(content["energy"]) == ["value"]
-    value, name = content["energy"]["value"], "su2_b2.5_4x2x4x6|r1"
+    value, name = content["energy"]["value"], "su2_b2.5_4x4x4x6|r1"
     np.testing.assert_allclose(value.deltas[name] + value.r_values[name], np.array(SWEEPS) / 7)
     assert len(content["off_axis"]) == 8
     corr = content["off_axis"]["smearing=0,path=110,r=1"]
@@ -150,7 +150,7 @@ def test_replica_of_one_ensemble_combine(run, tmp_path):
         for path in (run, other)
     ]
     merged = pyerrors.merge_obs(both)
-    assert merged.names == ["su2_b2.5_4x2x4x6|r3", "su2_b2.5_4x2x4x6|r4"]
+    assert merged.names == ["su2_b2.5_4x4x4x6|r3", "su2_b2.5_4x4x4x6|r4"]
     values = [read_table(path / "plaquette.csv").columns["plaquette"] for path in (run, other)]
     assert merged.value == pytest.approx(np.concatenate(values).mean(), abs=1e-14)
 

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from gauge_mc.devices.cpu import INSTALL
 from tests.children import run, without_modules
 
@@ -21,6 +23,7 @@ def test_a_machine_on_which_a_device_works():
     assert done.stdout.count("\nmissing ") == len(missing("\n" + done.stdout))
 
 
+@pytest.mark.slow
 def test_a_machine_without_compilers_names_what_mends_it(tmp_path):
     modules = without_modules(tmp_path / "modules", "ziglang", "pycuda")
     done = run("doctor", PATH=str(tmp_path), CXX="", GAUGE_MC_CACHE=str(tmp_path), **modules)
@@ -32,6 +35,7 @@ def test_a_machine_without_compilers_names_what_mends_it(tmp_path):
     assert "GPU" in found
 
 
+@pytest.mark.slow
 def test_a_compiler_that_does_not_run_is_named(tmp_path):
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\nexit 1\n")
@@ -41,6 +45,7 @@ def test_a_compiler_that_does_not_run_is_named(tmp_path):
     assert missing(done.stdout)[f"C++ compiler {broken}"] == INSTALL
 
 
+@pytest.mark.slow
 def test_the_cache_is_named_and_emptied(tmp_path):
     cache = {"GAUGE_MC_CACHE": str(tmp_path / "kernels")}
     shown = run("doctor", **cache).stdout
@@ -65,6 +70,7 @@ def test_the_cache_is_named_and_emptied(tmp_path):
     assert not (tmp_path / "kernels").exists()
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_mended_by_another(tmp_path):
     Path(tmp_path / "file").touch()
     done = run("doctor", GAUGE_MC_CACHE=str(tmp_path / "file"))

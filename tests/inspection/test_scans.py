@@ -14,14 +14,14 @@ from gauge_mc.inspection.verify import checks_of, verify
 from gauge_mc.scans.scan import Scan
 from tests.calls import call, make_run
 
-FIRST, SECOND = "b2.2_4x2x2x4_chain1", "b2.3_4x2x2x4_chain1"
+FIRST, SECOND = "b2.2_4x4x4x4_chain1", "b2.3_4x4x4x4_chain1"
 
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
     """A complete scan of two runs, deep down in folders."""
     path = tmp_path_factory.mktemp("scans") / "of" / "su2"
-    values = {"beta": "2.2,2.3", "lattice": "4x2x2x4", "thermalize": 2, "configs": 3}
+    values = {"beta": "2.2,2.3", "lattice": "4x4x4x4", "thermalize": 2, "configs": 3}
     values |= {"separation": 3, "backend": "cpu", "threads": 1}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
@@ -84,7 +84,7 @@ def test_a_complete_scan(there):
     }
     facts = json.loads(said("info", there, "--json"))
     assert facts["runs"] == dict.fromkeys((FIRST, SECOND), "11 of 11 updates")
-    assert facts["grids"] == [{"beta": [2.2, 2.3], "lattice": ["4x2x2x4"], "chains": 1}]
+    assert facts["grids"] == [{"beta": [2.2, 2.3], "lattice": ["4x4x4x4"], "chains": 1}]
     assert "beta" not in facts["parameters"]
     names = {str(check.path.relative_to(there)) for check in checks_of(there)}
     files = {path for path in there.rglob("*") if path.is_file()}
@@ -142,7 +142,7 @@ def test_a_damaged_table_of_a_run_is_named(there):
     assert sentence.startswith(f"The table {table} is damaged")
     shown = said("status", there)
     assert f"{SECOND}  {sentence}\n" in shown
-    assert re.search(r"4x2x2x4 +2\.2 +0\.\d", shown)  # the average at the other point
+    assert re.search(r"4x4x4x4 +2\.2 +0\.\d", shown)  # the average at the other point
 
 
 def test_a_damaged_record_of_a_scan(there):
@@ -156,7 +156,7 @@ def test_a_damaged_record_of_a_scan(there):
 def test_runs_that_have_gone_are_missed(there):
     shutil.rmtree(there / SECOND)
     (sentence,) = bad(there)
-    assert "averages over 9 updates at beta = 2.3 on 4x2x2x4, where the runs contain 0" in sentence
+    assert "averages over 9 updates at beta = 2.3 on 4x4x4x4, where the runs contain 0" in sentence
     assert "1 of 2 complete" in said("status", there)
 
 
@@ -167,9 +167,9 @@ def test_a_damaged_table_of_a_scan(there):
     copy.write_bytes(content)
     for path in (table, copy):
         assert f"good  {path}  points: 2\n" in said("verify", path)
-    copy.write_bytes(content.replace(b"2.3,4x2", b"2.4,4x2"))
+    copy.write_bytes(content.replace(b"2.3,4x4", b"2.4,4x4"))
     assert "its checksum is not that of its last line" in said("verify", copy, code=1)
-    table.write_bytes(content.replace(b"2.3,4x2", b"2.4,4x2"))
+    table.write_bytes(content.replace(b"2.3,4x4", b"2.4,4x4"))
     assert "its checksum is not that of its last line" in bad(there)[0]
     table.write_text("beta,lattice\nsome,words\n")
     assert "is not the table of a scan" in bad(there)[0]

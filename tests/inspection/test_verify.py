@@ -32,7 +32,7 @@ def good(tmp_path_factory):
     """A run that nothing happened to, and others to take strange files from."""
     folder = tmp_path_factory.mktemp("verify")
     make_run(folder / "other", beta=2.2)
-    make_run(folder / "su3", group="su3")
+    make_run(folder / "su3", group="su3", precision="double")
     return make_run(folder / "run")
 
 
@@ -92,8 +92,8 @@ def test_a_good_run(good):
 
 def test_runs_of_any_kind_are_good(tmp_path):
     kinds = {
-        "su3": {"group": "su3", "measure": "plaquette:2,polyakov:5"},
-        "double": {"precision": "double", "format": "nersc", "start": "hot"},
+        "su3": {"group": "su3", "precision": "double", "measure": "plaquette:2,polyakov:5"},
+        "nersc": {"format": "nersc", "start": "hot"},
         "openqcd": {"group": "su3", "precision": "double", "format": "openqcd"},
         "unmeasured": {"measure": "none", "rng": "lcg"},
         "thermalising": {"configs": 0},
@@ -103,7 +103,7 @@ def test_runs_of_any_kind_are_good(tmp_path):
 
 
 def test_observables_of_a_users_own_are_verified_too(tmp_path):
-    lattice = Lattice(4, 2, 4, 6)
+    lattice = Lattice(4, 4, 4, 6)
 
     def corners(field):
         return field.to_numpy()[0, 0, :2, 0, 0, 0, 0].real
@@ -335,6 +335,7 @@ def test_a_run_that_was_stopped(run):
     assert bad(stopped) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd"])
 def test_memory_does_not_grow_with_time(tmp_path, format):
     def peak(extent):

@@ -10,7 +10,8 @@ from gauge_mc.observables.polyakov import polyakov_loop
 from tests.reference import observables as reference
 from tests.reference.fields import gauge_transform, random_field, random_su
 
-LATTICES = [Lattice(4, 6, 8, 10), Lattice(8, 8, 4, 6), Lattice(2, 4, 2, 2)]
+SMALLEST = pytest.param(Lattice(2, 4, 2, 2), marks=pytest.mark.slow)
+LATTICES = [Lattice(4, 6, 8, 10), Lattice(8, 8, 4, 6), SMALLEST]
 TOLERANCE = {"single": 1e-6, "double": 1e-14}
 
 

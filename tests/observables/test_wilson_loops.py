@@ -42,11 +42,13 @@ MANY_LANES = Lattice(8, 8, 8, 4)
 """A lattice on which a line of four steps crosses up to two edges of sub-lattices."""
 
 DEVICES = [
-    ("cpu-1", "double"),
-    ("cpu-2", "double"),
-    ("cpu-4", "single"),
+    *(
+        pytest.param(*one, marks=pytest.mark.slow)
+        for one in (("cpu-1", "double"), ("cpu-2", "double"), ("cpu-4", "single"))
+    ),
+    ("cpu-8", "single"),
     ("cpu-8", "double"),
-    ("cpu-16", "single"),
+    pytest.param("cpu-16", "single", marks=pytest.mark.slow),
     pytest.param("cuda", "single", marks=pytest.mark.gpu),
     pytest.param("cuda", "double", marks=pytest.mark.gpu),
 ]
@@ -86,6 +88,7 @@ def measured(field, **how):
     }
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("lattice", [UNEQUAL, MANY_LANES], ids=str)
 @pytest.mark.parametrize(("name", "precision"), DEVICES)
 def test_loops_are_those_of_the_reference(lattice, group, name, precision):
@@ -174,10 +177,11 @@ def test_area_law_at_strong_coupling(best_device):
         assert abs(found.value - value) < 4 * found.error + 0.01 * value
 
 
+@pytest.mark.kernels
 def test_threads_do_not_change_a_bit(group):
     links = random_links(UNEQUAL, group)
     fields = (
-        Field.from_slices(UNEQUAL, group, links, "single", CpuDevice(threads)) for threads in (1, 2)
+        Field.from_slices(UNEQUAL, group, links, "double", CpuDevice(threads)) for threads in (1, 2)
     )
     one, two = (measured(field, levels=(0, 1)) for field in fields)
     assert one == two

@@ -1,4 +1,5 @@
 import sys
+from functools import cache
 
 import matplotlib
 import numpy as np
@@ -24,6 +25,11 @@ LOOPS = synthetic_loops(np.random.default_rng(8), 60, 6, excited=0.05)
 SWEEPS = 10 * np.arange(1, 301)
 
 
+@cache
+def potential(**window):
+    return static_potential([LOOPS], **window)
+
+
 def histories(offset=0.0):
     chains = autoregressive(np.random.default_rng(9), 300, 2, 0.8).T
     return [
@@ -33,13 +39,12 @@ def histories(offset=0.0):
 
 
 def draw_potential(path, runs=2):
-    results = [("run_0", static_potential([LOOPS], r_min=1)), ("run_1 $5", None)]
-    results[1] = ("run_1 $5", static_potential([LOOPS], t_min=1, r_min=2))
+    results = [("run_0", potential(r_min=1)), ("run_1 $5", potential(t_min=1, r_min=2))]
     plot_potential(results[:runs], path)
 
 
 def draw_effective_potential(path):
-    plot_effective_potential(LOOPS, path, static_potential([LOOPS], r_min=1))
+    plot_effective_potential(LOOPS, path, potential(r_min=1))
 
 
 def draw_history(path):
@@ -72,7 +77,9 @@ def drawn_texts(monkeypatch):
     return texts
 
 
-@pytest.mark.parametrize("ending", MAGIC)
+@pytest.mark.parametrize(
+    "ending", ["png", *(pytest.param(one, marks=pytest.mark.slow) for one in ("pdf", "svg"))]
+)
 @pytest.mark.parametrize("draw", DRAW)
 def test_plots_are_written_in_all_formats(tmp_path, draw, ending):
     path = tmp_path / f"plot.{ending}"

@@ -6,6 +6,7 @@ from gauge_mc.plots import PLOTS
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["potential", "wilson-loops"])
 def test_a_fit_of_other_configurations_is_drawn_with_a_warning(tmp_path, capsys, name):
     table, plot = tmp_path / "wilson_loops.csv", PLOTS[name]

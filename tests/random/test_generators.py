@@ -87,10 +87,10 @@ def test_a0_is_fine_enough_where_it_is_next_to_1(generator, best_device):
     The other components, of length sqrt((1 - a0) (1 + a0)), must not be so coarse.
     """
     alpha = 1e6
-    field = Field.cold(Lattice(32, 32, 32, 8), "su2", "single", best_device)
+    field = Field.cold(Lattice(28, 28, 28, 12), "su2", "single", best_device)
     heatbath(field, alpha / 6, Random.for_field(field, generator, seed=13))
     links = np.stack(list(field.packed_slices()))[..., 0, :].astype(float)
-    even = parity((32, 32, 32, 8)) == 0
+    even = parity((28, 28, 28, 12)) == 0
     a0, *vector = np.moveaxis(links[even], -1, 0)
     length2 = np.sum(np.square(vector), axis=0)
     delta = length2 / (1 + np.sqrt(1 - length2))
@@ -113,7 +113,7 @@ def test_a_run_with_lcg_says_that_it_fails_tests(tmp_path):
 
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_first_numbers_of_neighbours_and_of_seeds_are_unrelated(generator, best_device):
-    field = Field.cold(Lattice(16, 16, 16, 8), "su2", "single", best_device)
+    field = Field.cold(Lattice(20, 20, 20, 8), "su2", "single", best_device)
     first, other = (
         Random.for_field(field, generator, seed).numbers(0).reshape(field.lattice.sites, -1)
         for seed in (1, 2)
@@ -124,6 +124,7 @@ def test_first_numbers_of_neighbours_and_of_seeds_are_unrelated(generator, best_
             assert stats.chisquare(counts).pvalue > 1e-5
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_numbers_of_a_link_do_not_repeat(generator, group):
     field = Field.cold(SMALL, group, "double", CpuDevice(1))

@@ -367,6 +367,7 @@ def averages(samples: list[float], bins: int = 20) -> tuple[float, float]:
     return float(binned.mean()), float(binned.std(ddof=1) / np.sqrt(bins))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "beta", "sweeps"), [("su2", 2.3, 400), ("su3", 5.7, 120)])
 def test_heatbath_obeys_the_schwinger_dyson_identity(
     group: str, beta: float, sweeps: int, rng: np.random.Generator
@@ -393,6 +394,7 @@ def test_strong_coupling_series() -> None:
         assert value == pytest.approx(series, abs=1e-4 * beta**13 + 1e-15)
 
 
+@pytest.mark.slow
 def test_strong_coupling_plaquette(rng: np.random.Generator) -> None:
     links, draw = fields.cold_field((4, 4, 4, 4), "su2"), updates.creutz(rng)
     samples = []

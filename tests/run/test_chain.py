@@ -24,7 +24,8 @@ from tests.run.sessions import carry_out, stop_after, written
 
 TINY = {
     "group": "su3",
-    "lattice": "4x2x4x6",
+    "lattice": "4x4x4x6",
+    "precision": "double",
     "thermalize": 3,
     "configs": 3,
     "separation": 4,
@@ -33,7 +34,7 @@ TINY = {
 
 
 def test_a_run_records_what_a_hand_made_chain_gives(tmp_path, best_device):
-    p = Parameters.from_values({**TINY, "precision": "double", "heatbath": 2, "overrelax": 1})
+    p = Parameters.from_values({**TINY, "heatbath": 2, "overrelax": 1})
     run = Run(tmp_path / "run")
     chain, reason = carry_out(run, p, best_device)
     assert (chain.sweep, reason) == (15, None)
@@ -94,7 +95,7 @@ def test_any_number_of_overrelaxation_sweeps(tmp_path, best_device, sweeps):
         carry_out(broken, p, best_device, stop=stop_after(updates))
     assert written(broken.path) == written(whole.path)
 
-    field = Field.cold(p.lattice, "su3", "single", best_device)
+    field = Field.cold(p.lattice, "su3", "double", best_device)
     random = Random.for_field(field, "philox", 1)
     for _ in range(p.updates):
         heatbath(field, 6.0, random)
@@ -152,7 +153,7 @@ def test_more_configurations_later(tmp_path, best_device):
 
 
 def test_starts(tmp_path, best_device):
-    p = Parameters.from_values({**TINY, "precision": "double"})
+    p = Parameters.from_values(TINY)
     cold = Chain.begin(p, best_device)
     assert plaquette(cold.field) == 1.0
     hot = [
@@ -177,10 +178,10 @@ def test_start_files_that_do_not_fit(tmp_path, best_device):
         check_start(p)
     Chain.begin(dataclasses.replace(p, start="hot"), best_device).write(path)
     check_start(p)
-    with pytest.raises(UsageError, match=r"su3 on 4x2x4x6.*su2 on 4x2x4x6"):
+    with pytest.raises(UsageError, match=r"su3 on 4x4x4x6.*su2 on 4x4x4x6"):
         check_start(dataclasses.replace(p, group="su2"))
-    with pytest.raises(UsageError, match="for su3 on 4x4x4x6"):
-        check_start(dataclasses.replace(p, lattice=Lattice(4, 4, 4, 6)))
+    with pytest.raises(UsageError, match="for su3 on 4x4x4x8"):
+        check_start(dataclasses.replace(p, lattice=Lattice(4, 4, 4, 8)))
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 2] ^= 4
     path.write_bytes(damaged)
@@ -188,7 +189,7 @@ def test_start_files_that_do_not_fit(tmp_path, best_device):
         Chain.begin(p, best_device)
 
 
-@pytest.mark.parametrize("change", [{"precision": "double"}, {"beta": 5.9}, {"separation": 5}])
+@pytest.mark.parametrize("change", [{"precision": "single"}, {"beta": 5.9}, {"separation": 5}])
 def test_a_checkpoint_of_another_chain_is_refused(tmp_path, best_device, change):
     p = Parameters.from_values(TINY)
     Chain.begin(p, best_device).save(tmp_path / "latest")

@@ -89,6 +89,7 @@ def test_conversions_that_are_refused(tmp_path, monkeypatch, words, sentence, co
     assert (tmp_path / "in").read_bytes() == data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["ildg", "nersc", "openqcd"])
 def test_memory_does_not_grow_with_time(tmp_path, to):
     """Peaks are in time slices of complex128; tracemalloc counts all arrays of NumPy."""

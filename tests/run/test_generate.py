@@ -1,5 +1,6 @@
 """``gauge-mc generate`` and ``status`` as a user meets them: whole processes, and their ends."""
 
+import contextlib
 import os
 import random
 import re
@@ -20,12 +21,12 @@ from gauge_mc.files.table import read_table
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from tests.calls import make_run
+from tests.calls import call, make_run
 from tests.formats.format_samples import GROUPS, HELD, PRECISIONS, sample
 from tests.run.sessions import written
 
 PROGRAM = [sys.executable, "-m", "gauge_mc"]
-TINY = {"lattice": "4x2x4x4", "thermalize": 5, "configs": 3, "separation": 5}
+TINY = {"lattice": "4x4x4x4", "thermalize": 5, "configs": 3, "separation": 5}
 
 KILLED_AT = """
 import os, signal, sys
@@ -58,7 +59,7 @@ def command(**values):
     return [*PROGRAM, "generate", *options(**(TINY | values))]
 
 
-def gauge_mc(*words, expect=0, **how):
+def process(*words, expect=0, **how):
     """Run a command to its end; return what it printed, or its one sentence of complaint."""
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, **how)
     assert done.returncode == expect, done.stderr
@@ -68,6 +69,15 @@ def gauge_mc(*words, expect=0, **how):
         return done.stderr
     assert not done.stderr
     return done.stdout
+
+
+def gauge_mc(*words, expect=0, cwd="."):
+    """Do the same within the process of the tests, which takes less time."""
+    assert list(words[: len(PROGRAM)]) == PROGRAM
+    with contextlib.chdir(cwd):
+        shown, code = call(*words[len(PROGRAM) :])
+    assert code == expect, shown
+    return shown
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -85,8 +95,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_run_from_beginning_to_end(folder):
-    shown = gauge_mc(*command())
-    path = folder / "runs" / "su2_b2.5_4x2x4x4"
+    shown = process(*command())
+    path = folder / "runs" / "su2_b2.5_4x4x4x4"
     assert sorted(item.name for item in path.iterdir()) == [
         "checkpoint",
         "configs",
@@ -100,12 +110,12 @@ def test_a_run_from_beginning_to_end(folder):
     assert re.search(r"plaquette +0\.\d+\(\d+\)", shown)
     assert "3 configurations" in shown
     facts = tomllib.loads((path / "run.toml").read_text())
-    assert (facts["beta"], facts["seed"], facts["lattice"]) == (2.5, 1, "4x2x4x4")
+    assert (facts["beta"], facts["seed"], facts["lattice"]) == (2.5, 1, "4x4x4x4")
     assert facts["session"][0]["device"]
     before = written(path)
-    assert "is complete" in gauge_mc(*command())
+    assert "is complete" in process(*command())
     assert written(path) == before
-    assert "complete" in gauge_mc(*PROGRAM, "status")
+    assert "complete" in process(*PROGRAM, "status")
     assert Run(path).holder()[0].sweep == 20
 
 
@@ -149,9 +159,12 @@ def test_a_card_options_that_override_it_and_run_toml_as_a_card(folder):
     assert written(folder / "first") == written(folder / "second")
 
 
+UNEQUAL = {"lattice": "4x6x8x6", "group": "su3", "precision": "double"}
+
+
 def test_threads_do_not_change_a_bit(folder):
-    gauge_mc(*command(output="one", threads=1, lattice="4x6x4x6", group="su3"))
-    gauge_mc(*command(output="two", threads=2, lattice="4x6x4x6", group="su3"))
+    gauge_mc(*command(output="one", threads=1, **UNEQUAL))
+    gauge_mc(*command(output="two", threads=2, **UNEQUAL))
     assert written(folder / "one") == written(folder / "two")
 
 
@@ -159,7 +172,7 @@ def test_no_overrelaxation(folder):
     gauge_mc(*command(overrelax=0))
     gauge_mc(*command(overrelax=0, configs=1, output="broken"))
     gauge_mc(*command(overrelax=0, output="broken"))
-    assert written(folder / "broken") == written(folder / "runs" / "su2_b2.5_4x2x4x4_or0")
+    assert written(folder / "broken") == written(folder / "runs" / "su2_b2.5_4x4x4x4_or0")
     assert len(written(folder / "broken")) == 5
 
 
@@ -177,20 +190,21 @@ def kills_until_done(dice, words):
     for attempt in range(400):
         counted = attempt % 4
         at = str(dice.randrange(1, 60) if counted else 0)
-        process = subprocess.Popen(
+        child = subprocess.Popen(
             [sys.executable, "-c", KILLED_AT, at, "generate", *words, "--quiet"]
         )
         try:
-            code = process.wait(120 if counted else dice.uniform(0.2, 0.4))
+            code = child.wait(120 if counted else dice.uniform(0.2, 0.4))
         except subprocess.TimeoutExpired:
-            process.kill()
-            code = process.wait()
+            child.kill()
+            code = child.wait()
         if code == 0:
             return attempt
         assert code == -signal.SIGKILL
     raise AssertionError("The run never ended.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rng", GENERATORS)
 def test_killed_at_many_instants_the_run_is_the_same(folder, rng):
     """Kills come at random times, and just before random accesses to files."""
@@ -205,34 +219,45 @@ def test_killed_at_many_instants_the_run_is_the_same(folder, rng):
         assert not list((folder / "broken").rglob("*.tmp"))
 
 
-LONG = {"lattice": "8x8x8x8", "group": "su3", "configs": 100000, "measure": "plaquette"}
+LONG = {
+    "lattice": "8x8x8x8",
+    "group": "su3",
+    "precision": "double",
+    "configs": 100000,
+    "measure": "plaquette",
+}
 
 
-def wait_for(event):
-    """Wait until something has happened."""
-    deadline = time.monotonic() + 120
+def wait_for(event, child):
+    """Wait until something has happened, for as long as a child is at work."""
     while not event():
-        assert time.monotonic() < deadline
+        assert child.poll() is None
         time.sleep(0.02)
 
 
 def begin(**values):
     """Begin a long run and wait for it to have measured something."""
-    process = subprocess.Popen(
+    child = subprocess.Popen(
         command(**(LONG | values)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     table = Run(Path(values["output"])).table("plaquette")
-    wait_for(lambda: table.exists() and len(read_table(table).columns["sweep"]) > 2)
-    assert process.poll() is None
-    return process
+    wait_for(lambda: table.exists() and len(read_table(table).columns["sweep"]) > 2, child)
+    return child
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        signal.SIGTERM,
+        pytest.param(signal.SIGUSR1, marks=pytest.mark.slow),
+    ],
+)
 def test_signals_write_a_checkpoint_and_say_how_to_go_on(folder, number):
-    process = begin(output=folder / "a run")
-    process.send_signal(number)
-    shown, complaint = process.communicate(timeout=60)
-    assert (process.returncode, complaint) == (INTERRUPTED, "")
+    child = begin(output=folder / "a run")
+    child.send_signal(number)
+    shown, complaint = child.communicate(timeout=60)
+    assert (child.returncode, complaint) == (INTERRUPTED, "")
     word = f"Stopped by {number.name}; to continue: gauge-mc generate --output '{folder}/a run'"
     assert word in shown
     assert "stopped" in gauge_mc(*PROGRAM, "status", "a run")
@@ -240,13 +265,14 @@ def test_signals_write_a_checkpoint_and_say_how_to_go_on(folder, number):
     assert re.search(rf"updates +{sweep[-1]} of", gauge_mc(*PROGRAM, "status", "a run"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("presses", "code", "word"), [(1, INTERRUPTED, "Stopped by SIGINT"), (2, 130, "")]
 )
 def test_ctrl_c_while_kernels_are_compiled(folder, monkeypatch, presses, code, word):
     """The terminal sends it to the whole group of processes, but must not end the compiler."""
     monkeypatch.setenv("GAUGE_MC_CACHE", str(folder / "cache"))
-    process = subprocess.Popen(
+    child = subprocess.Popen(
         command(**LONG, output="run"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -254,11 +280,11 @@ def test_ctrl_c_while_kernels_are_compiled(folder, monkeypatch, presses, code, w
         start_new_session=True,
     )
     for _ in range(presses):
-        wait_for(lambda: list(folder.glob("cache/tmp*/")))
+        wait_for(lambda: list(folder.glob("cache/tmp*/")), child)
         time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)
-    shown, complaint = process.communicate(timeout=60)
-    assert process.returncode == code
+        os.killpg(child.pid, signal.SIGINT)
+    shown, complaint = child.communicate(timeout=60)
+    assert child.returncode == code
     assert "Traceback" not in complaint
     assert word in shown
     assert not list(folder.glob("cache/tmp*"))
@@ -266,18 +292,19 @@ def test_ctrl_c_while_kernels_are_compiled(folder, monkeypatch, presses, code, w
 
 
 def test_a_run_at_work_is_seen_and_not_disturbed(folder):
-    process = begin(output="run")
+    child = begin(output="run")
     try:
         time.sleep(1.2)
-        assert f"running: process {process.pid}" in gauge_mc(*PROGRAM, "status", "run")
+        assert f"running: process {child.pid}" in gauge_mc(*PROGRAM, "status", "run")
         refusal = gauge_mc(*command(**LONG, output="run"), expect=1)
-        assert f"in use by process {process.pid}" in refusal
-        assert process.poll() is None
+        assert f"in use by process {child.pid}" in refusal
+        assert child.poll() is None
     finally:
-        process.kill()
-        process.communicate()
+        child.kill()
+        child.communicate()
 
 
+@pytest.mark.slow
 def test_a_run_at_its_time_limit_can_be_continued(folder):
     """How soon it stops is in test_stop.py, where time does not depend on the machine."""
     words = command(**LONG, output="run", time_limit="00:00:03")
@@ -309,8 +336,8 @@ def test_a_run_at_its_time_limit_can_be_continued(folder):
         ({"card": "none.toml"}, "No such file"),
         ({"card": "odd.toml"}, "Unknown key 'overelax'.*did you mean 'overrelax'"),
         ({"start": "none.lime"}, "no start file"),
-        ({"start": "su3.lime"}, "contains su3 on 4x2x4x4.*for su2"),
-        ({"start": "su3.lime", "group": "su3", "lattice": "4x4x4x4"}, "contains su3 on 4x2x4x4"),
+        ({"start": "su3.lime"}, "contains su3 on 4x4x4x4.*for su2"),
+        ({"start": "su3.lime", "group": "su3", "lattice": "4x4x4x6"}, "contains su3 on 4x4x4x4"),
         ({"output": "odd.toml"}, "is a file"),
         ({"output": "."}, "not empty"),
         ({"bata": 2}, "No such option: --bata"),
@@ -337,7 +364,7 @@ def test_bad_files_are_one_sentence_and_exit_code_1(inputs, values, sentence):
 def inputs(environment, tmp_path_factory):
     """A folder with good and bad files."""
     folder = tmp_path_factory.mktemp("inputs")
-    gauge_mc(*command(group="su3", configs=1, output="run"), cwd=folder)
+    gauge_mc(*command(group="su3", precision="double", configs=1, output="run"), cwd=folder)
     good = (folder / "run" / "configs" / "0000010.lime").read_bytes()
     (folder / "su3.lime").write_bytes(good)
     (folder / "damaged.lime").write_bytes(good[:-3000] + b"\x55" * 100 + good[-2900:])
@@ -347,10 +374,14 @@ def inputs(environment, tmp_path_factory):
 
 
 def test_a_bad_start_does_not_fix_the_parameters(inputs):
-    gauge_mc(*command(output="new", group="su3", start="damaged.lime"), expect=1, cwd=inputs)
-    gauge_mc(*command(output="new", group="su3", start="su3.lime", configs=1), cwd=inputs)
+    values = {"output": "new", "group": "su3", "precision": "double"}
+    gauge_mc(*command(**values, start="damaged.lime"), expect=1, cwd=inputs)
+    assert not (inputs / "new").exists()
+    gauge_mc(*command(**values, start="su3.lime", configs=1), cwd=inputs)
+    assert list(Run(inputs / "new").configs()) == [10]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "precision"), [(g, p) for g in GROUPS for p in PRECISIONS])
 def test_start_files_of_all_formats_begin_the_same_run_anywhere(folder, group, precision):
     results = []
@@ -387,11 +418,12 @@ def test_an_unwritable_folder(folder):
 
 def test_a_full_disk_loses_nothing(folder):
     """A limit on the size of files stands in for a disk that fills up; tables hit it."""
-    gauge_mc(*command(output="whole", configs=70))
-    size = (folder / "whole" / "configs" / "0000010.lime").stat().st_size
+    many = {"configs": 20, "separation": 40}
+    gauge_mc(*command(output="whole", **many))
+    size = (folder / "whole" / "configs" / "0000045.lime").stat().st_size
     assert (folder / "whole" / "plaquette.csv").stat().st_size > size
-    words = command(output="run", configs=70, checkpoint_every=0)
-    sentence = gauge_mc(
+    words = command(output="run", **many, checkpoint_every=0)
+    sentence = process(
         *words,
         expect=1,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
@@ -404,7 +436,7 @@ def test_a_full_disk_loses_nothing(folder):
 
 def test_a_disk_too_small_for_a_checkpoint(folder):
     words = command(output="run")
-    sentence = gauge_mc(
+    sentence = process(
         *words, expect=1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
     )
     assert "could not be written" in sentence

@@ -22,7 +22,14 @@ from tests.calls import call, make_run
 from tests.run.sessions import written
 
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
-CHAIN = {"lattice": "4x4x4x12", "group": "su3", "thermalize": 2, "configs": 3, "separation": 2}
+CHAIN = {
+    "lattice": "4x4x4x12",
+    "group": "su3",
+    "precision": "double",
+    "thermalize": 2,
+    "configs": 3,
+    "separation": 2,
+}
 
 PIPES = {
     "stdout": subprocess.PIPE,
@@ -105,7 +112,7 @@ def test_a_start_file_and_too_many_devices(tmp_path):
 )
 def test_a_run_without_overrelaxation(tmp_path, devices, request):
     """In double precision, in which CPUs and GPUs agree up to rounding for a few updates."""
-    values = {**CHAIN, "precision": "double", "overrelax": 0, "start": "hot", "rng": "ranlux"}
+    values = {**CHAIN, "overrelax": 0, "start": "hot", "rng": "ranlux"}
     whole = make_run(tmp_path / "whole", **values)
     on_gpu = devices == "1"
     if on_gpu:
@@ -122,6 +129,7 @@ def test_a_run_without_overrelaxation(tmp_path, devices, request):
     assert Run(whole).read()[0].name.endswith("_ranlux_or0")
 
 
+@pytest.mark.slow
 @with_mpi
 @pytest.mark.parametrize(("ranks", "devices"), [(2, "cpu"), (3, "cpu"), (2, "cpu:2")])
 def test_processes_do_not_change_a_bit(tmp_path, ranks, devices):
@@ -138,6 +146,7 @@ def test_processes_do_not_change_a_bit(tmp_path, ranks, devices):
     assert written(tmp_path / "other") == written(tmp_path / "one")
 
 
+@pytest.mark.slow
 @with_mpi
 def test_a_killed_process_ends_the_job_which_goes_on_later(tmp_path):
     long = {"configs": 200, "checkpoint_every": 0.0002}
@@ -165,6 +174,7 @@ def test_a_killed_process_ends_the_job_which_goes_on_later(tmp_path):
     assert written(path) == written(whole)
 
 
+@pytest.mark.slow
 @with_mpi
 def test_failures_and_signals_end_all_processes(tmp_path):
     said = finish(job(2, tmp_path / "bad", beta=-1), expect=2)
@@ -197,6 +207,7 @@ print(result)
 """
 
 
+@pytest.mark.slow
 @with_mpi
 def test_functions_are_measured_by_several_processes(tmp_path):
     def work(ranks, path, stop):

@@ -14,7 +14,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.stop import SIGNALS, Stop
 from tests.run.sessions import carry_out, written
 
-TINY = {"lattice": "2x2x2x4", "thermalize": 1, "configs": 1000, "separation": 7}
+TINY = {"lattice": "4x4x4x4", "thermalize": 1, "configs": 1000, "separation": 7}
 
 
 @pytest.fixture(scope="module")

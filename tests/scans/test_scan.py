@@ -101,6 +101,7 @@ def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
             Scan.read(folder)
 
 
+@pytest.mark.slow
 def test_default_names_tell_what_runs_share(folder, monkeypatch):
     make_run(folder / "one", beta=2.2, seed=5, lattice="4x4x4x2", thermalize=5, configs=1)
     words = ("--beta", 2.2, "--lattice", A, "--precision", "double", "--seed", 5, *SMALL)
@@ -155,6 +156,7 @@ def test_a_scan_from_beginning_to_end(folder):
     assert "precision = single, not double; thermalize = 5, not 6" in refusal
 
 
+@pytest.mark.slow
 def test_runs_that_ranges_have_in_common_are_taken_once(folder):
     ranges = ("--beta", "2.2:2.3:0.1,2.3:2.4:0.1", "--lattice", f"{A},{A}", "--output", "s")
     assert "s begins, 0 of 3 runs complete" in scan(*ranges, *SMALL)
@@ -176,6 +178,7 @@ def test_runs_that_ranges_have_in_common_are_taken_once(folder):
     assert [one["chains"] for one in rows(folder / "s").values()] == [1, 1, 1, 1]
 
 
+@pytest.mark.slow
 def test_a_failing_run_does_not_stop_the_others(folder):
     (folder / "s" / "b2.2_4x4x4x2_chain1").mkdir(parents=True)
     (folder / "s" / "b2.2_4x4x4x2_chain1" / "notes.txt").touch()
@@ -222,6 +225,7 @@ def at_work():
     return [path for path in Path("s").glob("*/run.toml") if Run(path.parent).holder()[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_stop_all_runs_in_order(number):
     process = begin(*LONG, "--per-device", 2)
@@ -234,6 +238,7 @@ def test_signals_stop_all_runs_in_order(number):
         check_saved(member)
 
 
+@pytest.mark.slow
 def test_no_child_outlives_a_scan_that_is_killed():
     process = begin(*LONG, "--per-device", 2)
     assert len(at_work()) == 2
@@ -243,6 +248,7 @@ def test_no_child_outlives_a_scan_that_is_killed():
     assert all(member.sweep() > 1 for member in Scan.read(Path("s")).members())
 
 
+@pytest.mark.slow
 def test_a_time_limit_stops_all_runs_in_order(folder):
     shown = scan(*LONG, "--output", "s", "--time-limit", "0:0:6", expect=INTERRUPTED)
     assert "Stopped by the time limit; to continue: gauge-mc scan --output s\n" in shown

@@ -78,6 +78,7 @@ def test_a_job_array_of_slurm(folder, monkeypatch):
     assert last_job(folder / "s" / "jobs") == "42"
 
 
+@pytest.mark.slow
 def test_jobs_by_another_executor_of_submitit(folder):
     pytest.importorskip("submitit")
     values = {"lattice": str(A), "thermalize": 2, "configs": 1, "separation": 4, "backend": "cpu"}

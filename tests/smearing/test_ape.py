@@ -15,11 +15,13 @@ from tests.reference.smearing import ape, ape_alpha, project_maximal, project_un
 
 LATTICE = Lattice(4, 6, 8, 4)
 DEVICES = [
-    ("cpu-1", "double"),
-    ("cpu-2", "double"),
-    ("cpu-4", "single"),
+    *(
+        pytest.param(*one, marks=pytest.mark.slow)
+        for one in (("cpu-1", "double"), ("cpu-2", "double"), ("cpu-4", "single"))
+    ),
+    ("cpu-8", "single"),
     ("cpu-8", "double"),
-    ("cpu-16", "single"),
+    pytest.param("cpu-16", "single", marks=pytest.mark.slow),
     pytest.param("cuda", "single", marks=pytest.mark.gpu),
     pytest.param("cuda", "double", marks=pytest.mark.gpu),
 ]
@@ -44,6 +46,7 @@ def smeared(field, smearing):
     return target.to_numpy()
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("projection", PROJECTIONS)
 @pytest.mark.parametrize(("weight", "dims"), [(0.2, 3), (0.2, 4), (2.0, 3)])
 @pytest.mark.parametrize(("name", "precision"), DEVICES)

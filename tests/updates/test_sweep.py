@@ -18,6 +18,7 @@ from tests.reference.fields import random_field
 WILSON, PHILOX = ACTIONS["wilson"].choice, GENERATORS["philox"].choice()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_same_bits_for_any_threads_and_lanes(generator, group, precision):
     lattice = Lattice(8, 8, 8, 6)

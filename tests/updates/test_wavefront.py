@@ -28,6 +28,7 @@ def number_of(work):
     return SETS.index(UpdateSet(work.mu, work.parity))
 
 
+@pytest.mark.parametrize("group", [pytest.param("su3", marks=pytest.mark.slow), "su2"])
 @pytest.mark.parametrize("extent", [2, 4, 6, 16])
 @pytest.mark.parametrize(
     ("slices", "expected"),

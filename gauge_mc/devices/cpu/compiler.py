@@ -15,7 +15,7 @@ from gauge_mc.devices.cache import version_of
 from gauge_mc.errors import GaugeError
 
 FLAGS = [
-    "-std=c++20",
+    "-std=c++17",
     "-O3",
     "-march=native",
     # Fuse multiplications and additions. Options that could hide a NaN are not used.
