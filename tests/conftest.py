@@ -18,6 +18,9 @@ BEST = f"cpu-{LANES[-1]}"
 
 DEVICES = [*(pytest.param(f"cpu-{n}", marks=pytest.mark.slow) for n in LANES[:-1]), BEST, GPU]
 
+FEW_LANES = {"cpu-1w", *(f"cpu-{n}" for n in LANES[:-1])} - {"cpu-8"}
+"""Kinds of CPUs with fewer lanes."""
+
 KINDS_OF_DEVICES = {"device", "best_device", "device_groups"}
 """Fixtures of tests that run kernels."""
 
@@ -37,8 +40,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of kernels for other groups and precisions than the quick ones are slow."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let tests of kernels for other groups and precisions than the quick ones be slow.
+
+    Other numbers of lanes than the best are tried with the quick groups and precisions alone.
+    """
+    left_out = []
     for item in items:
         values = getattr(getattr(item, "callspec", None), "params", {})
         kind = values.get("group"), values.get("precision")
@@ -46,6 +53,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         runs_kernels = KINDS_OF_DEVICES & fixtures or item.get_closest_marker("kernels")
         if runs_kernels and any(kind) and kind not in QUICK:
             item.add_marker(pytest.mark.slow)
+            devices = {values.get(name) for name in ("device", "device_groups", "name")}
+            if devices & FEW_LANES:
+                left_out.append(item)
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
 
 
 def open_by_name(name: str) -> Device:

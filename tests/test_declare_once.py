@@ -207,7 +207,7 @@ def test_a_scan_has_their_averages(program):
     program("scan", *options(**words), "--output", "scan", "--quiet")
     text = (program.folder / "scan" / "scan.csv").read_text()
     heading = next(line for line in text.splitlines() if line[0] != "#")
-    assert {"link_trace", "link_trace_error"} <= {*heading.split(",")}
+    assert {"link_trace_trace", "link_trace_trace_error"} <= {*heading.split(",")}
 
 
 @pytest.mark.slow

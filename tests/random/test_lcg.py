@@ -37,6 +37,7 @@ def test_lcg_follows_its_recurrence(best_device):
         state, steps = start, 0
         while state != end and steps < 200:
             state, steps = lcg_next(state), steps + 1
+        assert state == end
         assert steps % 2 == 0
         assert steps >= 24
 

@@ -66,6 +66,7 @@ def test_ranlux_streams(group, precision, device):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("group", "precision"), [("su2", "single"), ("su3", "double")])
 @pytest.mark.parametrize("level", range(len(RANLUX.levels)))
 def test_ranlux_luxury_levels(level, group, precision, best_device):
     check_streams(best_device, group, precision, level)

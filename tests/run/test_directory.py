@@ -13,7 +13,7 @@ import pytest
 
 import gauge_mc as package
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.run import checkpoint
+from gauge_mc.run import checkpoint, lock
 from gauge_mc.run.checkpoint import State
 from gauge_mc.run.directory import Run, SessionRecord, newest_run
 from gauge_mc.run.parameters import Parameters
@@ -207,3 +207,21 @@ def test_a_run_is_locked_within_its_process_too(tmp_path, monkeypatch):
     assert not same.holder()[1]
     with same.locked():
         pass
+
+
+def test_a_lock_file_that_is_removed_before_it_is_locked_does_not_count(tmp_path, monkeypatch):
+    """The process that held it may end, and leave nothing, between the two."""
+    run, lockf = Run(tmp_path / "run"), lock.fcntl.lockf
+    begin(run)
+
+    def slow(*words):
+        (run.path / "lock").unlink()
+        (run.path / "lock").touch()  # by a third process, which can lock it
+        lockf(*words)
+
+    monkeypatch.setattr(lock.fcntl, "lockf", slow)
+    with pytest.raises(GaugeError, match="in use"), run.locked():
+        pass
+    monkeypatch.setattr(lock.fcntl, "lockf", lockf)
+    with run.locked():
+        assert run.holder()[1]

@@ -19,6 +19,7 @@ WILSON, PHILOX = ACTIONS["wilson"].choice, GENERATORS["philox"].choice()
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("group", "precision"), [("su2", "single"), ("su3", "double")])
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_same_bits_for_any_threads_and_lanes(generator, group, precision):
     lattice = Lattice(8, 8, 8, 6)
