@@ -26,7 +26,7 @@ def call(*words):
     ):
         main()
     if end.value.code in (0, INTERRUPTED):
-        assert complaint.getvalue() == ""
+        assert complaint.getvalue() == "", complaint.getvalue()
         return out.getvalue(), end.value.code
     sentence = complaint.getvalue()
     assert sentence.startswith("gauge-mc: ")
