@@ -123,7 +123,7 @@ TINY = {
 
 def test_a_scan_stands_for_its_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    lattice = Lattice(4, 2, 2, 4)
+    lattice = Lattice(4, 4, 4, 4)
     scan(**TINY, beta=[2.2, 2.4], lattice=[lattice], output="some")
     shown = plot("averages", "some")[0]
     assert "2.2" in shown
@@ -158,7 +158,7 @@ def test_tables_of_functions_have_plots(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     generate(
         **TINY,
-        lattice="4x2x2x4",
+        lattice="4x4x4x4",
         measure="plaquette",
         output="run",
         observables=[half, (powers, 2), both],

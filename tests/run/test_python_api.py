@@ -289,7 +289,7 @@ def test_observables_that_are_refused(observables, sentence):
 
 
 def test_functions_are_measured_on_a_field():
-    field = Field.hot(Lattice.parse(TINY["lattice"]), "su3", seed=3)
+    field = Field.hot(Lattice.parse(TINY["lattice"]), "su3", "double", seed=3)
     calls = []
 
     def counted(field):
