@@ -20,13 +20,15 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.exports import EXPORTS
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fits import FITS
-from gauge_mc.formats import FORMATS, open_configuration, write_configuration
+from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
@@ -314,6 +316,8 @@ PACKAGE = Path(importlib.import_module("gauge_mc").__file__).parent
 ALLOWED = {
     # Fields of configuration files and of their headers, which are called like the observable.
     ("plaquette", "formats/nersc.py"),
+    # The kernel, whose average headers state.
+    ("plaquette", "fields/averages.py"),
     ("plaquette", "inspection/contents.py"),
     # A plot or fit of the table that an observable of the same name measures.
     ("polyakov", "plots/polyakov.py"),

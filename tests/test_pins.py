@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices.cpu import compiler
-from gauge_mc.formats import open_configuration
 from tests.calls import call
 
 PINS = Path(__file__).parent / "pins"

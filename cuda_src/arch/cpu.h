@@ -82,6 +82,7 @@ INLINE real root(real x) {
 INLINE real inverse_root(real x) { return scalar(1) / root(x); }
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }
+INLINE real larger_or_nan(real a, real b) { return a >= b ? a : (b != b) | (a == a) ? b : a; }
 
 // Multiply the low 32 bits of every element by b, with a 64-bit result.
 INLINE wide product32(wide a, uint32_t b) {
@@ -204,4 +205,81 @@ template <class T> INLINE void permute_lanes(T& x, const void* orders, int numbe
     const lane_integer* order = (const lane_integer*)orders + number * LANES;
     real* component = (real*)&x;
     UNROLL for (unsigned i = 0; i < sizeof(T) / sizeof(real); i++) component[i] = permute(component[i], order);
+}
+
+// Double precision, whatever `real` is, and the bits of both types.
+typedef double double_real __attribute__((vector_size(LANES * 8)));
+typedef uint64_t double_word __attribute__((vector_size(LANES * 8)));
+typedef float float_real __attribute__((vector_size(LANES * 4)));
+
+INLINE double_real to_double(real x) { return __builtin_convertvector(x, double_real); }
+INLINE real from_double(const double_real& x) { return __builtin_convertvector(x, real); }
+INLINE word float_bits(const double_real& x) { return (word)__builtin_convertvector(x, float_real); }
+INLINE double_real double_of_float(word w) { return __builtin_convertvector((float_real)w, double_real); }
+INLINE void double_bits(const double_real& x, word& low, word& high) {
+    low = __builtin_convertvector((double_word)x, word);
+    high = __builtin_convertvector((double_word)x >> 32, word);
+}
+INLINE double_real double_of_bits(word low, word high) {
+    return (double_real)(__builtin_convertvector(low, double_word) | __builtin_convertvector(high, double_word) << 32);
+}
+
+INLINE word swap_bytes(word w) { return w >> 24 | (w >> 8 & 0xff00u) | (w << 8 & 0xff0000u) | w << 24; }
+
+// Copy the first `count` words from and to a place of memory for every lane.
+template <int K>
+INLINE void load_lane_words(const unsigned* data, const unsigned long long (&at)[LANES], int count, word (&w)[K]) {
+    unsigned* const tile = (unsigned*)w;
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < count; i++) tile[i * LANES + lane] = data[at[lane] + i];
+}
+template <int K>
+INLINE void store_lane_words(unsigned* data, const unsigned long long (&at)[LANES], int count, const word (&w)[K]) {
+    const unsigned* const tile = (const unsigned*)w;
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < count; i++) data[at[lane] + i] = tile[i * LANES + lane];
+}
+
+INLINE void set_lane(word& w, int lane, unsigned value) { w[lane] = value; }
+INLINE scalar lane_of(real x, int lane) { return x[lane]; }
+INLINE unsigned lane_add(word w) {
+    unsigned sum = 0;
+    for (int lane = 0; lane < LANES; lane++) sum += w[lane];
+    return sum;
+}
+INLINE unsigned lane_xor(word w) {
+    unsigned sum = 0;
+    for (int lane = 0; lane < LANES; lane++) sum ^= w[lane];
+    return sum;
+}
+
+// Look up the lowest LOOKUP_BITS bits of every lane in a table that fits into a register. With LOOKUP_BITS = 0 the
+// processor cannot do so.
+#if defined(__AVX512F__) && LANES == 16
+constexpr int LOOKUP_BITS = 4;
+INLINE word lookup(const unsigned* table, word index) {
+    return (word)_mm512_maskz_permutexvar_epi32(ALL_LANES, (__m512i)index, _mm512_loadu_si512(table));
+}
+#elif defined(__AVX512VL__) && LANES == 8
+constexpr int LOOKUP_BITS = 4;
+INLINE word lookup(const unsigned* table, word index) {
+    const __m256i low = _mm256_loadu_si256((const __m256i*)table), high = _mm256_loadu_si256((const __m256i*)table + 1);
+    return (word)_mm256_maskz_permutex2var_epi32(ALL_LANES, low, (__m256i)index, high);
+}
+#elif defined(__AVX2__) && LANES == 8
+constexpr int LOOKUP_BITS = 3;
+INLINE word lookup(const unsigned* table, word index) {
+    return (word)_mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i*)table), (__m256i)index);
+}
+#else
+constexpr int LOOKUP_BITS = 0;
+INLINE word lookup(const unsigned*, word index) { return index; }
+#endif
+
+// Change a word of memory that several threads change.
+INLINE void add_atomically(unsigned* at, unsigned n) { __atomic_fetch_add(at, n, __ATOMIC_RELAXED); }
+INLINE void xor_atomically(unsigned* at, unsigned n) { __atomic_fetch_xor(at, n, __ATOMIC_RELAXED); }
+INLINE void max_atomically(unsigned* at, unsigned n) {
+    unsigned seen = __atomic_load_n(at, __ATOMIC_RELAXED);
+    while (seen < n && !__atomic_compare_exchange_n(at, &seen, n, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }

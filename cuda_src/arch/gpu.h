@@ -26,6 +26,7 @@ INLINE real root(real x) { return sqrt(x); }
 INLINE real inverse_root(real x) { return rsqrt(x); }
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }
+INLINE real larger_or_nan(real a, real b) { return a >= b ? a : (b != b) | (a == a) ? b : a; }
 
 // Multiply the low 32 bits of a by b, with a 64-bit result.
 INLINE wide product32(wide a, unsigned int b) { return (wide)(unsigned int)a * b; }
@@ -128,3 +129,44 @@ INLINE void store_words(unsigned* data, packet_index first, packet_index stride,
 // A thread works on one site, so there is only one lane.
 INLINE word lane_numbers(unsigned first, const unsigned*) { return first; }
 template <class T> INLINE void permute_lanes(T&, const void*, int) {}
+
+// Double precision, whatever `real` is, and the bits of both types.
+typedef double double_real;
+
+INLINE double to_double(real x) { return (double)x; }
+INLINE real from_double(double x) { return (real)x; }
+INLINE word float_bits(double x) { return __float_as_uint((float)x); }
+INLINE double double_of_float(word w) { return (double)__uint_as_float(w); }
+INLINE void double_bits(double x, word& low, word& high) {
+    low = (word)__double2loint(x);
+    high = (word)__double2hiint(x);
+}
+INLINE double double_of_bits(word low, word high) { return __hiloint2double((int)high, (int)low); }
+
+INLINE word swap_bytes(word w) { return __byte_perm(w, 0, 0x0123); }
+
+// Copy the first `count` words from and to a place of memory.
+template <int K>
+INLINE void load_lane_words(const unsigned* data, const unsigned long long (&at)[1], int count, word (&w)[K]) {
+    UNROLL for (int i = 0; i < K; i++)
+        if (i < count) w[i] = data[at[0] + i];
+}
+template <int K>
+INLINE void store_lane_words(unsigned* data, const unsigned long long (&at)[1], int count, const word (&w)[K]) {
+    UNROLL for (int i = 0; i < K; i++)
+        if (i < count) data[at[0] + i] = w[i];
+}
+
+INLINE void set_lane(word& w, int, unsigned value) { w = value; }
+INLINE scalar lane_of(real x, int) { return x; }
+INLINE unsigned lane_add(word w) { return w; }
+INLINE unsigned lane_xor(word w) { return w; }
+
+// There are no registers to look up lanes in.
+constexpr int LOOKUP_BITS = 0;
+INLINE word lookup(const unsigned*, word index) { return index; }
+
+// Change a word of memory that several threads change.
+INLINE void add_atomically(unsigned* at, unsigned n) { atomicAdd(at, n); }
+INLINE void xor_atomically(unsigned* at, unsigned n) { atomicXor(at, n); }
+INLINE void max_atomically(unsigned* at, unsigned n) { atomicMax(at, n); }

@@ -11,6 +11,7 @@
 //   zero, one                   the matrices 0 and 1
 //   matrix, link                the matrix of a link, and the link of a matrix in the group
 //   pack, unpack                convert a matrix to and from its stored reals
+//   entries, components         the entries of a matrix from the stored reals of a link, and back, in any precision
 //   multiply, multiply_adjoint  matrix times link, and matrix times link^dagger
 //   product                     matrix times matrix
 //   add, scaled, adjoint        sum, multiple and adjoint of matrices

@@ -27,6 +27,15 @@ struct SU2 {
         UNROLL for (int i = 0; i < 4; i++) c[i] = m.a[i];
     }
 
+    // The entries of a matrix, [row][column][re, im], and back.
+    template <class R> static INLINE void entries(const R (&c)[COMPONENTS], R (&m)[2 * N * N]) {
+        m[0] = c[0], m[1] = c[3], m[2] = c[2], m[3] = c[1];
+        m[4] = -c[2], m[5] = c[1], m[6] = c[0], m[7] = -c[3];
+    }
+    template <class R> static INLINE void components(const R (&m)[2 * N * N], R (&c)[COMPONENTS]) {
+        c[0] = m[0], c[1] = m[3], c[2] = m[2], c[3] = m[1];
+    }
+
     static INLINE Matrix zero() { return {{broadcast(0), broadcast(0), broadcast(0), broadcast(0)}}; }
     static INLINE Matrix one() { return {{broadcast(1), broadcast(0), broadcast(0), broadcast(0)}}; }
     static INLINE Matrix matrix(const Link& u) { return u; }

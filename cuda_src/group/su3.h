@@ -81,6 +81,20 @@ struct SU3 {
         c[18] = c[19] = broadcast(0);
     }
 
+    // The entries of a matrix, [row][column][re, im], and back.
+    template <class R> static INLINE void entries(const R (&c)[COMPONENTS], R (&m)[2 * N * N]) {
+        UNROLL for (int i = 0; i < COMPONENTS; i++) m[i] = c[i];
+        UNROLL for (int i = 0; i < 3; i++) {
+            const int j = 2 * ((i + 1) % 3), k = 2 * ((i + 2) % 3);
+            const R &a = c[j], &b = c[j + 1], &p = c[6 + k], &q = c[7 + k], &e = c[k], &f = c[k + 1], &r = c[6 + j], &s = c[7 + j];
+            m[12 + 2 * i] = (a * p - b * q) - (e * r - f * s);
+            m[13 + 2 * i] = (e * s + f * r) - (a * q + b * p);
+        }
+    }
+    template <class R> static INLINE void components(const R (&m)[2 * N * N], R (&c)[COMPONENTS]) {
+        UNROLL for (int i = 0; i < COMPONENTS; i++) c[i] = m[i];
+    }
+
     static INLINE Matrix zero() {
         Matrix m;
         UNROLL for (int i = 0; i < 9; i++) m.row[i / 3].c[i % 3] = {broadcast(0), broadcast(0)};

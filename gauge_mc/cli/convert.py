@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.domain.layout import REALS
-from gauge_mc.files.links import Links
+from gauge_mc.files.stored import Block
 from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.registry import in_words
 
@@ -50,14 +50,14 @@ def convert(
     print(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
 
 
-def _show_progress(slices: Iterator[Links], count: int) -> Iterator[Links]:
-    """Pass on time slices, and show the progress on a terminal."""
+def _show_progress(blocks: Iterable[Block], count: int) -> Iterator[Block]:
+    """Pass on the blocks of a file, and show the progress on a terminal."""
     from rich.console import Console
     from rich.progress import track
 
     console = Console(stderr=True)
     yield from track(
-        slices,
+        blocks,
         "converting",
         count,
         console=console,

@@ -143,6 +143,18 @@ def open_device(backend: str = AUTOMATIC, threads: int | None = None) -> Device:
     return choose_devices(None, backend, threads)[0].open()
 
 
+def open_host() -> Device:
+    """Open a device that works in the memory of the host, with all threads of this process.
+
+    Raises
+    ------
+    GaugeError
+        If it cannot be used.
+    """
+    one = next(one for one in BACKENDS.values() if not one.numbered)
+    return DeviceChoice(one.name).open()
+
+
 def _preferred() -> Backend:
     """Return the usable backend with the highest preference."""
     for one in sorted(BACKENDS.values(), key=lambda one: -one.preference):

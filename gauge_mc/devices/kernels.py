@@ -24,6 +24,8 @@ SELECTING_HEADERS = {
     "group": "group/group.h",
     "action": "action/action.h",
     "random": "random/random.h",
+    "file_order": "files/file_order.h",
+    "content": "files/content.h",
 }
 """Headers that include the header of a choice; kernels that include them depend on the choice."""
 

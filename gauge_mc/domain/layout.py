@@ -152,49 +152,10 @@ class Layout:
         """Return the bytes of all slices in memory, halo included."""
         return self.slices_in_memory * self.slice_bytes(components)
 
-    def pack_links(self, links: NDArray[Any], t: int) -> NDArray[Any]:
-        """Arrange the links of a time slice in the order of the device's memory.
-
-        Parameters
-        ----------
-        links : ndarray, shape (Z, Y, X, 4, components)
-            The stored components of the links.
-        t : int
-            The lattice's time slice.
-
-        Returns
-        -------
-        ndarray
-            The same numbers, one-dimensional, in `slice_bytes(components)` bytes.
-        """
-        components = links.shape[-1]
-        by_site = links.reshape(-1, 4, components)[self._site_order(t)]
-        if self.packet_bytes:
-            packet = self.packet_bytes // self.real.itemsize
-            packed = by_site.reshape(2, self.slots, 4, components // packet, packet)
-            ordered = packed.transpose(0, 2, 3, 1, 4)
-        else:
-            ordered = by_site.transpose(0, 3, 1, 4, 2)
-        return np.ascontiguousarray(ordered, dtype=self.real).reshape(-1)
-
-    def unpack_links(self, packed: NDArray[Any], t: int, components: int) -> NDArray[Any]:
-        """Arrange the links of a time slice by sites; the inverse of `pack_links`."""
-        if self.packet_bytes:
-            packet = self.packet_bytes // self.real.itemsize
-            ordered = packed.reshape(2, 4, components // packet, self.slots, packet)
-            by_site = ordered.transpose(0, 3, 1, 2, 4).reshape(2, self.slots, 1, 4, components)
-        else:
-            ordered = packed.reshape(2, 4, self.slots, components, self.lanes)
-            by_site = ordered.transpose(0, 2, 4, 1, 3)
-        links = np.empty((self.lattice.slice_sites, 4, components), packed.dtype)
-        links[self._site_order(t)] = by_site
-        x, y, z, _ = self.lattice.extents
-        return links.reshape(z, y, x, 4, components)
-
     def pack_words(self, words: NDArray[np.uint32], t: int) -> NDArray[np.uint32]:
         """Arrange words per site of a time slice in the order of the device's memory.
 
-        They are stored like the components of a link, in packets if they fill whole packets.
+        They are stored in packets if they fill whole packets, as the components of links always do.
 
         Parameters
         ----------
@@ -248,6 +209,11 @@ class Layout:
         lx, ly, lz = self.split
         z, y, x = np.meshgrid(range(lz), range(ly), range(lx), indexing="ij")
         return np.stack([x.ravel(), y.ravel(), z.ravel()])
+
+    @cached_property
+    def lane_origin(self) -> NDArray[np.int32]:
+        """The coordinates of the first site of each lane's sub-lattice: [lanes][3]."""
+        return np.ascontiguousarray((self._lane_coordinates.T * self.extents), np.int32)
 
     @cached_property
     def _lane_site(self) -> NDArray[np.uint32]:

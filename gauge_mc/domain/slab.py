@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from numpy.typing import NDArray
-
 from gauge_mc.devices import Buffer, Device, LoadedKernel
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Choice, Kernel, Variant
@@ -128,20 +126,3 @@ class Slab:
         """
         arguments = self.arguments(kernel, work, *choices, **values)
         self.kernel(kernel, *choices)(repeated([arguments], 1))
-
-    def read(self, t: int) -> NDArray[Any]:
-        """Return the links of the lattice's time slice `t`, which must be in this slab.
-
-        Returns
-        -------
-        ndarray, shape (Z, Y, X, 4, components), float32 or float64
-            The stored components, in the order of `Group.stored`.
-        """
-        offset = (t - self.layout.first) * self.slice_bytes
-        data = self.device.read(self.buffer, offset, self.slice_bytes).view(self.layout.real)
-        return self.layout.unpack_links(data, t, self.group.components)
-
-    def write(self, t: int, links: NDArray[Any]) -> None:
-        """Store the links of the lattice's time slice `t`, in the form that `read` returns."""
-        data = self.layout.pack_links(links, t)
-        self.device.write(self.buffer, (t - self.layout.first) * self.slice_bytes, data)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS, Layout, split_lanes
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field_blocks import FieldBlocks
+from gauge_mc.fields.file_links import SlabBlocks
+from gauge_mc.files.stored import Block, StoredLinks
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.random import GENERATORS, stream
 
@@ -119,12 +123,13 @@ class Field:
         For the parameters and errors see `empty`.
         """
         field = cls.empty(lattice, group, precision, device)
-        x, y, z, _ = lattice.extents
-        one = field.group.stored(np.eye(field.group.colours, dtype=np.complex128))
-        links = np.broadcast_to(one.astype(REALS[precision]), (z, y, x, 4, one.size))
+        n, stored = field.group.colours, field._as_matrices
+        one = np.broadcast_to(np.eye(n, dtype=np.complex128), (lattice.slice_sites, 4, n, n))
+        block = np.ascontiguousarray(one).reshape(-1).view(np.uint8)
         for slab in field.slabs:
+            reading = SlabBlocks(slab, stored)
             for t in slab.layout.times:
-                slab.write(t, links)
+                reading.read(t, block).synchronize()
         field.exchange_halo()
         return field
 
@@ -173,12 +178,9 @@ class Field:
         GaugeError
             If the file cannot be read or is damaged, or a device has too little memory.
         """
-        from gauge_mc.formats import open_configuration
+        from gauge_mc.configurations.reading import open_configuration
 
-        found = open_configuration(path)
-        header = found.header
-        width = precision or header.precision
-        return cls.from_slices(header.lattice, header.group, found.slices(), width, device)
+        return open_configuration(path).load(precision, device)
 
     @classmethod
     def from_slices(
@@ -208,9 +210,7 @@ class Field:
         """
         field = cls.empty(lattice, group, precision, device)
         checked = _checked(slices, lattice, field.group)
-        field.restore(checked)
-        if field.devices.root:
-            list(checked)  # checksums are verified at the end of the file
+        FieldBlocks(field, field._as_matrices).restore(checked)
         return field
 
     def save(
@@ -239,13 +239,9 @@ class Field:
         GaugeError
             If the file cannot be written.
         """
-        from gauge_mc.formats import write_configuration
+        from gauge_mc.configurations.writing import write_field
 
-        if not self.devices.root:
-            list(self.packed_slices())
-            return
-        width, name = precision or self.precision, self.group.name
-        write_configuration(path, self.slices(), self.lattice, name, width, format, provenance)
+        write_field(self, path, precision or self.precision, format, provenance)
 
     def __repr__(self) -> str:
         group, where = self.group, self.devices.name
@@ -290,19 +286,26 @@ class Field:
         ndarray, shape (Z, Y, X, 4, components), float32 or float64
             The stored components for t = 0, 1, … in the root process; nothing in other processes.
         """
-        return self.devices.gather_slices(self.lattice, lambda t: self._slab(t).read(t))
+        x, y, z, _ = self.lattice.extents
+        for block in FieldBlocks(self, self._as_stored).blocks():
+            yield block.view(REALS[self.precision]).reshape(z, y, x, 4, self.group.components)
 
     def restore(self, slices: Iterator[NDArray[Any]]) -> None:
         """Set the links to the stored components that `packed_slices` returned."""
+        real, own = REALS[self.precision], islice(slices, self.lattice.t)
+        blocks = (np.ascontiguousarray(one, real).reshape(-1).view(np.uint8) for one in own)
+        FieldBlocks(self, self._as_stored).restore(blocks)
 
-        def put(t: int, links: NDArray[Any]) -> None:
-            self._slab(t).write(t, links)
+    @property
+    def _as_stored(self) -> StoredLinks:
+        """The form of `packed_slices`."""
+        dtype = np.dtype(REALS[self.precision]).str
+        return StoredLinks(self.lattice, self.group, dtype, as_stored=True)
 
-        self.devices.scatter_slices(self.lattice, slices, put)
-        self.exchange_halo()
-
-    def _slab(self, t: int) -> Slab:
-        return next(slab for slab in self.slabs if t in slab.layout.times)
+    @property
+    def _as_matrices(self) -> StoredLinks:
+        """The form of `slices`."""
+        return StoredLinks(self.lattice, self.group, "<f8")
 
     def slices(self) -> Iterator[NDArray[np.complex128]]:
         """Return the links as matrices, one time slice at a time.
@@ -312,7 +315,10 @@ class Field:
         ndarray, shape (Z, Y, X, 4, N, N), complex128
             ``U[z, y, x, mu, a, b]`` for t = 0, 1, … in the root process; nothing in others.
         """
-        return map(self.group.matrices, self.packed_slices())
+        x, y, z, _ = self.lattice.extents
+        n = self.group.colours
+        for block in FieldBlocks(self, self._as_matrices).blocks():
+            yield block.view(np.complex128).reshape(z, y, x, 4, n, n)
 
     def to_numpy(self) -> NDArray[np.complex128]:
         """Return all links as matrices.
@@ -327,8 +333,8 @@ class Field:
 
 def _checked(
     slices: Iterable[NDArray[np.complexfloating[Any, Any]]], lattice: Lattice, group: Group
-) -> Iterator[NDArray[np.float64]]:
-    """Yield the stored components of each slice; check the shapes and the number of slices."""
+) -> Iterator[Block]:
+    """Yield the bytes of each slice; check the shapes and the number of slices."""
     x, y, z, extent_t = lattice.extents
     t = -1
     for t, matrices in enumerate(slices):
@@ -338,7 +344,7 @@ def _checked(
                 f"shape {matrices.shape}, and there must be {extent_t} slices of the shape "
                 f"{(z, y, x, 4, group.colours, group.colours)}."
             )
-        yield group.stored(matrices)
+        yield np.ascontiguousarray(matrices, np.complex128).reshape(-1).view(np.uint8)
     if t + 1 < extent_t:
         raise GaugeError(
             f"The links end after {t + 1} of {extent_t} time slices; provide all of them."

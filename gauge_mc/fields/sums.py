@@ -37,11 +37,16 @@ class SlabSums:
     rows : int
         Total number of launches. Their partial sums share the device's scratch memory.
     slices : int, optional
-        Number of time slices to sum over, counted from the first; by default all.
+        Number of time slices to sum over; by default all.
+    first : int
+        Position of the first of them in the memory of the slab.
     """
 
-    def __init__(self, slab: Slab, values: int, rows: int, slices: int | None = None) -> None:
+    def __init__(
+        self, slab: Slab, values: int, rows: int, slices: int | None = None, first: int = 0
+    ) -> None:
         self.slab = slab
+        self._first = first
         self.slices = slab.layout.slices if slices is None else slices
         self._values, self._rows, self._launched = values, rows, 0
         self._parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
@@ -58,7 +63,7 @@ class SlabSums:
         *steps : mapping of str to object
             The kernel's arguments by name, without ``geometry``, ``work`` and ``sums``.
         """
-        everything = work(0, 1, self.slices, BOTH_PARITIES)
+        everything = work(self._first, 1, self.slices, BOTH_PARITIES)
         filled = []
         for values in steps:
             sums = self._memory.address + self._launched * self._row_bytes

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.links import Links
+from gauge_mc.files.stored import Checksums, StoredLinks
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,28 @@ class Header:
 
 
 class Reader(Protocol):
-    """A file whose header has been read and whose links can be streamed."""
+    """A file whose header has been read and agrees with its size."""
 
     @property
     def header(self) -> Header:
         """The header."""
 
-    def slices(self, file: InputFile) -> Iterator[Links]:
-        """Yield the time slices, the last one only after the file has passed all checks."""
+    @property
+    def stored(self) -> StoredLinks:
+        """How the file stores the links."""
+
+    @property
+    def offset(self) -> int:
+        """Position of the links in the file, in bytes."""
+
+    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Compare checksums and averages of the links with those that the file states.
+
+        Raises
+        ------
+        GaugeError
+            If they differ.
+        """
 
 
 LEAST_SITE_BYTES = 64

@@ -88,8 +88,10 @@ class InputFile:
                 f"it is {state}: it has {self.size} bytes, but its header implies {expected}"
             )
 
-    def read(self, offset: int, count: int) -> NDArray[np.uint8]:
-        """Return exactly `count` bytes, starting at `offset`.
+    def read(
+        self, offset: int, count: int, memory: NDArray[np.uint8] | None = None
+    ) -> NDArray[np.uint8]:
+        """Return exactly `count` bytes, starting at `offset`, in new memory or in `memory`.
 
         Raises
         ------
@@ -101,7 +103,7 @@ class InputFile:
             raise self.damaged(
                 f"it is truncated: it has {self.size} bytes, but {offset + count} are needed"
             )
-        data = np.empty(count, np.uint8)
+        data = np.empty(count, np.uint8) if memory is None else memory
         try:
             self._file.seek(offset)
             got = self._file.readinto(data.data)

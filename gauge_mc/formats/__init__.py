@@ -1,8 +1,7 @@
 """Formats of configuration files.
 
 Each format has a module of its name, with a subclass of `Format` that is registered in `FORMATS`.
-Links are streamed by time slices, complex128 arrays ``U[z, y, x, mu, a, b]`` for t = 0, 1, …, so
-that only a few slices are in memory.
+It describes how the links are stored; kernels convert them and compute checksums.
 """
 
 from __future__ import annotations
@@ -10,21 +9,17 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, ClassVar
-
-import numpy as np
+from typing import BinaryIO, ClassVar, Protocol
 
 from gauge_mc import defaults
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import Header, Reader
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.links import Links, misfit
+from gauge_mc.files.stored import Checksums, StoredLinks
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.registry import Registry, in_words
 
@@ -32,9 +27,23 @@ HEAD_BYTES = 64
 """Number of leading bytes by which formats recognise their files. The longest signature, that of
 openQCD, has 24."""
 
-WORKING_SLICES = 8
-"""Memory for reading and checking a file, in time slices of complex128 links, with all temporary
-arrays. Measured with tracemalloc on 24^3 sites: 3.0 for ILDG, 5.3 for NERSC and 7.4 for openQCD."""
+WORKING_SLICES = 10
+"""Memory for reading and checking a file, in time slices of complex128 links: up to six blocks of
+the file, and two slices each of links and of matrices in double precision."""
+
+
+class Source(Protocol):
+    """Links that are to be written to a file."""
+
+    @property
+    def stored(self) -> StoredLinks:
+        """How they are to be stored: what `Format.stored` has returned."""
+
+    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
+        """Write all blocks from the current position of a file on, and return what headers state.
+
+        The position is then behind the last block.
+        """
 
 
 class Format(ABC):
@@ -79,16 +88,22 @@ class Format(ABC):
         """Return why the format cannot store a group in a precision, or None if it can."""
         return None
 
-    def write(
-        self,
-        out: BinaryIO,
-        slices: Iterable[Links],
-        lattice: Lattice,
-        group: Group,
-        precision: str,
-        provenance: Mapping[str, str],
-    ) -> None:
-        """Write a configuration; for the parameters see `write_configuration`."""
+    def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
+        """Return how written files store the links."""
+        raise NotImplementedError
+
+    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+        """Write a configuration.
+
+        Parameters
+        ----------
+        out : file
+            A file that can be read, written and positioned.
+        source : Source
+            The links.
+        provenance : mapping of str to str
+            Free text fields; see `gauge_mc.Field.save`.
+        """
         raise NotImplementedError
 
     def fields(self, path: Path) -> Mapping[str, str]:
@@ -125,164 +140,26 @@ def check_writable(format: str, group: str, precision: str) -> None:
         raise UsageError(f"{reason}: {advice}.")
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """A configuration file whose header has been read and agrees with its size.
-
-    Attributes
-    ----------
-    path : Path
-        Path of the file.
-    header : Header
-        Header of the file.
-    """
-
-    path: Path
-    header: Header
-    _reader: Reader
-    _size: int
-
-    def __repr__(self) -> str:
-        header = self.header
-        what = f"{header.group} on {header.lattice}, {header.precision}, {header.format}"
-        return f"<Configuration {self.path}: {what}>"
-
-    def slices(self) -> Iterator[Links]:
-        """Stream the time slices and check them.
-
-        Before a slice is yielded, its links are checked to be in the group. Before the last slice
-        is yielded, checksum, plaquette and link trace are compared with those that the file
-        states. So a caller who has received all slices has an intact configuration.
-
-        Yields
-        ------
-        complex128 array [z, y, x, mu, a, b]
-
-        Raises
-        ------
-        GaugeError
-            If the file is damaged, has changed since it was opened, or does not fit into memory.
-        """
-        with InputFile(self.path) as file:
-            file.expect_size(self._size)
-            try:
-                for t, links in enumerate(self._reader.slices(file)):
-                    reason = misfit(links, t)
-                    if reason:
-                        raise file.damaged(reason)
-                    yield links
-                    del links  # so that only one slice is in memory
-            except MemoryError as error:
-                raise _too_large(self.path) from error
-
-
-def open_configuration(path: str | os.PathLike[str]) -> Configuration:
-    """Open a configuration file, detect its format and read its header.
-
-    Parameters
-    ----------
-    path : str or path-like
-        File in one of the `FORMATS`.
-
-    Returns
-    -------
-    Configuration
+def read_header(file: InputFile) -> Reader:
+    """Detect the format of a file and read its header.
 
     Raises
     ------
     GaugeError
-        If the file cannot be read, has an unknown format, or its header is damaged or does not
-        agree with its size.
+        If the file has an unknown format, or its header is damaged or does not agree with its
+        size.
     """
-    with InputFile(path) as file:
-        head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
-        for one in sorted(FORMATS.values(), key=lambda one: not one.signed):
-            if one.recognises(head):
-                reader = one.read_header(file)
-                _check_memory(file.path, reader.header)
-                return Configuration(file.path, reader.header, reader, file.size)
-        titles = in_words([one.title for one in FORMATS.values()], "or")
-        raise GaugeError(
-            f"{file.path} is not a configuration in {titles} format: name another file, or restore "
-            "this one from a copy if it is damaged."
-        )
-
-
-def write_configuration(
-    path: str | os.PathLike[str],
-    slices: Iterable[Links],
-    lattice: Lattice,
-    group: str,
-    precision: str,
-    format: str = defaults.FORMAT,
-    provenance: Mapping[str, str] | None = None,
-) -> None:
-    """Write a configuration.
-
-    The file appears complete and synced to disk, or not at all. The same arguments give the same
-    bytes: dates are written only if they are in `provenance`.
-
-    Parameters
-    ----------
-    path : str or path-like
-        File to write. An existing file is replaced. The folder must exist.
-    slices : iterable of complex128 arrays [z, y, x, mu, a, b]
-        Time slices t = 0, 1, …, which are consumed one at a time.
-    lattice : Lattice
-        Extents of the lattice.
-    group : str
-        Name of the group.
-    precision : str
-        Precision of the links in the file, ``single`` or ``double``.
-    format : str
-        Name of a format that can be written.
-    provenance : mapping of str to str
-        Free text fields. Some formats define special fields, and some store no provenance; see
-        their modules.
-
-    Raises
-    ------
-    UsageError
-        If the format is unknown, is read-only, or cannot store the group in this precision.
-    GaugeError
-        If a slice has the wrong shape or links that are not in the group, if the number of slices
-        is wrong, or if the file cannot be written.
-    """
-    target = Path(path)
-    if precision not in REALS:
-        raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
-    check_writable(format, group, precision)
-    chosen, links_of = FORMATS[format], GROUPS[group]
-    fields = {**chosen.fields(target), **(provenance or {})}
-    with replacing(target) as out:
-        checked = _checked(target, slices, lattice, links_of)
-        chosen.write(out, checked, lattice, links_of, precision, fields)
-
-
-def _checked(
-    path: Path, slices: Iterable[Links], lattice: Lattice, group: Group
-) -> Iterator[Links]:
-    """Yield the slices as complex128, and refuse a wrong number, shape or link."""
-    n = group.colours
-    shape = (lattice.z, lattice.y, lattice.x, 4, n, n)
-    count = 0
-    for links in slices:
-        if count == lattice.t or links.shape != shape:
-            raise GaugeError(
-                f"{path} was not written: time slice {count} of shape {links.shape} is not part of "
-                f"a configuration of {group.label} on {lattice}."
-            )
-        exact = np.asarray(links, np.complex128)
-        reason = misfit(exact, count)
-        if reason:
-            raise GaugeError(f"{path} was not written: {reason}; the field is damaged.")
-        yield exact
-        count += 1
-    if count < lattice.t:
-        raise GaugeError(
-            f"{path} was not written: {count} time slices were given, but the lattice {lattice} "
-            f"has {lattice.t}."
-        )
+    head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
+    for one in sorted(FORMATS.values(), key=lambda one: not one.signed):
+        if one.recognises(head):
+            reader = one.read_header(file)
+            _check_memory(file.path, reader.header)
+            return reader
+    titles = in_words([one.title for one in FORMATS.values()], "or")
+    raise GaugeError(
+        f"{file.path} is not a configuration in {titles} format: name another file, or restore "
+        "this one from a copy if it is damaged."
+    )
 
 
 def _check_memory(path: Path, header: Header) -> None:
@@ -291,10 +168,6 @@ def _check_memory(path: Path, header: Header) -> None:
     site_bytes = 4 * 16 * GROUPS[header.group].colours ** 2  # four complex128 matrices
     needed = WORKING_SLICES * volume * site_bytes
     if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
-        raise _too_large(path)
-
-
-def _too_large(path: Path) -> GaugeError:
-    return GaugeError(
-        f"{path} has time slices that do not fit into memory: read it on a larger machine."
-    )
+        raise GaugeError(
+            f"{path} has time slices that do not fit into memory: read it on a larger machine."
+        )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
@@ -23,13 +23,12 @@ from xml.etree import ElementTree
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files import lime
-from gauge_mc.files.averages import Averages, AveragesStream
-from gauge_mc.files.checksums import RotatedChecksum
+from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import Header, lattice_of
 from gauge_mc.files.input import InputFile
 from gauge_mc.files.lime import Record
-from gauge_mc.files.links import Links, decode, encode
-from gauge_mc.formats import FORMATS, Format
+from gauge_mc.files.stored import SITE_CRC, Checksums, StoredLinks
+from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group
 
 LFN = "ildg-data-lfn"
@@ -47,27 +46,20 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>'
 
 @dataclass(frozen=True)
 class IldgReader:
-    """An ILDG file whose records have been found and are consistent."""
+    """An ILDG file whose records have been found and are consistent; see `Reader`."""
 
     header: Header
+    stored: StoredLinks
     offset: int
 
-    def slices(self, file: InputFile) -> Iterator[Links]:
-        """Stream the links; see `gauge_mc.files.header.Reader`."""
-        lattice, n = self.header.lattice, GROUPS[self.header.group].colours
-        dtype = _TYPES[self.header.precision]
-        site_bytes = _site_bytes(n, self.header.precision)
-        slice_bytes = site_bytes * lattice.x * lattice.y * lattice.z
-        checksum = RotatedChecksum()
-        for t in range(lattice.t):
-            data = file.read(self.offset + t * slice_bytes, slice_bytes)
-            checksum.add_sites(data, site_bytes)
-            if t == lattice.t - 1 and self.header.checksum not in ("", str(checksum)):
-                raise file.damaged(
-                    f"its links have the SciDAC checksum {checksum}, its header says "
-                    f"{self.header.checksum}"
-                )
-            yield decode(data, dtype, (lattice.z, lattice.y, lattice.x, 4, n, n))
+    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Compare the SciDAC checksum of the links with that in the file."""
+        found = _words(checksums)
+        if self.header.checksum not in ("", found):
+            raise file.damaged(
+                f"its links have the SciDAC checksum {found}, its header says "
+                f"{self.header.checksum}"
+            )
 
 
 class Ildg(Format):
@@ -86,17 +78,14 @@ class Ildg(Format):
         """Find and check the records of a file; see `Format.read_header`."""
         return _read_header(file)
 
-    def write(
-        self,
-        out: BinaryIO,
-        slices: Iterable[Links],
-        lattice: Lattice,
-        group: Group,
-        precision: str,
-        provenance: Mapping[str, str],
-    ) -> None:
-        """Write a configuration; see `gauge_mc.formats.write_configuration`."""
-        _write(out, slices, lattice, group, precision, provenance)
+    def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
+        """Return that the links are stored by site, big endian."""
+        checksums = frozenset({SITE_CRC})
+        return StoredLinks(lattice, group, _TYPES[precision], checksums=checksums)
+
+    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+        """Write a configuration; see `Format.write`."""
+        _write(out, source, provenance)
 
     def fields(self, path: Path) -> Mapping[str, str]:
         """Return the logical file name, by default the name of the file."""
@@ -126,10 +115,10 @@ def _read_header(file: InputFile) -> IldgReader:
         raise file.unsupported(f"its field is '{field}', but the known fields are {known}")
     lattice = lattice_of(file, *(int(extent) for extent in extents))
     data = _only(file, records, "ildg-binary-data")
-    expected = lattice.sites * _site_bytes(GROUPS[group].colours, precision)
-    if data.length != expected:
+    stored = FORMATS[Ildg.name].stored(lattice, GROUPS[group], precision)
+    if data.length != stored.nbytes:
         raise file.damaged(
-            f"it has {data.length} bytes of links, but its header implies {expected}"
+            f"it has {data.length} bytes of links, but its header implies {stored.nbytes}"
         )
     provenance, plaquette, link_trace = _provenance(file, records)
     checksum = _checksum(file, records)
@@ -147,45 +136,33 @@ def _read_header(file: InputFile) -> IldgReader:
         provenance,
         warning,
     )
-    return IldgReader(header, data.offset)
+    return IldgReader(header, stored, data.offset)
 
 
-def _write(
-    out: BinaryIO,
-    slices: Iterable[Links],
-    lattice: Lattice,
-    group: Group,
-    precision: str,
-    provenance: Mapping[str, str],
-) -> None:
-    n = group.colours
-    site_bytes = _site_bytes(n, precision)
+def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+    stored = source.stored
     lfn = provenance.get(LFN, "unknown")
     fields = "".join(_element(_tag(key), provenance[key]) for key in provenance if key != LFN)
-    lime.write_record(out, "scidac-private-file-xml", _scidac_file(lattice), begins=True)
+    lime.write_record(out, "scidac-private-file-xml", _scidac_file(stored.lattice), begins=True)
     lime.write_record(out, "scidac-file-xml", _document("provenance", fields), ends=True)
-    record_xml = _scidac_record(n, precision, provenance.get("creation_date", "unknown"))
+    record_xml = _scidac_record(stored, provenance.get("creation_date", "unknown"))
     lime.write_record(out, "scidac-private-record-xml", record_xml, begins=True)
     place = out.tell()
     lime.write_record(out, "scidac-record-xml", _usqcd_info(None))
-    lime.write_record(out, "ildg-format", _ildg_format(lattice, group.name, precision))
+    lime.write_record(out, "ildg-format", _ildg_format(stored))
     lime.write_record(out, LFN, lfn.encode("utf-8", "replace"))
-    length = lattice.sites * site_bytes
-    lime.write_header(out, "ildg-binary-data", length)
-    checksum, stream = RotatedChecksum(), AveragesStream()
-    for links in slices:
-        data = encode(links, _TYPES[precision])
-        checksum.add_sites(data, site_bytes)
-        stream.add(links)
-        out.write(data.data)
-    out.write(bytes(lime.padding(length)))
-    lime.write_record(out, "scidac-checksum", _scidac_checksum(checksum), ends=True)
+    lime.write_header(out, "ildg-binary-data", stored.nbytes)
+    checksums, averages = source.store(out)
+    out.write(bytes(lime.padding(stored.nbytes)))
+    lime.write_record(out, "scidac-checksum", _scidac_checksum(checksums), ends=True)
     out.seek(place)
-    lime.write_record(out, "scidac-record-xml", _usqcd_info(stream.averages()))
+    lime.write_record(out, "scidac-record-xml", _usqcd_info(averages))
 
 
-def _site_bytes(n: int, precision: str) -> int:
-    return 4 * n * n * (16 if precision == "double" else 8)
+def _words(checksums: Checksums) -> str:
+    """Return the SciDAC checksum as two words of eight digits."""
+    first, second = checksums.site_crc
+    return f"{first:08x} {second:08x}"
 
 
 def _only(file: InputFile, records: list[Record], kind: str) -> Record:
@@ -291,9 +268,9 @@ def _scidac_file(lattice: Lattice) -> bytes:
     )
 
 
-def _scidac_record(n: int, precision: str, date: str) -> bytes:
+def _scidac_record(stored: StoredLinks, date: str) -> bytes:
     """Return the private XML of the record: four matrices per site."""
-    letter = precision[0].upper().replace("S", "F")
+    letter, n = stored.precision[0].upper().replace("S", "F"), stored.group.colours
     return _document(
         "scidacRecord",
         _element("version", "1.1")
@@ -302,7 +279,7 @@ def _scidac_record(n: int, precision: str, date: str) -> bytes:
         + _element("datatype", f"USQCD_{letter}{n}_ColorMatrix")
         + _element("precision", letter)
         + _element("colors", n)
-        + _element("typesize", _site_bytes(n, precision) // 4)
+        + _element("typesize", stored.site_bytes // 4)
         + _element("datacount", 4),
     )
 
@@ -319,15 +296,15 @@ def _usqcd_info(averages: Averages | None) -> bytes:
     )
 
 
-def _ildg_format(lattice: Lattice, group: str, precision: str) -> bytes:
+def _ildg_format(stored: StoredLinks) -> bytes:
     return _document(
         "ildgFormat",
         _element("version", "1.0")
-        + _element("field", f"{group}gauge")
-        + _element("precision", 64 if precision == "double" else 32)
+        + _element("field", f"{stored.group.name}gauge")
+        + _element("precision", 64 if stored.precision == "double" else 32)
         + "".join(
             _element(f"l{axis}", extent)
-            for axis, extent in zip("xyzt", lattice.extents, strict=True)
+            for axis, extent in zip("xyzt", stored.lattice.extents, strict=True)
         ),
         ' xmlns="http://www.lqcd.org/ildg"'
         ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
@@ -335,12 +312,13 @@ def _ildg_format(lattice: Lattice, group: str, precision: str) -> bytes:
     )
 
 
-def _scidac_checksum(checksum: RotatedChecksum) -> bytes:
+def _scidac_checksum(checksums: Checksums) -> bytes:
+    first, second = checksums.site_crc
     return _document(
         "scidacChecksum",
         _element("version", "1.0")
-        + _element("suma", f"{checksum.first:x}")
-        + _element("sumb", f"{checksum.second:x}"),
+        + _element("suma", f"{first:x}")
+        + _element("sumb", f"{second:x}"),
     )
 
 

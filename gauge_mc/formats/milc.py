@@ -10,52 +10,37 @@ Collaboration, MILC code version 7 manual, binary gauge configuration files).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gauge_mc.files.checksums import RotatedChecksum
+from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import Header, lattice_of
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.links import Links, decode
+from gauge_mc.files.stored import ROTATED_WORDS, Checksums, StoredLinks
 from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import group_of
 
 _MAGIC = 20103
 _LAYOUT = "i4i64siII"
 _HEADER_BYTES = 96
-_SITE_BYTES = 4 * 9 * 8
-"""Bytes per site: four links of nine complex numbers in single precision."""
 
 
 @dataclass(frozen=True)
 class MilcReader:
-    """A MILC file whose header agrees with its size.
-
-    Attributes
-    ----------
-    header : Header
-    order : str
-        Byte order in NumPy's notation, ``<`` or ``>``.
-    """
+    """A MILC file whose header agrees with its size; see `Reader`."""
 
     header: Header
-    order: str
+    stored: StoredLinks
+    offset: int = _HEADER_BYTES
 
-    def slices(self, file: InputFile) -> Iterator[Links]:
-        """Stream the links; see `gauge_mc.files.header.Reader`."""
-        lattice = self.header.lattice
-        slice_bytes = _SITE_BYTES * lattice.x * lattice.y * lattice.z
-        checksum = RotatedChecksum()
-        for t in range(lattice.t):
-            data = file.read(_HEADER_BYTES + t * slice_bytes, slice_bytes)
-            checksum.add(data.view(f"{self.order}u4").astype("=u4", copy=False))
-            if t == lattice.t - 1 and str(checksum) != self.header.checksum:
-                raise file.damaged(
-                    f"its links have the checksums {checksum}, its header says "
-                    f"{self.header.checksum}"
-                )
-            yield decode(data, f"{self.order}f4", (lattice.z, lattice.y, lattice.x, 4, 3, 3))
+    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Compare the checksums of the links with those in the header."""
+        first, second = checksums.rotated_words
+        found = f"{first:08x} {second:08x}"
+        if found != self.header.checksum:
+            raise file.damaged(
+                f"its links have the checksums {found}, its header says {self.header.checksum}"
+            )
 
 
 class Milc(Format):
@@ -84,16 +69,19 @@ def _read_header(file: InputFile) -> MilcReader:
             "its sites are in the order of a MILC checkpoint; let MILC save it in serial format"
         )
     lattice = lattice_of(file, x, y, z, t)
-    file.expect_size(_HEADER_BYTES + lattice.sites * _SITE_BYTES)
+    group = group_of(3)
+    checksums = frozenset({ROTATED_WORDS})
+    stored = StoredLinks(lattice, group, f"{order}f4", checksums=checksums)
+    file.expect_size(_HEADER_BYTES + stored.nbytes)
     header = Header(
         Milc.name,
         lattice,
-        group_of(3).name,
+        group.name,
         "single",
         checksum=f"{first:08x} {second:08x}",
         provenance={"time_stamp": stamp.split(b"\0")[0].decode("latin-1").strip()},
     )
-    return MilcReader(header, order)
+    return MilcReader(header, stored)
 
 
 FORMATS.register(Milc())

@@ -15,19 +15,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.files.averages import Averages, AveragesStream
+from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import Header, lattice_of
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.links import Links, complete_rows, decode, encode, misfit
-from gauge_mc.formats import FORMATS, Format
+from gauge_mc.files.stored import WORD_SUM, Checksums, StoredLinks
+from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group, group_of
 
 _BEGIN, _END = b"BEGIN_HEADER", b"END_HEADER"
@@ -38,6 +37,9 @@ _DATATYPE = re.compile(r"4D_SU(\d+)_GAUGE(?:_(\d+)x(\d+))?")
 _TOLERANCE = {"single": 1e-5, "double": 1e-8}
 """Tolerance of plaquette and link trace, by the precision of the links. Other programs may sum in
 this precision, with rounding errors of 6e-8 and 1e-16 that accumulate over the lattice."""
+
+_BYTE_ORDER_TOLERANCE = 1e-3
+"""Largest deviation of the norm of a row from 1 by which the byte order is recognised."""
 
 _OWN_KEYS = re.compile(
     "HDR_VERSION|DATATYPE|STORAGE_FORMAT|DIMENSION_[1-4]|BOUNDARY_[1-4]|CHECKSUM|LINK_TRACE"
@@ -62,47 +64,26 @@ class NerscReader:
     Attributes
     ----------
     header : Header
+    stored : StoredLinks
+        How the links are stored.
     offset : int
         Position of the links in the file, in bytes.
-    rows : int
-        Number of stored rows of each link.
-    dtype : str
-        NumPy type of the stored reals, with byte order.
     digits : tuple of float
         Units of the last digits of plaquette and link trace in the header.
     """
 
     header: Header
+    stored: StoredLinks
     offset: int
-    rows: int
-    dtype: str
     digits: tuple[float, float]
 
-    def slices(self, file: InputFile) -> Iterator[Links]:
-        """Stream the links; see `gauge_mc.files.header.Reader`."""
-        lattice, n = self.header.lattice, GROUPS[self.header.group].colours
-        shape = (lattice.z, lattice.y, lattice.x, 4, self.rows, n)
-        slice_bytes = math.prod(shape) * 2 * np.dtype(self.dtype).itemsize
-        checksum, stream = 0, AveragesStream()
-        for t in range(lattice.t):
-            data = file.read(self.offset + t * slice_bytes, slice_bytes)
-            checksum = _checksum(checksum, data, self.dtype[0])
-            links = decode(data, self.dtype, shape)
-            del data
-            if self.rows < n:
-                links = complete_rows(links)
-            stream.add(links)
-            if t == lattice.t - 1:
-                self._verify(file, checksum, stream)
-            yield links
-
-    def _verify(self, file: InputFile, checksum: int, stream: AveragesStream) -> None:
+    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
         """Compare checksum and averages of the links with those in the header."""
+        checksum = checksums.word_sum
         if checksum != int(self.header.checksum, 16):
             raise file.damaged(
                 f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
             )
-        averages = stream.averages()
         for name, found, stated, digit in (
             ("plaquette", averages.mean, self.header.plaquette, self.digits[0]),
             ("link trace", averages.link_trace, self.header.link_trace, self.digits[1]),
@@ -130,17 +111,17 @@ class Nersc(Format):
         """Read and check the header; see `Format.read_header`."""
         return _read_header(file)
 
-    def write(
-        self,
-        out: BinaryIO,
-        slices: Iterable[Links],
-        lattice: Lattice,
-        group: Group,
-        precision: str,
-        provenance: Mapping[str, str],
-    ) -> None:
-        """Write a configuration with all rows, big endian; see `write_configuration`."""
-        _write(out, slices, lattice, group, precision, provenance)
+    def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
+        """Return that all rows are stored, big endian."""
+        return _stored(lattice, group, ">f8" if precision == "double" else ">f4", group.colours)
+
+    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+        """Write a configuration; see `Format.write`."""
+        _write(out, source, provenance)
+
+
+def _stored(lattice: Lattice, group: Group, dtype: str, rows: int) -> StoredLinks:
+    return StoredLinks(lattice, group, dtype, rows, checksums=frozenset({WORD_SUM}))
 
 
 def _read_header(file: InputFile) -> NerscReader:
@@ -174,7 +155,8 @@ def _read_header(file: InputFile) -> NerscReader:
         {key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)},
     )
     dtype = _byte_order(file, real, offset, rows, group.colours) + f"f{bytes_each}"
-    return NerscReader(header, offset, rows, dtype, (plaquette_digit, trace_digit))
+    stored = _stored(lattice, group, dtype, rows)
+    return NerscReader(header, stored, offset, (plaquette_digit, trace_digit))
 
 
 def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
@@ -190,24 +172,11 @@ def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
     return group_of(colours), colours if match[2] else colours - 1
 
 
-def _write(
-    out: BinaryIO,
-    slices: Iterable[Links],
-    lattice: Lattice,
-    group: Group,
-    precision: str,
-    provenance: Mapping[str, str],
-) -> None:
-    dtype = ">f8" if precision == "double" else ">f4"
-    checksum, stream = 0, AveragesStream()
-    out.write(_header(lattice, group, precision, provenance, checksum, None))
-    for links in slices:
-        data = encode(links, dtype)
-        checksum = _checksum(checksum, data, ">")
-        stream.add(links)
-        out.write(data.data)
+def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+    out.write(_header(source.stored, provenance, 0, None))
+    checksums, averages = source.store(out)
     out.seek(0)
-    out.write(_header(lattice, group, precision, provenance, checksum, stream.averages()))
+    out.write(_header(source.stored, provenance, checksums.word_sum, averages))
 
 
 def _fields(file: InputFile) -> tuple[dict[str, str], int]:
@@ -238,44 +207,34 @@ def _average(file: InputFile, fields: Mapping[str, str], key: str) -> tuple[floa
 
 
 def _byte_order(file: InputFile, real: str, offset: int, rows: int, n: int) -> str:
-    """Return the byte order. If it is not stated, it is the one that gives links in the group."""
+    """Return the byte order. If it is not stated, it is the one that gives a row of norm 1."""
     if not real.endswith(("32", "64")):
         return ">" if real.endswith("BIG") else "<"
     width = int(real[4:6]) // 8
-    data = file.read(offset, 4 * rows * n * 2 * width)
-    links = decode(data, f">f{width}", (1, 1, 1, 4, rows, n))
-    if rows < n:
-        links = complete_rows(links)
-    return "<" if misfit(links, 0) else ">"
-
-
-def _checksum(checksum: int, data: NDArray[np.uint8], order: str) -> int:
-    """Add the 32-bit words of `data` to the sum, in which their order does not matter."""
-    return (checksum + int(np.sum(data.view(f"{order}u4"), dtype=np.uint64))) & 0xFFFFFFFF
+    row = file.read(offset, 2 * n * width).view(f">f{width}").astype(np.float64)
+    return ">" if abs(row @ row - 1) <= _BYTE_ORDER_TOLERANCE else "<"
 
 
 def _header(
-    lattice: Lattice,
-    group: Group,
-    precision: str,
+    stored: StoredLinks,
     provenance: Mapping[str, str],
     checksum: int,
     averages: Averages | None,
 ) -> bytes:
     """Return the header, always of the same length. Unknown averages are written as zero."""
-    n = group.colours
+    n = stored.group.colours
     plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
     lines = {
         "HDR_VERSION": "1.0",
         "DATATYPE": f"4D_SU{n}_GAUGE_{n}x{n}",
         "STORAGE_FORMAT": "1.0",
-        **{f"DIMENSION_{i}": str(e) for i, e in enumerate(lattice.extents, 1)},
+        **{f"DIMENSION_{i}": str(e) for i, e in enumerate(stored.lattice.extents, 1)},
         "LINK_TRACE": f"{trace:.16f}"[:18],
         "PLAQUETTE": f"{plaquette:.16f}"[:18],
         **{f"BOUNDARY_{i}": "PERIODIC" for i in (1, 2, 3, 4)},
         "CHECKSUM": f"{checksum:08x}",
         **_provenance(provenance),
-        "FLOATING_POINT": "IEEE64BIG" if precision == "double" else "IEEE32BIG",
+        "FLOATING_POINT": "IEEE64BIG" if stored.precision == "double" else "IEEE32BIG",
     }
     text = "".join(f"{key} = {value}\n" for key, value in lines.items())
     return b"%s\n%s%s\n" % (_BEGIN, text.encode("ascii", "replace"), _END)

@@ -6,27 +6,17 @@ a C++ header in ``cuda_src/group``.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.errors import GaugeError
 from gauge_mc.registry import Registry, in_words
 
-Components = NDArray[np.floating[Any]]
-"""Stored reals of links, shape (..., components)."""
 
-Matrices = NDArray[np.complexfloating[Any, Any]]
-"""Links as matrices, shape (..., N, N)."""
-
-
-class Group(ABC):
+class Group:
     """A gauge group with the storage format of its links.
 
     Attributes
@@ -68,33 +58,6 @@ class Group(ABC):
     def components(self) -> int:
         """Number of stored reals per link, from the C++ header."""
         return self._constants["COMPONENTS"]
-
-    @abstractmethod
-    def matrices(self, components: Components) -> NDArray[np.complex128]:
-        """Return the matrices of links.
-
-        Parameters
-        ----------
-        components : ndarray, shape (..., components)
-            Stored reals of the links.
-
-        Returns
-        -------
-        ndarray, shape (..., N, N), complex128
-        """
-
-    @abstractmethod
-    def stored(self, matrices: Matrices) -> NDArray[np.float64]:
-        """Return the stored reals of links; the inverse of `matrices`.
-
-        Parameters
-        ----------
-        matrices : ndarray, shape (..., N, N), complex
-
-        Returns
-        -------
-        ndarray, shape (..., components), float64
-        """
 
     @cached_property
     def choice(self) -> Choice:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gauge_mc.files.averages import averages_of
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.files.table import read_table
-from gauge_mc.formats import open_configuration
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import Scan
@@ -59,7 +58,7 @@ def configuration_facts(path: Path) -> Iterator[Facts]:
         "stated": stated,
         "provenance": provenance,
     }
-    yield {"recomputed": dataclasses.asdict(averages_of(configuration.slices()))}
+    yield {"recomputed": dataclasses.asdict(configuration.check())}
 
 
 def run_facts(run: Run) -> Iterator[Facts]:

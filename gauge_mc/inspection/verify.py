@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.averages import Averages, averages_of
-from gauge_mc.files.links import Links
+from gauge_mc.files.averages import Averages
+from gauge_mc.files.stored import Block
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
-from gauge_mc.formats import open_configuration
 from gauge_mc.observables import OBSERVABLES, SWEEP, observable_of_table
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous
@@ -467,15 +467,13 @@ def _compare(
 
 def _averages(path: Path, advance: Advance) -> Averages:
     """Read a configuration, check it as its format allows, and return the averages over it."""
-    configuration = open_configuration(path)
 
-    def slices() -> Iterator[Links]:
-        for links in configuration.slices():
-            yield links
-            del links
-            advance(1 / configuration.header.lattice.t)
+    def advancing(blocks: Iterable[Block], count: int) -> Iterator[Block]:
+        for block in blocks:
+            yield block
+            advance(1 / count)
 
-    return averages_of(slices())
+    return open_configuration(path).check(advancing)
 
 
 def _missing(path: Path) -> GaugeError:

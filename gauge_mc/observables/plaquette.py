@@ -10,15 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.fields.averages import PLANES, PLAQUETTE
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import lattice_sums
 from gauge_mc.files.averages import Averages
 from gauge_mc.observables import OBSERVABLES, Columns, Observable, Quantity, Record
-
-PLAQUETTE = Kernel("plaquette")
-
-PLANES = 3
-"""Number of spatial planes, which equals the number of temporal planes."""
 
 ROUNDING = 1e-9
 """Tolerance of the relation between the values of a row. Their rounding errors are 1e-16, so that

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from gauge_mc import __version__
+from gauge_mc.configurations.background import BackgroundWriter
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.formats import open_configuration
 from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
 from gauge_mc.run.parameters import STARTS, Parameters
@@ -65,8 +66,7 @@ class Chain:
             field = Field.cold(p.lattice, p.group, p.precision, device)
         else:
             check_start(p)
-            slices = open_configuration(p.start).slices()
-            field = Field.from_slices(p.lattice, p.group, slices, p.precision, device)
+            field = Field.load(p.start, p.precision, device)
         return cls(p, field, Random.for_field(field, p.rng, p.seed, p.luxury))
 
     @classmethod
@@ -134,17 +134,29 @@ class Chain:
         else:
             list(self._arrays())
 
-    def write(self, path: Path) -> None:
+    def write(
+        self, path: Path, writer: BackgroundWriter, before: Callable[[], object] = lambda: None
+    ) -> None:
         """Write the links to a configuration file, which appears complete or not at all.
+
+        Parameters
+        ----------
+        path : Path
+            Configuration file.
+        writer : BackgroundWriter
+            The writer, which also raises the errors of earlier files.
+        before : callable
+            Called before the file is written.
 
         Raises
         ------
         GaugeError
-            If the file cannot be written.
+            If a file cannot be written.
         """
         p = self.parameters
         origin = {"ensemble_id": p.name, "sequence_number": str(self.sweep)}
-        self.field.save(path, p.format, p.precision, {**provenance(p), **origin})
+        facts = {**provenance(p), **origin}
+        writer.write(self.field, path, p.precision, p.format, facts, before)
 
     @property
     def root(self) -> bool:

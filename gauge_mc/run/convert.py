@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration, unwrapped
+from gauge_mc.configurations.writing import convert_configuration
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.links import Links
-from gauge_mc.formats import (
-    FORMATS,
-    Configuration,
-    check_writable,
-    open_configuration,
-    write_configuration,
-)
+from gauge_mc.formats import FORMATS, check_writable
 from gauge_mc.groups import GROUPS
-
-Wrap = Callable[[Iterator[Links], int], Iterator[Links]]
-"""Function of an iterator over time slices and their number; returns an iterator over the same
-slices that also shows progress."""
 
 
 def convert(
@@ -27,7 +17,7 @@ def convert(
     target: str | Path,
     format: str,
     precision: str | None = None,
-    wrap: Wrap = lambda slices, count: slices,
+    wrap: Wrap = unwrapped,
 ) -> Configuration:
     """Write a configuration in another format or precision, and keep its provenance.
 
@@ -65,9 +55,7 @@ def convert(
     header = found.header
     width = precision or _precision_for(format, header.group, header.precision)
     check_writable(format, header.group, width)
-    slices = wrap(found.slices(), header.lattice.t)
-    write_configuration(out, slices, header.lattice, header.group, width, format, header.provenance)
-    return open_configuration(out)
+    return convert_configuration(found, out, width, format, wrap)
 
 
 def _precision_for(format: str, group: str, precision: str) -> str:

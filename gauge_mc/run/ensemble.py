@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.formats import open_configuration
 from gauge_mc.observables import CONFIGS_SUFFIX, table_name
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.directory import Run, newest_run
@@ -67,8 +67,7 @@ class Ensemble:
                 f"{configuration.path} contains {header.group} on {header.lattice}, but the others "
                 f"contain {self.group} on {self.lattice}; move it to another folder."
             )
-        slices = configuration.slices()
-        return Field.from_slices(self.lattice, self.group, slices, precision, device)
+        return configuration.load(precision, device)
 
 
 def find_ensemble(targets: Sequence[Path]) -> Ensemble:

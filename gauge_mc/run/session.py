@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from gauge_mc import __version__
+from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table
@@ -120,7 +121,8 @@ class Session:
         self._work = work
         self._tables: dict[Measurement, Table] = {}
         self._stopped_by_user = False
-        self._update_time = self._write_time = self._last_write = 0.0
+        self._update_time = self._last_write = 0.0
+        self._writer = BackgroundWriter()
         self._recorded_at = -math.inf
         self._set_up_chain()
         self._first_sweep, self._first_at = self.chain.sweep + 1, math.inf
@@ -128,6 +130,7 @@ class Session:
         self._set_up_observables()
         if self.chain.root:
             self._open_tables(files)
+        files.enter_context(self._writer)  # which is closed before the tables
 
     def run(self) -> str | None:
         """Update, measure and write until the run is complete or there is a reason to stop.
@@ -158,7 +161,7 @@ class Session:
     @property
     def _seconds_to_stop(self) -> float:
         """Upper estimate of the time in seconds for one more update and a checkpoint."""
-        writing = max(self._write_time, self._save_time)
+        writing = IN_FLIGHT * self._writer.seconds + self._save_time
         return SAFETY * (self._update_time + writing) + MARGIN
 
     @property
@@ -189,6 +192,7 @@ class Session:
     def _set_up_observables(self) -> None:
         """Create the measurers, and call each of them once to compile its kernels.
 
+        The kernels that write configurations are compiled as well.
         The observables of the progress display are also called once, so that the time of
         compilation does not enter the rates of the session. For user-defined observables the call
         also determines the columns of the table.
@@ -203,6 +207,9 @@ class Session:
             }
             for measure in self._measurers.values():
                 measure(field)
+        p = self._work.parameters
+        if p.keeps_configs:
+            prepare_writing(field, p.precision, p.format)
         measured = {observable.name for observable in observables.values()}
         for observable in live_observables(field.lattice):
             if observable.name not in measured:
@@ -252,10 +259,10 @@ class Session:
                     self._tables[item].append(rows)
         began = time.monotonic()
         if p.keeps_configs and is_due(done, p.separation):
-            self._sync()
-            chain.write(self._work.run.config(chain.sweep, p.format))
+            path = self._work.run.config(chain.sweep, p.format)
+            chain.write(path, self._writer, before=self._sync)
+        self._writer.check()
         self._last_write = time.monotonic() - began
-        self._write_time = max(self._write_time, self._last_write)
         self._measured = True
 
     def save(self) -> None:
@@ -263,6 +270,7 @@ class Session:
         if (self.chain.sweep, self._measured) == self._saved:
             return
         began = time.monotonic()
+        self._writer.flush()
         self._sync()
         self.chain.save(self._work.run.checkpoint, self._measured)
         self._saved, self._saved_at = (self.chain.sweep, self._measured), time.monotonic()
@@ -273,6 +281,7 @@ class Session:
 
         In this order the tables of every run whose checkpoint is complete are sealed.
         """
+        self._writer.flush()
         for table in self._tables.values():
             table.seal()
         self._tables.clear()

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from gauge_mc.formats import FORMATS, open_configuration
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.formats import FORMATS
 from tests.calls import call
 from tests.formats.format_samples import sample
 

@@ -40,24 +40,6 @@ def test_every_site_has_one_place(name):
         assert np.array_equal((x + y + z + t) % 2, np.repeat([[0], [1]], 128, axis=1))
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("components", [4, 12])
-def test_every_component_of_a_link_has_one_place(name, components):
-    layout = LAYOUTS[name]
-    links = np.arange(8 * 8 * 4 * 4 * components, dtype=np.float32)
-    links = links.reshape(4, 8, 8, 4, components)
-    for t in range(2):
-        packed = layout.pack_links(links, t)
-        assert packed.nbytes == layout.slice_bytes(components)
-        assert np.array_equal(np.sort(packed), links.ravel())
-        assert np.array_equal(layout.unpack_links(packed, t, components), links)
-        # One parity after the other, and of each one direction after the other.
-        place = np.unravel_index(packed.astype(np.int64).reshape(2, 4, -1), links.shape)
-        z, y, x, mu, _ = place
-        assert np.all((x + y + z + t) % 2 == np.arange(2).reshape(2, 1, 1))
-        assert np.all(mu == np.arange(4).reshape(1, 4, 1))
-
-
 def test_the_halo_is_behind_the_slabs_own_slices():
     layout = Layout(LATTICE, "single", (1, 1, 1), 0, first=2, slices=3, above=3, below=1)
     assert list(layout.times) == [2, 3, 4]

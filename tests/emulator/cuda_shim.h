@@ -37,6 +37,15 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 inline float rsqrt(float x) { return 1 / sqrt(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 inline float __logf(float x) { return log(x); }
+inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
+inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
+inline int __double2loint(double x) { return (int)__builtin_bit_cast(unsigned long long, x); }
+inline int __double2hiint(double x) { return (int)(__builtin_bit_cast(unsigned long long, x) >> 32); }
+inline double __hiloint2double(int high, int low) {
+    return __builtin_bit_cast(double, (unsigned long long)(unsigned)high << 32 | (unsigned)low);
+}
+// Only the order of the bytes 3, 2, 1, 0 is emulated.
+inline unsigned __byte_perm(unsigned x, unsigned, unsigned) { return __builtin_bswap32(x); }
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
@@ -223,6 +232,10 @@ template <class T> inline T atomicAdd(T* address, T value) {
     return old;
 }
 inline unsigned atomicAdd(unsigned* address, int value) { return atomicAdd(address, (unsigned)value); }
+
+// Nobody polls these.
+inline void atomicXor(unsigned* address, unsigned value) { *address ^= value; }
+inline void atomicMax(unsigned* address, unsigned value) { *address = *address > value ? *address : value; }
 
 #define EMULATE(NAME, MOST_THREADS)                                                                        \
     extern "C" int emulate_##NAME(const unsigned* shape, const char* parameters, size_t bytes, unsigned seed) { \

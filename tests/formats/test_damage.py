@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats import open_configuration
 from tests.formats.format_samples import HELD, ildg_format, record, sample
 
 SMALL = (2, 2, 2, 2)

@@ -7,10 +7,11 @@ import resource
 import numpy as np
 import pytest
 
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files import atomic
-from gauge_mc.formats import open_configuration, write_configuration
 from tests.formats.format_samples import EXTENTS, HELD, averages, random_links, sample
 
 LATTICE = Lattice(*EXTENTS)
@@ -45,7 +46,9 @@ def test_round_trip_is_exact(tmp_path, format, group, precision):
     header = open_configuration(path).header
     assert (header.format, header.lattice) == (format, LATTICE)
     assert (header.group, header.precision) == (group, precision)
-    assert header.plaquette == pytest.approx(averages(links)[0], abs=1e-14)
+    # The last rows are computed from the others, which were rounded.
+    rounding = 1e-14 if precision == "double" else 1e-8
+    assert header.plaquette == pytest.approx(averages(links)[0], abs=rounding)
     assert format == "openqcd" or header.provenance["beta"] == "6.0"
     np.testing.assert_array_equal(read(path), links)
     assert os.listdir(tmp_path) == ["file"]

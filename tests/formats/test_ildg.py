@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from gauge_mc.cli.convert import convert
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats import open_configuration, write_configuration
 from gauge_mc.inspection.contents import configuration_facts
 from gauge_mc.inspection.verify import verify
 from tests.formats.format_samples import (

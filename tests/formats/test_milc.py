@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats import open_configuration
 from tests.formats.format_samples import milc_bytes, random_links
 
 LINKS = random_links("su3", "single", (2, 4, 6, 2))

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats import open_configuration, write_configuration
 from tests.formats.format_samples import averages, nersc_bytes, random_links
 
 EXTENTS = (4, 2, 6, 2)

@@ -5,9 +5,10 @@ import struct
 import numpy as np
 import pytest
 
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats import open_configuration, write_configuration
 from tests.formats.format_samples import averages, openqcd_bytes, random_links
 
 

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats import open_configuration
 from tests.formats.format_samples import (
     ildg_bytes,
     ildg_format,

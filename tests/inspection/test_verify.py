@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gauge_mc import generate
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import SEAL
-from gauge_mc.formats import write_configuration
 from gauge_mc.inspection.verify import checks_of
 from gauge_mc.observables import OBSERVABLES
 from tests.calls import TINY, call, make_run
@@ -127,7 +127,7 @@ def test_observables_of_a_users_own_are_verified_too(tmp_path):
 DAMAGE = {
     "bit of a link": (
         lambda run: flip(run / FILES[5], -2000),
-        {FILES[5]: "SciDAC checksum"},
+        {FILES[5]: "is damaged"},
     ),
     "short configuration": (
         lambda run: truncate(run / FILES[5], 1),
@@ -210,7 +210,7 @@ DAMAGE = {
             flip(run / FILES[4], -2000),
             replace(unseal(run / "polyakov.csv"), "\n5,", "\n5,5,"),
         ],
-        {"run.toml": "damaged", FILES[4]: "checksum", "polyakov.csv": "Line"},
+        {"run.toml": "damaged", FILES[4]: "is damaged", "polyakov.csv": "Line"},
     ),
     "checkpoint": (
         lambda run: flip(run / "checkpoint" / "latest", -1000),

@@ -6,12 +6,12 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import SEAL, read_table
-from gauge_mc.formats import open_configuration
 from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.random import GENERATORS
@@ -165,7 +165,7 @@ def test_starts(tmp_path, best_device):
     assert np.array_equal(links[0], links[1])
     assert not np.allclose(links[0], links[2])
     path = tmp_path / "start.lime"
-    hot[0].write(path)
+    hot[0].field.save(path)
     file = Chain.begin(dataclasses.replace(p, start=str(path)), best_device)
     np.testing.assert_allclose(file.field.to_numpy(), links[0], rtol=0, atol=1e-15)
     assert file.random.step == 0
@@ -176,7 +176,7 @@ def test_start_files_that_do_not_fit(tmp_path, best_device):
     p = Parameters.from_values({**TINY, "start": str(path)})
     with pytest.raises(UsageError, match="no start file"):
         check_start(p)
-    Chain.begin(dataclasses.replace(p, start="hot"), best_device).write(path)
+    Chain.begin(dataclasses.replace(p, start="hot"), best_device).field.save(path)
     check_start(p)
     with pytest.raises(UsageError, match=r"su3 on 4x4x4x6.*su2 on 4x4x4x6"):
         check_start(dataclasses.replace(p, group="su2"))

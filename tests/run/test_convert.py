@@ -6,8 +6,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.formats import open_configuration, write_configuration
 from tests.calls import call
 from tests.formats.format_samples import HELD, nersc_bytes, random_links, sample
 

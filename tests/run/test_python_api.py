@@ -36,8 +36,9 @@ from gauge_mc import (
     scan,
     verify,
 )
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.files.table import SEAL, read_table
-from gauge_mc.formats import FORMATS, open_configuration, writable_formats
+from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import Observable
 from gauge_mc.observables.plaquette import Plaquette, plaquette

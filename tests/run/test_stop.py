@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from gauge_mc.configurations.background import IN_FLIGHT
+from gauge_mc.configurations.writing import Snapshot
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.run import session, stop
 from gauge_mc.run.chain import Chain
@@ -34,7 +36,10 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def takes(monkeypatch, clock):
-    """Let the methods of a chain take so many seconds: numbers, or iterables of them."""
+    """Let methods of a chain, or the writing of a configuration, take so many seconds.
+
+    The seconds are numbers, or iterables of them.
+    """
 
     def lasting(seconds, method):
         durations = iter(seconds) if hasattr(seconds, "__iter__") else None
@@ -47,7 +52,8 @@ def takes(monkeypatch, clock):
 
     def set_durations(**seconds):
         for name, value in seconds.items():
-            monkeypatch.setattr(Chain, name, lasting(value, getattr(Chain, name)))
+            kind = Snapshot if name == "write" else Chain
+            monkeypatch.setattr(kind, name, lasting(value, getattr(kind, name)))
 
     return set_durations
 
@@ -103,7 +109,8 @@ def test_a_run_ends_just_before_its_time_limit(tmp_path, device, clock, takes, u
     chain, reason = carry_out(run, p, device, stop=Stop(200))
     assert reason == "the time limit"
     assert chain.sweep > p.separation  # an update with a configuration is among them
-    assert 0 < deadline - clock.now < session.SAFETY * (update + max(save, write)) + session.MARGIN
+    stopping = update + save + IN_FLIGHT * write
+    assert 0 < deadline - clock.now < session.SAFETY * stopping + session.MARGIN
 
 
 def test_a_slow_first_update_is_forgotten(tmp_path, device, clock, takes):

@@ -20,16 +20,29 @@ from gauge_mc.devices.cuda.bounds import default_bounds
 from gauge_mc.devices.cuda.nvcc import find_nvcc, nvcc_command, registers_of
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.source import source_folder
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
+from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
+from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
 
 WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
 
+FILE_ORDERS = {
+    one.stored(Lattice(2, 2, 2, 2), group, precision).order.choice
+    for one in FORMATS.values()
+    if one.suffix
+    for group, precision in product(GROUPS.values(), REAL_BYTES)
+    if one.refusal(group, precision) is None
+}
+
 CHOICES = {
     "group": [group.choice for group in GROUPS.values()],
     "action": [action.choice for action in ACTIONS.values()],
     "random": [generator.choice() for generator in GENERATORS.values()],
+    "file_order": list(FILE_ORDERS),
+    "content": [GROUP_LINKS, MATRICES],
 }
 """All choices by kind, with generators at their default quality level."""
 

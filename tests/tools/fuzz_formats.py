@@ -25,9 +25,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats import open_configuration, write_configuration
 from tests.formats.format_samples import HELD, sample
 
 SIZES = ((2, 2, 2, 2), (4, 2, 2, 2), (2, 2, 2, 4))

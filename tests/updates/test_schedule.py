@@ -232,7 +232,7 @@ def calls(slices, sweeps, side_stream=False, reaches=False):
     log = []
     devices = tuple(RecordingDevice(n, log, side_stream, reaches) for n in range(len(slices)))
     group = DeviceGroup(devices, slices=slices)
-    field = Field.cold(Lattice(2, 2, 2, sum(slices)), "su2", "single", group)
+    field = Field.empty(Lattice(2, 2, 2, sum(slices)), "su2", "single", group)
     log.clear()
     overrelaxation_sweep(field, "wilson")(sweeps)
     return log

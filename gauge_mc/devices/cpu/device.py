@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import mmap
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -27,6 +26,7 @@ from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.worker import TaskEvent, Worker
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
+from gauge_mc.devices.memory import free_memory
 from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.errors import GaugeError, UsageError
 
@@ -158,10 +158,7 @@ class CpuDevice:
 
     def free_bytes(self) -> int:
         """Return the available memory in bytes."""
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-        return sys.maxsize
+        return free_memory()
 
     def scratch(self, use: str, nbytes: int) -> CpuBuffer:
         """Return memory with arbitrary content, valid until the next call with the same `use`."""

@@ -1,6 +1,6 @@
 """A format: configurations as NumPy files of ``U[t, z, y, x, mu, a, b]``."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import BinaryIO
@@ -8,34 +8,32 @@ from typing import BinaryIO
 import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import Header, lattice_of
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.links import Links
-from gauge_mc.formats import Format
+from gauge_mc.files.stored import Checksums, StoredLinks
+from gauge_mc.formats import Format, Source
 from gauge_mc.groups import Group, group_of
 
 MAGIC = b"\x93NUMPY"
 HEAD_BYTES = 128
 """Size of the header that NumPy writes for these shapes, a multiple of 64 bytes."""
 
-DTYPES = {"single": np.dtype("<c8"), "double": np.dtype("<c16")}
-PRECISIONS = {dtype: precision for precision, dtype in DTYPES.items()}
+REALS = {"single": "<f4", "double": "<f8"}
+COMPLEX = {"single": np.dtype("<c8"), "double": np.dtype("<c16")}
+PRECISIONS = {dtype: precision for precision, dtype in COMPLEX.items()}
 
 
 @dataclass(frozen=True)
 class NpyReader:
-    """A NumPy file whose header has been read, with the shape of a time slice."""
+    """A NumPy file whose header has been read."""
 
     header: Header
-    shape: tuple[int, ...]
+    stored: StoredLinks
+    offset: int = HEAD_BYTES
 
-    def slices(self, file: InputFile) -> Iterator[Links]:
-        """Stream the time slices."""
-        dtype = DTYPES[self.header.precision]
-        nbytes = dtype.itemsize * int(np.prod(self.shape))
-        for t in range(self.header.lattice.t):
-            data = file.read(HEAD_BYTES + t * nbytes, nbytes)
-            yield data.view(dtype).reshape(self.shape).astype(np.complex128)
+    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Do nothing: the file states neither checksums nor averages."""
 
 
 class Npy(Format):
@@ -60,28 +58,25 @@ class Npy(Format):
             raise file.damaged(str(error)) from None
         if len(shape) != 7 or dtype not in PRECISIONS:
             raise file.unsupported("it does not hold links U[t, z, y, x, mu, a, b]")
-        file.expect_size(HEAD_BYTES + dtype.itemsize * int(np.prod(shape)))
-        lattice = lattice_of(file, *shape[3::-1])
+        lattice, group = lattice_of(file, *shape[3::-1]), group_of(shape[-1])
+        stored = self.stored(lattice, group, PRECISIONS[dtype])
+        file.expect_size(HEAD_BYTES + stored.nbytes)
         warning = "it has no checksum"
-        group, precision = group_of(shape[-1]).name, PRECISIONS[dtype]
-        return NpyReader(Header(self.name, lattice, group, precision, warning=warning), shape[1:])
+        header = Header(self.name, lattice, group.name, stored.precision, warning=warning)
+        return NpyReader(header, stored)
 
-    def write(
-        self,
-        out: BinaryIO,
-        slices: Iterable[Links],
-        lattice: Lattice,
-        group: Group,
-        precision: str,
-        provenance: Mapping[str, str],
-    ) -> None:
+    def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
+        """Return that the links are stored by site."""
+        return StoredLinks(lattice, group, REALS[precision])
+
+    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
         """Write a configuration."""
-        dtype, n = DTYPES[precision], group.colours
-        shape = (*reversed(lattice.extents), 4, n, n)
+        stored, n = source.stored, source.stored.group.colours
+        shape = (*reversed(stored.lattice.extents), 4, n, n)
+        dtype = COMPLEX[stored.precision]
         described = {"descr": dtype.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(out, described)
-        for links in slices:
-            out.write(links.astype(dtype).tobytes())
+        source.store(out)
 
 
 NPY = Npy()

@@ -1,0 +1,149 @@
+"""Writing of configurations in the background, while the chain goes on."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+
+from gauge_mc.configurations.writing import Snapshot, stored_by, write_field
+from gauge_mc.devices.memory import free_memory
+from gauge_mc.fields.averages import averages
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_blocks import FieldBlocks
+from gauge_mc.files.stored import Block
+
+IN_FLIGHT = 2
+"""Largest number of configurations that are in host memory until they are on disk."""
+
+
+def prepare_writing(field: Field, precision: str, format: str) -> None:
+    """Load the kernels that `BackgroundWriter.write` needs; all processes must call this."""
+    averages(field)
+    FieldBlocks(field, stored_by(format, field.lattice, field.group.name, precision)).prepare()
+
+
+class BackgroundWriter:
+    """Writes configurations one after the other, in a thread of its own.
+
+    At most `IN_FLIGHT` of them are in memory; `write` waits until there is room for another. If
+    the memory of the host is too small for that, configurations are written at once, slice by
+    slice. After a failure nothing more is written, and every call raises the error.
+
+    Attributes
+    ----------
+    seconds : float
+        Longest time that a configuration took from its snapshot until it was on disk.
+    waited : float
+        Total time that callers have waited.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.waited = 0.0
+        self._thread = ThreadPoolExecutor(1, "writer")
+        self._pending: deque[Future[None]] = deque()
+        self._memory: list[Block] = []
+        self._failure: BaseException | None = None
+
+    def __enter__(self) -> BackgroundWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._thread.shutdown()
+
+    def write(
+        self,
+        field: Field,
+        path: Path,
+        precision: str,
+        format: str,
+        provenance: Mapping[str, str],
+        before: Callable[[], object],
+    ) -> None:
+        """Write the links that the field has now; all processes that share it must call this.
+
+        Parameters
+        ----------
+        field : Field
+        path, precision, format, provenance
+            See `Field.save`.
+        before : callable
+            Called in the thread before anything is written.
+
+        Raises
+        ------
+        GaugeError
+            If the configuration, or an earlier one, cannot be written.
+        """
+        stored = stored_by(format, field.lattice, field.group.name, precision)
+        if not field.devices.root:
+            if not field.devices.processes.broadcast(None):
+                write_field(field, path, precision, format, provenance)
+            else:
+                Snapshot.of(field, precision, format)
+            return
+        self._wait(IN_FLIGHT - 1)
+        memory = self._room(field, stored.nbytes)
+        if not field.devices.processes.broadcast(memory is not None):
+            self.flush()
+            before()
+            write_field(field, path, precision, format, provenance)
+            return
+        began = time.monotonic()
+        snapshot = Snapshot.of(field, precision, format, memory)
+        assert snapshot
+        assert memory is not None
+
+        def task() -> None:
+            if self._failure:
+                return
+            try:
+                before()
+                snapshot.write(path, format, provenance)
+                self.seconds = max(self.seconds, time.monotonic() - began)
+            except BaseException as error:
+                self._failure = error
+            finally:
+                self._memory.append(memory)
+
+        self._pending.append(self._thread.submit(task))
+
+    def flush(self) -> None:
+        """Wait until everything is on disk.
+
+        Raises
+        ------
+        GaugeError
+            If something could not be written.
+        """
+        self._wait(0)
+
+    def check(self) -> None:
+        """Raise the error of a configuration that could not be written."""
+        if self._failure:
+            raise self._failure
+
+    def _wait(self, count: int) -> None:
+        """Wait until at most `count` configurations are in flight."""
+        began = time.monotonic()
+        while len(self._pending) > count:
+            self._pending.popleft().result()
+        self.waited += time.monotonic() - began
+        self.check()
+
+    def _room(self, field: Field, nbytes: int) -> Block | None:
+        """Return memory for a configuration, or None if there is too little."""
+        if self._memory:
+            return self._memory.pop()
+        if nbytes > free_memory() // 2:
+            return None
+        return field.devices.devices[0].pinned_memory(nbytes)

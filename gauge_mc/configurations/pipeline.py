@@ -1,0 +1,67 @@
+"""Reading ahead and writing behind, so that files and devices work at the same time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+Given = TypeVar("Given")
+
+AHEAD = 2
+"""Number of time slices that are read before they are needed, or written later."""
+
+IN_USE = AHEAD + 4
+"""Number of time slices after which memory can be used again: those in the queue, the one that is
+being read or written, and two that are being converted, with one to spare."""
+
+
+class Memory:
+    """Memory for blocks, which is used again after `IN_USE` of them: fresh memory costs time."""
+
+    def __init__(self, nbytes: int) -> None:
+        self._nbytes = nbytes
+        self._blocks: deque[NDArray[np.uint8]] = deque(maxlen=IN_USE)
+
+    def next(self) -> NDArray[np.uint8]:
+        """Return memory for the next block."""
+        block = (
+            self._blocks.popleft()
+            if len(self._blocks) == IN_USE
+            else np.empty(self._nbytes, np.uint8)
+        )
+        self._blocks.append(block)
+        return block
+
+
+def read_ahead(read: Callable[[Given], T], items: Iterable[Given]) -> Iterator[T]:
+    """Yield the results of `read` for all items, and read the next ones meanwhile."""
+    waiting: deque[Future[T]] = deque()
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            for item in items:
+                waiting.append(thread.submit(read, item))
+                if len(waiting) > AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for one in waiting:
+                one.cancel()
+
+
+def write_behind(write: Callable[[T], object], items: Iterable[T]) -> None:
+    """Call `write` for all items, in order, while the next ones are being made."""
+    waiting: deque[Future[object]] = deque()
+    with ThreadPoolExecutor(1) as thread:
+        for item in items:
+            waiting.append(thread.submit(write, item))
+            if len(waiting) > AHEAD:
+                waiting.popleft().result()
+        for one in waiting:
+            one.result()

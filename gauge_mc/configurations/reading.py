@@ -1,0 +1,204 @@
+"""Reading of configuration files: into fields, as NumPy arrays, or only to check them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gauge_mc.configurations.pipeline import Memory, read_ahead
+from gauge_mc.configurations.window import Window
+from gauge_mc.devices import Device
+from gauge_mc.devices.choice import open_host
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.fields.averages import averages
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_blocks import read_blocks
+from gauge_mc.fields.file_links import Found
+from gauge_mc.files.averages import Averages
+from gauge_mc.files.header import Header, Reader
+from gauge_mc.files.input import InputFile
+from gauge_mc.files.stored import Block, StoredLinks
+from gauge_mc.formats import read_header
+
+Wrap = Callable[[Iterable[Block], int], Iterable[Block]]
+"""Function that passes on the blocks of a file, whose number is given, for example to show the
+progress."""
+
+
+def unwrapped(blocks: Iterable[Block], count: int) -> Iterable[Block]:
+    """Return the blocks as they are."""
+    return blocks
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration file whose header has been read and agrees with its size.
+
+    Attributes
+    ----------
+    path : Path
+        Path of the file.
+    header : Header
+        Header of the file.
+    """
+
+    path: Path
+    header: Header
+    _reader: Reader
+    _size: int
+
+    def __repr__(self) -> str:
+        header = self.header
+        what = f"{header.group} on {header.lattice}, {header.precision}, {header.format}"
+        return f"<Configuration {self.path}: {what}>"
+
+    @property
+    def stored(self) -> StoredLinks:
+        """How the file stores the links."""
+        return self._reader.stored
+
+    def load(
+        self, precision: str | None = None, device: Device | DeviceGroup | None = None
+    ) -> Field:
+        """Return the field, and check the file.
+
+        Parameters
+        ----------
+        precision : str, optional
+            Precision of the links in memory; by default that of the file.
+        device : Device or DeviceGroup, optional
+            See `Field.empty`. All processes must call this method.
+
+        Raises
+        ------
+        GaugeError
+            If the file is damaged, has changed since it was opened, or does not fit into memory.
+        """
+        header, devices = self.header, DeviceGroup.of(device)
+        width = precision or header.precision
+        field = Field.empty(header.lattice, header.group, width, devices)
+        # The averages are compared with those of the file in its own precision.
+        window = None if width == header.precision else self._window(devices.devices[0])
+        with InputFile(self.path) as file:
+            blocks = self._blocks(file) if devices.root else iter(())
+            checked = self._through(window, blocks, file) if window and devices.root else blocks
+            found = read_blocks(field, self.stored, checked)
+            if found.bad:
+                raise file.damaged(self.stored.misfit(*found.bad))
+            means = averages(field) if window is None else window.averages
+            if devices.root:
+                self._reader.verify(file, found.checksums, means)
+        return field
+
+    def check(self, wrap: Wrap = unwrapped) -> Averages:
+        """Check the file, without keeping it in memory, and return the averages over its links.
+
+        Parameters
+        ----------
+        wrap : callable
+            See `Wrap`.
+
+        Raises
+        ------
+        GaugeError
+            See `load`.
+        """
+        window = self._window(open_host())
+        for _ in self.passing(window, wrap):
+            pass
+        return window.averages
+
+    def slices(self) -> Iterator[np.ndarray]:
+        """Stream the time slices and check them.
+
+        Before a slice is yielded, its links are checked to be in the group. Before the last slice
+        is yielded, checksum, plaquette and link trace are compared with those that the file
+        states. So a caller who has received all slices has an intact configuration.
+
+        Yields
+        ------
+        complex128 array [z, y, x, mu, a, b]
+            The matrices of the time slices t = 0, 1, …
+
+        Raises
+        ------
+        GaugeError
+            See `load`.
+        """
+        x, y, z, _ = self.header.lattice.extents
+        n = self.stored.group.colours
+        target = StoredLinks(self.header.lattice, self.stored.group, "<f8")
+        window = Window(self.stored, "double", open_host(), target)
+        for t, block in self.passing(window):
+            assert block is not None
+            links = block.copy().view(np.complex128).reshape(z, y, x, 4, n, n)
+            if t + 1 < self.header.lattice.t:
+                yield links
+        yield links
+
+    def passing(self, window: Window, wrap: Wrap = unwrapped) -> Iterator[tuple[int, Block | None]]:
+        """Yield what `Window.read` yields, and check the file; for errors see `load`."""
+        with InputFile(self.path) as file:
+            blocks = wrap(self._blocks(file), self.header.lattice.t)
+            for t, block in window.read(blocks):
+                self._refuse_misfit(file, window.found)
+                yield t, block
+            self._reader.verify(file, window.found.checksums, window.averages)
+
+    def _window(self, device: Device) -> Window:
+        return Window(self.stored, self.header.precision, device)
+
+    def _through(self, window: Window, blocks: Iterator[Block], file: InputFile) -> Iterator[Block]:
+        """Pass on blocks that also pass through a window."""
+        kept: list[Block] = []
+
+        def noted() -> Iterator[Block]:
+            for block in blocks:
+                kept.append(block)
+                yield block
+
+        for _ in window.read(noted()):
+            self._refuse_misfit(file, window.found)
+            yield kept.pop(0)
+
+    def _refuse_misfit(self, file: InputFile, found: Found) -> None:
+        if found.bad:
+            raise file.damaged(self.stored.misfit(*found.bad))
+
+    def _blocks(self, file: InputFile) -> Iterator[Block]:
+        file.expect_size(self._size)
+        size = self.stored.block_bytes
+        memory = Memory(size)
+
+        def block(t: int) -> Block:
+            # The first block is needed again after the last one.
+            return file.read(self._reader.offset + t * size, size, memory.next() if t else None)
+
+        return read_ahead(block, range(self.header.lattice.t))
+
+
+def open_configuration(path: str | os.PathLike[str]) -> Configuration:
+    """Open a configuration file, detect its format and read its header.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File in one of the `FORMATS`.
+
+    Returns
+    -------
+    Configuration
+
+    Raises
+    ------
+    GaugeError
+        If the file cannot be read, has an unknown format, or its header is damaged or does not
+        agree with its size.
+    """
+    with InputFile(path) as file:
+        reader = read_header(file)
+        return Configuration(file.path, reader.header, reader, file.size)

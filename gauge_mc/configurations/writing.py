@@ -1,0 +1,327 @@
+"""Writing of configuration files: from fields, from NumPy arrays, or from other files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from gauge_mc import defaults
+from gauge_mc.configurations.pipeline import Memory, write_behind
+from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
+from gauge_mc.configurations.window import Window
+from gauge_mc.devices.choice import open_host
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import REALS
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.averages import averages
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_blocks import FieldBlocks
+from gauge_mc.fields.file_links import Found
+from gauge_mc.files.atomic import replacing
+from gauge_mc.files.averages import Averages
+from gauge_mc.files.stored import Block, Checksums, Links, StoredLinks
+from gauge_mc.formats import FORMATS, Source, check_writable
+from gauge_mc.groups import GROUPS
+from gauge_mc.registry import in_words
+
+
+def write_field(
+    field: Field,
+    path: str | os.PathLike[str],
+    precision: str,
+    format: str,
+    provenance: Mapping[str, str] | None = None,
+) -> None:
+    """Write a field slice by slice; all processes that share it must call this.
+
+    For parameters and errors see `Field.save`.
+    """
+    stored = stored_by(format, field.lattice, field.group.name, precision)
+    source = FieldSource(field, FieldBlocks(field, stored), averages(field))
+    if field.devices.root:
+        write(path, source, format, provenance)
+    else:
+        source.follow()
+
+
+@dataclass(frozen=True)
+class FieldSource:
+    """The links of a field, which are converted while they are written.
+
+    Attributes
+    ----------
+    field : Field
+    encoding : FieldBlocks
+    averages : Averages
+        Averages in the precision of the field.
+    """
+
+    field: Field
+    encoding: FieldBlocks
+    averages: Averages
+
+    @property
+    def stored(self) -> StoredLinks:
+        """How the links are stored."""
+        return self.encoding.stored
+
+    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
+        """Write the blocks; see `Source.store`."""
+        memory = Memory(self.stored.block_bytes)
+        blocks = self.encoding.blocks(lambda t: memory.next())
+        means = self.averages
+        if self.stored.precision == self.field.precision:
+            write_behind(lambda block: out.write(block.data), blocks)
+        else:
+            means = self._through_window(out, blocks)
+        found = self.encoding.found
+        refuse_misfit(self.stored, found)
+        return found.checksums, means
+
+    def follow(self) -> None:
+        """Do the part of a process that is not the root."""
+        list(self.encoding.blocks())
+        _ = self.encoding.found
+
+    def _through_window(self, out: BinaryIO, blocks: Iterator[Block]) -> Averages:
+        """Write the blocks, and return averages in the precision of the file.
+
+        Programs that read the file compare its averages with that accuracy.
+        """
+        window = Window(self.stored, self.stored.precision, open_host())
+
+        def written() -> Iterator[Block]:
+            for number, block in enumerate(blocks):
+                out.write(block.data)
+                yield block.copy() if number == 0 else block
+
+        for _ in window.read(written()):
+            pass
+        return window.averages
+
+
+def refuse_misfit(stored: StoredLinks, found: Found) -> None:
+    """Raise a `GaugeError` if a link of a field is not in the group."""
+    if found.bad:
+        raise GaugeError(f"The field is damaged: {stored.misfit(*found.bad)}.")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The links of a field at one time, as they are stored in a file.
+
+    Attributes
+    ----------
+    stored : StoredLinks
+    averages : Averages
+    checksums : Checksums
+    blocks : tuple of Block
+        The blocks of all time slices.
+    """
+
+    stored: StoredLinks
+    averages: Averages
+    checksums: Checksums
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(
+        cls, field: Field, precision: str, format: str, memory: Block | None = None
+    ) -> Snapshot | None:
+        """Take a snapshot; all processes that share the field must call this.
+
+        Parameters
+        ----------
+        field : Field
+        precision, format : str
+            Precision and format of the file.
+        memory : ndarray of uint8, optional
+            Host memory for the blocks, `StoredLinks.nbytes` long; by default new memory.
+
+        Returns
+        -------
+        Snapshot or None
+            None in processes other than the root.
+
+        Raises
+        ------
+        UsageError
+            If the format is unknown, is read-only, or cannot store the group in this precision.
+        """
+        stored = stored_by(format, field.lattice, field.group.name, precision)
+        encoding = FieldBlocks(field, stored)
+        if not field.devices.root:
+            FieldSource(field, encoding, averages(field)).follow()
+            return None
+        whole = np.empty(stored.nbytes, np.uint8) if memory is None else memory
+        parts = whole[: stored.nbytes].reshape(field.lattice.t, stored.block_bytes)
+        means = averages(field)
+        blocks = tuple(encoding.blocks(lambda t: parts[t]))
+        found = encoding.found
+        refuse_misfit(stored, found)
+        if field.precision != precision:
+            window = Window(stored, precision, open_host())
+            for _ in window.read(blocks):
+                pass
+            means = window.averages
+        return cls(stored, means, found.checksums, blocks)
+
+    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
+        """Write the blocks; see `Source.store`."""
+        for block in self.blocks:
+            out.write(block.data)
+        return self.checksums, self.averages
+
+    def write(
+        self, path: str | os.PathLike[str], format: str, provenance: Mapping[str, str] | None = None
+    ) -> None:
+        """Write the file, which appears complete or not at all; see `Field.save`."""
+        write(path, self, format, provenance)
+
+
+@dataclass
+class Passing:
+    """Links that pass through a window, from one form to another."""
+
+    window: Window
+    stored: StoredLinks
+    blocks: Iterable[tuple[int, Block | None]]
+
+    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
+        """Write the blocks; see `Source.store`."""
+        begin, size = out.tell(), self.stored.block_bytes
+
+        def put(pair: tuple[int, Block | None]) -> None:
+            t, block = pair
+            assert block is not None
+            out.seek(begin + t * size)
+            out.write(block.data)
+
+        write_behind(put, self.blocks)
+        out.seek(begin + self.stored.nbytes)
+        return self.window.written.checksums, self.window.averages
+
+
+def write_configuration(
+    path: str | os.PathLike[str],
+    slices: Iterable[Links],
+    lattice: Lattice,
+    group: str,
+    precision: str,
+    format: str = defaults.FORMAT,
+    provenance: Mapping[str, str] | None = None,
+) -> None:
+    """Write a configuration.
+
+    The file appears complete and synced to disk, or not at all. The same arguments give the same
+    bytes: dates are written only if they are in `provenance`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to write. An existing file is replaced. The folder must exist.
+    slices : iterable of complex128 arrays [z, y, x, mu, a, b]
+        Time slices t = 0, 1, …, which are consumed one at a time.
+    lattice : Lattice
+        Extents of the lattice.
+    group : str
+        Name of the group.
+    precision : str
+        Precision of the links in the file, ``single`` or ``double``.
+    format : str
+        Name of a format that can be written.
+    provenance : mapping of str to str
+        Free text fields. Some formats define special fields, and some store no provenance; see
+        their modules.
+
+    Raises
+    ------
+    UsageError
+        If the format is unknown, is read-only, or cannot store the group in this precision.
+    GaugeError
+        If a slice has the wrong shape or links that are not in the group, if the number of slices
+        is wrong, or if the file cannot be written.
+    """
+    target = stored_by(format, lattice, group, precision)
+    given = StoredLinks(lattice, GROUPS[group], "<f8")
+    window = Window(given, "double", open_host(), target)
+
+    def passing() -> Iterator[tuple[int, Block | None]]:
+        for t, block in window.read(_checked(Path(path), slices, given)):
+            if bad := window.found.bad:
+                raise GaugeError(
+                    f"{path} was not written: {given.misfit(*bad)}; the field is damaged."
+                )
+            yield t, block
+
+    write(path, Passing(window, target, passing()), format, provenance)
+
+
+def convert_configuration(
+    source: Configuration,
+    path: str | os.PathLike[str],
+    precision: str,
+    format: str,
+    wrap: Wrap,
+) -> Configuration:
+    """Write a configuration file in another format or precision; see `gauge_mc.convert`."""
+    header = source.header
+    target = stored_by(format, header.lattice, header.group, precision)
+    width = "single" if header.precision == precision == "single" else "double"
+    window = Window(source.stored, width, open_host(), target)
+    passing = Passing(window, target, source.passing(window, wrap))
+    write(path, passing, format, header.provenance)
+    return open_configuration(path)
+
+
+def write(
+    path: str | os.PathLike[str],
+    source: Source,
+    format: str,
+    provenance: Mapping[str, str] | None = None,
+) -> None:
+    """Write links to a file, which appears complete and synced to disk, or not at all."""
+    chosen, target = FORMATS[format], Path(path)
+    fields = {**chosen.fields(target), **(provenance or {})}
+    with replacing(target) as out:
+        chosen.write(out, source, fields)
+
+
+def stored_by(format: str, lattice: Lattice, group: str, precision: str) -> StoredLinks:
+    """Return how a format stores links.
+
+    Raises
+    ------
+    UsageError
+        If the format is unknown, is read-only, or cannot store the group in this precision.
+    """
+    if precision not in REALS:
+        raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
+    check_writable(format, group, precision)
+    return FORMATS[format].stored(lattice, GROUPS[group], precision)
+
+
+def _checked(path: Path, slices: Iterable[Links], given: StoredLinks) -> Iterator[Block]:
+    """Yield the slices as blocks of complex128, and refuse a wrong number or shape."""
+    lattice, group = given.lattice, given.group
+    n = group.colours
+    shape = (lattice.z, lattice.y, lattice.x, 4, n, n)
+    count = 0
+    for links in slices:
+        if count == lattice.t or links.shape != shape:
+            raise GaugeError(
+                f"{path} was not written: time slice {count} of shape {links.shape} is not part of "
+                f"a configuration of {group.label} on {lattice}."
+            )
+        yield np.ascontiguousarray(links, np.complex128).reshape(-1).view(np.uint8)
+        count += 1
+    if count < lattice.t:
+        raise GaugeError(
+            f"{path} was not written: {count} time slices were given, but the lattice {lattice} "
+            f"has {lattice.t}."
+        )

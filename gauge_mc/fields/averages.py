@@ -1,0 +1,49 @@
+"""Averages of plaquettes and links, which the headers of files state."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.slab import Slab
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import SlabSums, lattice_sums
+from gauge_mc.files.averages import Averages
+
+PLAQUETTE = Kernel("plaquette")
+LINK_TRACE = Kernel("link_trace")
+
+PLANES = 3
+"""Number of spatial planes, which equals the number of temporal planes."""
+
+
+def averages(field: Field) -> Averages:
+    """Return the averages over a field, in the precision of the field."""
+    sums = [*lattice_sums(field, PLAQUETTE, values=2), *lattice_sums(field, LINK_TRACE, values=1)]
+    return normalised(np.asarray(sums), field.group.colours, field.lattice.sites)
+
+
+def slice_sums(slab: Slab, place: int) -> NDArray[np.float64]:
+    """Return the sums of Re Tr over spatial plaquettes, temporal ones and links of a slice.
+
+    Parameters
+    ----------
+    slab : Slab
+    place : int
+        Position of the slice in the memory of the slab. The temporal plaquettes are those between
+        this slice and the next one.
+    """
+    found = []
+    for kernel, values in ((PLAQUETTE, 2), (LINK_TRACE, 1)):
+        sums = SlabSums(slab, values, rows=1, slices=1, first=place)
+        sums.launch(kernel, {"links": slab.buffer.address})
+        found.append(sums.by_slice()[0, 0])
+    return np.concatenate(found)
+
+
+def normalised(sums: NDArray[np.float64], colours: int, sites: int) -> Averages:
+    """Return averages, given the sums that `slice_sums` returns, over the whole lattice."""
+    spatial, temporal = (float(one) / (PLANES * colours * sites) for one in sums[:2])
+    link_trace = float(sums[2]) / (4 * colours * sites)
+    return Averages((spatial + temporal) / 2, spatial, temporal, link_trace)

@@ -1,0 +1,103 @@
+"""The links of a field as blocks of a file, one per time slice, gathered from all its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gauge_mc.fields.file_links import Found, SlabBlocks
+from gauge_mc.files.stored import Block, StoredLinks
+
+if TYPE_CHECKING:
+    from gauge_mc.fields.field import Field
+
+
+class FieldBlocks:
+    """The blocks of a field; all processes that share the field must make the same calls.
+
+    Parameters
+    ----------
+    field : Field
+    stored : StoredLinks
+        How a file stores the links.
+    """
+
+    def __init__(self, field: Field, stored: StoredLinks) -> None:
+        self._field, self.stored = field, stored
+        self._slabs = [SlabBlocks(slab, stored) for slab in field.slabs]
+
+    def prepare(self) -> None:
+        """Load the kernel that `blocks` needs."""
+        for one in self._slabs:
+            one.prepare()
+
+    def blocks(self, memory: Callable[[int], Block] | None = None) -> Iterator[Block]:
+        """Compute the blocks.
+
+        Parameters
+        ----------
+        memory : callable, optional
+            Returns host memory for the block of a time slice; by default new memory.
+
+        Yields
+        ------
+        Block
+            The blocks for t = 0, 1, … in the root process; nothing in other processes.
+        """
+        field, size = self._field, self.stored.block_bytes
+        if self.stored.order.reaches_back and len(field.layouts) > 1:
+            field.exchange_halo()
+
+        def block(t: int) -> Block:
+            found: Block = memory(t) if memory else np.empty(size, np.uint8)
+            self._slab(t).write(t, found).synchronize()
+            return found
+
+        return field.devices.gather_slices(field.lattice, block)
+
+    def restore(self, blocks: Iterable[Block]) -> None:
+        """Set the links to those of the blocks for t = 0, 1, …; only the root's are used."""
+        field = self._field
+
+        def put(t: int, pair: tuple[Block, Block | None]) -> None:
+            self._slab(t).read(t, *pair).synchronize()
+
+        pairs = self._pairs(blocks)
+        field.devices.scatter_slices(field.lattice, pairs, put)
+        if field.devices.root:
+            list(pairs)  # what follows the last block may check all of them
+        field.exchange_halo()
+
+    def _pairs(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, Block | None]]:
+        """Yield every block, with the next one if the order of the links needs it."""
+        if not self.stored.order.reaches_back:
+            yield from ((block, None) for block in blocks)
+            return
+        stream = iter(blocks)
+        first = block = next(stream)
+        for following in stream:
+            yield block, following
+            block = following
+        yield block, first
+
+    @property
+    def found(self) -> Found:
+        """What was found in all blocks so far."""
+        processes = self._field.devices.processes.gather([one.results() for one in self._slabs])
+        total = np.zeros_like(processes[0][0])
+        for process in processes:
+            for results in process:
+                total |= results  # every slice has results on one device only
+        return Found.of(total)
+
+    def _slab(self, t: int) -> SlabBlocks:
+        return next(one for one in self._slabs if t in one.slab.layout.times)
+
+
+def read_blocks(field: Field, stored: StoredLinks, blocks: Iterable[Block]) -> Found:
+    """Set the links of a field to those of blocks, and return what was found in them."""
+    reading = FieldBlocks(field, stored)
+    reading.restore(blocks)
+    return reading.found

@@ -1,0 +1,192 @@
+"""Links on their way between the memory of a device and the blocks of a file."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.base import Event
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.source import constants, source_folder
+from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.slab import Slab, work
+from gauge_mc.files.stored import ROTATED_WORDS, SITE_CRC, WORD_SUM, Block, Checksums, StoredLinks
+
+READ_LINKS = Kernel("read_links")
+WRITE_LINKS = Kernel("write_links")
+
+HEADER = source_folder() / "files" / "file_links.h"
+CONSTANTS = constants(HEADER)
+
+GROUP_LINKS = Choice(
+    "content", "links", source_folder() / "files/content.h", (("CONTENT", "GroupLinks"),)
+)
+"""Fields of links, as in all other kernels."""
+MATRICES = Choice(
+    "content", "matrices", source_folder() / "files/content.h", (("CONTENT", "Matrices"),)
+)
+"""Fields of all entries of the matrices, `matrix_components` per link."""
+
+TOLERANCE = 1e-4
+"""Largest deviation of a link from SU(N), as in ``check_unitarity`` of the MILC code. It must allow
+for links that other programs have computed in single precision."""
+
+
+def matrix_components(colours: int) -> int:
+    """Return the number of reals that a field of `MATRICES` stores per link."""
+    return -(-2 * colours**2 // 4) * 4
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in blocks of a file while they were read or written.
+
+    Attributes
+    ----------
+    checksums : Checksums
+    bad : tuple of int or None
+        Time slice and number ``((z Y + y) X + x) 4 + mu`` of the first link that is not in the
+        group.
+    """
+
+    checksums: Checksums
+    bad: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, results: NDArray[np.uint32]) -> Found:
+        """Evaluate the results of all time slices, ``[slice][copy][result]``."""
+        bad = results[:, :, CONSTANTS["BAD_RESULT"]].max(axis=1)
+        first, second = (
+            int(np.bitwise_xor.reduce(results[:, :, CONSTANTS[name]], axis=None))
+            for name in ("FIRST_RESULT", "SECOND_RESULT")
+        )
+        total = int(results[:, :, CONSTANTS["SUM_RESULT"]].sum(dtype=np.uint64)) & 0xFFFFFFFF
+        where = None
+        if bad.any():
+            t = int(np.flatnonzero(bad)[0])
+            where = (t, 0xFFFFFFFF - int(bad[t]))
+        return cls(Checksums(total, (first, second), (first, second)), where)
+
+
+class SlabBlocks:
+    """The blocks of the time slices of a slab, in memory of its device.
+
+    Parameters
+    ----------
+    slab : Slab
+    stored : StoredLinks
+        How the file stores the links.
+    content : Choice
+        `GROUP_LINKS` or `MATRICES`, which the slab holds.
+    """
+
+    def __init__(self, slab: Slab, stored: StoredLinks, content: Choice = GROUP_LINKS) -> None:
+        self.slab = slab
+        self.stored = stored
+        self._choices = (stored.order.choice, content)
+        slices = stored.lattice.t
+        self._shape = (slices, CONSTANTS["COPIES"], CONSTANTS["RESULTS"])
+        nbytes = 4 * int(np.prod(self._shape))
+        self._results = slab.device.allocate(nbytes)
+        self._row = nbytes // slices
+
+    def prepare(self) -> None:
+        """Load the kernel that `write` needs."""
+        self.slab.kernel(WRITE_LINKS, *self._choices)
+
+    def write(self, t: int, block: Block, place: int | None = None) -> Event:
+        """Compute the block of time slice `t`; it is complete when the event is reached.
+
+        Parameters
+        ----------
+        t : int
+        block : ndarray of uint8
+            Host memory for the bytes, `Device.pinned_memory` for speed.
+        place : int, optional
+            Position of the slice in the memory of the slab; by default that of `t`.
+        """
+        device = self.slab.device
+        address = block.ctypes.data
+        if not device.in_host_memory:
+            address = device.scratch("blocks", block.nbytes).address
+        self._launch(WRITE_LINKS, t, place, address)
+        if device.in_host_memory:
+            return device.event()
+        return device.download(block, address)
+
+    def read(
+        self, t: int, block: Block, following: Block | None = None, place: int | None = None
+    ) -> Event:
+        """Set the links of time slice `t` from its block; the event is reached when they are set.
+
+        Parameters
+        ----------
+        t : int
+        block : ndarray of uint8
+            Must not be changed until the event is reached.
+        following : ndarray of uint8, optional
+            The block of the next slice, if the order of the links needs it.
+        place : int, optional
+            See `write`.
+        """
+        self._launch(
+            READ_LINKS,
+            t,
+            place,
+            self._address(block, "block"),
+            next_block=self._address(following, "next block") if following is not None else None,
+        )
+        return self.slab.device.event()
+
+    def results(self) -> NDArray[np.uint32]:
+        """Return the results ``[slice][copy][result]``; those of other slabs are 0."""
+        data = self.slab.device.read(self._results, 0, self._results.nbytes)
+        return data.view(np.uint32).reshape(self._shape)
+
+    def _address(self, block: Block, use: str) -> int:
+        device = self.slab.device
+        if device.in_host_memory:
+            return int(block.ctypes.data)
+        buffer = device.scratch(use, block.nbytes)
+        device.write(buffer, 0, block)
+        return buffer.address
+
+    def _launch(self, kernel: Kernel, t: int, place: int | None, address: int, **more: Any) -> None:
+        layout = self.slab.layout
+        at = t - layout.first if place is None else place
+        self.slab.launch(
+            kernel,
+            work(at, 1, 1, BOTH_PARITIES),
+            *self._choices,
+            links=self.slab.buffer.address,
+            file=self._described(kernel, t, address),
+            **more,
+        )
+
+    def _described(self, kernel: Kernel, t: int, address: int) -> ctypes.Structure:
+        stored, layout = self.stored, self.slab.layout
+        kind = kernel.part("FileLinks", self.slab.variant(*self._choices))
+        lanes = layout.lane_origin.ctypes.data if self.slab.device.in_host_memory else None
+        described: ctypes.Structure = kind(
+            words=address,
+            sites_before=t * stored.lattice.slice_sites,
+            reals=stored.reals,
+            real_words=int(stored.dtype[-1]) // 4,
+            swapped=stored.dtype[0] == ">",
+            as_stored=stored.as_stored,
+            lane_origin=lanes,
+            results=self._results.address + t * self._row,
+            checksums=self._wanted,
+            tolerance=TOLERANCE,
+        )
+        return described
+
+    @cached_property
+    def _wanted(self) -> int:
+        numbers = {WORD_SUM: "WORD_SUM", SITE_CRC: "SITE_CRC", ROTATED_WORDS: "ROTATED_WORDS"}
+        return sum(CONSTANTS[numbers[name]] for name in self.stored.checksums)

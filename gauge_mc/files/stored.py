@@ -1,0 +1,147 @@
+"""How a file stores links, and the checksums of its bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.kernels import Choice
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.groups import Group
+
+Links = NDArray[np.complex128]
+"""Links of one time slice, ``U[z, y, x, mu, a, b]``."""
+
+Block = NDArray[np.uint8]
+"""The bytes of a time slice in a file."""
+
+
+@dataclass(frozen=True)
+class FileOrder:
+    """An order of the links in a file, which a C++ header declares; see ``files/file_order.h``.
+
+    Attributes
+    ----------
+    name : str
+    header : str
+        C++ header, relative to ``cuda_src`` or absolute.
+    cpp : str
+        Name of the class in the header.
+    reaches_back : bool
+        Whether the block of a time slice also contains links of the slice before.
+    """
+
+    name: str
+    header: str
+    cpp: str
+    reaches_back: bool = False
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection of this order."""
+        return Choice.of("file_order", self.name, self.header, self.cpp)
+
+
+BY_SITE = FileOrder("by site", "files/by_site.h", "BySite")
+"""The order ``[t][z][y][x][mu]``."""
+
+
+@dataclass(frozen=True)
+class StoredLinks:
+    """How a file stores the links of a lattice: in one block per time slice.
+
+    Attributes
+    ----------
+    lattice : Lattice
+    group : Group
+    dtype : str
+        NumPy type of a real, with byte order: ``<f4``, ``>f4``, ``<f8`` or ``>f8``.
+    rows : int, optional
+        Number of rows ``[row][column][re, im]`` of every matrix; by default all. The others follow
+        from them.
+    order : FileOrder
+        Order of the links in a block.
+    checksums : frozenset of str
+        Checksums of the bytes to compute, named as in `Checksums`.
+    as_stored : bool
+        Whether there are the components in the order in which the group stores them, not rows.
+    """
+
+    lattice: Lattice
+    group: Group
+    dtype: str
+    rows: int | None = None
+    order: FileOrder = BY_SITE
+    checksums: frozenset[str] = frozenset()
+    as_stored: bool = False
+
+    @property
+    def precision(self) -> str:
+        """Precision of the reals, ``single`` or ``double``."""
+        return "single" if self.dtype.endswith("4") else "double"
+
+    @property
+    def reals(self) -> int:
+        """Number of reals per link."""
+        n = self.group.colours
+        return self.group.components if self.as_stored else 2 * n * (self.rows or n)
+
+    @property
+    def site_bytes(self) -> int:
+        """Number of bytes per site."""
+        return 4 * self.reals * int(self.dtype[-1])
+
+    @property
+    def block_bytes(self) -> int:
+        """Number of bytes per time slice."""
+        return self.site_bytes * self.lattice.slice_sites
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of all links."""
+        return self.block_bytes * self.lattice.t
+
+    def misfit(self, t: int, number: int) -> str:
+        """Return a message about a link that is not in the group.
+
+        Parameters
+        ----------
+        t : int
+            Time slice.
+        number : int
+            Number ``((z Y + y) X + x) 4 + mu`` of the link in the slice.
+        """
+        site, mu = divmod(number, 4)
+        rest, x = divmod(site, self.lattice.x)
+        z, y = divmod(rest, self.lattice.y)
+        return (
+            f"the link in direction {'xyzt'[mu]} at (x, y, z, t) = ({x}, {y}, {z}, {t}) "
+            f"is not in {self.group.label}"
+        )
+
+
+@dataclass(frozen=True)
+class Checksums:
+    """Checksums of the bytes of all links. Those that were not asked for are meaningless.
+
+    Attributes
+    ----------
+    word_sum : int
+        Sum of all 32-bit words modulo 2^32.
+    site_crc : tuple of int
+        A pair of words: the CRC-32 of the bytes of each site, rotated left by the number of the
+        site in the file modulo 29 (first word) and 31 (second word), combined by exclusive or.
+    rotated_words : tuple of int
+        The same for all 32-bit words.
+    """
+
+    word_sum: int = 0
+    site_crc: tuple[int, int] = (0, 0)
+    rotated_words: tuple[int, int] = (0, 0)
+
+
+WORD_SUM, SITE_CRC, ROTATED_WORDS = "word_sum", "site_crc", "rotated_words"
+"""Names of the checksums."""
