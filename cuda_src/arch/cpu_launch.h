@@ -2,9 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <thread>
 #include <vector>
 
+#include "arch/cpu_team.h"
 #include "lattice/geometry.h"
 
 // Number of slots per partial sum.
@@ -27,20 +27,21 @@ public:
             return;
         }
         for (int spins = 0; round.load() == mine; spins++)
-            if (spins > 4096) std::this_thread::yield();
+            if (spins > 4096) sched_yield();
     }
 };
 
 // Call work(step, begin, end) until all items of every step are done. Every thread works through its own
 // share of the items in chunks, and then helps with the remaining shares, so that threads do not have to
 // wait for a delayed one.
-template <class Count, class Work> void run_threads(int threads, int steps, Count count, Work work) {
+template <class Count, class Work> void run_threads(Team& team, int steps, Count count, Work work) {
+    const int threads = team.size;
     struct alignas(64) Share {
         std::atomic<long long> next;
     };
     std::vector<Share> shares((size_t)threads * steps);
     Barrier barrier(threads);
-    auto run = [&](int me) {
+    team.run([&](int me) {
         for (int step = 0; step < steps; step++) {
             const long long items = count(step), chunk = items / (16 * threads) + 1;
             for (int k = 0; k < threads; k++) {
@@ -52,11 +53,7 @@ template <class Count, class Work> void run_threads(int threads, int steps, Coun
             }
             barrier.wait();
         }
-    };
-    std::vector<std::thread> others;
-    for (int thread = 1; thread < threads; thread++) others.emplace_back(run, thread);
-    run(0);
-    for (auto& other : others) other.join();
+    });
 }
 
 INLINE long long items_of(const Work& work, int items) {
@@ -78,9 +75,9 @@ INLINE void each_item(const Work& work, int first, int items, long long begin, l
 template <class A> INLINE int slots_of(const A& a) { return a.work.slots ? a.work.slots : a.geometry.slots; }
 template <class A> INLINE int parts_of(const A& a) { return (a.geometry.slots + SLOTS_PER_PART - 1) / SLOTS_PER_PART; }
 
-template <class A, class Body> INLINE void run_sites(const A* steps, int count, int threads, Body body) {
+template <class A, class Body> INLINE void run_sites(const A* steps, int count, Team& team, Body body) {
     run_threads(
-        threads, count, [=](int step) { return items_of(steps[step].work, slots_of(steps[step])); },
+        team, count, [=](int step) { return items_of(steps[step].work, slots_of(steps[step])); },
         [=](int step, long long begin, long long end) {
             const A a = steps[step];
             each_item(a.work, a.work.first_slot, slots_of(a), begin, end, [&](long long, int t, int parity, int slot) {
@@ -89,9 +86,9 @@ template <class A, class Body> INLINE void run_sites(const A* steps, int count, 
         });
 }
 
-template <int K, class A, class Body> INLINE void run_sums(const A* steps, int count, int threads, Body body) {
+template <int K, class A, class Body> INLINE void run_sums(const A* steps, int count, Team& team, Body body) {
     run_threads(
-        threads, count, [=](int step) { return items_of(steps[step].work, parts_of(steps[step])); },
+        team, count, [=](int step) { return items_of(steps[step].work, parts_of(steps[step])); },
         [=](int step, long long begin, long long end) {
             const A a = steps[step];
             each_item(a.work, 0, parts_of(a), begin, end, [&](long long n, int t, int parity, int part) {
@@ -107,15 +104,15 @@ template <int K, class A, class Body> INLINE void run_sums(const A* steps, int c
 }
 
 #define SITE_KERNEL(NAME, BODY)                                                                      \
-    extern "C" void NAME(const Arguments* steps, int count, int threads) {                           \
-        run_sites(steps, count, threads, [](const Arguments& a, const Site& site)                    \
+    extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
+        run_sites(steps, count, *team, [](const Arguments& a, const Site& site)                    \
                       __attribute__((always_inline)) { BODY(a, site); });                            \
     }
 
 #define SWEEP_KERNEL(NAME, BODY) SITE_KERNEL(NAME, BODY<false>)
 
 #define SUM_KERNEL(NAME, K, BODY)                                                                    \
-    extern "C" void NAME(const Arguments* steps, int count, int threads) {                           \
-        run_sums<K>(steps, count, threads, [](const Arguments& a, const Site& site, real (&values)[K]) \
+    extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
+        run_sums<K>(steps, count, *team, [](const Arguments& a, const Site& site, real (&values)[K]) \
                         __attribute__((always_inline)) { BODY(a, site, values); });                  \
     }

@@ -7,7 +7,6 @@ import math
 import mmap
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from gauge_mc.devices.base import (
 )
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cpu import compiler
+from gauge_mc.devices.cpu.team import Team
 from gauge_mc.devices.cpu.worker import TaskEvent, Worker
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.memory import free_memory
@@ -55,12 +55,12 @@ class CpuBuffer:
 
 
 class CpuKernel:
-    """A kernel in a shared library, run by several threads; ctypes releases the GIL meanwhile."""
+    """A kernel in a shared library, run by a team of threads; ctypes releases the GIL meanwhile."""
 
-    def __init__(self, path: Path, name: str, threads: int, worker: Worker | None):
-        self._function = getattr(ctypes.CDLL(str(path)), name)
+    def __init__(self, library: ctypes.CDLL, name: str, team: Team, worker: Worker | None):
+        self._function = getattr(library, name)
         self._function.restype = None
-        self._threads = threads
+        self._team = team
         self._worker = worker
 
     def launches(
@@ -75,7 +75,7 @@ class CpuKernel:
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Run steps in order; see `LoadedKernel`."""
-        call = partial(self._function, steps, len(steps), self._threads)
+        call = partial(self._function, steps, len(steps), self._team.address)
         if self._worker is None:
             call()
         else:
@@ -112,6 +112,7 @@ class CpuDevice:
         self._kernels: dict[tuple[Kernel, Variant], CpuKernel] = {}
         self._scratch: dict[str, CpuBuffer] = {}
         self._worker = Worker() if worker else None
+        self._team: Team | None = None
         threads_in_words = f"{self.threads} thread{'s' * (self.threads > 1)}"
         self.name = f"{compiler.processor()[0]}, {threads_in_words}"
 
@@ -130,7 +131,9 @@ class CpuDevice:
             command = [*self.compiler.command.split(), *compiler.FLAGS, *key[1].definitions]
             identity = self.compiler.version + repr(sorted(compiler.processor()[1]))
             path, _ = compiled(*key, command, identity, ".so")
-            self._kernels[key] = CpuKernel(path, kernel.name, self.threads, self._worker)
+            library = ctypes.CDLL(str(path))
+            self._team = self._team or Team(library, self.threads)
+            self._kernels[key] = CpuKernel(library, kernel.name, self._team, self._worker)
         return self._kernels[key]
 
     def partial_sums(self, extents: tuple[int, int, int], variant: Variant) -> int:
@@ -240,3 +243,4 @@ class CpuDevice:
         self._scratch.clear()
         if self._worker:
             self._worker.close()
+        self._team = None
