@@ -161,6 +161,9 @@ class Device(Protocol):
     def lanes(self, precision: str) -> int:
         """Return the maximum number of sites in a SIMD register; 1 on a GPU."""
 
+    def compile(self, kernel: Kernel, variant: Variant) -> None:
+        """Compile a kernel if it is not in the cache; any thread may call this."""
+
     def kernel(self, kernel: Kernel, variant: Variant) -> LoadedKernel:
         """Load a kernel, compiling it if it is not in the cache."""
 

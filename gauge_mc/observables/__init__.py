@@ -182,6 +182,15 @@ class Observable:
         return cls(**check_options(cls.options, options, cls.name))
 
     @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that `measure` calls, which are compiled side by side before a run begins.
+
+        They depend on nothing but the group. Kernels that are missing here are compiled when they
+        are first called.
+        """
+        return (self.main_kernel,) if self.main_kernel else ()
+
+    @property
     def records(self) -> int:
         """Number of records per field."""
         return 1

@@ -14,7 +14,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.fields.time_lines import TimeLines, time_lines
+from gauge_mc.fields.time_lines import TIME_LINE, TimeLines, time_lines
 from gauge_mc.observables import OBSERVABLES, Columns, Derived, Observable, Quantity, Record
 
 POLYAKOV = Kernel("polyakov")
@@ -60,6 +60,11 @@ class Polyakov(Observable):
     )
     links_moved: ClassVar[float | None] = 0.25
     main_kernel: ClassVar[Kernel | None] = POLYAKOV
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels of the lines and of their traces."""
+        return (TIME_LINE, POLYAKOV)
 
     def measure(self, field: Field) -> Record:
         """Return the real part, the imaginary part and the modulus of L."""

@@ -21,7 +21,7 @@ from gauge_mc.domain.slab import Slab, work
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, total
-from gauge_mc.fields.time_lines import one_slice, time_lines
+from gauge_mc.fields.time_lines import TIME_LINE, one_slice, time_lines
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Series
 from gauge_mc.options import Option, check_options
@@ -144,6 +144,11 @@ class WilsonLoops(Observable):
             smearing,
             levels if smearing else (0,),
         )
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels of the gauge, of the lines and of the loops."""
+        return (TIME_LINE, TEMPORAL_GAUGE, TRANSPORTER_STEP, TRANSPORTER, WILSON_LOOPS)
 
     @property
     def records(self) -> int:

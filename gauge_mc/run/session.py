@@ -23,6 +23,7 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Measurement, Parameters
+from gauge_mc.run.preparation import compile_kernels
 
 StopReason = Callable[[float], str | None]
 """Function that takes the time in seconds that stopping would take, and returns the reason to stop
@@ -177,7 +178,9 @@ class Session:
         """
         work, began = self._work, time.monotonic()
         path = work.run.checkpoint
-        if work.devices.processes.broadcast(path.exists()):
+        resumed = work.devices.processes.broadcast(path.exists())
+        compile_kernels(work.parameters, work.observables.values(), work.devices, resumed)
+        if resumed:
             self.chain, state = Chain.resume(work.parameters, work.devices, path)
             self._measured = state.measured
             self._save_time = time.monotonic() - began

@@ -110,6 +110,7 @@ class CpuDevice:
         self.cache_bytes = compiler.cache_bytes()
         self._lanes = lanes
         self._kernels: dict[tuple[Kernel, Variant], CpuKernel] = {}
+        self._files: dict[tuple[Kernel, Variant], str] = {}
         self._scratch: dict[str, CpuBuffer] = {}
         self._worker = Worker() if worker else None
         self._team: Team | None = None
@@ -124,17 +125,26 @@ class CpuDevice:
         most = compiler.register_bytes() // REAL_BYTES[precision]
         return most if self._lanes is None else min(most, self._lanes)
 
+    def compile(self, kernel: Kernel, variant: Variant) -> None:
+        """Compile a kernel if it is not in the cache; see `Device.compile`."""
+        self._compiled_file(kernel, kernel.narrowed(variant))
+
     def kernel(self, kernel: Kernel, variant: Variant) -> CpuKernel:
         """Load a kernel, compiling it if it is not in the cache."""
         key = (kernel, kernel.narrowed(variant))
         if key not in self._kernels:
-            command = [*self.compiler.command.split(), *compiler.FLAGS, *key[1].definitions]
-            identity = self.compiler.version + repr(sorted(compiler.processor()[1]))
-            path, _ = compiled(*key, command, identity, ".so")
-            library = ctypes.CDLL(str(path))
+            library = ctypes.CDLL(self._compiled_file(*key))
             self._team = self._team or Team(library, self.threads)
             self._kernels[key] = CpuKernel(library, kernel.name, self._team, self._worker)
         return self._kernels[key]
+
+    def _compiled_file(self, kernel: Kernel, variant: Variant) -> str:
+        key = (kernel, variant)
+        if key not in self._files:
+            command = [*self.compiler.command.split(), *compiler.FLAGS, *variant.definitions]
+            identity = self.compiler.version + repr(sorted(compiler.processor()[1]))
+            self._files[key] = str(compiled(*key, command, identity, ".so")[0])
+        return self._files[key]
 
     def partial_sums(self, extents: tuple[int, int, int], variant: Variant) -> int:
         """Return the number of partial sums per time slice: one per `slots_per_part` slots."""

@@ -118,6 +118,7 @@ class CudaDevice:
         self.tuned = TunedBounds(device.name())
         self._kernels: dict[tuple[Kernel, Variant], CudaKernel] = {}
         self._modules: list[Any] = []
+        self._files: dict[tuple[Kernel, Variant, Bounds], tuple[Path, str]] = {}
         self._scratch: dict[str, CudaBuffer] = {}
 
     def __repr__(self) -> str:
@@ -126,6 +127,20 @@ class CudaDevice:
     def lanes(self, precision: str) -> int:
         """Return 1: every thread works on one site."""
         return 1
+
+    def compile(self, kernel: Kernel, variant: Variant) -> None:
+        """Compile a kernel if it is not in the cache; see `Device.compile`."""
+        key = (kernel, kernel.narrowed(variant))
+        self._compiled_file(*key, self.tuned.bounds(*key))
+
+    def _compiled_file(self, kernel: Kernel, variant: Variant, bounds: Bounds) -> tuple[Path, str]:
+        """Return the object file and the report of the compiler."""
+        key = (kernel, variant, bounds)
+        if key not in self._files:
+            command = nvcc_command(self._nvcc, self.architecture, variant, bounds)
+            identity = version_of(self._nvcc) or ""
+            self._files[key] = compiled(kernel, variant, command, identity, ".cubin", "Tile")
+        return self._files[key]
 
     def kernel(self, kernel: Kernel, variant: Variant) -> CudaKernel:
         """Load a kernel, compiling it if it is not in the cache."""
@@ -150,9 +165,7 @@ class CudaDevice:
         """
         self.activate()
         variant = kernel.narrowed(variant)
-        command = nvcc_command(self._nvcc, self.architecture, variant, bounds)
-        identity = version_of(self._nvcc) or ""
-        path, report = compiled(kernel, variant, command, identity, ".cubin", "Tile")
+        path, report = self._compiled_file(kernel, variant, bounds)
         module = self._driver.module_from_file(str(path))
         self._modules.append(module)
         sweep = None

@@ -1,0 +1,86 @@
+"""Compilation of the kernels of a run, side by side, before it begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from gauge_mc import defaults
+from gauge_mc.actions import ACTIONS
+from gauge_mc.configurations.writing import stored_by
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.averages import LINK_TRACE, PLAQUETTE
+from gauge_mc.fields.field import HOT, Field
+from gauge_mc.fields.file_links import GROUP_LINKS, READ_LINKS, WRITE_LINKS
+from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, ANY_VARIANT
+from gauge_mc.files.stored import BY_SITE
+from gauge_mc.observables import Observable, live_observables
+from gauge_mc.random import GENERATORS
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.updates.heatbath import HEATBATH
+from gauge_mc.updates.overrelaxation import OVERRELAXATION
+
+Wanted = tuple[Kernel, tuple[Choice, ...]]
+"""A kernel and the choices other than the group on which it depends."""
+
+
+def compile_kernels(
+    parameters: Parameters,
+    observables: Iterable[Observable],
+    devices: DeviceGroup,
+    resumed: bool,
+) -> None:
+    """Compile the kernels of a run that are not in the cache.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    observables : iterable of Observable
+        The observables that the run measures.
+    devices : DeviceGroup
+    resumed : bool
+        Whether the run continues from a checkpoint.
+
+    Raises
+    ------
+    GaugeError
+        If a kernel cannot be compiled.
+    """
+    p, device = parameters, devices.devices[0]
+    # Extents in space decide about the lanes; few time slices take next to no memory.
+    few = Lattice(*p.lattice.extents[:3], LEAST_SLICES * sum(devices.counts))
+    slab = Field.empty(few, p.group, p.precision, replace(devices, slices=None)).slabs[0]
+    wanted = dict.fromkeys(_needed(p, observables, resumed))
+    jobs = [(kernel, slab.variant(*choices)) for kernel, choices in wanted]
+    jobs.append((ADD_PARTIAL_SUMS, ANY_VARIANT))
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        list(threads.map(lambda job: device.compile(*job), jobs))
+
+
+def _needed(
+    parameters: Parameters, observables: Iterable[Observable], resumed: bool
+) -> Iterator[Wanted]:
+    """Yield the kernels of a run, those that take longest to compile first."""
+    p = parameters
+    action, generator = ACTIONS[p.action].choice, GENERATORS[p.rng]
+    level = generator.default_level if p.luxury is None else p.luxury
+    if p.heatbath:
+        yield HEATBATH, (action, generator.choice(level))
+    if p.overrelax:
+        yield OVERRELAXATION, (action,)
+    yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)
+    if p.start == "hot" and not resumed:
+        yield HOT, (GENERATORS[defaults.START_RNG].choice(),)
+    else:
+        yield READ_LINKS, (BY_SITE.choice, GROUP_LINKS)
+    if p.keeps_configs:
+        order = stored_by(p.format, p.lattice, p.group, p.precision).order
+        yield WRITE_LINKS, (order.choice, GROUP_LINKS)
+        yield PLAQUETTE, ()
+        yield LINK_TRACE, ()
+    for one in (*observables, *live_observables(p.lattice)):
+        yield from ((kernel, ()) for kernel in one.kernels)
