@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from gauge_mc.errors import GaugeError
@@ -171,7 +172,12 @@ def structure(name: str, roots: tuple[Path, ...]) -> type[ctypes.Structure]:
         If the structure is not declared or a member cannot be read.
     """
     home = _home(name, roots)
-    return _structure(name, roots if home in (None, roots[-1]) else (home,))
+    with _MAKING_STRUCTURES:
+        return _structure(name, roots if home in (None, roots[-1]) else (home,))
+
+
+_MAKING_STRUCTURES = RLock()
+"""Held while a class is made: threads that compile side by side must not make it twice."""
 
 
 @cache
