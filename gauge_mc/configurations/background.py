@@ -35,15 +35,14 @@ class BackgroundWriter:
 
     Attributes
     ----------
-    seconds : float
-        Longest time that a configuration took from its snapshot until it was on disk.
     waited : float
         Total time that callers have waited.
     """
 
     def __init__(self) -> None:
-        self.seconds = 0.0
         self.waited = 0.0
+        self._longest = 0.0
+        self._begun: float | None = None
         self._thread = ThreadPoolExecutor(1, "writer")
         self._pending: deque[Future[None]] = deque()
         self._memory: list[Block] = []
@@ -98,7 +97,6 @@ class BackgroundWriter:
             before()
             write_field(field, path, precision, format, provenance)
             return
-        began = time.monotonic()
         snapshot = Snapshot.of(field, precision, format, memory)
         assert snapshot
         assert memory is not None
@@ -106,13 +104,15 @@ class BackgroundWriter:
         def task() -> None:
             if self._failure:
                 return
+            began = self._begun = time.monotonic()
             try:
                 before()
                 snapshot.write(path, format, provenance)
-                self.seconds = max(self.seconds, time.monotonic() - began)
+                self._longest = max(self._longest, time.monotonic() - began)
             except BaseException as error:
                 self._failure = error
             finally:
+                self._begun = None
                 self._memory.append(memory)
 
         self._pending.append(self._thread.submit(task))
@@ -126,6 +126,12 @@ class BackgroundWriter:
             If something could not be written.
         """
         self._wait(0)
+
+    @property
+    def seconds(self) -> float:
+        """The longest time that it took to write a configuration, including the current one."""
+        begun = self._begun
+        return max(self._longest, time.monotonic() - begun if begun is not None else 0.0)
 
     def check(self) -> None:
         """Raise the error of a configuration that could not be written."""

@@ -7,7 +7,7 @@ from shlex import quote
 
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import describe, duration, link_rate
+from gauge_mc.run.display import describe, duration, link_rate, spent
 from gauge_mc.scans.scan import Member, Scan
 from gauge_mc.scans.slurm import NAME, last_job
 
@@ -46,6 +46,8 @@ def run_status(run: Run) -> dict[str, str]:
     if at_work and holder.rate > 0:
         result["rate"] = link_rate(holder.rate * p.links_per_update)
         result["remaining"] = duration((p.updates - sweep) / holder.rate)
+    if at_work and holder.times:
+        result["spent"] = spent(holder.times)
     return result
 
 

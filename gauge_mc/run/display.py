@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -254,6 +254,11 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     return str(datetime.timedelta(seconds=round(seconds)))
+
+
+def spent(times: Mapping[str, float]) -> str:
+    """Return what time was spent on, such as ``update 6.0 s, measure 1.7 s``."""
+    return ", ".join(f"{name} {duration(seconds)}" for name, seconds in times.items())
 
 
 def link_rate(rate: float) -> str:

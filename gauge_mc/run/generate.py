@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -269,7 +269,8 @@ class _Generation:
             with show_progress(parameters, clock, console) as report:
                 work = self._work(lock, parameters, observables, devices, report)
                 chain, reason = carry_out(work)
-            console.print(summary(run, clock, chain, chain.sweep - sweep))
+            times = asdict(work.times)
+            console.print(summary(run, clock, chain, chain.sweep - sweep, times))
         rate = clock.updates_per_second(chain.sweep) * parameters.links_per_update
         seconds = time.monotonic() - clock.began
         return RunResult(

@@ -10,7 +10,7 @@ import os
 import platform
 import struct
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gauge_mc.errors import GaugeError
@@ -41,6 +41,8 @@ class Holder:
         Number of updates done, thermalisation included.
     rate : float
         Updates per second in this session.
+    times : dict of str to float
+        What the time of this session was spent on, in seconds.
     """
 
     host: str = ""
@@ -48,6 +50,7 @@ class Holder:
     since: str = ""
     sweep: int = 0
     rate: float = 0.0
+    times: dict[str, float] = field(default_factory=dict)
 
 
 class RunLock:

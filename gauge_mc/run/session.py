@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from gauge_mc import __version__
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
@@ -47,6 +47,38 @@ RECORD_SECONDS = 1.0
 """Time in seconds between two records of the progress in the lock file."""
 
 
+@dataclass
+class Times:
+    """What the time of a session was spent on, in seconds.
+
+    Attributes
+    ----------
+    start : float
+        Compiling kernels, and beginning or resuming the chain.
+    update, measure : float
+        Updates of the links, and measurements with their tables.
+    write : float
+        Snapshots of configurations, and checkpoints.
+    wait : float
+        Waiting for configurations to be on disk.
+    """
+
+    start: float = 0.0
+    update: float = 0.0
+    measure: float = 0.0
+    write: float = 0.0
+    wait: float = 0.0
+
+    @contextmanager
+    def of(self, what: str) -> Iterator[None]:
+        """Add the time that is spent in a context."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            setattr(self, what, getattr(self, what) + time.monotonic() - began)
+
+
 @dataclass(frozen=True)
 class Work:
     """The task of a session.
@@ -69,6 +101,8 @@ class Work:
         Function that is called after every update to show the progress.
     on_update : callable, optional
         The user's callback, called after every update. A true result stops the run.
+    times : Times
+        What the time was spent on so far; the session adds to it.
     """
 
     run: Run
@@ -80,6 +114,7 @@ class Work:
     stop: StopReason
     report: OnUpdate
     on_update: OnUpdate | None = None
+    times: Times = field(default_factory=Times)
 
 
 def carry_out(work: Work) -> tuple[Chain, str | None]:
@@ -102,7 +137,8 @@ def carry_out(work: Work) -> tuple[Chain, str | None]:
         If a user's function raises an exception. A checkpoint is written before.
     """
     with ExitStack() as files:
-        session = Session(work, files)
+        with work.times.of("start"):
+            session = Session(work, files)
         reason = session.run()
         session.finish()
     return session.chain, reason
@@ -235,8 +271,11 @@ class Session:
 
     def _advance(self) -> None:
         """Do one update, and measure and write what is due after it."""
-        began = time.monotonic()
-        self.chain.update()
+        began, times = time.monotonic(), self._work.times
+        with times.of("update"):
+            self.chain.update()
+            if self._is_anything_due():
+                self.chain.field.devices.synchronize()
         self._measured = False
         self._sample()
         ended = time.monotonic()
@@ -253,29 +292,52 @@ class Session:
         """Measure and write what is due after the last update."""
         p, chain = self._work.parameters, self.chain
         done = chain.sweep - p.thermalize
-        for item, measure in self._measurers.items():
-            if is_due(done, item.every):
-                with self._saving_on_failure():
-                    records = measure(chain.field)
-                if chain.root:
-                    rows = [(chain.sweep, *record) for record in records]
-                    self._tables[item].append(rows)
+        with self._work.times.of("measure"):
+            for item, measure in self._measurers.items():
+                if is_due(done, item.every):
+                    self._measure(item, measure)
         began = time.monotonic()
         if p.keeps_configs and is_due(done, p.separation):
             path = self._work.run.config(chain.sweep, p.format)
-            chain.write(path, self._writer, before=self._sync)
+            with self._writing():
+                chain.write(path, self._writer, before=self._sync)
         self._writer.check()
         self._last_write = time.monotonic() - began
         self._measured = True
+
+    def _is_anything_due(self) -> bool:
+        """Return whether something is measured or written after the last update."""
+        p, done = self._work.parameters, self.chain.sweep - self._work.parameters.thermalize
+        intervals = [item.every for item in self._measurers]
+        intervals += [p.separation] if p.keeps_configs else []
+        return any(is_due(done, every) for every in intervals)
+
+    def _measure(self, item: Measurement, measure: Measurer) -> None:
+        """Measure an observable, and add the records to its table."""
+        with self._saving_on_failure():
+            records = measure(self.chain.field)
+        if self.chain.root:
+            rows = [(self.chain.sweep, *record) for record in records]
+            self._tables[item].append(rows)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Divide the time of a context into writing, and waiting for the disk."""
+        times, waited = self._work.times, self._writer.waited
+        with times.of("write"):
+            yield
+        times.write -= self._writer.waited - waited
+        times.wait += self._writer.waited - waited
 
     def save(self) -> None:
         """Write a checkpoint, unless the last one is up to date."""
         if (self.chain.sweep, self._measured) == self._saved:
             return
         began = time.monotonic()
-        self._writer.flush()
-        self._sync()
-        self.chain.save(self._work.run.checkpoint, self._measured)
+        with self._writing():
+            self._writer.flush()
+            self._sync()
+            self.chain.save(self._work.run.checkpoint, self._measured)
         self._saved, self._saved_at = (self.chain.sweep, self._measured), time.monotonic()
         self._save_time = max(self._save_time, self._saved_at - began)
 
@@ -284,7 +346,8 @@ class Session:
 
         In this order the tables of every run whose checkpoint is complete are sealed.
         """
-        self._writer.flush()
+        with self._writing():
+            self._writer.flush()
         for table in self._tables.values():
             table.seal()
         self._tables.clear()
@@ -314,7 +377,8 @@ class Session:
             self._recorded_at = now
             elapsed = now - self._first_at
             rate = (self.chain.sweep - self._first_sweep) / elapsed if elapsed > 0 else 0.0
-            lock.record(replace(lock.holder, sweep=self.chain.sweep, rate=rate))
+            times = {name: round(spent, 3) for name, spent in asdict(self._work.times).items()}
+            lock.record(replace(lock.holder, sweep=self.chain.sweep, rate=rate, times=times))
 
     def _sync(self) -> None:
         for table in self._tables.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from rich.console import Group, RenderableType
@@ -16,7 +16,7 @@ from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import INDICES, OBSERVABLES, SWEEP, Quantity
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import Clock, duration, link_rate
+from gauge_mc.run.display import Clock, duration, link_rate, spent
 from gauge_mc.run.parameters import Measurement, Parameters
 
 
@@ -105,7 +105,9 @@ def _quantities(item: Measurement, table: TableData) -> tuple[Quantity, ...]:
     return tuple(Quantity(name, label, label) for name, label in zip(names, labels, strict=True))
 
 
-def summary(run: Run, clock: Clock, chain: Chain, updates: int) -> RenderableType:
+def summary(
+    run: Run, clock: Clock, chain: Chain, updates: int, times: Mapping[str, float]
+) -> RenderableType:
     """Return the summary of a session: averages, time, rate, files.
 
     Parameters
@@ -117,10 +119,13 @@ def summary(run: Run, clock: Clock, chain: Chain, updates: int) -> RenderableTyp
         Chain at the end of the session.
     updates : int
         Number of updates in the session.
+    times : mapping of str to float
+        What the time was spent on, in seconds.
     """
     p = chain.parameters
     facts = Table.grid(padding=(0, 2))
     facts.add_row("time", f"{duration(time.monotonic() - clock.began)} for {updates} updates")
+    facts.add_row("", spent(times))
     rate = clock.updates_per_second(chain.sweep) * p.links_per_update
     if rate:
         facts.add_row("rate", f"{link_rate(rate)}, including measurements and files")

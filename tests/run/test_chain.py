@@ -1,12 +1,15 @@
 """Markov chains: starts, what is recorded when, and resuming bit for bit."""
 
 import dataclasses
+import time
+from dataclasses import asdict
 from unittest import mock
 
 import numpy as np
 import pytest
 
 from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
@@ -15,9 +18,12 @@ from gauge_mc.files.table import SEAL, read_table
 from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.random import GENERATORS
+from gauge_mc.run import session
 from gauge_mc.run.chain import Chain, check_start
 from gauge_mc.run.directory import Run
+from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.session import Work
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.run.sessions import carry_out, stop_after, written
@@ -261,3 +267,29 @@ def test_checkpoints_come_in_time(tmp_path, best_device, monkeypatch):
     saved.clear()
     carry_out(Run(tmp_path / "never"), p, best_device)
     assert saved == [(0, True), (15, True)]
+
+
+def test_the_time_of_a_session_is_divided(tmp_path, best_device):
+    """Slow methods add to their own share."""
+    p, run = Parameters.from_values({**TINY, "measure": "plaquette"}), Run(tmp_path / "run")
+    observables = Catalogue.of(p.lattice, ()).chosen(p)
+    update = Chain.update
+
+    def slow(chain):
+        time.sleep(0.01)
+        update(chain)
+
+    with run.locked() as lock, mock.patch.object(Chain, "update", slow):
+        run.write(p, [])
+        work = Work(
+            run, lock, p, observables, DeviceGroup.of(best_device), 1e9, lambda left: None, print
+        )
+        began = time.monotonic()
+        session.carry_out(work)
+        elapsed = time.monotonic() - began
+        shares = asdict(work.times)
+        assert lock.holder.times == pytest.approx(shares, abs=1e-3)
+    assert all(spent >= 0 for spent in shares.values())
+    assert shares["update"] >= 0.01 * p.updates
+    assert min(shares["start"], shares["measure"], shares["write"]) > 0
+    assert 0.9 * elapsed < sum(shares.values()) <= elapsed

@@ -2,10 +2,12 @@
 
 import signal
 import threading
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
 
+from gauge_mc.configurations import background
 from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.configurations.writing import Snapshot
 from gauge_mc.devices.cpu.device import CpuDevice
@@ -24,12 +26,28 @@ def device():
     return CpuDevice(threads=1)
 
 
+class AtOnce:
+    """An executor without a thread, whose time would not be that of the clock."""
+
+    def __init__(self, *arguments):
+        pass
+
+    def submit(self, task):
+        done = Future()
+        done.set_result(task())
+        return done
+
+    def shutdown(self):
+        pass
+
+
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that stands still until its attribute ``now`` is changed."""
+    monkeypatch.setattr(background, "ThreadPoolExecutor", AtOnce)
     made = SimpleNamespace(now=1000.0)
     fake = SimpleNamespace(monotonic=lambda: made.now)
-    for module in (session, stop):
+    for module in (background, session, stop):
         monkeypatch.setattr(module, "time", fake)
     return made
 
