@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from shlex import quote
+from typing import Annotated
 
 import typer
 
@@ -38,6 +40,15 @@ def generate(
     time_limit: o.TimeLimit = None,
     checkpoint_every: o.CheckpointEvery = None,
     quiet: o.Quiet = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show what the run needs on this machine (memory, disk space, time), without "
+            "beginning it.",
+            rich_help_panel=o.EXECUTION,
+        ),
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Generate an ensemble of configurations, and measure observables along the way.
@@ -50,8 +61,11 @@ def generate(
     from gauge_mc.run.parameters import read_card
 
     given = {name: value for name, value in ctx.params.items() if value is not None}
-    as_json = given.pop("json")
+    as_json, only_forecast = given.pop("json"), given.pop("dry_run")
     written = read_card(given.pop("card")) if "card" in given else {}
+    if only_forecast:
+        show_forecast(written | given, as_json)
+        return
     result = generate_from(written | given, progress=not as_json)
     if as_json and result.root:
         o.print_json(result_values(result))
@@ -60,3 +74,16 @@ def generate(
         print(f"Stopped by {result.stopped}; to continue: gauge-mc generate --output {path}")
     if result.stopped:
         raise typer.Exit(INTERRUPTED)
+
+
+def show_forecast(values: Mapping[str, object], as_json: bool) -> None:
+    """Print what a run would need."""
+    from rich.console import Console
+
+    from gauge_mc.run.forecast import forecast
+
+    found = forecast(values)
+    if found and as_json:
+        o.print_json(found.values())
+    elif found:
+        Console(highlight=False, markup=False).print(found.table())

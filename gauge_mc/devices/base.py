@@ -192,6 +192,9 @@ class Device(Protocol):
     def free_bytes(self) -> int:
         """Return the free memory in bytes."""
 
+    def allocated_bytes(self) -> int:
+        """Return the memory in bytes that `allocate` has returned and that is still in use."""
+
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
 

@@ -8,6 +8,7 @@ import mmap
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +113,7 @@ class CpuDevice:
         self._kernels: dict[tuple[Kernel, Variant], CpuKernel] = {}
         self._files: dict[tuple[Kernel, Variant], str] = {}
         self._scratch: dict[str, CpuBuffer] = {}
+        self._buffers: WeakSet[CpuBuffer] = WeakSet()
         self._worker = Worker() if worker else None
         self._team: Team | None = None
         threads_in_words = f"{self.threads} thread{'s' * (self.threads > 1)}"
@@ -161,7 +163,9 @@ class CpuDevice:
         free = self.free_bytes()
         if nbytes <= free:
             try:
-                return CpuBuffer(nbytes, self._worker)
+                buffer = CpuBuffer(nbytes, self._worker)
+                self._buffers.add(buffer)
+                return buffer
             except OSError:
                 pass
         raise GaugeError(
@@ -172,6 +176,10 @@ class CpuDevice:
     def free_bytes(self) -> int:
         """Return the available memory in bytes."""
         return free_memory()
+
+    def allocated_bytes(self) -> int:
+        """Return the memory in bytes of all buffers in use."""
+        return sum(buffer.nbytes for buffer in self._buffers)
 
     def scratch(self, use: str, nbytes: int) -> CpuBuffer:
         """Return memory with arbitrary content, valid until the next call with the same `use`."""

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +121,7 @@ class CudaDevice:
         self._modules: list[Any] = []
         self._files: dict[tuple[Kernel, Variant, Bounds], tuple[Path, str]] = {}
         self._scratch: dict[str, CudaBuffer] = {}
+        self._buffers: WeakSet[CudaBuffer] = WeakSet()
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -226,12 +228,18 @@ class CudaDevice:
         self._driver.memset_d8(allocation, 0, max(nbytes, LEAST_BYTES))
         # Another GPU, which does not wait for the streams of this one, may write there next.
         self._driver.Context.synchronize()
-        return CudaBuffer(allocation, nbytes)
+        buffer = CudaBuffer(allocation, nbytes)
+        self._buffers.add(buffer)
+        return buffer
 
     def free_bytes(self) -> int:
         """Return the free memory in bytes."""
         self.activate()
         return int(self._driver.mem_get_info()[0])
+
+    def allocated_bytes(self) -> int:
+        """Return the memory in bytes of all buffers in use."""
+        return sum(buffer.nbytes for buffer in self._buffers)
 
     def scratch(self, use: str, nbytes: int) -> CudaBuffer:
         """Return memory with arbitrary content, valid until the next call with the same `use`."""

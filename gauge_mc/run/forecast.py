@@ -1,0 +1,243 @@
+"""What a run would need: memory, disk space and time on this machine, found by a short trial."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.filesize import decimal
+from rich.table import Table
+
+from gauge_mc.configurations.background import IN_FLIGHT
+from gauge_mc.configurations.writing import Snapshot, stored_by
+from gauge_mc.devices.memory import free_memory
+from gauge_mc.domain.device_group import DeviceGroup, open_device_group
+from gauge_mc.domain.layout import WORD_BYTES
+from gauge_mc.domain.mpi import find_processes
+from gauge_mc.observables import Observable
+from gauge_mc.run.chain import Chain, check_start
+from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.directory import RUNS, Run
+from gauge_mc.run.display import describe, duration, link_rate
+from gauge_mc.run.generate import Asked
+from gauge_mc.run.parameters import Execution, Measurement, Parameters
+from gauge_mc.run.preparation import compile_kernels
+
+TRIAL_SECONDS = 0.5
+"""Time in seconds for which updates are tried."""
+
+ROW_BYTES = 24
+"""Typical number of bytes of a number in a table."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the rest of a run needs on this machine.
+
+    Attributes
+    ----------
+    run : str
+        Run directory.
+    chain : str
+        Description of the chain.
+    device : str
+        Names of the devices.
+    updates : int
+        Number of updates that are left.
+    links_per_update : int
+    device_bytes, free_device_bytes : int
+        Memory of all devices that the run takes, and that is free.
+    host_bytes, free_host_bytes : int
+        Memory of the host for configurations on their way to disk, and that is free.
+    configs, config_bytes : int
+        Number of configurations that are left, and the size of one of them.
+    checkpoint_bytes, table_bytes : int
+        Size of the checkpoint, and of all tables together.
+    free_disk_bytes : int
+    update_seconds, measure_seconds, write_seconds : float
+        Times of an update, of all measurements after it on average, and of the snapshots of
+        configurations on average.
+    """
+
+    run: str
+    chain: str
+    device: str
+    updates: int
+    links_per_update: int
+    device_bytes: int
+    free_device_bytes: int
+    host_bytes: int
+    free_host_bytes: int
+    configs: int
+    config_bytes: int
+    checkpoint_bytes: int
+    table_bytes: int
+    free_disk_bytes: int
+    update_seconds: float
+    measure_seconds: float
+    write_seconds: float
+
+    @property
+    def disk_bytes(self) -> int:
+        """Disk space that the run needs. A checkpoint exists twice while it is replaced."""
+        return self.configs * self.config_bytes + 2 * self.checkpoint_bytes + self.table_bytes
+
+    @property
+    def seconds(self) -> float:
+        """Time of all updates, without waiting for the disk."""
+        return self.updates * (self.update_seconds + self.measure_seconds + self.write_seconds)
+
+    def values(self) -> dict[str, object]:
+        """Return the content as plain values for JSON."""
+        return {**asdict(self), "disk_bytes": self.disk_bytes, "seconds": self.seconds}
+
+    def table(self) -> RenderableType:
+        """Return the content as a table."""
+        facts = Table.grid(padding=(0, 2))
+        facts.add_row("run", f"{self.run} (nothing was written)")
+        facts.add_row("chain", f"{self.chain}, on {self.device}")
+        memory = f"{decimal(self.device_bytes)} of {decimal(self.free_device_bytes)} that are free"
+        facts.add_row("memory", memory)
+        if self.configs:
+            host = f"{decimal(self.host_bytes)} of {decimal(self.free_host_bytes)} of the host"
+            facts.add_row("", f"{host} for configurations on their way to disk")
+        files = f"{self.configs} configurations of {decimal(self.config_bytes)}, "
+        needed = f"{decimal(self.disk_bytes)} of {decimal(self.free_disk_bytes)} that are free"
+        facts.add_row("disk", needed)
+        facts.add_row("", f"{files if self.configs else ''}checkpoint, tables")
+        rate = link_rate(self.links_per_update / self.update_seconds)
+        facts.add_row("update", f"{milliseconds(self.update_seconds)}, {rate}")
+        measuring, writing = milliseconds(self.measure_seconds), milliseconds(self.write_seconds)
+        facts.add_row("", f"and on average {measuring} to measure, {writing} to write")
+        end = datetime.datetime.now() + datetime.timedelta(seconds=self.seconds)
+        until = end.isoformat(" ", "minutes")
+        words = f"{duration(self.seconds)} for {self.updates} updates, until {until}"
+        facts.add_row("time", f"{words}, if the disk keeps up")
+        return facts
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time in milliseconds with three digits."""
+    return f"{1000 * seconds:.3g} ms"
+
+
+def forecast(values: Mapping[str, object]) -> Forecast | None:
+    """Try a few updates in memory, and return what the rest of a run would need.
+
+    Nothing is written. An existing run is not continued, but the work that it has done is
+    subtracted.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        Fields of `Parameters` and `Execution` by name, as for `gauge_mc.generate`.
+
+    Returns
+    -------
+    Forecast or None
+        None in processes other than the root.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        If the run could not be begun or continued.
+    """
+    execution, asked = Execution.from_values(values), Asked(values)
+    processes = find_processes()
+    with processes.aborting():
+        run = Run(Path(execution.output) if execution.output else RUNS / asked.parameters.name)
+        parameters = asked.of(run)
+        if not run.begun():
+            check_start(parameters)
+        done = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
+        observables = asked.catalogue(parameters).chosen(parameters)
+        e = execution
+        opened = open_device_group(e.devices, e.backend, e.threads, processes, e.share_gpus)
+        with closing(opened) as devices:
+            return _try_out(run, parameters, observables, devices, done)
+
+
+def _try_out(
+    run: Run,
+    parameters: Parameters,
+    observables: Mapping[Measurement, Observable],
+    devices: DeviceGroup,
+    done: int,
+) -> Forecast | None:
+    p, free = parameters, sum(device.free_bytes() for device in devices.devices)
+    compile_kernels(p, observables.values(), devices, resumed=False)
+    chain = Chain.begin(p, devices)
+    field = chain.field
+    update = _seconds(chain.update, devices)
+    measuring = 0.0
+    for item, one in observables.items():
+        measuring += _seconds(partial(one.measurer(field), field), devices) / item.every
+    size, writing = 0, 0.0
+    if p.keeps_configs:
+        size = stored_by(p.format, p.lattice, p.group, p.precision).nbytes
+        snapshot = partial(Snapshot.of, field, p.precision, p.format)
+        writing = _seconds(snapshot, devices) / p.separation
+    taken = sum(device.allocated_bytes() for device in devices.devices)
+    memory = devices.processes.gather((taken, free))
+    name = devices.name
+    if not devices.root:
+        return None
+    left = p.updates - done
+    sampled = (p.updates - max(done, p.thermalize)) / max(1, left)
+    states = WORD_BYTES * chain.random.generator.state_words * p.lattice.sites
+    configs = (p.updates - p.thermalize) // p.separation if p.keeps_configs else 0
+    there = max(0, done - p.thermalize) // p.separation if p.keeps_configs else 0
+    return Forecast(
+        str(run.path),
+        describe(p),
+        name,
+        left,
+        p.links_per_update,
+        sum(one for one, _ in memory),
+        sum(one for _, one in memory),
+        min(IN_FLIGHT, configs - there) * size,
+        free_memory(),
+        configs - there,
+        size,
+        field.nbytes + states,
+        _table_bytes(p, observables.items()),
+        shutil.disk_usage(_existing(run.path)).free,
+        update,
+        measuring * sampled,
+        writing * sampled,
+    )
+
+
+def _seconds(call: Callable[[], object], devices: DeviceGroup) -> float:
+    """Return the mean time of a call in seconds, after a first one, which may compile kernels."""
+    call()
+    devices.synchronize()
+    began, calls = time.monotonic(), 0
+    while devices.processes.broadcast(time.monotonic() - began < TRIAL_SECONDS):
+        call()
+        calls += 1
+        devices.synchronize()
+    return (time.monotonic() - began) / calls
+
+
+def _table_bytes(
+    parameters: Parameters, observables: Iterable[tuple[Measurement, Observable]]
+) -> int:
+    """Return the approximate size of all tables."""
+    sampled = parameters.updates - parameters.thermalize
+    return sum(
+        sampled // item.every * one.records * (1 + len(one.columns)) * ROW_BYTES
+        for item, one in observables
+    )
+
+
+def _existing(path: Path) -> Path:
+    """Return the path, or the nearest folder above it that exists."""
+    return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
