@@ -169,6 +169,19 @@ class DeviceGroup:
     def _owners(self, lattice: Lattice) -> list[int]:
         return [self.process_of(n) for n, times in enumerate(self.slabs(lattice)) for _ in times]
 
+    def fence(self) -> None:
+        """Let later work on every device begin only after all work issued so far, on all devices.
+
+        All processes must call this.
+        """
+        events = [device.event() for device in self.devices] if len(self.devices) > 1 else []
+        for device in self.devices:
+            for event in events:
+                device.wait(event)
+        if self.processes.size > 1:
+            self.synchronize()
+            self.processes.gather(None)
+
     def synchronize(self) -> None:
         """Wait until all devices of this process have finished their work."""
         for device in self.devices:

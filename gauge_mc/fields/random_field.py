@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ class Random:
         level = f" at luxury {self.level}" if self.generator.levels else ""
         return f"<Random {self.generator.name}{level}, seed {self.seed}, step {self.step}>"
 
-    @property
+    @cached_property
     def choice(self) -> Choice:
         """The compile-time choice of kernels that draw from this generator."""
         return self.generator.choice(self.level)

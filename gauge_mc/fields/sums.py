@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,20 @@ class SlabSums:
         ndarray, shape (rows, slices, values), float64
             The sums over each time slice, in the order of the launches.
         """
-        totals = self._memory.address + self._rows * self._row_bytes
+        offset = self._rows * self._row_bytes
+        self.add_up(self._memory.address + offset)
+        shape = (self._rows, self.slices, self._values)
+        data = self.slab.device.read(self._memory, offset, SUM_BYTES * math.prod(shape))
+        return data.view(np.float64).reshape(shape)
+
+    def add_up(self, totals: int) -> None:
+        """Add up the partial sums of all launches, and store what `by_slice` returns.
+
+        Parameters
+        ----------
+        totals : int
+            Address in the memory of the device.
+        """
         arguments = ADD_PARTIAL_SUMS.arguments(
             ANY_VARIANT,
             geometry=self.slab.layout.geometry,
@@ -92,10 +106,6 @@ class SlabSums:
             values=self._values,
         )
         self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)(repeated([arguments], 1))
-        shape = (self._rows, self.slices, self._values)
-        offset, nbytes = self._rows * self._row_bytes, SUM_BYTES * math.prod(shape)
-        data = self.slab.device.read(self._memory, offset, nbytes)
-        return data.view(np.float64).reshape(shape)
 
 
 def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
@@ -137,3 +147,77 @@ def lattice_sums(field: Field, kernel: Kernel, values: int) -> NDArray[np.float6
     for one in sums:
         one.launch(kernel, {"links": one.slab.buffer.address})
     return np.asarray(total(field, sums)[0])
+
+
+BLOCK = 64
+"""Number of sums that stay on a device until they are fetched together."""
+
+
+class DeferredSums:
+    """Sums that stay on the devices and are fetched in blocks, because waiting for each costs time.
+
+    Parameters
+    ----------
+    field : Field
+    values : int
+        Number of values per site.
+    slices : sequence of int
+        Number of time slices to sum over, for each slab of this process; it may be 0.
+    """
+
+    def __init__(self, field: Field, values: int, slices: Sequence[int]) -> None:
+        self._devices = field.devices
+        self._values = values
+        self._slabs = list(zip(field.slabs, slices, strict=True))
+        self._memory = [
+            slab.device.allocate(BLOCK * SUM_BYTES * count * values) for slab, count in self._slabs
+        ]
+        self._fetched: dict[int, NDArray[np.float64]] = {}
+        self._begun = self._done = 0
+
+    def begin(self, launch: Callable[[int, SlabSums], object]) -> Callable[[], NDArray[np.float64]]:
+        """Begin to sum; all processes that share the field must make the same calls.
+
+        Parameters
+        ----------
+        launch : callable
+            Takes the number of a slab in this process, and launches its sum.
+
+        Returns
+        -------
+        callable
+            Returns the totals, an array of shape (values,), after waiting for them if necessary.
+        """
+        if self._begun - self._done == BLOCK:
+            self._fetch()
+        place = self._begun - self._done
+        for n, (slab, count) in enumerate(self._slabs):
+            if count:
+                sums = SlabSums(slab, self._values, 1, count)
+                launch(n, sums)
+                totals = self._memory[n].address + place * SUM_BYTES * count * self._values
+                sums.add_up(totals)
+        self._devices.fence()  # the next update must not change a halo that is still read
+        number = self._begun
+        self._begun += 1
+        return partial(self._total, number)
+
+    def _total(self, number: int) -> NDArray[np.float64]:
+        if number >= self._done:
+            self._fetch()
+        return self._fetched.pop(number)
+
+    def _fetch(self) -> None:
+        """Fetch all sums that have begun."""
+        count = self._begun - self._done
+        local = []
+        for (slab, slices), memory in zip(self._slabs, self._memory, strict=True):
+            nbytes = count * SUM_BYTES * slices * self._values
+            data = slab.device.read(memory, 0, nbytes) if nbytes else np.empty(0, np.uint8)
+            local.append(data.view(np.float64).reshape(count, slices, self._values))
+        parts = self._devices.processes.gather(local)
+        by_slice = np.concatenate([one for process in parts for one in process], axis=1)
+        for n in range(count):
+            # One row at a time, so that the order of additions is that of a single sum.
+            self._fetched[self._done + n] = np.asarray(by_slice[n : n + 1].sum(axis=1)[0])
+        self._done = self._begun

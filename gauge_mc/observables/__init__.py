@@ -26,6 +26,12 @@ from gauge_mc.registry import Registry
 Record = tuple[Value, ...]
 """Values of a row of a table, without the sweep."""
 
+Deferred = Callable[[], list[Record]]
+"""Function that returns the records of a measurement that has begun, and waits if necessary."""
+
+Beginner = Callable[[Field], Deferred]
+"""Function that begins to measure a field."""
+
 Measurer = Callable[[Field], list[Record]]
 """A function that returns the records of a field. It may own memory on the device of the field."""
 
@@ -211,6 +217,20 @@ class Observable:
     def measurer(self, like: Field) -> Measurer:
         """Return a function that measures fields of the same kind and on the same devices."""
         return lambda field: [self.measure(field)]
+
+    def beginner(self, like: Field) -> Beginner:
+        """Return a function that begins to measure fields of the same kind.
+
+        A run calls it after an update and asks for the records some updates later, so that the
+        device does not have to wait. By default it measures at once.
+        """
+        measure = self.measurer(like)
+
+        def begin(field: Field) -> Deferred:
+            records = measure(field)
+            return lambda: records
+
+        return begin
 
     @classmethod
     def live(cls, record: Record) -> str:

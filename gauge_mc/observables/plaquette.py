@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.averages import PLANES, PLAQUETTE
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import lattice_sums
+from gauge_mc.fields.sums import DeferredSums, lattice_sums
 from gauge_mc.files.averages import Averages
-from gauge_mc.observables import OBSERVABLES, Columns, Observable, Quantity, Record
+from gauge_mc.observables import (
+    OBSERVABLES,
+    Beginner,
+    Columns,
+    Deferred,
+    Observable,
+    Quantity,
+    Record,
+)
 
 ROUNDING = 1e-9
 """Tolerance of the relation between the values of a row. Their rounding errors are 1e-16, so that
@@ -47,10 +55,18 @@ class Plaquette(Observable):
 
     def measure(self, field: Field) -> Record:
         """Return the averages over all, the spatial and the temporal plaquettes of a field."""
-        normalisation = PLANES * field.group.colours * field.lattice.sites
-        sums = lattice_sums(field, PLAQUETTE, values=2)
-        spatial, temporal = (float(one) / normalisation for one in sums)
-        return ((spatial + temporal) / 2, spatial, temporal)
+        return _record(field, lattice_sums(field, PLAQUETTE, values=2))
+
+    def beginner(self, like: Field) -> Beginner:
+        """Return a function that begins to measure fields; see `Observable.beginner`."""
+        sums = DeferredSums(like, 2, [slab.layout.slices for slab in like.slabs])
+
+        def begin(field: Field) -> Deferred:
+            links = [slab.buffer.address for slab in field.slabs]
+            total = sums.begin(lambda n, one: one.launch(PLAQUETTE, {"links": links[n]}))
+            return lambda: [_record(like, total())]
+
+        return begin
 
     @classmethod
     def live(cls, record: Record) -> str:
@@ -68,6 +84,13 @@ class Plaquette(Observable):
         """Return the plaquettes of a stored configuration."""
         found = (averages.mean, averages.spatial, averages.temporal)
         return dict(zip(cls.columns, found, strict=True))
+
+
+def _record(field: Field, sums: NDArray[np.float64]) -> Record:
+    """Return the averages, given the sums over spatial and over temporal plaquettes."""
+    normalisation = PLANES * field.group.colours * field.lattice.sites
+    spatial, temporal = (float(one) / normalisation for one in sums)
+    return ((spatial + temporal) / 2, spatial, temporal)
 
 
 def plaquette(field: Field) -> float:

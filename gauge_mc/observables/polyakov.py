@@ -13,9 +13,18 @@ from gauge_mc.analysis.timeseries import susceptibility
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import SlabSums
+from gauge_mc.fields.sums import DeferredSums, SlabSums
 from gauge_mc.fields.time_lines import TIME_LINE, TimeLines, time_lines
-from gauge_mc.observables import OBSERVABLES, Columns, Derived, Observable, Quantity, Record
+from gauge_mc.observables import (
+    OBSERVABLES,
+    Beginner,
+    Columns,
+    Deferred,
+    Derived,
+    Observable,
+    Quantity,
+    Record,
+)
 
 POLYAKOV = Kernel("polyakov")
 
@@ -68,8 +77,19 @@ class Polyakov(Observable):
 
     def measure(self, field: Field) -> Record:
         """Return the real part, the imaginary part and the modulus of L."""
-        loop = polyakov_loop(field)
-        return (loop.real, loop.imag, abs(loop))
+        return _record(polyakov_loop(field))
+
+    def beginner(self, like: Field) -> Beginner:
+        """Return a function that begins to measure fields; see `Observable.beginner`."""
+        complete = [slab.layout.times.stop == like.lattice.t for slab in like.slabs]
+        sums = DeferredSums(like, 2, [int(one) for one in complete])
+
+        def begin(field: Field) -> Deferred:
+            after = [lines.after.address for lines in time_lines(field)]
+            total = sums.begin(lambda n, one: one.launch(POLYAKOV, {"lines": after[n]}))
+            return lambda: [_record(complex(*total()) / _lines(like))]
+
+        return begin
 
     @classmethod
     def live(cls, record: Record) -> str:
@@ -90,8 +110,16 @@ def polyakov_loop(field: Field) -> complex:
     complete = last.slab.layout.times.stop == field.lattice.t
     # Only the process with the last slab has the complete lines.
     found = field.devices.processes.gather(_trace(last) if complete else None)
-    lines = field.group.colours * field.lattice.slice_sites
-    return next(trace for trace in found if trace is not None) / lines
+    return next(trace for trace in found if trace is not None) / _lines(field)
+
+
+def _lines(field: Field) -> int:
+    """Return the number of lines, times the trace of 1."""
+    return field.group.colours * field.lattice.slice_sites
+
+
+def _record(loop: complex) -> Record:
+    return (loop.real, loop.imag, abs(loop))
 
 
 def _trace(lines: TimeLines) -> complex:

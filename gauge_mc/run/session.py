@@ -16,8 +16,8 @@ from gauge_mc import __version__
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.table import Table
-from gauge_mc.observables import SWEEP, Measurer, Observable, live_observables
+from gauge_mc.files.table import Table, Value
+from gauge_mc.observables import SWEEP, Beginner, Deferred, Observable, live_observables
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import FunctionObservable
@@ -43,6 +43,9 @@ FORGETTING = 0.9
 
 The first update, which may include compilation, is thus forgotten after a while."""
 
+PENDING = 64
+"""Number of measurements after which their records are fetched and added to the tables."""
+
 RECORD_SECONDS = 1.0
 """Time in seconds between two records of the progress in the lock file."""
 
@@ -56,7 +59,8 @@ class Times:
     start : float
         Compiling kernels, and beginning or resuming the chain.
     update, measure : float
-        Updates of the links, and measurements with their tables.
+        Updates of the links, and measurements with their tables. On a GPU, what kernels of
+        measurements take counts as updates, because the host does not wait for each of them.
     write : float
         Snapshots of configurations, and checkpoints.
     wait : float
@@ -161,6 +165,7 @@ class Session:
         self._update_time = self._last_write = 0.0
         self._writer = BackgroundWriter()
         self._recorded_at = -math.inf
+        self._begun: list[tuple[Measurement, int, Deferred]] = []
         self._set_up_chain()
         self._first_sweep, self._first_at = self.chain.sweep + 1, math.inf
         self._saved, self._saved_at = (self.chain.sweep, self._measured), time.monotonic()
@@ -241,11 +246,11 @@ class Session:
             for observable in observables.values():
                 if isinstance(observable, FunctionObservable):
                     observable.prepare(field)
-            self._measurers: dict[Measurement, Measurer] = {
-                item: observable.measurer(field) for item, observable in observables.items()
+            self._measurers: dict[Measurement, Beginner] = {
+                item: observable.beginner(field) for item, observable in observables.items()
             }
-            for measure in self._measurers.values():
-                measure(field)
+            for begin in self._measurers.values():
+                begin(field)()
         p = self._work.parameters
         if p.keeps_configs:
             prepare_writing(field, p.precision, p.format)
@@ -274,8 +279,6 @@ class Session:
         began, times = time.monotonic(), self._work.times
         with times.of("update"):
             self.chain.update()
-            if self._is_anything_due():
-                self.chain.field.devices.synchronize()
         self._measured = False
         self._sample()
         ended = time.monotonic()
@@ -286,6 +289,8 @@ class Session:
             with self._saving_on_failure():
                 self._stopped_by_user = bool(self._work.on_update(self.chain))
         if time.monotonic() - self._recorded_at >= RECORD_SECONDS:
+            if self._work.devices.processes.size == 1:  # the others do not know the time
+                self._collect()
             self._record_progress()
 
     def _sample(self) -> None:
@@ -293,32 +298,40 @@ class Session:
         p, chain = self._work.parameters, self.chain
         done = chain.sweep - p.thermalize
         with self._work.times.of("measure"):
-            for item, measure in self._measurers.items():
+            for item, begin in self._measurers.items():
                 if is_due(done, item.every):
-                    self._measure(item, measure)
+                    with self._saving_on_failure():
+                        self._begun.append((item, chain.sweep, begin(chain.field)))
+        if len(self._begun) >= PENDING:
+            self._collect()
         began = time.monotonic()
         if p.keeps_configs and is_due(done, p.separation):
             path = self._work.run.config(chain.sweep, p.format)
+            self._collect()
             with self._writing():
                 chain.write(path, self._writer, before=self._sync)
         self._writer.check()
         self._last_write = time.monotonic() - began
         self._measured = True
 
-    def _is_anything_due(self) -> bool:
-        """Return whether something is measured or written after the last update."""
-        p, done = self._work.parameters, self.chain.sweep - self._work.parameters.thermalize
-        intervals = [item.every for item in self._measurers]
-        intervals += [p.separation] if p.keeps_configs else []
-        return any(is_due(done, every) for every in intervals)
+    def _collect(self) -> None:
+        """Add the records of all measurements that have begun to the tables, in order."""
+        if not self._begun:
+            return
+        with self._work.times.of("update"):
+            self.chain.field.devices.synchronize()
+        with self._work.times.of("measure"):
+            self._add_rows()
 
-    def _measure(self, item: Measurement, measure: Measurer) -> None:
-        """Measure an observable, and add the records to its table."""
-        with self._saving_on_failure():
-            records = measure(self.chain.field)
+    def _add_rows(self) -> None:
+        rows: dict[Measurement, list[tuple[Value, ...]]] = {}
+        for item, sweep, deferred in self._begun:
+            records = deferred()
+            rows.setdefault(item, []).extend((sweep, *record) for record in records)
+        self._begun.clear()
         if self.chain.root:
-            rows = [(self.chain.sweep, *record) for record in records]
-            self._tables[item].append(rows)
+            for item, some in rows.items():
+                self._tables[item].append(some)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -334,6 +347,7 @@ class Session:
         if (self.chain.sweep, self._measured) == self._saved:
             return
         began = time.monotonic()
+        self._collect()
         with self._writing():
             self._writer.flush()
             self._sync()
@@ -346,6 +360,7 @@ class Session:
 
         In this order the tables of every run whose checkpoint is complete are sealed.
         """
+        self._collect()
         with self._writing():
             self._writer.flush()
         for table in self._tables.values():

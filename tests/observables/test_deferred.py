@@ -1,0 +1,60 @@
+"""Measurements that begin now and are evaluated later."""
+
+import pytest
+
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.fields.sums import BLOCK
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.updates.heatbath import heatbath
+
+pytestmark = pytest.mark.kernels
+
+LATTICE = Lattice(4, 4, 2, 12)
+NAMES = ["plaquette", "polyakov"]
+
+
+@pytest.fixture(params=[1, 3])
+def devices(request, best_device):
+    """One device, or three that work at the same time."""
+    if request.param == 1:
+        return DeviceGroup.of(best_device)
+    return DeviceGroup(tuple(CpuDevice(1, worker=True) for _ in range(request.param)))
+
+
+def chain(devices, updates):
+    """Yield a field after each of some updates."""
+    field = Field.hot(LATTICE, "su3", "single", devices, seed=5)
+    random = Random.for_field(field, "philox", seed=6)
+    for _ in range(updates):
+        heatbath(field, 5.5, random)
+        yield field
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_records_are_those_of_the_field_when_they_were_begun(devices, name):
+    observable, updates = OBSERVABLES[name].for_lattice(LATTICE), BLOCK + 10
+    expected = [[observable.measure(field)] for field in chain(devices, updates)]
+    begin, begun = None, []
+    for field in chain(devices, updates):
+        begin = begin or observable.beginner(field)
+        begun.append(begin(field))
+    assert len({tuple(one) for one in expected}) == updates
+    assert [deferred() for deferred in begun] == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_records_can_be_asked_for_in_any_order(devices, name):
+    observable = OBSERVABLES[name].for_lattice(LATTICE)
+    expected = [[observable.measure(field)] for field in chain(devices, 6)]
+    begin, begun, found = None, {}, {}
+    for n, field in enumerate(chain(devices, 6)):
+        begin = begin or observable.beginner(field)
+        begun[n] = begin(field)
+        if n in (2, 4):
+            found[n - 1] = begun.pop(n - 1)()
+    found.update({n: begun[n]() for n in sorted(begun, reverse=True)})
+    assert [found[n] for n in range(6)] == expected
