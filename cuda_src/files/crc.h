@@ -6,7 +6,8 @@
 constexpr unsigned CRC_POLYNOMIAL = 0xedb88320u;
 
 // The effect of 32 bits on a CRC is linear. Tables of it for every LOOKUP_BITS bits:
-constexpr int CRC_PIECES = LOOKUP_BITS ? (32 + LOOKUP_BITS - 1) / LOOKUP_BITS : 1;
+constexpr int CRC_BITS = LOOKUP_BITS > 0 ? LOOKUP_BITS : 32;
+constexpr int CRC_PIECES = (32 + CRC_BITS - 1) / CRC_BITS;
 struct CrcTables {
     unsigned piece[CRC_PIECES][1 << LOOKUP_BITS];
 };

@@ -13,28 +13,36 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 Given = TypeVar("Given")
 
-AHEAD = 2
+AHEAD = 1
 """Number of time slices that are read before they are needed, or written later."""
 
-IN_USE = AHEAD + 4
-"""Number of time slices after which memory can be used again: those in the queue, the one that is
-being read or written, and two that are being converted, with one to spare."""
+READING = AHEAD + 2
+"""Number of blocks in memory while blocks are read and converted: those that are read ahead, and
+one that is converted together with the next one."""
+
+WRITING = AHEAD + 2
+"""Number of blocks in memory while blocks are made and written."""
 
 
 class Memory:
-    """Memory for blocks, which is used again after `IN_USE` of them: fresh memory costs time."""
+    """Memory for blocks, which is used again after some of them: fresh memory costs time.
 
-    def __init__(self, nbytes: int) -> None:
-        self._nbytes = nbytes
-        self._blocks: deque[NDArray[np.uint8]] = deque(maxlen=IN_USE)
+    Parameters
+    ----------
+    nbytes : int
+        Size of a block.
+    count : int
+        Number of blocks that are in use at the same time.
+    """
+
+    def __init__(self, nbytes: int, count: int) -> None:
+        self._nbytes, self._count = nbytes, count
+        self._blocks: deque[NDArray[np.uint8]] = deque()
 
     def next(self) -> NDArray[np.uint8]:
         """Return memory for the next block."""
-        block = (
-            self._blocks.popleft()
-            if len(self._blocks) == IN_USE
-            else np.empty(self._nbytes, np.uint8)
-        )
+        full = len(self._blocks) == self._count
+        block = self._blocks.popleft() if full else np.empty(self._nbytes, np.uint8)
         self._blocks.append(block)
         return block
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.configurations.pipeline import Memory, read_ahead
+from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
 from gauge_mc.configurations.window import Window
 from gauge_mc.devices import Device
 from gauge_mc.devices.choice import open_host
@@ -84,7 +84,9 @@ class Configuration:
         # The averages are compared with those of the file in its own precision.
         window = None if width == header.precision else self._window(devices.devices[0])
         with InputFile(self.path) as file:
-            blocks = self._blocks(file) if devices.root else iter(())
+            # A window is one block ahead of the field, whose order may need another one.
+            in_use = READING + 2 * (window is not None)
+            blocks = self._blocks(file, in_use) if devices.root else iter(())
             checked = self._through(window, blocks, file) if window and devices.root else blocks
             found = read_blocks(field, self.stored, checked)
             if found.bad:
@@ -169,10 +171,10 @@ class Configuration:
         if found.bad:
             raise file.damaged(self.stored.misfit(*found.bad))
 
-    def _blocks(self, file: InputFile) -> Iterator[Block]:
+    def _blocks(self, file: InputFile, in_use: int = READING) -> Iterator[Block]:
         file.expect_size(self._size)
         size = self.stored.block_bytes
-        memory = Memory(size)
+        memory = Memory(size, in_use)
 
         def block(t: int) -> Block:
             # The first block is needed again after the last one.

@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from gauge_mc.configurations.pipeline import Memory
+from gauge_mc.configurations.pipeline import WRITING, Memory
 from gauge_mc.devices import Device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
@@ -58,7 +58,7 @@ class Window:
             plain = replace(source, checksums=frozenset())
             self._exact = SlabBlocks(matrices, plain, MATRICES)
             self._writer = SlabBlocks(matrices, target, MATRICES)
-            self._memory = Memory(target.block_bytes)
+            self._memory = Memory(target.block_bytes, WRITING)
 
     @property
     def found(self) -> Found:
@@ -85,7 +85,7 @@ class Window:
             Time slice.
         Block or None
             Its block in the form of the target, if there is one, in memory that is used again
-            after `IN_USE` blocks. If blocks of the target reach
+            after `WRITING` blocks. If blocks of the target reach
             back, the first slice comes last.
         """
         extent_t = self._source.lattice.t

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from gauge_mc import defaults
-from gauge_mc.configurations.pipeline import Memory, write_behind
+from gauge_mc.configurations.pipeline import WRITING, Memory, write_behind
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
 from gauge_mc.configurations.window import Window
 from gauge_mc.devices.choice import open_host
@@ -72,7 +72,7 @@ class FieldSource:
 
     def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
         """Write the blocks; see `Source.store`."""
-        memory = Memory(self.stored.block_bytes)
+        memory = Memory(self.stored.block_bytes, WRITING)
         blocks = self.encoding.blocks(lambda t: memory.next())
         means = self.averages
         if self.stored.precision == self.field.precision:

@@ -27,9 +27,9 @@ HEAD_BYTES = 64
 """Number of leading bytes by which formats recognise their files. The longest signature, that of
 openQCD, has 24."""
 
-WORKING_SLICES = 10
-"""Memory for reading and checking a file, in time slices of complex128 links: up to six blocks of
-the file, and two slices each of links and of matrices in double precision."""
+WORKING_SLICES = 13
+"""Memory for reading, checking and converting a file, in time slices of complex128 links: up to
+nine blocks of files, and two slices each of links and of matrices in double precision."""
 
 
 class Source(Protocol):

@@ -210,8 +210,9 @@ def test_registers_are_those_of_the_function_that_ran(gpu, monkeypatch):
 LATTICE, SITES = "8x8x8x8", 8**4
 FIELD = SITES * 4 * 12 * 4
 RANLUX = SITES * 4 * 20
-SCRATCH = FIELD // 32 + 8192
-"""Lines along t and partial sums, but not the states of another generator beside them."""
+SCRATCH = FIELD // 32 + 8**3 * 4 * 18 * 8 + 12288
+"""Lines along t, a time slice of the cold start, and partial sums, but not the states of another
+generator beside them."""
 
 
 @pytest.mark.slow

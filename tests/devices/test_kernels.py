@@ -19,6 +19,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import Layout
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import GaugeError
+from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
+from gauge_mc.files.stored import BY_SITE
+from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
 from tests import emulator
@@ -35,6 +38,8 @@ def every_choice():
         [one.choice for one in GROUPS.values()],
         [one.choice for one in ACTIONS.values()],
         [one.choice() for one in GENERATORS.values()],
+        [BY_SITE.choice, BY_ODD_SITE.choice],
+        [GROUP_LINKS, MATRICES],
         ["single", "double"],
         [compiler.register_bytes() // 8, 1],
     ]
