@@ -9,6 +9,7 @@ struct Arguments {
     CONTENT::Field links;
     FileLinks file;
     const unsigned* next_block;
+    GROUP::Field also;  // a field of the group's links to which they are written as well, or null
 };
 
 INLINE void read_links_site(const Arguments& a, const Site& site) {
@@ -34,6 +35,10 @@ INLINE void read_links_site(const Arguments& a, const Site& site) {
         if (!f.as_stored) check(f, g, site, mu, m);
         const packet_index first = CONTENT::Field::place(g, site) + CONTENT::Field::direction(g, site.parity, mu);
         CONTENT::store(a.links, g, first, f.as_stored, m);
+        if (a.also.data) {
+            const packet_index there = GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu);
+            GroupLinks::store(a.also, g, there, false, m);
+        }
     }
     checksums.end();
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import chain, pairwise
 
 import numpy as np
@@ -49,16 +48,19 @@ class Window:
         # Slice t is at t modulo 2, so that the slice after it is the next one in memory.
         self._field = Field.empty(Lattice(x, y, z, SLICES), source.group.name, precision, device)
         (self._slab,) = self._field.slabs
-        self._reader = SlabBlocks(self._slab, source)
         self._sums = np.zeros(3)
         if target:
             group, layout = source.group, self._slab.layout
             memory = device.allocate(layout.field_bytes(matrix_components(group.colours)))
-            matrices = Slab(group, device, layout, memory)
-            plain = replace(source, checksums=frozenset())
-            self._exact = SlabBlocks(matrices, plain, MATRICES)
-            self._writer = SlabBlocks(matrices, target, MATRICES)
+            self._matrices = Slab(group, device, layout, memory)
+            self._writer = SlabBlocks(self._matrices, target, MATRICES)
             self._memory = Memory(target.block_bytes, WRITING)
+        self._reader = self._new_reader()
+
+    def _new_reader(self) -> SlabBlocks:
+        if self._target:
+            return SlabBlocks(self._matrices, self._source, MATRICES, also=self._slab)
+        return SlabBlocks(self._slab, self._source)
 
     @property
     def found(self) -> Found:
@@ -95,21 +97,15 @@ class Window:
             self._reader.read(t, block, following, t % SLICES)
             if t:
                 self._sums += slice_sums(self._slab, (t - 1) % SLICES)
-            yield from self._write(t, block, following)
+            if not self._target:
+                yield t, None
+            elif t or not self._target.order.reaches_back:
+                yield t, self._block(t)
         # The first slice once more, after the last one; its results are the same again.
-        SlabBlocks(self._slab, self._source).read(0, first, first, extent_t % SLICES)
+        self._new_reader().read(0, first, first, extent_t % SLICES)
         self._sums += slice_sums(self._slab, (extent_t - 1) % SLICES)
         if self._target and self._target.order.reaches_back:
-            self._exact.read(0, first, first, 0)
             yield 0, self._block(0)
-
-    def _write(self, t: int, block: Block, following: Block) -> Iterator[tuple[int, Block | None]]:
-        if not self._target:
-            yield t, None
-            return
-        self._exact.read(t, block, following, t % SLICES)
-        if t or not self._target.order.reaches_back:
-            yield t, self._block(t)
 
     def _block(self, t: int) -> Block:
         """Return the block of the target for slice `t`."""

@@ -83,10 +83,19 @@ class SlabBlocks:
         How the file stores the links.
     content : Choice
         `GROUP_LINKS` or `MATRICES`, which the slab holds.
+    also : Slab, optional
+        A slab of the same layout with links, which `read` sets as well.
     """
 
-    def __init__(self, slab: Slab, stored: StoredLinks, content: Choice = GROUP_LINKS) -> None:
+    def __init__(
+        self,
+        slab: Slab,
+        stored: StoredLinks,
+        content: Choice = GROUP_LINKS,
+        also: Slab | None = None,
+    ) -> None:
         self.slab = slab
+        self._also = also.buffer.address if also else None
         self.stored = stored
         self._choices = (stored.order.choice, content)
         slices = stored.lattice.t
@@ -140,6 +149,7 @@ class SlabBlocks:
             place,
             self._address(block, "block"),
             next_block=self._address(following, "next block") if following is not None else None,
+            also=self._also,
         )
         return self.slab.device.event()
 
