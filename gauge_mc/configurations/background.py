@@ -58,6 +58,8 @@ class BackgroundWriter:
         trace: TracebackType | None,
     ) -> None:
         self._thread.shutdown()
+        self._failure = None
+        self._memory.clear()
 
     def write(
         self,
@@ -110,7 +112,8 @@ class BackgroundWriter:
                 snapshot.write(path, format, provenance)
                 self._longest = max(self._longest, time.monotonic() - began)
             except BaseException as error:
-                self._failure = error
+                # Its frames would keep the field alive, which this thread must not free.
+                self._failure = error.with_traceback(None)
             finally:
                 self._begun = None
                 self._memory.append(memory)
