@@ -9,6 +9,8 @@ from gauge_mc.formats import FORMATS
 from tests.calls import call
 from tests.formats.format_samples import sample
 
+pytestmark = pytest.mark.kernels
+
 
 @pytest.mark.parametrize(
     ("group", "precision", "to", "options"),

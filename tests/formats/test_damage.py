@@ -13,6 +13,8 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
 from tests.formats.format_samples import HELD, ildg_format, record, sample
 
+pytestmark = pytest.mark.kernels
+
 SMALL = (2, 2, 2, 2)
 GOOD = {case: sample(*case, SMALL) for case in HELD}
 quick = settings(

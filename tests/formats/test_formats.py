@@ -14,6 +14,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files import atomic
 from tests.formats.format_samples import EXTENTS, HELD, averages, random_links, sample
 
+pytestmark = pytest.mark.kernels
+
 LATTICE = Lattice(*EXTENTS)
 WRITTEN = [case for case in HELD if case[0] != "milc"]
 

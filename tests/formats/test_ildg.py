@@ -23,6 +23,8 @@ from tests.formats.format_samples import (
     rotated,
 )
 
+pytestmark = pytest.mark.kernels
+
 EXTENTS = (2, 4, 2, 6)
 FORMAT = ildg_format(EXTENTS, "su3", "double")
 

@@ -7,6 +7,8 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
 from tests.formats.format_samples import milc_bytes, random_links
 
+pytestmark = pytest.mark.kernels
+
 LINKS = random_links("su3", "single", (2, 4, 6, 2))
 
 

@@ -9,6 +9,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from tests.formats.format_samples import averages, nersc_bytes, random_links
 
+pytestmark = pytest.mark.kernels
+
 EXTENTS = (4, 2, 6, 2)
 REALS = ("IEEE32BIG", "IEEE32LITTLE", "IEEE64BIG", "IEEE64LITTLE")
 

@@ -11,6 +11,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from tests.formats.format_samples import averages, openqcd_bytes, random_links
 
+pytestmark = pytest.mark.kernels
+
 
 @pytest.mark.parametrize("extents", [(4, 2, 6, 8), (2, 2, 2, 2), (6, 4, 2, 2)])
 def test_bytes_as_written(tmp_path, extents):

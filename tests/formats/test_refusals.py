@@ -16,6 +16,8 @@ from tests.formats.format_samples import (
     record,
 )
 
+pytestmark = pytest.mark.kernels
+
 LINKS = random_links("su3", extents=(2, 2, 2, 4))
 SINGLE = random_links("su3", "single", extents=(2, 2, 2, 4))
 FORMAT = ildg_format((2, 2, 2, 4), "su3", "double")

@@ -16,6 +16,8 @@ from tests.formats.format_samples import (
     sample,
 )
 
+pytestmark = pytest.mark.kernels
+
 
 @pytest.mark.parametrize("source", HELD, ids="-".join)
 def test_info_of_a_file(tmp_path, source):

@@ -12,6 +12,8 @@ from gauge_mc.domain.lattice import Lattice
 from tests.calls import call
 from tests.formats.format_samples import HELD, nersc_bytes, random_links, sample
 
+pytestmark = pytest.mark.kernels
+
 PLACES = [
     (source, to)
     for source in HELD
