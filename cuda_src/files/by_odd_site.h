@@ -6,7 +6,7 @@
 #include "arch/arch.h"
 
 struct ByOddSite {
-    static constexpr bool REACHES_BACK = true, SITES_TOGETHER = false;
+    static constexpr bool REACHES_BACK = true;
 
     static INLINE bool in_next_block(int parity, int mu) { return parity == 0 && mu == 3; }
     static INLINE unsigned place(const int (&full)[4], int parity, const int (&at)[3], int mu) {

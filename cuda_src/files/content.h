@@ -1,4 +1,4 @@
-// What a field stores of every link, selected by the compiler's command line:
+// The content of a field of links, selected by the compiler's command line:
 //   CONTENT  GroupLinks, the components of the group as in all other kernels; or Matrices, all entries, so that the
 //            numbers of a file are kept exactly, also those that follow from others
 #pragma once

@@ -8,14 +8,14 @@
 struct FileLinks {
     unsigned* words;                  // the block of the slice, as words of 32 bits
     unsigned long long sites_before;  // number of sites in the blocks before
-    int reals;                 // reals per link: all entries of a matrix, or those of its first rows
-    int real_words;            // words per real, 1 or 2
-    int swapped;               // whether the byte order is not that of the machine, which is little endian
-    int as_stored;             // whether the reals are the components that the group stores
-    const int* lane_origin;    // [LANES][3]: first site of each lane's sub-lattice
-    unsigned* results;         // [COPIES][RESULTS], see below
-    int checksums;             // a sum of the numbers below
-    double tolerance;          // largest deviation of a link from the group
+    int reals;                        // reals per link: all entries of a matrix, or those of its first rows
+    int real_words;                   // words per real, 1 or 2
+    int swapped;                      // whether the byte order is not the machine's, which is little endian
+    int as_stored;                    // whether the reals are the components that the group stores
+    const int* lane_origin;           // [LANES][3]: first site of each lane's sub-lattice
+    unsigned* results;                // [COPIES][RESULTS], see below
+    int checksums;                    // a sum of the numbers below
+    double tolerance;                 // largest deviation of a link from the group
 };
 
 // Checksums to compute.
@@ -75,7 +75,7 @@ public:
         for (int lane = 0; lane < LANES; lane++) {
             int at[3];
             coordinates(f, s, lane, at);
-            first[lane] = f.sites_before + ((unsigned)at[2] * g.full[1] + at[1]) * g.full[0] + at[0];
+            first[lane] = f.sites_before + site_in_slice(g.full, at);
         }
     }
     // Add a link, given its words in the order of the file, as numbers and as they are in memory.
@@ -174,7 +174,7 @@ RARE void report(const FileLinks& f, const Geometry& g, const Site& site, int mu
     for (int lane = 0; lane < LANES; lane++) {
         int at[3];
         coordinates(f, site, lane, at);
-        const unsigned number = 4 * (((unsigned)at[2] * g.full[1] + at[1]) * g.full[0] + at[0]) + mu;
+        const unsigned number = 4 * site_in_slice(g.full, at) + mu;
         if (!(lane_of(found, lane) <= f.tolerance * f.tolerance)) max_atomically(results + BAD_RESULT, ~number);
     }
 }

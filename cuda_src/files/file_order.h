@@ -5,8 +5,6 @@
 // A file consists of one block per time slice. An order declares
 //   in_next_block(parity, mu)              whether a link of a slice is in the block of the next slice
 //   REACHES_BACK                           whether there are such links
-//   SITES_TOGETHER                         whether the four links of a site follow one another, sites in
-//                                          the order z, y, x with x fastest
 //   place(full, parity, (x, y, z), mu)     the number of a link in its block, on a lattice with these extents
 #pragma once
 

@@ -74,6 +74,11 @@ INLINE Site locate(const Geometry& g, int t, int parity, int slot) {
     return {x, y, z, t, parity, slot};
 }
 
+// Return the number of a site in its time slice, (z Y + y) X + x, on a lattice with these extents.
+INLINE unsigned site_in_slice(const int (&full)[4], const int (&at)[3]) {
+    return ((unsigned)at[2] * full[1] + at[1]) * full[0] + at[0];
+}
+
 // Return the number of a site in the whole lattice, ((t Z + z) Y + y) X + x, for every lane.
 INLINE word site_number(const Geometry& g, const Site& s) {
     const unsigned first = (((unsigned)lattice_t(g, s.t) * g.full[2] + s.z) * g.full[1] + s.y) * g.full[0] + s.x;

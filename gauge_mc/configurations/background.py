@@ -20,10 +20,11 @@ IN_FLIGHT = 2
 """Largest number of configurations that are in host memory until they are on disk."""
 
 
-def prepare_writing(field: Field, precision: str, format: str) -> None:
+def prepare_writing(field: Field, format: str) -> None:
     """Load the kernels that `BackgroundWriter.write` needs; all processes must call this."""
     averages(field)
-    FieldBlocks(field, stored_by(format, field.lattice, field.group.name, precision)).prepare()
+    stored = stored_by(format, field.lattice, field.group.name, field.precision)
+    FieldBlocks(field, stored).prepare()
 
 
 class BackgroundWriter:
@@ -65,7 +66,6 @@ class BackgroundWriter:
         self,
         field: Field,
         path: Path,
-        precision: str,
         format: str,
         provenance: Mapping[str, str],
         before: Callable[[], object],
@@ -75,8 +75,8 @@ class BackgroundWriter:
         Parameters
         ----------
         field : Field
-        path, precision, format, provenance
-            See `Field.save`.
+        path, format, provenance
+            See `Field.save`; the precision is that of the field.
         before : callable
             Called in the thread before anything is written.
 
@@ -85,21 +85,21 @@ class BackgroundWriter:
         GaugeError
             If the configuration, or an earlier one, cannot be written.
         """
-        stored = stored_by(format, field.lattice, field.group.name, precision)
         if not field.devices.root:
-            if not field.devices.processes.broadcast(None):
-                write_field(field, path, precision, format, provenance)
+            if field.devices.processes.broadcast(None):
+                Snapshot.of(field, format)
             else:
-                Snapshot.of(field, precision, format)
+                write_field(field, path, field.precision, format, provenance)
             return
         self._wait(IN_FLIGHT - 1)
+        stored = stored_by(format, field.lattice, field.group.name, field.precision)
         memory = self._room(field, stored.nbytes)
         if not field.devices.processes.broadcast(memory is not None):
             self.flush()
             before()
-            write_field(field, path, precision, format, provenance)
+            write_field(field, path, field.precision, format, provenance)
             return
-        snapshot = Snapshot.of(field, precision, format, memory)
+        snapshot = Snapshot.of(field, format, memory)
         assert snapshot
         assert memory is not None
 

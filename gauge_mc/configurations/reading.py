@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +18,11 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import read_blocks
-from gauge_mc.fields.file_links import Found
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import Header, Reader
 from gauge_mc.files.input import InputFile
 from gauge_mc.files.stored import Block, StoredLinks
-from gauge_mc.formats import read_header
+from gauge_mc.formats import read_header, too_large
 
 Wrap = Callable[[Iterable[Block], int], Iterable[Block]]
 """Function that passes on the blocks of a file, whose number is given, for example to show the
@@ -83,14 +83,13 @@ class Configuration:
         field = Field.empty(header.lattice, header.group, width, devices)
         # The averages are compared with those of the file in its own precision.
         window = None if width == header.precision else self._window(devices.devices[0])
-        with InputFile(self.path) as file:
+        with self._opened() as file:
             # A window is one block ahead of the field, whose order may need another one.
             in_use = READING + 2 * (window is not None)
             blocks = self._blocks(file, in_use) if devices.root else iter(())
             checked = self._through(window, blocks, file) if window and devices.root else blocks
             found = read_blocks(field, self.stored, checked)
-            if found.bad:
-                raise file.damaged(self.stored.misfit(*found.bad))
+            self._refuse_misfit(file, found.bad)
             means = averages(field) if window is None else window.averages
             if devices.root:
                 self._reader.verify(file, found.checksums, means)
@@ -144,10 +143,10 @@ class Configuration:
 
     def passing(self, window: Window, wrap: Wrap = unwrapped) -> Iterator[tuple[int, Block | None]]:
         """Yield what `Window.read` yields, and check the file; for errors see `load`."""
-        with InputFile(self.path) as file:
+        with self._opened() as file:
             blocks = wrap(self._blocks(file), self.header.lattice.t)
             for t, block in window.read(blocks):
-                self._refuse_misfit(file, window.found)
+                self._refuse_misfit(file, window.bad(t))
                 yield t, block
             self._reader.verify(file, window.found.checksums, window.averages)
 
@@ -163,16 +162,26 @@ class Configuration:
                 kept.append(block)
                 yield block
 
-        for _ in window.read(noted()):
-            self._refuse_misfit(file, window.found)
+        for t, _ in window.read(noted()):
+            self._refuse_misfit(file, window.bad(t))
             yield kept.pop(0)
 
-    def _refuse_misfit(self, file: InputFile, found: Found) -> None:
-        if found.bad:
-            raise file.damaged(self.stored.misfit(*found.bad))
+    def _refuse_misfit(self, file: InputFile, bad: tuple[int, int] | None) -> None:
+        """Refuse the file if `bad`, the time slice and number of a link, names one."""
+        if bad:
+            raise file.damaged(self.stored.misfit(*bad))
+
+    @contextmanager
+    def _opened(self) -> Iterator[InputFile]:
+        """Open the file, which must not have changed, and refuse one with too large slices."""
+        with InputFile(self.path) as file:
+            file.expect_size(self._size)
+            try:
+                yield file
+            except MemoryError as error:
+                raise too_large(self.path) from error
 
     def _blocks(self, file: InputFile, in_use: int = READING) -> Iterator[Block]:
-        file.expect_size(self._size)
         size = self.stored.block_bytes
         memory = Memory(size, in_use)
 

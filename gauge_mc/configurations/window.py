@@ -67,6 +67,10 @@ class Window:
         """Checksums of the blocks read so far, and the first link that is not in the group."""
         return Found.of(self._reader.results())
 
+    def bad(self, t: int) -> tuple[int, int] | None:
+        """Return `Found.bad` for slice `t` alone, whose block has been read."""
+        return self._reader.bad(t)
+
     @property
     def written(self) -> Found:
         """Checksums of the blocks written so far."""
@@ -87,8 +91,7 @@ class Window:
             Time slice.
         Block or None
             Its block in the form of the target, if there is one, in memory that is used again
-            after `WRITING` blocks. If blocks of the target reach
-            back, the first slice comes last.
+            after `WRITING` blocks. If blocks of the target reach back, the first slice comes last.
         """
         extent_t = self._source.lattice.t
         stream = iter(blocks)

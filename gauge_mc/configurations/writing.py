@@ -130,16 +130,14 @@ class Snapshot:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(
-        cls, field: Field, precision: str, format: str, memory: Block | None = None
-    ) -> Snapshot | None:
+    def of(cls, field: Field, format: str, memory: Block | None = None) -> Snapshot | None:
         """Take a snapshot; all processes that share the field must call this.
 
         Parameters
         ----------
         field : Field
-        precision, format : str
-            Precision and format of the file.
+        format : str
+            Format of the file, whose precision is that of the field.
         memory : ndarray of uint8, optional
             Host memory for the blocks, `StoredLinks.nbytes` long; by default new memory.
 
@@ -151,9 +149,9 @@ class Snapshot:
         Raises
         ------
         UsageError
-            If the format is unknown, is read-only, or cannot store the group in this precision.
+            If the format is unknown, is read-only, or cannot store such a field.
         """
-        stored = stored_by(format, field.lattice, field.group.name, precision)
+        stored = stored_by(format, field.lattice, field.group.name, field.precision)
         encoding = FieldBlocks(field, stored)
         if not field.devices.root:
             FieldSource(field, encoding, averages(field)).follow()
@@ -164,11 +162,6 @@ class Snapshot:
         blocks = tuple(encoding.blocks(lambda t: parts[t]))
         found = encoding.found
         refuse_misfit(stored, found)
-        if field.precision != precision:
-            window = Window(stored, precision, open_host())
-            for _ in window.read(blocks):
-                pass
-            means = window.averages
         return cls(stored, means, found.checksums, blocks)
 
     def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
@@ -253,7 +246,7 @@ def write_configuration(
 
     def passing() -> Iterator[tuple[int, Block | None]]:
         for t, block in window.read(_checked(Path(path), slices, given)):
-            if bad := window.found.bad:
+            if bad := window.bad(t):
                 raise GaugeError(
                     f"{path} was not written: {given.misfit(*bad)}; the field is damaged."
                 )

@@ -84,7 +84,7 @@ class FieldBlocks:
 
     @property
     def found(self) -> Found:
-        """What was found in all blocks so far."""
+        """Checksums of all blocks so far, and the first link outside the group."""
         processes = self._field.devices.processes.gather([one.results() for one in self._slabs])
         total = np.zeros_like(processes[0][0])
         for process in processes:
@@ -97,7 +97,7 @@ class FieldBlocks:
 
 
 def read_blocks(field: Field, stored: StoredLinks, blocks: Iterable[Block]) -> Found:
-    """Set the links of a field to those of blocks, and return what was found in them."""
+    """Set the links of a field to those of blocks; return their checksums and any misfit."""
     reading = FieldBlocks(field, stored)
     reading.restore(blocks)
     return reading.found

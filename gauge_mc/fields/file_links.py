@@ -20,16 +20,11 @@ from gauge_mc.files.stored import ROTATED_WORDS, SITE_CRC, WORD_SUM, Block, Chec
 READ_LINKS = Kernel("read_links")
 WRITE_LINKS = Kernel("write_links")
 
-HEADER = source_folder() / "files" / "file_links.h"
-CONSTANTS = constants(HEADER)
+CONSTANTS = constants(source_folder() / "files" / "file_links.h")
 
-GROUP_LINKS = Choice(
-    "content", "links", source_folder() / "files/content.h", (("CONTENT", "GroupLinks"),)
-)
+GROUP_LINKS = Choice.of("content", "links", "files/content.h", "GroupLinks")
 """Fields of links, as in all other kernels."""
-MATRICES = Choice(
-    "content", "matrices", source_folder() / "files/content.h", (("CONTENT", "Matrices"),)
-)
+MATRICES = Choice.of("content", "matrices", "files/content.h", "Matrices")
 """Fields of all entries of the matrices, `matrix_components` per link."""
 
 TOLERANCE = 1e-4
@@ -44,7 +39,7 @@ def matrix_components(colours: int) -> int:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found in blocks of a file while they were read or written.
+    """Checksums of blocks that were read or written, and the first link outside the group.
 
     Attributes
     ----------
@@ -157,6 +152,12 @@ class SlabBlocks:
         """Return the results ``[slice][copy][result]``; those of other slabs are 0."""
         data = self.slab.device.read(self._results, 0, self._results.nbytes)
         return data.view(np.uint32).reshape(self._shape)
+
+    def bad(self, t: int) -> tuple[int, int] | None:
+        """Return `Found.bad` for time slice `t` alone."""
+        data = self.slab.device.read(self._results, t * self._row, self._row)
+        found = Found.of(data.view(np.uint32).reshape(1, *self._shape[1:])).bad
+        return (t, found[1]) if found else None
 
     def _address(self, block: Block, use: str) -> int:
         device = self.slab.device

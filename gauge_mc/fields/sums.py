@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
@@ -122,9 +123,14 @@ def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
     ndarray, shape (rows, values), float64
         The totals. The order of additions depends only on the lattice, not on its division.
     """
-    parts = field.devices.processes.gather([one.by_slice() for one in sums])
-    by_slice = np.concatenate([one for process in parts for one in process], axis=1)
+    by_slice = _of_all_slabs(field.devices, [one.by_slice() for one in sums])
     return np.asarray(by_slice.sum(axis=1))
+
+
+def _of_all_slabs(devices: DeviceGroup, local: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Join sums over time slices, of shape (rows, slices, values), in the order of the slabs."""
+    parts = devices.processes.gather(local)
+    return np.concatenate([one for process in parts for one in process], axis=1)
 
 
 def lattice_sums(field: Field, kernel: Kernel, values: int) -> NDArray[np.float64]:
@@ -215,8 +221,7 @@ class DeferredSums:
             nbytes = count * SUM_BYTES * slices * self._values
             data = slab.device.read(memory, 0, nbytes) if nbytes else np.empty(0, np.uint8)
             local.append(data.view(np.float64).reshape(count, slices, self._values))
-        parts = self._devices.processes.gather(local)
-        by_slice = np.concatenate([one for process in parts for one in process], axis=1)
+        by_slice = _of_all_slabs(self._devices, local)
         for n in range(count):
             # One row at a time, so that the order of additions is that of a single sum.
             self._fetched[self._done + n] = np.asarray(by_slice[n : n + 1].sum(axis=1)[0])

@@ -168,6 +168,11 @@ def _check_memory(path: Path, header: Header) -> None:
     site_bytes = 4 * 16 * GROUPS[header.group].colours ** 2  # four complex128 matrices
     needed = WORKING_SLICES * volume * site_bytes
     if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
-        raise GaugeError(
-            f"{path} has time slices that do not fit into memory: read it on a larger machine."
-        )
+        raise too_large(path)
+
+
+def too_large(path: Path) -> GaugeError:
+    """Return the error for a file whose time slices do not fit into memory."""
+    return GaugeError(
+        f"{path} has time slices that do not fit into memory: read it on a larger machine."
+    )

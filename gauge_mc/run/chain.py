@@ -147,9 +147,7 @@ class Chain:
         else:
             list(self._arrays())
 
-    def write(
-        self, path: Path, writer: BackgroundWriter, before: Callable[[], object] = lambda: None
-    ) -> None:
+    def write(self, path: Path, writer: BackgroundWriter, before: Callable[[], object]) -> None:
         """Write the links to a configuration file, which appears complete or not at all.
 
         Parameters
@@ -169,7 +167,7 @@ class Chain:
         p = self.parameters
         origin = {"ensemble_id": p.name, "sequence_number": str(self.sweep)}
         facts = {**provenance(p), **origin}
-        writer.write(self.field, path, p.precision, p.format, facts, before)
+        writer.write(self.field, path, p.format, facts, before)
 
     @property
     def root(self) -> bool:

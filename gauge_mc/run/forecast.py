@@ -1,4 +1,4 @@
-"""What a run would need: memory, disk space and time on this machine, found by a short trial."""
+"""Forecast of the memory, disk space and time of a run on this machine, by a short trial."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROW_BYTES = 24
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the rest of a run needs on this machine.
+    """Needs of the rest of a run on this machine.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ def _try_out(
     size, writing = 0, 0.0
     if p.keeps_configs:
         size = stored_by(p.format, p.lattice, p.group, p.precision).nbytes
-        snapshot = partial(Snapshot.of, field, p.precision, p.format)
+        snapshot = partial(Snapshot.of, field, p.format)
         writing = _seconds(snapshot, devices) / p.separation
     taken = sum(device.allocated_bytes() for device in devices.devices)
     memory = devices.processes.gather((taken, free))

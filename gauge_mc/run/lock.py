@@ -42,7 +42,7 @@ class Holder:
     rate : float
         Updates per second in this session.
     times : dict of str to float
-        What the time of this session was spent on, in seconds.
+        Shares of this session's time by name, in seconds.
     """
 
     host: str = ""

@@ -67,9 +67,8 @@ def _needed(
     """Yield the kernels of a run, those that take longest to compile first."""
     p = parameters
     action, generator = ACTIONS[p.action].choice, GENERATORS[p.rng]
-    level = generator.default_level if p.luxury is None else p.luxury
     if p.heatbath:
-        yield HEATBATH, (action, generator.choice(level))
+        yield HEATBATH, (action, generator.choice(p.luxury))
     if p.overrelax:
         yield OVERRELAXATION, (action,)
     yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)

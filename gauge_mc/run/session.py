@@ -52,7 +52,7 @@ RECORD_SECONDS = 1.0
 
 @dataclass
 class Times:
-    """What the time of a session was spent on, in seconds.
+    """Shares of a session's time, in seconds.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Work:
     on_update : callable, optional
         The user's callback, called after every update. A true result stops the run.
     times : Times
-        What the time was spent on so far; the session adds to it.
+        Shares of the time so far; the session adds to them.
     """
 
     run: Run
@@ -236,10 +236,10 @@ class Session:
     def _set_up_observables(self) -> None:
         """Create the measurers, and call each of them once to compile its kernels.
 
-        The kernels that write configurations are compiled as well.
-        The observables of the progress display are also called once, so that the time of
-        compilation does not enter the rates of the session. For user-defined observables the call
-        also determines the columns of the table.
+        The kernels that write configurations are loaded as well, and the observables of the
+        progress display are also called once, so that the time of compilation does not enter the
+        rates of the session. For user-defined observables the call also determines the columns of
+        the table.
         """
         observables, field = self._work.observables, self.chain.field
         with self._saving_on_failure():
@@ -253,7 +253,7 @@ class Session:
                 begin(field)()
         p = self._work.parameters
         if p.keeps_configs:
-            prepare_writing(field, p.precision, p.format)
+            prepare_writing(field, p.format)
         measured = {observable.name for observable in observables.values()}
         for observable in live_observables(field.lattice):
             if observable.name not in measured:

@@ -120,7 +120,7 @@ def summary(
     updates : int
         Number of updates in the session.
     times : mapping of str to float
-        What the time was spent on, in seconds.
+        Shares of the session's time, in seconds.
     """
     p = chain.parameters
     facts = Table.grid(padding=(0, 2))

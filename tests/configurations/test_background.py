@@ -29,7 +29,7 @@ RUN = {
 
 
 def put(writer, field, path, before=lambda: None):
-    writer.write(field, path, field.precision, "ildg", {"beta": "2.5"}, before)
+    writer.write(field, path, "ildg", {"beta": "2.5"}, before)
 
 
 def test_files_are_those_that_save_writes(tmp_path, best_device):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.input import InputFile
 from tests.formats.format_samples import HELD, ildg_format, record, sample
 
 pytestmark = pytest.mark.kernels
@@ -141,3 +142,17 @@ def test_slices_larger_than_memory(tmp_path):
         file.truncate(96 + 2**31 * 288)
     with pytest.raises(GaugeError, match="do not fit into memory"):
         open_configuration(path)
+
+
+@pytest.mark.parametrize("call", ["check", "load", "slices"])
+def test_slices_that_exceed_the_memory_while_they_are_read(tmp_path, monkeypatch, call):
+    path = tmp_path / "file"
+    path.write_bytes(sample("nersc", "su3", "double")[1])
+    found = open_configuration(path)
+
+    def full(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(InputFile, "read", full)
+    with pytest.raises(GaugeError, match="do not fit into memory"):
+        list(found.slices()) if call == "slices" else getattr(found, call)()

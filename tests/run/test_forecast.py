@@ -1,4 +1,4 @@
-"""What a run would need, found without beginning it."""
+"""Forecasts of the needs of a run, made without beginning it."""
 
 import json
 import shutil
