@@ -22,13 +22,14 @@ template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
         parity = rest & 1;
         rest >>= 1;
     }
-    const int t = a.work.t_begin + (rest * tile.t + in_t) * a.work.t_step;
+    const int slice = a.work.t_begin + (rest * tile.t + in_t) * a.work.t_step;
+    const int replica = g.period.quotient(slice), t = slice - replica * g.slices;
     const int x = 2 * half_x + ((parity + y + z + lattice_t(g, t)) & 1);
-    return {x, y, z, t, parity, (z * (int)g.y.divisor + y) * (int)g.half_x.divisor + half_x};
+    return {x, y, z, t, parity, (z * (int)g.y.divisor + y) * (int)g.half_x.divisor + half_x, replica};
 }
 
 template <class A> INLINE bool in_work(const A& a, const Site& site) {
-    return site.t < a.work.t_begin + a.work.slices * a.work.t_step;
+    return slice_in_memory(a.geometry, site) < a.work.t_begin + a.work.slices * a.work.t_step;
 }
 
 // Add up the values of a block's threads as a binary tree, and store the partial sum.

@@ -14,7 +14,7 @@ INLINE void add_partial_sums_site(const Arguments& a, const Site& site) {
     ROLLED
     for (int n = site.slot; n < a.rows * a.values; n += a.geometry.slots) {
         const int row = n / a.values, k = n % a.values;
-        const long long slice = (long long)row * a.slices + site.t;
+        const long long slice = (long long)row * a.slices + slice_in_memory(a.geometry, site);
         const double* partial = a.partial + slice * a.parts * a.values + k;
         double sum = 0;
         for (int i = 0; i < a.parts; i++) sum += partial[(long long)i * a.values];

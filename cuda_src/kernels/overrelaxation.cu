@@ -23,7 +23,7 @@ struct Reflection {
 };
 
 template <bool STORES_HALO> INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
-    update_link<Arguments, STORES_HALO>(a, site, [] { return Reflection(); });
+    update_link<Arguments, STORES_HALO>(a, a.action, site, [] { return Reflection(); });
 }
 
 SWEEP_KERNEL(overrelaxation, overrelaxation_site)

@@ -10,7 +10,7 @@ struct Arguments {
 };
 
 INLINE void polyakov_site(const Arguments& a, const Site& site, real (&values)[2]) {
-    const GROUP::Link line = GROUP::load(a.lines, a.geometry, TimeLines::place(a.geometry, site.parity, site.slot));
+    const GROUP::Link line = GROUP::load(a.lines, a.geometry, TimeLines::place(a.geometry, site, site.parity));
     values[0] = GROUP::trace_re(GROUP::matrix(line));
     values[1] = GROUP::trace_im(GROUP::matrix(line));
 }

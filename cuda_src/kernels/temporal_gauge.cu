@@ -20,8 +20,8 @@ INLINE void temporal_gauge_site(const Arguments& a, const Site& site) {
     ROLLED
     for (int mu = 0; mu < 3; mu++) {
         const Offset ahead = Field::step(g, site, mu, true);
-        const packet_index there = TimeLines::place(g, 1 - start, site.slot) + ahead.packets;
-        GROUP::Link near = load_time_line(a.before, g, TimeLines::place(g, start, site.slot), 0);
+        const packet_index there = TimeLines::place(g, site, 1 - start) + ahead.packets;
+        GROUP::Link near = load_time_line(a.before, g, TimeLines::place(g, site, start), 0);
         GROUP::Link far = load_time_line(a.before, g, there, ahead.crossing);
         Site at = site;
         ROLLED

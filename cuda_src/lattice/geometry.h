@@ -8,6 +8,9 @@
 // neighbouring slabs, stored after its own slices. First come the slices that follow the slab in time,
 // then the one that precedes it. So a step back from the first slice leads to the last one in memory,
 // as if the slices in memory were periodic.
+//
+// Instead of a slab with a halo, a field may consist of several whole lattices, its *replicas*, one after
+// the other. Launches number the slices of all replicas consecutively.
 #pragma once
 
 #include "arch/arch.h"
@@ -25,17 +28,18 @@ struct Divisor {
 struct Geometry {
     int extent[3];              // extents of a lane's sub-lattice
     int full[4];                // extents of the lattice
-    int slices;                 // time slices in memory, halo included
+    int slices;                 // time slices of a replica in memory, halo included
     int first;                  // t of the first slice in memory, 0 <= first < full[3]
     int crossing[3];            // 3^d if the lattice is divided into lanes along d, else 0
     Divisor half_x, y;          // extent[0] / 2 and extent[1]
+    Divisor period;             // slices
     int slots;                  // number of slots of one parity in a slice
     const void* lane_orders;    // [27][LANES]: the lane of a neighbour across sub-lattice edges
     const unsigned* lane_site;  // [LANES]: number of the first site of a sub-lattice
 };
 
-// The sites on which a launch works: `slices` time slices t_begin, t_begin + t_step, ... and one parity,
-// or both (parity = 2). On a CPU the work may be restricted to a range of slots of every slice.
+// The sites on which a launch works: `slices` time slices t_begin, t_begin + t_step, ... of all replicas and
+// one parity, or both (parity = 2). On a CPU the work may be restricted to a range of slots of every slice.
 struct Work {
     int t_begin, t_step, slices, parity, mu;
     int first_slot, slots;  // slots = 0: all
@@ -56,22 +60,28 @@ struct Offset {
     }
 };
 
+// t is the number of the slice among those of its replica.
 struct Site {
-    int x, y, z, t, parity, slot;
+    int x, y, z, t, parity, slot, replica;
 };
 
-// Return the lattice's t of slice t in memory.
+// Return the lattice's t of slice t of a replica.
 INLINE int lattice_t(const Geometry& g, int t) {
     const int there = g.first + t;
     return there >= g.full[3] ? there - g.full[3] : there;
 }
 
-INLINE Site locate(const Geometry& g, int t, int parity, int slot) {
+// Return the number of a site's slice among those of all replicas.
+INLINE int slice_in_memory(const Geometry& g, const Site& s) { return s.replica * g.slices + s.t; }
+
+// Return the site of a slot of a slice, which is numbered among those of all replicas.
+INLINE Site locate(const Geometry& g, int slice, int parity, int slot) {
+    const int replica = g.period.quotient(slice), t = slice - replica * g.slices;
     const int row = g.half_x.quotient(slot);
     const int z = g.y.quotient(row);
     const int y = row - z * (int)g.y.divisor;
     const int x = 2 * (slot - row * (int)g.half_x.divisor) + ((parity + y + z + lattice_t(g, t)) & 1);
-    return {x, y, z, t, parity, slot};
+    return {x, y, z, t, parity, slot, replica};
 }
 
 // Return the number of a site in its time slice, (z Y + y) X + x, on a lattice with these extents.

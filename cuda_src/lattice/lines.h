@@ -10,7 +10,7 @@ struct Lines : Links<GROUP::MATRIX_COMPONENTS> {
     static constexpr int STEP = 0, LINE = 1;
 
     static INLINE packet_index place(const Geometry& g, const Site& s, int which) {
-        const int block = (s.t * 2 + s.parity) * 2 + which;
+        const int block = (slice_in_memory(g, s) * 2 + s.parity) * 2 + which;
         return (packet_index)(block * PACKETS) * (packet_index)g.slots + (packet_index)(s.slot * PER_SLOT);
     }
 };
@@ -29,12 +29,13 @@ INLINE GROUP::Link load_link(const GROUP::Field& links, const Geometry& g, const
     return GROUP::load(links, g, GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu));
 }
 
-// One line along t for every site of a slice, [parity][slot], where the parity is that of the line's sites
+// One line along t for every site of a slice, [replica][parity][slot], where the parity is that of the line's sites
 // on even slices. So the place of a line does not depend on the slice.
 struct TimeLines : GROUP::Field {
     static INLINE int parity(const Geometry& g, const Site& s) { return (s.parity + lattice_t(g, s.t)) & 1; }
-    static INLINE packet_index place(const Geometry& g, int parity, int slot) {
-        return (packet_index)(parity * PACKETS) * (packet_index)g.slots + (packet_index)(slot * PER_SLOT);
+    static INLINE packet_index place(const Geometry& g, const Site& s, int parity) {
+        const int block = s.replica * 2 + parity;
+        return (packet_index)(block * PACKETS) * (packet_index)g.slots + (packet_index)(s.slot * PER_SLOT);
     }
 };
 
@@ -61,7 +62,7 @@ INLINE Displaced displaced(const Geometry& g, const Site& s, const int (&steps)[
     }
     const int parity = (s.parity + steps[0] + steps[1] + steps[2]) & 1;
     const int slot = (at[2] * (int)g.y.divisor + at[1]) * (int)g.half_x.divisor + (at[0] >> 1);
-    return {{at[0], at[1], at[2], s.t, parity, slot}, {edges[0], edges[1], edges[2]}};
+    return {{at[0], at[1], at[2], s.t, parity, slot, s.replica}, {edges[0], edges[1], edges[2]}};
 }
 
 // Move values read at a displaced site to the right lanes, one edge after the other.

@@ -1,4 +1,4 @@
-// A field of links with C stored real components each: [t][parity][mu], and then slots and packets in the
+// A field of links with C stored real components each: [replica][t][parity][mu], and then slots and packets in the
 // order of the machine.
 #pragma once
 
@@ -14,7 +14,7 @@ template <int C> struct Links {
         return (packet_index)((parity * 4 + mu) * PACKETS) * (packet_index)g.slots;
     }
     static INLINE packet_index place(const Geometry& g, const Site& s) {
-        return (packet_index)(s.t * 8 * PACKETS) * (packet_index)g.slots + (packet_index)(s.slot * PER_SLOT);
+        return (packet_index)(slice_in_memory(g, s) * 8 * PACKETS) * (packet_index)g.slots + (packet_index)(s.slot * PER_SLOT);
     }
 
     // Return the offset from a site to its neighbour along mu.

@@ -23,14 +23,14 @@ struct Stream {
     unsigned* state;          // states of all sites, or null
 };
 
-// W words per site: [t][parity], and then slots and packets of words in the order of the machine.
+// W words per site: [replica][t][parity], and then slots and packets of words in the order of the machine.
 template <int W> struct States {
     unsigned* all;
     packet_index first, stride;
 
     INLINE States(const Stream& stream, const Geometry& g, const Site& s)
         : all(stream.state),
-          first((packet_index)((s.t * 2 + s.parity) * (W / WORDS_PER_PACKET<W>)) * (packet_index)g.slots +
+          first((packet_index)((slice_in_memory(g, s) * 2 + s.parity) * (W / WORDS_PER_PACKET<W>)) * (packet_index)g.slots +
                 (packet_index)(s.slot * (SLOT_BY_SLOT ? W : 1))),
           stride((packet_index)g.slots) {}
 

@@ -26,10 +26,10 @@ INLINE void store_link(const typename G::Field& links, const HaloTargets& halo, 
 // false only if whole sweeps of a small lattice run in one launch. Then there are few threads, so each
 // loads all staples at once.
 template <class A, bool STORES_HALO, class Make>
-INLINE void update_in_direction(const A& a, const Site& site, int mu, Make make) {
+INLINE void update_in_direction(const A& a, const ACTION::Coefficients& action, const Site& site, int mu, Make make) {
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
-    const GROUP::Matrix s = ACTION::template staples<GROUP, !STORES_HALO>(a.links, g, site, mu, a.action);
+    const GROUP::Matrix s = ACTION::template staples<GROUP, !STORES_HALO>(a.links, g, site, mu, action);
     const packet_index here = Field::place(g, site) + Field::direction(g, site.parity, mu);
     const GROUP::Link u = GROUP::load(a.links, g, here);
     auto choose = make();
@@ -37,14 +37,15 @@ INLINE void update_in_direction(const A& a, const Site& site, int mu, Make make)
     choose.end();
 }
 
-template <class A, bool STORES_HALO, class Make> INLINE void update_link(const A& a, const Site& site, Make make) {
+template <class A, bool STORES_HALO, class Make>
+INLINE void update_link(const A& a, const ACTION::Coefficients& action, const Site& site, Make make) {
     const int mu = a.work.mu;
     if constexpr (ADDRESSES_ARE_COSTLY && GROUP::N == 2) {
-        if (mu == 0) update_in_direction<A, STORES_HALO>(a, site, 0, make);
-        else if (mu == 1) update_in_direction<A, STORES_HALO>(a, site, 1, make);
-        else if (mu == 2) update_in_direction<A, STORES_HALO>(a, site, 2, make);
-        else update_in_direction<A, STORES_HALO>(a, site, 3, make);
+        if (mu == 0) update_in_direction<A, STORES_HALO>(a, action, site, 0, make);
+        else if (mu == 1) update_in_direction<A, STORES_HALO>(a, action, site, 1, make);
+        else if (mu == 2) update_in_direction<A, STORES_HALO>(a, action, site, 2, make);
+        else update_in_direction<A, STORES_HALO>(a, action, site, 3, make);
     } else {
-        update_in_direction<A, STORES_HALO>(a, site, mu, make);
+        update_in_direction<A, STORES_HALO>(a, action, site, mu, make);
     }
 }

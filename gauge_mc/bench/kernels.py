@@ -223,7 +223,7 @@ def benchmark(
 
 def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
     """Yield the updates and, for several slabs, the halo exchange."""
-    sweep = heatbath_sweep(field, beta, generator, defaults.ACTION)
+    sweep = heatbath_sweep(field, [beta], [generator], defaults.ACTION)
     yield Item(HEATBATH, partial(heatbath, field, beta, generator), UPDATE_MOVES, sweep.registers)
     if len(field.layouts) > 1:  # timed directly after the heatbath, because clock rates drift
         apart = replace(field)
@@ -263,7 +263,7 @@ def _other_generators(
             left_out.append(f"{HEATBATH}, {name}: its states do not fit into the free memory")
             continue
         random = Random.for_field(field, name, luxury=luxury)
-        sweep = heatbath_sweep(field, beta, random, defaults.ACTION)
+        sweep = heatbath_sweep(field, [beta], [random], defaults.ACTION)
         call = partial(heatbath, field, beta, random)
         yield Item(f"{HEATBATH}, {name}", call, UPDATE_MOVES, sweep.registers)
         del random, sweep, call

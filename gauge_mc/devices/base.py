@@ -28,6 +28,27 @@ class Buffer(Protocol):
 
 
 @dataclass(frozen=True)
+class BufferPart:
+    """A part of a buffer, which exists as long as the part.
+
+    Attributes
+    ----------
+    whole : Buffer
+    offset, nbytes : int
+        Position and size of the part in bytes.
+    """
+
+    whole: Buffer
+    offset: int
+    nbytes: int
+
+    @property
+    def address(self) -> int:
+        """The address that kernels use."""
+        return self.whole.address + self.offset
+
+
+@dataclass(frozen=True)
 class Registers:
     """Register usage of a kernel, as reported by the CUDA compiler.
 

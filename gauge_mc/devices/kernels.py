@@ -26,6 +26,7 @@ SELECTING_HEADERS = {
     "random": "random/random.h",
     "file_order": "files/file_order.h",
     "content": "files/content.h",
+    "replicas": "update/replicas.h",
 }
 """Headers that include the header of a choice; kernels that include them depend on the choice."""
 
@@ -131,7 +132,7 @@ class Variant(KeptHash):
 
     def __str__(self) -> str:
         """Name the variant, for the user and for the table of tuned launch bounds."""
-        return " ".join([*(choice.name for choice in self.choices), self.precision])
+        return " ".join([*filter(None, (one.name for one in self.choices)), self.precision])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -76,6 +76,8 @@ class Layout:
         The first time slice, and the number of slices without the halo.
     above, below : int
         Halo depth above and below, in time slices. The halo is stored after the slab's own slices.
+    replicas : int
+        Number of lattices, one after the other in memory; there is a halo only if it is 1.
     """
 
     lattice: Lattice
@@ -86,11 +88,17 @@ class Layout:
     slices: int
     above: int = 0
     below: int = 0
+    replicas: int = 1
+
+    @property
+    def period(self) -> int:
+        """The number of slices of a replica in memory, halo included."""
+        return self.slices + self.above + self.below
 
     @property
     def slices_in_memory(self) -> int:
-        """The number of slices in memory, halo included."""
-        return self.slices + self.above + self.below
+        """The number of slices of all replicas in memory, halo included."""
+        return self.replicas * self.period
 
     @property
     def times(self) -> range:
@@ -101,7 +109,7 @@ class Layout:
     def halo(self) -> dict[int, int]:
         """The lattice's time slices in the halo, by their position in memory."""
         after = {self.slices + n: self.first + self.slices + n for n in range(self.above)}
-        before = {self.slices_in_memory - n: self.first - n for n in range(1, self.below + 1)}
+        before = {self.period - n: self.first - n for n in range(1, self.below + 1)}
         return {place: t % self.lattice.t for place, t in (after | before).items()}
 
     @property
@@ -128,16 +136,22 @@ class Layout:
         described: ctypes.Structure = geometry_structure("Geometry")(
             extent=self.extents,
             full=self.lattice.extents,
-            slices=self.slices_in_memory,
+            slices=self.period,
             first=self.first,
             crossing=tuple(crossing),
             half_x=divisor(x // 2),
             y=divisor(y),
+            period=divisor(self.period),
             slots=self.slots,
             lane_orders=self._lane_orders.ctypes.data,
             lane_site=self._lane_site.ctypes.data,
         )
         return described
+
+    @cached_property
+    def of_replica(self) -> Layout:
+        """The layout of each replica alone."""
+        return replace(self, replicas=1)
 
     @property
     def real(self) -> np.dtype[np.floating[Any]]:

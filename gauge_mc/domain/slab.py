@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from gauge_mc.devices import Buffer, Device, LoadedKernel
-from gauge_mc.devices.base import repeated
+from gauge_mc.devices.base import BufferPart, repeated
 from gauge_mc.devices.kernels import Choice, Kernel, Variant
 from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.domain.layout import BOTH_PARITIES, WORD_BYTES, Layout
@@ -45,6 +45,11 @@ def work(
     return made
 
 
+def nowhere() -> ctypes.Structure:
+    """Return the work on no slices."""
+    return work(0, 1, 0, BOTH_PARITIES)
+
+
 @dataclass(frozen=True)
 class Slab:
     """Consecutive time slices of a field on one device, and their halo.
@@ -70,8 +75,18 @@ class Slab:
         return self.layout.slice_bytes(self.group.components)
 
     def whole(self, parity: int = BOTH_PARITIES, mu: int = 0) -> ctypes.Structure:
-        """Return the work on all time slices of the slab, without the halo."""
-        return work(0, 1, self.layout.slices, parity, mu)
+        """Return the work on all time slices of all replicas, without the halo."""
+        return work(0, 1, self.layout.replicas * self.layout.slices, parity, mu)
+
+    def first_slices(self) -> ctypes.Structure:
+        """Return the work on the first time slice of every replica."""
+        return work(0, self.layout.period, self.layout.replicas, BOTH_PARITIES)
+
+    def replica(self, number: int) -> Slab:
+        """Return one of the replicas, as a slab in the same memory."""
+        nbytes = self.layout.period * self.slice_bytes
+        part = BufferPart(self.buffer, number * nbytes, nbytes)
+        return Slab(self.group, self.device, self.layout.of_replica, part)
 
     def boundary(self, parity: int, mu: int) -> ctypes.Structure:
         """Return the work on the first and last slice, which are in the neighbours' halos."""

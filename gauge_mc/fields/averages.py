@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.slab import Slab
+from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, lattice_sums
 from gauge_mc.files.averages import Averages
@@ -36,7 +37,7 @@ def slice_sums(slab: Slab, place: int) -> NDArray[np.float64]:
     """
     found = []
     for kernel, values in ((PLAQUETTE, 2), (LINK_TRACE, 1)):
-        sums = SlabSums(slab, values, rows=1, slices=1, first=place)
+        sums = SlabSums(slab, values, 1, work(place, 1, 1, BOTH_PARITIES))
         sums.launch(kernel, {"links": slab.buffer.address})
         found.append(sums.by_slice()[0, 0])
     return np.concatenate(found)

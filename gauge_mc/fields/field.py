@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -69,6 +69,7 @@ class Field:
         precision: str = defaults.PRECISION,
         device: Device | DeviceGroup | None = None,
         above: int = 1,
+        replicas: int = 1,
     ) -> Field:
         """Return a field whose components are all zero; it is not a valid configuration.
 
@@ -83,6 +84,8 @@ class Field:
             The devices that hold the links; by default the one that `open_device` opens.
         above : int
             Halo depth above a slab, in time slices, if there are several slabs.
+        replicas : int
+            Number of independent lattices, which must be 1 if there are several slabs.
 
         Raises
         ------
@@ -99,8 +102,11 @@ class Field:
         split = split_lanes(lattice, first.lanes(precision))
         times = devices.slabs(lattice)
         halo = (above, 1) if len(times) > 1 else (0, 0)
+        assert replicas == 1 or len(times) == 1
         layouts = tuple(
-            Layout(lattice, precision, split, first.packet_bytes, one.start, len(one), *halo)
+            Layout(
+                lattice, precision, split, first.packet_bytes, one.start, len(one), *halo, replicas
+            )
             for one in times
         )
         here = zip(devices.devices, layouts[devices.first_slab :], strict=False)
@@ -249,8 +255,42 @@ class Field:
 
     @property
     def nbytes(self) -> int:
-        """The size of the links in bytes, without halos."""
+        """The size of the links of a replica in bytes, without halos."""
         return self.layouts[0].slice_bytes(self.group.components) * self.lattice.t
+
+    def repeated(self, count: int) -> Field:
+        """Return an empty field of several replicas, each of the kind of this field.
+
+        Kernels update and measure all replicas in one launch, which keeps a device busy if the
+        lattices are small.
+
+        Raises
+        ------
+        GaugeError
+            If the device has too little memory.
+        """
+        kind = (self.lattice, self.group.name, self.precision, self.devices)
+        return Field.empty(*kind, replicas=count)
+
+    def copy(self, source: Field) -> None:
+        """Copy the links of another field of the same kind and on the same devices."""
+        for mine, other in zip(self.slabs, source.slabs, strict=True):
+            mine.device.copy(mine.buffer, other.buffer)
+
+    @property
+    def replicas(self) -> tuple[Field, ...]:
+        """The independent lattices as fields in the same memory; usually only the field itself."""
+        # The field must not refer to itself, which would delay freeing its memory.
+        return self._parts or (self,)
+
+    @cached_property
+    def _parts(self) -> tuple[Field, ...]:
+        layout = self.layouts[0]
+        numbers = range(layout.replicas) if layout.replicas > 1 else ()
+        return tuple(
+            replace(self, slabs=(self.slabs[0].replica(n),), layouts=(layout.of_replica,))
+            for n in numbers
+        )
 
     @cached_property
     def halo(self) -> HaloExchange:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.devices import Buffer
+from gauge_mc.devices.base import BufferPart
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.layout import WORD_BYTES
 from gauge_mc.domain.slab import MOST_STATE_WORDS, Slab
@@ -97,6 +98,36 @@ class Random:
                 fresh = generator.start(seed, sites + np.uint64(t * sites.size))
                 random._put(t, fresh.reshape(z, y, x, words))
         return random
+
+    def repeated_states(self, count: int) -> Buffer | None:
+        """Return memory for the states of several generators like this; None without states.
+
+        Raises
+        ------
+        GaugeError
+            If the device has too little memory.
+        """
+        device = self.field.devices.devices[0]
+        return device.allocate(count * self.states[0].nbytes) if self.states else None
+
+    def moved(self, field: Field, memory: Buffer | None, number: int) -> Random:
+        """Return this generator for the sites of a replica.
+
+        Parameters
+        ----------
+        field : Field
+            The replica.
+        memory : Buffer or None
+            Memory from `repeated_states`, into which the states are copied.
+        number : int
+            Number of the replica.
+        """
+        states: tuple[Buffer, ...] = ()
+        if memory:
+            nbytes = self.states[0].nbytes
+            states = (BufferPart(memory, number * nbytes, nbytes),)
+            field.slabs[0].device.copy(states[0], self.states[0])
+        return replace(self, field=field, states=states)
 
     def __repr__(self) -> str:
         level = f" at luxury {self.level}" if self.generator.levels else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
 
@@ -38,18 +39,16 @@ class SlabSums:
         Number of values per site.
     rows : int
         Total number of launches. Their partial sums share the device's scratch memory.
-    slices : int, optional
-        Number of time slices to sum over; by default all.
-    first : int
-        Position of the first of them in the memory of the slab.
+    over : ctypes structure, optional
+        The time slices to sum over, of both parities; by default `Slab.whole`.
     """
 
     def __init__(
-        self, slab: Slab, values: int, rows: int, slices: int | None = None, first: int = 0
+        self, slab: Slab, values: int, rows: int, over: ctypes.Structure | None = None
     ) -> None:
         self.slab = slab
-        self._first = first
-        self.slices = slab.layout.slices if slices is None else slices
+        self._over = slab.whole() if over is None else over
+        self.slices = int(self._over.slices)
         self._values, self._rows, self._launched = values, rows, 0
         self._parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
         self._row_bytes = SUM_BYTES * self.slices * self._parts * values
@@ -65,11 +64,10 @@ class SlabSums:
         *steps : mapping of str to object
             The kernel's arguments by name, without ``geometry``, ``work`` and ``sums``.
         """
-        everything = work(self._first, 1, self.slices, BOTH_PARITIES)
         filled = []
         for values in steps:
             sums = self._memory.address + self._launched * self._row_bytes
-            filled.append(self.slab.arguments(kernel, everything, sums=sums, **values))
+            filled.append(self.slab.arguments(kernel, self._over, sums=sums, **values))
             self._launched += 1
         self.slab.kernel(kernel)(repeated(filled, 1))
 
@@ -159,6 +157,10 @@ BLOCK = 64
 """Number of sums that stay on a device until they are fetched together."""
 
 
+Total = Callable[[], NDArray[np.float64]]
+"""Function that returns the totals of a sum, and waits for them if necessary."""
+
+
 class DeferredSums:
     """Sums that stay on the devices and are fetched in blocks, because waiting for each costs time.
 
@@ -167,21 +169,24 @@ class DeferredSums:
     field : Field
     values : int
         Number of values per site.
-    slices : sequence of int
-        Number of time slices to sum over, for each slab of this process; it may be 0.
+    over : sequence of ctypes structure
+        The time slices to sum over, for each slab of this process; see `SlabSums`. Their number may
+        be 0. Every replica must have the same number.
     """
 
-    def __init__(self, field: Field, values: int, slices: Sequence[int]) -> None:
+    def __init__(self, field: Field, values: int, over: Sequence[ctypes.Structure]) -> None:
         self._devices = field.devices
         self._values = values
-        self._slabs = list(zip(field.slabs, slices, strict=True))
+        self._replicas = len(field.replicas)
+        self._slabs = list(zip(field.slabs, over, strict=True))
         self._memory = [
-            slab.device.allocate(BLOCK * SUM_BYTES * count * values) for slab, count in self._slabs
+            slab.device.allocate(BLOCK * SUM_BYTES * one.slices * values)
+            for slab, one in self._slabs
         ]
-        self._fetched: dict[int, NDArray[np.float64]] = {}
+        self._fetched: dict[tuple[int, int], NDArray[np.float64]] = {}
         self._begun = self._done = 0
 
-    def begin(self, launch: Callable[[int, SlabSums], object]) -> Callable[[], NDArray[np.float64]]:
+    def begin(self, launch: Callable[[int, SlabSums], object]) -> list[Total]:
         """Begin to sum; all processes that share the field must make the same calls.
 
         Parameters
@@ -191,38 +196,41 @@ class DeferredSums:
 
         Returns
         -------
-        callable
-            Returns the totals, an array of shape (values,), after waiting for them if necessary.
+        list of callable
+            One per replica. It returns the totals, an array of shape (values,), once, after waiting
+            for them if necessary.
         """
         if self._begun - self._done == BLOCK:
             self._fetch()
         place = self._begun - self._done
-        for n, (slab, count) in enumerate(self._slabs):
-            if count:
-                sums = SlabSums(slab, self._values, 1, count)
+        for n, (slab, over) in enumerate(self._slabs):
+            if over.slices:
+                sums = SlabSums(slab, self._values, 1, over)
                 launch(n, sums)
-                totals = self._memory[n].address + place * SUM_BYTES * count * self._values
-                sums.add_up(totals)
+                totals = place * SUM_BYTES * sums.slices * self._values
+                sums.add_up(self._memory[n].address + totals)
         self._devices.fence()  # the next update must not change a halo that is still read
         number = self._begun
         self._begun += 1
-        return partial(self._total, number)
+        return [partial(self._total, number, replica) for replica in range(self._replicas)]
 
-    def _total(self, number: int) -> NDArray[np.float64]:
+    def _total(self, number: int, replica: int) -> NDArray[np.float64]:
         if number >= self._done:
             self._fetch()
-        return self._fetched.pop(number)
+        return self._fetched.pop((number, replica))
 
     def _fetch(self) -> None:
         """Fetch all sums that have begun."""
         count = self._begun - self._done
         local = []
-        for (slab, slices), memory in zip(self._slabs, self._memory, strict=True):
-            nbytes = count * SUM_BYTES * slices * self._values
+        for (slab, over), memory in zip(self._slabs, self._memory, strict=True):
+            nbytes = count * SUM_BYTES * over.slices * self._values
             data = slab.device.read(memory, 0, nbytes) if nbytes else np.empty(0, np.uint8)
-            local.append(data.view(np.float64).reshape(count, slices, self._values))
+            local.append(data.view(np.float64).reshape(count, over.slices, self._values))
         by_slice = _of_all_slabs(self._devices, local)
-        for n in range(count):
+        slices = by_slice.shape[1] // self._replicas
+        for n, replica in product(range(count), range(self._replicas)):
             # One row at a time, so that the order of additions is that of a single sum.
-            self._fetched[self._done + n] = np.asarray(by_slice[n : n + 1].sum(axis=1)[0])
+            own = by_slice[n : n + 1, replica * slices : (replica + 1) * slices]
+            self._fetched[self._done + n, replica] = np.asarray(own.sum(axis=1)[0])
         self._done = self._begun

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.base import Copy
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.layout import BOTH_PARITIES
-from gauge_mc.domain.slab import Slab, work
+from gauge_mc.domain.slab import Slab
 from gauge_mc.fields.field import Field
 
 TIME_LINE = Kernel("time_line")
-
-
-def one_slice() -> ctypes.Structure:
-    """Return the work of kernels that are called once per line along t: the sites of one slice."""
-    return work(0, 1, 1, BOTH_PARITIES)
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,7 @@ def time_lines(field: Field) -> list[TimeLines]:
 
 
 def _lines_of(slab: Slab, number: int) -> TimeLines:
-    nbytes = slab.slice_bytes // 4
+    nbytes = slab.layout.replicas * slab.slice_bytes // 4
     before = slab.device.scratch("lines before", nbytes) if number else None
     return TimeLines(slab, before, slab.device.scratch("lines after", nbytes))
 
@@ -64,7 +57,7 @@ def _follow(lines: TimeLines) -> None:
     slab = lines.slab
     slab.launch(
         TIME_LINE,
-        one_slice(),
+        slab.first_slices(),
         links=slab.buffer.address,
         before=lines.before.address if lines.before else None,
         after=lines.after.address,

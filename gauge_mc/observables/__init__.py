@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,8 +30,8 @@ Record = tuple[Value, ...]
 Deferred = Callable[[], list[Record]]
 """Function that returns the records of a measurement that has begun, and waits if necessary."""
 
-Beginner = Callable[[Field], Deferred]
-"""Function that begins to measure a field."""
+Beginner = Callable[[Field], Sequence[Deferred]]
+"""Function that begins to measure a field, and returns one function per replica."""
 
 Measurer = Callable[[Field], list[Record]]
 """A function that returns the records of a field. It may own memory on the device of the field."""
@@ -222,13 +223,15 @@ class Observable:
         """Return a function that begins to measure fields of the same kind.
 
         A run calls it after an update and asks for the records some updates later, so that the
-        device does not have to wait. By default it measures at once.
+        device does not have to wait. By default it measures at once, one replica after the other.
         """
-        measure = self.measurer(like)
+        measure = self.measurer(like.replicas[0])
 
-        def begin(field: Field) -> Deferred:
-            records = measure(field)
-            return lambda: records
+        def records(found: list[Record]) -> list[Record]:
+            return found
+
+        def begin(field: Field) -> list[Deferred]:
+            return [partial(records, measure(one)) for one in field.replicas]
 
         return begin
 

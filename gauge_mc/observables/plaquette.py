@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.averages import PLANES, PLAQUETTE
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import DeferredSums, lattice_sums
+from gauge_mc.fields.sums import DeferredSums, Total, lattice_sums
 from gauge_mc.files.averages import Averages
 from gauge_mc.observables import (
     OBSERVABLES,
@@ -59,12 +60,15 @@ class Plaquette(Observable):
 
     def beginner(self, like: Field) -> Beginner:
         """Return a function that begins to measure fields; see `Observable.beginner`."""
-        sums = DeferredSums(like, 2, [slab.layout.slices for slab in like.slabs])
+        sums = DeferredSums(like, 2, [slab.whole() for slab in like.slabs])
 
-        def begin(field: Field) -> Deferred:
+        def records(total: Total) -> list[Record]:
+            return [_record(like, total())]
+
+        def begin(field: Field) -> list[Deferred]:
             links = [slab.buffer.address for slab in field.slabs]
-            total = sums.begin(lambda n, one: one.launch(PLAQUETTE, {"links": links[n]}))
-            return lambda: [_record(like, total())]
+            totals = sums.begin(lambda n, one: one.launch(PLAQUETTE, {"links": links[n]}))
+            return [partial(records, total) for total in totals]
 
         return begin
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.timeseries import susceptibility
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.slab import nowhere
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import DeferredSums, SlabSums
+from gauge_mc.fields.sums import DeferredSums, SlabSums, Total
 from gauge_mc.fields.time_lines import TIME_LINE, TimeLines, time_lines
 from gauge_mc.observables import (
     OBSERVABLES,
@@ -82,12 +84,17 @@ class Polyakov(Observable):
     def beginner(self, like: Field) -> Beginner:
         """Return a function that begins to measure fields; see `Observable.beginner`."""
         complete = [slab.layout.times.stop == like.lattice.t for slab in like.slabs]
-        sums = DeferredSums(like, 2, [int(one) for one in complete])
+        ends = zip(like.slabs, complete, strict=True)
+        over = [slab.first_slices() if has else nowhere() for slab, has in ends]
+        sums = DeferredSums(like, 2, over)
 
-        def begin(field: Field) -> Deferred:
+        def records(total: Total) -> list[Record]:
+            return [_record(complex(*total()) / _lines(like))]
+
+        def begin(field: Field) -> list[Deferred]:
             after = [lines.after.address for lines in time_lines(field)]
-            total = sums.begin(lambda n, one: one.launch(POLYAKOV, {"lines": after[n]}))
-            return lambda: [_record(complex(*total()) / _lines(like))]
+            totals = sums.begin(lambda n, one: one.launch(POLYAKOV, {"lines": after[n]}))
+            return [partial(records, total) for total in totals]
 
         return begin
 
@@ -124,7 +131,7 @@ def _record(loop: complex) -> Record:
 
 def _trace(lines: TimeLines) -> complex:
     """Return the sum of the traces of lines that wrap around the time direction."""
-    sums = SlabSums(lines.slab, values=2, rows=1, slices=1)
+    sums = SlabSums(lines.slab, values=2, rows=1, over=lines.slab.first_slices())
     sums.launch(POLYAKOV, {"lines": lines.after.address})
     re, im = sums.by_slice()[0, 0]
     return complex(re, im)

@@ -21,7 +21,7 @@ from gauge_mc.domain.slab import Slab, work
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, total
-from gauge_mc.fields.time_lines import TIME_LINE, one_slice, time_lines
+from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Series
 from gauge_mc.options import Option, check_options
@@ -261,7 +261,7 @@ class LoopMeasurer:
             slab = lines.slab
             slab.launch(
                 TEMPORAL_GAUGE,
-                one_slice(),
+                slab.first_slices(),
                 source=slab.buffer.address,
                 target=target.buffer.address,
                 before=lines.before.address if lines.before else None,

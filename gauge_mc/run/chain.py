@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,6 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
 from gauge_mc.run.parameters import STARTS, Parameters
-from gauge_mc.updates.heatbath import heatbath_sweep
-from gauge_mc.updates.overrelaxation import overrelaxation_sweep
-from gauge_mc.updates.sweep import Sweep
 
 SAMPLING = ("configs", "thermalize", "separation", "measure", "format")
 """Parameters that determine how a chain is sampled but do not change the chain itself."""
@@ -105,24 +101,6 @@ class Chain:
 
     def __repr__(self) -> str:
         return f"<Chain after {self.sweep} updates of {self.field!r}>"
-
-    def update(self) -> None:
-        """Do one update: heatbath sweeps, then overrelaxation sweeps."""
-        p, random = self.parameters, self.random
-        self._heatbath(p.heatbath, random.step + 1)
-        random.step += p.heatbath
-        self._overrelaxation(p.overrelax)
-        self.sweep += 1
-
-    @cached_property
-    def _heatbath(self) -> Sweep:
-        """The heatbath sweep, which is looked up only once, because small lattices take little."""
-        p = self.parameters
-        return heatbath_sweep(self.field, p.beta, self.random, p.action)
-
-    @cached_property
-    def _overrelaxation(self) -> Sweep:
-        return overrelaxation_sweep(self.field, self.parameters.action)
 
     def save(self, path: Path, measured: bool = True) -> None:
         """Write a checkpoint from which `resume` continues exactly.

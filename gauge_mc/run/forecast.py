@@ -22,6 +22,7 @@ from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.layout import WORD_BYTES
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.observables import Observable
+from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, check_start
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run
@@ -175,7 +176,7 @@ def _try_out(
     compile_kernels(p, observables.values(), devices, resumed=False)
     chain = Chain.begin(p, devices)
     field = chain.field
-    update = _seconds(chain.update, devices)
+    update = _seconds(Batch([chain], 1).update, devices)
     measuring = 0.0
     for item, one in observables.items():
         measuring += _seconds(partial(one.measurer(field), field), devices) / item.every

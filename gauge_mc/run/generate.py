@@ -18,6 +18,7 @@ from gauge_mc.run.directory import RUNS, Run, SessionRecord
 from gauge_mc.run.functions import Catalogue, Given
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Execution, Measurement, Parameters, Wanted, named_values
+from gauge_mc.run.run_output import Task
 from gauge_mc.run.session import OnUpdate, Work, carry_out
 from gauge_mc.run.stop import Stop
 
@@ -268,7 +269,7 @@ class _Generation:
             self.processes.broadcast((parameters, sweep, complete))
             with show_progress(parameters, clock, console) as report:
                 work = self._work(lock, parameters, observables, devices, report)
-                chain, reason = carry_out(work)
+                (chain,), reason = carry_out(work)
             times = asdict(work.times)
             console.print(summary(run, clock, chain, chain.sweep - sweep, times))
         rate = clock.updates_per_second(chain.sweep) * parameters.links_per_update
@@ -291,7 +292,7 @@ class _Generation:
         observables = self._observables(parameters)
         with show_progress(parameters, Clock(sweep), Console(quiet=True)) as report:
             work = self._work(None, parameters, observables, devices, report)
-            chain, reason = carry_out(work)
+            (chain,), reason = carry_out(work)
         return RunResult(self.run.path, parameters, chain.sweep, reason, root=False)
 
     def _observables(self, parameters: Parameters) -> dict[Measurement, Observable]:
@@ -308,9 +309,7 @@ class _Generation:
     ) -> Work:
         seconds = 60 * self.execution.checkpoint_every
         return Work(
-            self.run,
-            lock,
-            parameters,
+            (Task(self.run, lock, parameters),),
             observables,
             devices,
             seconds,

@@ -21,7 +21,7 @@ from gauge_mc.files.stored import BY_SITE
 from gauge_mc.observables import Observable, live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.updates.heatbath import HEATBATH
+from gauge_mc.updates.heatbath import HEATBATH, MANY_REPLICAS, ONE_REPLICA
 from gauge_mc.updates.overrelaxation import OVERRELAXATION
 
 Wanted = tuple[Kernel, tuple[Choice, ...]]
@@ -33,6 +33,7 @@ def compile_kernels(
     observables: Iterable[Observable],
     devices: DeviceGroup,
     resumed: bool,
+    several: bool = False,
 ) -> None:
     """Compile the kernels of a run that are not in the cache.
 
@@ -44,6 +45,8 @@ def compile_kernels(
     devices : DeviceGroup
     resumed : bool
         Whether the run continues from a checkpoint.
+    several : bool
+        Whether the run is one of several of a batch.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def compile_kernels(
     # Extents in space decide about the lanes; few time slices take next to no memory.
     few = Lattice(*p.lattice.extents[:3], LEAST_SLICES * sum(devices.counts))
     slab = Field.empty(few, p.group, p.precision, replace(devices, slices=None)).slabs[0]
-    wanted = dict.fromkeys(_needed(p, observables, resumed))
+    wanted = dict.fromkeys(_needed(p, observables, resumed, several))
     jobs = [(kernel, slab.variant(*choices)) for kernel, choices in wanted]
     jobs.append((ADD_PARTIAL_SUMS, ANY_VARIANT))
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
@@ -62,13 +65,14 @@ def compile_kernels(
 
 
 def _needed(
-    parameters: Parameters, observables: Iterable[Observable], resumed: bool
+    parameters: Parameters, observables: Iterable[Observable], resumed: bool, several: bool
 ) -> Iterator[Wanted]:
     """Yield the kernels of a run, those that take longest to compile first."""
     p = parameters
     action, generator = ACTIONS[p.action].choice, GENERATORS[p.rng]
     if p.heatbath:
-        yield HEATBATH, (action, generator.choice(p.luxury))
+        replicas = MANY_REPLICAS if several else ONE_REPLICA
+        yield HEATBATH, (action, generator.choice(p.luxury), replicas)
     if p.overrelax:
         yield OVERRELAXATION, (action,)
     yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)

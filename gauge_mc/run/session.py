@@ -1,4 +1,4 @@
-"""Sessions: the work of one process, or of several processes together, on a run.
+"""Sessions: the work of one process, or of several processes together, on a run or on a batch.
 
 A run that was stopped at any point and resumed writes bit-for-bit the same configurations and
 tables as an uninterrupted run.
@@ -10,20 +10,20 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 
 from gauge_mc import __version__
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.table import Table, Value
-from gauge_mc.observables import SWEEP, Beginner, Deferred, Observable, live_observables
-from gauge_mc.run.chain import Chain, provenance
-from gauge_mc.run.directory import Run
+from gauge_mc.observables import Beginner, Observable, live_observables
+from gauge_mc.run.batch import Batch
+from gauge_mc.run.chain import Chain
+from gauge_mc.run.checkpoint import State
 from gauge_mc.run.functions import FunctionObservable
-from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Measurement, Parameters
 from gauge_mc.run.preparation import compile_kernels
+from gauge_mc.run.run_output import RunOutput, Task, refuse_leftovers
 
 StopReason = Callable[[float], str | None]
 """Function that takes the time in seconds that stopping would take, and returns the reason to stop
@@ -85,33 +85,31 @@ class Times:
 
 @dataclass(frozen=True)
 class Work:
-    """The task of a session.
+    """The work of a session.
 
     Attributes
     ----------
-    run : Run
-    lock : RunLock or None
-        Run lock; None if this process is not the root.
-    parameters : Parameters
-        Parameters of the run, as in run.toml.
+    tasks : tuple of Task
+        The run; or the runs of a batch, after the same number of updates, with parameters that
+        differ only in beta and seed.
     observables : dict of Measurement to Observable
         Observables to measure.
     devices : DeviceGroup
+        Devices that share the lattice; a single one for a batch.
     checkpoint_every : float
         Time in seconds between checkpoints.
     stop : callable
         See `StopReason`.
     report : callable
-        Function that is called after every update to show the progress.
+        Function that is called after every update to show the progress of the first run.
     on_update : callable, optional
-        The user's callback, called after every update. A true result stops the run.
+        The user's callback, called after every update with the first run. A true result stops the
+        session.
     times : Times
         Shares of the time so far; the session adds to them.
     """
 
-    run: Run
-    lock: RunLock | None
-    parameters: Parameters
+    tasks: tuple[Task, ...]
     observables: dict[Measurement, Observable]
     devices: DeviceGroup
     checkpoint_every: float
@@ -120,23 +118,28 @@ class Work:
     on_update: OnUpdate | None = None
     times: Times = field(default_factory=Times)
 
+    @property
+    def parameters(self) -> Parameters:
+        """Parameters of the first run; the others differ only in beta and seed."""
+        return self.tasks[0].parameters
 
-def carry_out(work: Work) -> tuple[Chain, str | None]:
-    """Carry out the remaining part of a run.
+
+def carry_out(work: Work) -> tuple[tuple[Chain, ...], str | None]:
+    """Carry out the remaining part of a run, or of all runs of a batch.
 
     In an MPI job all processes call this function; the root decides when to write checkpoints.
 
     Returns
     -------
-    Chain
-        Chain at the end of the session.
+    tuple of Chain
+        Chains at the end of the session, one per run.
     str or None
         Reason why the session stopped before the end of the run; None if the run is complete.
 
     Raises
     ------
     GaugeError
-        If files of the run are damaged or cannot be written. The last checkpoint remains valid.
+        If files of a run are damaged or cannot be written. The last checkpoint remains valid.
     Exception
         If a user's function raises an exception. A checkpoint is written before.
     """
@@ -145,11 +148,11 @@ def carry_out(work: Work) -> tuple[Chain, str | None]:
             session = Session(work, files)
         reason = session.run()
         session.finish()
-    return session.chain, reason
+    return session.batch.chains, reason
 
 
 class Session:
-    """The state of a session: the chain, the open tables, and the times of the last steps.
+    """The state of a session: the chains, their open files, and the times of the last steps.
 
     Parameters
     ----------
@@ -160,18 +163,20 @@ class Session:
 
     def __init__(self, work: Work, files: ExitStack) -> None:
         self._work = work
-        self._tables: dict[Measurement, Table] = {}
         self._stopped_by_user = False
         self._update_time = self._last_write = 0.0
         self._writer = BackgroundWriter()
         self._recorded_at = -math.inf
-        self._begun: list[tuple[Measurement, int, Deferred]] = []
-        self._set_up_chain()
-        self._first_sweep, self._first_at = self.chain.sweep + 1, math.inf
-        self._saved, self._saved_at = (self.chain.sweep, self._measured), time.monotonic()
+        self._set_up_chains()
+        chains = zip(work.tasks, self.batch.chains, strict=True)
+        self._outputs = [RunOutput(task, chain) for task, chain in chains]
+        self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
+        self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         self._set_up_observables()
-        if self.chain.root:
-            self._open_tables(files)
+        if work.devices.root:
+            written = self.batch.sweep if self._measured else self.batch.sweep - 1
+            for output in self._outputs:
+                output.open_tables(files, work.observables, written)
         files.enter_context(self._writer)  # which is closed before the tables
 
     def run(self) -> str | None:
@@ -182,17 +187,17 @@ class Session:
         str or None
             Reason why the session stopped before the end of the run; None if the run is complete.
         """
-        chain, parameters = self.chain, self._work.parameters
+        batch, parameters = self.batch, self._work.parameters
         processes = self._work.devices.processes
         if not self._measured:
             self._sample()
-        while chain.sweep < parameters.updates:
+        while batch.sweep < parameters.updates:
             reasons = processes.gather(self._reason())
             if reason := next((one for one in reasons if one), None):
                 return reason
             self._advance()
             due = processes.broadcast(self._since_save >= self._work.checkpoint_every)
-            if due and chain.sweep < parameters.updates:
+            if due and batch.sweep < parameters.updates:
                 self.save()
         return None
 
@@ -211,27 +216,45 @@ class Session:
         """Time in seconds since the last checkpoint."""
         return time.monotonic() - self._saved_at
 
-    def _set_up_chain(self) -> None:
-        """Resume the chain, or begin it and write a first checkpoint.
+    def _set_up_chains(self) -> None:
+        """Resume the chains, or begin them and write first checkpoints.
 
         The first checkpoint is written before anything else. Results without a checkpoint are
         therefore an error, and results later than the checkpoint can be computed again.
         """
         work, began = self._work, time.monotonic()
-        path = work.run.checkpoint
-        resumed = work.devices.processes.broadcast(path.exists())
-        compile_kernels(work.parameters, work.observables.values(), work.devices, resumed)
+        count = len(work.tasks)
+        resumed = work.devices.processes.broadcast(work.tasks[0].run.checkpoint.exists())
+        compile_kernels(
+            work.parameters, work.observables.values(), work.devices, resumed, count > 1
+        )
         if resumed:
-            self.chain, state = Chain.resume(work.parameters, work.devices, path)
-            self._measured = state.measured
+            states: list[State] = []
+            self.batch = Batch(self._resumed(states), count)
+            self._measured = states[0].measured
             self._save_time = time.monotonic() - began
             return
         if work.devices.root:
-            _refuse_leftovers(work)
-        self.chain, self._measured = Chain.begin(work.parameters, work.devices), True
+            refuse_leftovers(work.tasks)
+        begun = (Chain.begin(task.parameters, work.devices) for task in work.tasks)
+        self.batch, self._measured = Batch(begun, count), True
         began = time.monotonic()
-        self.chain.save(path)
+        for task, chain in zip(work.tasks, self.batch.chains, strict=True):
+            chain.save(task.run.checkpoint)
         self._save_time = time.monotonic() - began
+
+    def _resumed(self, states: list[State]) -> Iterator[Chain]:
+        """Yield the chains from their checkpoints, whose states are added to `states`."""
+        for task in self._work.tasks:
+            path = task.run.checkpoint
+            chain, state = Chain.resume(task.parameters, self._work.devices, path)
+            states.append(state)
+            if (state.sweep, state.measured) != (states[0].sweep, states[0].measured):
+                raise GaugeError(
+                    f"The checkpoint {path} is not after the same update as those of the other "
+                    "runs; continue the runs one by one."
+                )
+            yield chain
 
     def _set_up_observables(self) -> None:
         """Create the measurers, and call each of them once to compile its kernels.
@@ -241,7 +264,7 @@ class Session:
         rates of the session. For user-defined observables the call also determines the columns of
         the table.
         """
-        observables, field = self._work.observables, self.chain.field
+        observables, field = self._work.observables, self.batch.field
         with self._saving_on_failure():
             for observable in observables.values():
                 if isinstance(observable, FunctionObservable):
@@ -250,44 +273,30 @@ class Session:
                 item: observable.beginner(field) for item, observable in observables.items()
             }
             for begin in self._measurers.values():
-                begin(field)()
+                for deferred in begin(field):
+                    deferred()
         p = self._work.parameters
         if p.keeps_configs:
-            prepare_writing(field, p.format)
+            prepare_writing(field.replicas[0], p.format)
         measured = {observable.name for observable in observables.values()}
         for observable in live_observables(field.lattice):
             if observable.name not in measured:
-                observable.measure(field)
-
-    def _open_tables(self, files: ExitStack) -> None:
-        """Open the tables, and remove rows and configurations later than the checkpoint."""
-        work, chain = self._work, self.chain
-        written = chain.sweep if self._measured else chain.sweep - 1
-        for item, observable in work.observables.items():
-            header = {**observable.header, **provenance(work.parameters)}
-            columns = (SWEEP, *observable.columns)
-            table = files.enter_context(Table(work.run.table(item.observable), header, columns))
-            measurements = max(0, written - work.parameters.thermalize) // item.every
-            table.truncate(after=written, expected=measurements * observable.records)
-            self._tables[item] = table
-        for sweep, path in work.run.configs().items():
-            if sweep > written:
-                path.unlink()
+                observable.measure(field.replicas[0])
 
     def _advance(self) -> None:
         """Do one update, and measure and write what is due after it."""
         began, times = time.monotonic(), self._work.times
         with times.of("update"):
-            self.chain.update()
+            self.batch.update()
         self._measured = False
         self._sample()
         ended = time.monotonic()
         self._update_time = max(ended - began - self._last_write, FORGETTING * self._update_time)
         self._first_at = min(self._first_at, ended)
-        self._work.report(self.chain)
+        self._work.report(self.batch.chains[0])
         if self._work.on_update:
             with self._saving_on_failure():
-                self._stopped_by_user = bool(self._work.on_update(self.chain))
+                self._stopped_by_user = bool(self._work.on_update(self.batch.chains[0]))
         if time.monotonic() - self._recorded_at >= RECORD_SECONDS:
             if self._work.devices.processes.size == 1:  # the others do not know the time
                 self._collect()
@@ -295,43 +304,36 @@ class Session:
 
     def _sample(self) -> None:
         """Measure and write what is due after the last update."""
-        p, chain = self._work.parameters, self.chain
-        done = chain.sweep - p.thermalize
+        p, batch = self._work.parameters, self.batch
+        done = batch.sweep - p.thermalize
         with self._work.times.of("measure"):
             for item, begin in self._measurers.items():
                 if is_due(done, item.every):
                     with self._saving_on_failure():
-                        self._begun.append((item, chain.sweep, begin(chain.field)))
-        if len(self._begun) >= PENDING:
+                        begun = begin(batch.field)
+                    for output, deferred in zip(self._outputs, begun, strict=True):
+                        output.begin(item, deferred)
+        if self._outputs[0].pending >= PENDING:
             self._collect()
         began = time.monotonic()
         if p.keeps_configs and is_due(done, p.separation):
-            path = self._work.run.config(chain.sweep, p.format)
             self._collect()
             with self._writing():
-                chain.write(path, self._writer, before=self._sync)
+                for output in self._outputs:
+                    output.write_configuration(self._writer)
         self._writer.check()
         self._last_write = time.monotonic() - began
         self._measured = True
 
     def _collect(self) -> None:
         """Add the records of all measurements that have begun to the tables, in order."""
-        if not self._begun:
+        if not self._outputs[0].pending:
             return
         with self._work.times.of("update"):
-            self.chain.field.devices.synchronize()
+            self._work.devices.synchronize()
         with self._work.times.of("measure"):
-            self._add_rows()
-
-    def _add_rows(self) -> None:
-        rows: dict[Measurement, list[tuple[Value, ...]]] = {}
-        for item, sweep, deferred in self._begun:
-            records = deferred()
-            rows.setdefault(item, []).extend((sweep, *record) for record in records)
-        self._begun.clear()
-        if self.chain.root:
-            for item, some in rows.items():
-                self._tables[item].append(some)
+            for output in self._outputs:
+                output.add_rows()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -343,29 +345,28 @@ class Session:
         times.wait += self._writer.waited - waited
 
     def save(self) -> None:
-        """Write a checkpoint, unless the last one is up to date."""
-        if (self.chain.sweep, self._measured) == self._saved:
+        """Write checkpoints, unless the last ones are up to date."""
+        if (self.batch.sweep, self._measured) == self._saved:
             return
         began = time.monotonic()
         self._collect()
         with self._writing():
             self._writer.flush()
-            self._sync()
-            self.chain.save(self._work.run.checkpoint, self._measured)
-        self._saved, self._saved_at = (self.chain.sweep, self._measured), time.monotonic()
+            for output in self._outputs:
+                output.save(self._measured)
+        self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         self._save_time = max(self._save_time, self._saved_at - began)
 
     def finish(self) -> None:
-        """Seal the tables, then write a checkpoint, and record the progress.
+        """Seal the tables, then write checkpoints, and record the progress.
 
         In this order the tables of every run whose checkpoint is complete are sealed.
         """
         self._collect()
         with self._writing():
             self._writer.flush()
-        for table in self._tables.values():
-            table.seal()
-        self._tables.clear()
+        for output in self._outputs:
+            output.seal()
         self.save()
         self._record_progress()
 
@@ -386,18 +387,14 @@ class Session:
             raise
 
     def _record_progress(self) -> None:
-        """Record the progress in the lock file, where other processes can read it."""
-        lock, now = self._work.lock, time.monotonic()
-        if lock:
-            self._recorded_at = now
-            elapsed = now - self._first_at
-            rate = (self.chain.sweep - self._first_sweep) / elapsed if elapsed > 0 else 0.0
-            times = {name: round(spent, 3) for name, spent in asdict(self._work.times).items()}
-            lock.record(replace(lock.holder, sweep=self.chain.sweep, rate=rate, times=times))
-
-    def _sync(self) -> None:
-        for table in self._tables.values():
-            table.sync()
+        """Record the progress of every run, for other processes to read."""
+        now = time.monotonic()
+        self._recorded_at = now
+        elapsed = now - self._first_at
+        rate = (self.batch.sweep - self._first_sweep) / elapsed if elapsed > 0 else 0.0
+        times = {name: round(spent, 3) for name, spent in asdict(self._work.times).items()}
+        for output in self._outputs:
+            output.record(rate, times)
 
 
 def is_due(done: int, every: int) -> bool:
@@ -411,18 +408,6 @@ def is_due(done: int, every: int) -> bool:
         Interval in updates.
     """
     return done > 0 and done % every == 0
-
-
-def _refuse_leftovers(work: Work) -> None:
-    """Check that a directory without a checkpoint contains no results."""
-    run = work.run
-    tables = [run.table(item.observable) for item in work.parameters.measure]
-    if run.configs() or any(table.exists() for table in tables):
-        how = "--start from its last configuration and " if run.configs() else ""
-        raise GaugeError(
-            f"The run {run.path} contains results but no checkpoint; start a new run with "
-            f"{how}another --output."
-        )
 
 
 def version() -> str:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS
-from gauge_mc.devices.kernels import Kernel
+from gauge_mc.actions import ACTIONS, Action
+from gauge_mc.devices import Buffer
+from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.sweep import Sweep, sweep_of
 
 HEATBATH = Kernel("heatbath")
+
+ONE_REPLICA = Choice.of("replicas", "", "update/replicas.h", "OneReplica")
+"""Heatbath of a field with one replica."""
+MANY_REPLICAS = Choice.of("replicas", "replicas", "update/replicas.h", "ManyReplicas")
+"""Heatbath of a field with several replicas, each with its own seed and coupling."""
 
 
 def heatbath(
@@ -44,20 +55,70 @@ def heatbath(
     UsageError
         If beta is not positive and finite, or the action is unknown.
     """
-    heatbath_sweep(field, beta, random, action)(sweeps, random.step + 1)
+    heatbath_sweep(field, [beta], [random], action)(sweeps, random.step + 1)
     random.step += sweeps
 
 
-def heatbath_sweep(field: Field, beta: float, random: Random, action: str) -> Sweep:
-    """Return the prepared heatbath sweep; for the parameters and errors see `heatbath`."""
-    if not beta > 0 or beta == float("inf"):
-        raise UsageError(f"beta is {beta}; it must be positive and finite.")
-    chosen, choice = ACTIONS[action], random.choice
-    coefficients = chosen.coefficients(field.group, beta)
-    states = tuple(state.address for state in random.states)
-    key = (HEATBATH, chosen, choice, random.seed, states, *coefficients.items())
+def heatbath_sweep(
+    field: Field, betas: Sequence[float], randoms: Sequence[Random], action: str
+) -> Sweep:
+    """Return the prepared heatbath sweep of all replicas of a field.
+
+    Parameters
+    ----------
+    field : Field
+    betas : sequence of float
+        The coupling of every replica.
+    randoms : sequence of Random
+        The random numbers of every replica, all with the same number of the sweep. Several ones
+        must have adjacent states, see `Random.moved`.
+    action : str
+        Name of the action.
+
+    Raises
+    ------
+    UsageError
+        See `heatbath`.
+    """
+    for beta in betas:
+        if not beta > 0 or beta == float("inf"):
+            raise UsageError(f"beta is {beta}; it must be positive and finite.")
+    chosen, first = ACTIONS[action], randoms[0]
+    coefficients = [chosen.coefficients(field.group, beta) for beta in betas]
+    states = tuple(state.address for state in first.states)
+    seeds = tuple(random.seed for random in randoms)
+    numbers = tuple(tuple(one.items()) for one in coefficients)
+    key = (HEATBATH, chosen, first.choice, seeds, states, numbers)
+    several = len(betas) > 1
+    choices = [first.choice, MANY_REPLICAS if several else ONE_REPLICA]
+    memory = _replicas(field, chosen, choices, coefficients, randoms) if several else ()
 
     def values(number: int) -> dict[str, object]:
-        return {"stream": random.stream(number), "action": coefficients}
+        keys, actions = (one.address for one in memory) if memory else (None, None)
+        return {
+            "stream": first.stream(number),
+            "action": coefficients[0],
+            "keys": keys,
+            "actions": actions,
+        }
 
-    return sweep_of(field, HEATBATH, chosen, [choice], values, key)
+    return sweep_of(field, HEATBATH, chosen, choices, values, key, memory)
+
+
+def _replicas(
+    field: Field,
+    action: Action,
+    choices: Sequence[Choice],
+    coefficients: Sequence[Mapping[str, float]],
+    randoms: Sequence[Random],
+) -> list[Buffer]:
+    """Return the seeds and the couplings of the replicas in the memory of the device."""
+    slab = field.slabs[0]
+    kind: Any = HEATBATH.part("ACTION::Coefficients", slab.variant(action.choice, *choices))
+    actions = (kind * len(coefficients))(*(kind(**values) for values in coefficients))
+    keys = np.array([random.stream(0).key for random in randoms], np.uint32)
+    memory = []
+    for data in (keys.reshape(-1).view(np.uint8), np.frombuffer(actions, np.uint8)):
+        memory.append(slab.device.allocate(data.nbytes))
+        slab.device.write(memory[-1], 0, data)
+    return memory

@@ -18,14 +18,19 @@ neighbours must have finished that set before it begins the next one.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from gauge_mc.actions import Action, UpdateSet
-from gauge_mc.domain.slab import Slab
+from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
-from gauge_mc.updates.wavefront import best_wavefront, order_between_exchanges, order_of_sweep
+from gauge_mc.updates.wavefront import (
+    CACHE_SHARE,
+    best_wavefront,
+    order_between_exchanges,
+    order_of_sweep,
+)
 
 
 class Exchange(Enum):
@@ -90,6 +95,8 @@ def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
     sets = action.update_sets
     if exchange is Exchange.BESIDE:
         return [_boundary_first(slab, one) for one in sets]
+    if slab.layout.replicas > 1:
+        return [Stage(tuple(_by_replicas(slab, action)))]
     wavefront = best_wavefront(slab) if action.halo_depth == 1 else None
     if exchange is Exchange.NONE:
         order = order_of_sweep(slab, sets, wavefront) if wavefront else _one_by_one(slab, sets)
@@ -102,6 +109,31 @@ def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
 
 def _one_by_one(slab: Slab, sets: Sequence[UpdateSet]) -> list[ctypes.Structure]:
     return [slab.whole(one.parity, one.mu) for one in sets]
+
+
+def _by_replicas(slab: Slab, action: Action) -> Iterator[ctypes.Structure]:
+    """Yield the work of a sweep over those replicas that fit in the cache together, and so on."""
+    layout, together = slab.layout, _replicas_in_cache(slab)
+    for first in range(0, layout.replicas, together):
+        number = min(together, layout.replicas - first)
+        if number == 1:
+            alone = schedule(slab.replica(0), action, Exchange.NONE)[0]
+            order: Iterable[ctypes.Structure] = alone.main
+        else:
+            slices = number * layout.slices
+            order = (work(0, 1, slices, one.parity, one.mu) for one in action.update_sets)
+        for each in order:
+            moved = type(each).from_buffer_copy(each)
+            moved.t_begin += first * layout.period
+            yield moved
+
+
+def _replicas_in_cache(slab: Slab) -> int:
+    """Return the number of replicas that are updated together; all on a GPU."""
+    cache, layout = slab.device.cache_bytes, slab.layout
+    if not cache:
+        return layout.replicas
+    return max(1, int(CACHE_SHARE / 2 * cache) // (slab.slice_bytes * layout.slices))
 
 
 def _boundary_first(slab: Slab, one: UpdateSet) -> Stage:

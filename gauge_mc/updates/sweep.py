@@ -34,6 +34,8 @@ class Sweep:
         The compile-time choices other than the group and the action.
     values : callable
         Takes the number n of a slab of this process and returns the kernel's other arguments.
+    memory : object, optional
+        Memory to which the arguments refer; it exists as long as the sweep.
     """
 
     def __init__(
@@ -43,7 +45,9 @@ class Sweep:
         action: Action,
         choices: Sequence[Choice],
         values: Callable[[int], Mapping[str, Any]],
+        memory: object = None,
     ) -> None:
+        self._memory = memory
         # The field refers to this object, so a reference back to it would delay freeing its memory.
         self._halo = None if len(field.layouts) == 1 else field.halo
         exchange = exchange_of(field)
@@ -190,6 +194,7 @@ def sweep_of(
     choices: Sequence[Choice],
     values: Callable[[int], Mapping[str, Any]],
     key: tuple[object, ...],
+    memory: object = None,
 ) -> Sweep:
     """Return a sweep over a field, prepared by an earlier call with the same key if possible.
 
@@ -197,5 +202,5 @@ def sweep_of(
     """
     prepared = field.prepared
     if key not in prepared:
-        prepared[key] = Sweep(field, kernel, action, choices, values)
+        prepared[key] = Sweep(field, kernel, action, choices, values, memory)
     return cast(Sweep, prepared[key])

@@ -41,7 +41,7 @@ def test_records_are_those_of_the_field_when_they_were_begun(devices, name):
     begin, begun = None, []
     for field in chain(devices, updates):
         begin = begin or observable.beginner(field)
-        begun.append(begin(field))
+        begun += begin(field)
     assert len({tuple(one) for one in expected}) == updates
     assert [deferred() for deferred in begun] == expected
 
@@ -53,7 +53,7 @@ def test_records_can_be_asked_for_in_any_order(devices, name):
     begin, begun, found = None, {}, {}
     for n, field in enumerate(chain(devices, 6)):
         begin = begin or observable.beginner(field)
-        begun[n] = begin(field)
+        (begun[n],) = begin(field)
         if n in (2, 4):
             found[n - 1] = begun.pop(n - 1)()
     found.update({n: begun[n]() for n in sorted(begun, reverse=True)})

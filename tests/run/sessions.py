@@ -1,8 +1,11 @@
 """Sessions carried out within the process of the tests, and what they have written."""
 
+from contextlib import ExitStack
+
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.run import session
 from gauge_mc.run.functions import Catalogue
+from gauge_mc.run.run_output import Task
 
 
 def never(seconds):
@@ -21,13 +24,21 @@ def stop_after(updates):
 
 def carry_out(run, parameters, device, checkpoint_every=1e9, stop=never, report=nothing):
     """Work on a run; return the chain and why it stopped."""
+    (chain,), reason = carry_out_batch([(run, parameters)], device, checkpoint_every, stop, report)
+    return chain, reason
+
+
+def carry_out_batch(runs, device, checkpoint_every=1e9, stop=never, report=nothing):
+    """Work on a batch, pairs of run and parameters; return the chains and why they stopped."""
+    parameters = runs[0][1]
     observables = Catalogue.of(parameters.lattice, ()).chosen(parameters)
     devices = DeviceGroup.of(device)
-    with run.locked() as lock:
-        run.write(parameters, [])
-        work = session.Work(
-            run, lock, parameters, observables, devices, checkpoint_every, stop, report
-        )
+    with ExitStack() as locks:
+        tasks = []
+        for run, p in runs:
+            tasks.append(Task(run, locks.enter_context(run.locked()), p))
+            run.write(p, [])
+        work = session.Work(tuple(tasks), observables, devices, checkpoint_every, stop, report)
         return session.carry_out(work)
 
 

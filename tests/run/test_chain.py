@@ -19,14 +19,16 @@ from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.random import GENERATORS
 from gauge_mc.run import session
+from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, check_start
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.run_output import Task
 from gauge_mc.run.session import Work
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
-from tests.run.sessions import carry_out, stop_after, written
+from tests.run.sessions import carry_out, never, stop_after, written
 
 TINY = {
     "group": "su3",
@@ -273,17 +275,16 @@ def test_the_time_of_a_session_is_divided(tmp_path, best_device):
     """Slow methods add to their own share."""
     p, run = Parameters.from_values({**TINY, "measure": "plaquette"}), Run(tmp_path / "run")
     observables = Catalogue.of(p.lattice, ()).chosen(p)
-    update = Chain.update
+    update = Batch.update
 
     def slow(chain):
         time.sleep(0.01)
         update(chain)
 
-    with run.locked() as lock, mock.patch.object(Chain, "update", slow):
+    with run.locked() as lock, mock.patch.object(Batch, "update", slow):
         run.write(p, [])
-        work = Work(
-            run, lock, p, observables, DeviceGroup.of(best_device), 1e9, lambda left: None, print
-        )
+        tasks = (Task(run, lock, p),)
+        work = Work(tasks, observables, DeviceGroup.of(best_device), 1e9, never, print)
         began = time.monotonic()
         session.carry_out(work)
         elapsed = time.monotonic() - began

@@ -12,6 +12,7 @@ from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.configurations.writing import Snapshot
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.run import session, stop
+from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
@@ -70,7 +71,7 @@ def takes(monkeypatch, clock):
 
     def set_durations(**seconds):
         for name, value in seconds.items():
-            kind = Snapshot if name == "write" else Chain
+            kind = {"write": Snapshot, "update": Batch}.get(name, Chain)
             monkeypatch.setattr(kind, name, lasting(value, getattr(kind, name)))
 
     return set_durations

@@ -26,6 +26,7 @@ from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
+from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 
 WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
 
@@ -43,6 +44,7 @@ CHOICES = {
     "random": [generator.choice() for generator in GENERATORS.values()],
     "file_order": list(FILE_ORDERS),
     "content": [GROUP_LINKS, MATRICES],
+    "replicas": [ONE_REPLICA, MANY_REPLICAS],
 }
 """All choices by kind, with generators at their default quality level."""
 

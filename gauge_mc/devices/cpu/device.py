@@ -190,16 +190,18 @@ class CpuDevice:
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
-        assert isinstance(buffer, CpuBuffer)
         self.synchronize()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-        buffer.bytes[offset : offset + flat.size] = flat
+        assert offset + flat.size <= buffer.nbytes
+        ctypes.memmove(buffer.address + offset, flat.ctypes.data, flat.size)
 
     def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
         """Return a copy of bytes of the buffer."""
-        assert isinstance(buffer, CpuBuffer)
         self.synchronize()
-        return buffer.bytes[offset : offset + nbytes].copy()
+        assert offset + nbytes <= buffer.nbytes
+        data = np.empty(nbytes, np.uint8)
+        ctypes.memmove(data.ctypes.data, buffer.address + offset, nbytes)
+        return data
 
     def copy(self, target: Buffer, source: Buffer) -> None:
         """Copy a whole buffer to another of the same size."""

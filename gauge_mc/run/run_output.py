@@ -1,0 +1,151 @@
+"""The files that a session writes for a run: tables, configurations, checkpoints, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from gauge_mc.configurations.background import BackgroundWriter
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import Table, Value
+from gauge_mc.observables import SWEEP, Deferred, Observable
+from gauge_mc.run.chain import Chain, provenance
+from gauge_mc.run.directory import Run
+from gauge_mc.run.lock import RunLock
+from gauge_mc.run.parameters import Measurement, Parameters
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run that a session carries out.
+
+    Attributes
+    ----------
+    run : Run
+    lock : RunLock or None
+        Run lock; None if this process is not the root.
+    parameters : Parameters
+        Parameters of the run, as in run.toml.
+    """
+
+    run: Run
+    lock: RunLock | None
+    parameters: Parameters
+
+
+class RunOutput:
+    """The output of a session to one run. Only the root process writes.
+
+    Parameters
+    ----------
+    task : Task
+    chain : Chain
+        The chain of the run.
+    """
+
+    def __init__(self, task: Task, chain: Chain) -> None:
+        self.task, self.chain = task, chain
+        self._tables: dict[Measurement, Table] = {}
+        self._begun: list[tuple[Measurement, int, Deferred]] = []
+
+    def open_tables(
+        self,
+        files: ExitStack,
+        observables: Mapping[Measurement, Observable],
+        written: int,
+    ) -> None:
+        """Open the tables, and remove rows and configurations later than the checkpoint.
+
+        Parameters
+        ----------
+        files : ExitStack
+            Context that closes the tables.
+        observables : mapping of Measurement to Observable
+        written : int
+            Update up to which the checkpoint expects results.
+        """
+        run, parameters = self.task.run, self.task.parameters
+        for item, observable in observables.items():
+            header = {**observable.header, **provenance(parameters)}
+            columns = (SWEEP, *observable.columns)
+            table = files.enter_context(Table(run.table(item.observable), header, columns))
+            measurements = max(0, written - parameters.thermalize) // item.every
+            table.truncate(after=written, expected=measurements * observable.records)
+            self._tables[item] = table
+        for sweep, path in run.configs().items():
+            if sweep > written:
+                path.unlink()
+
+    @property
+    def pending(self) -> int:
+        """Number of measurements that have begun and are not in the tables yet."""
+        return len(self._begun)
+
+    def begin(self, item: Measurement, deferred: Deferred) -> None:
+        """Take over a measurement that has begun after the last update."""
+        self._begun.append((item, self.chain.sweep, deferred))
+
+    def add_rows(self) -> None:
+        """Add the records of all measurements that have begun to the tables, in order."""
+        rows: dict[Measurement, list[tuple[Value, ...]]] = {}
+        for item, sweep, deferred in self._begun:
+            rows.setdefault(item, []).extend((sweep, *record) for record in deferred())
+        self._begun.clear()
+        if self.chain.root:
+            for item, some in rows.items():
+                self._tables[item].append(some)
+
+    def write_configuration(self, writer: BackgroundWriter) -> None:
+        """Write the links after the last update, when the rows of the tables are on disk."""
+        path = self.task.run.config(self.chain.sweep, self.task.parameters.format)
+        self.chain.write(path, writer, before=self.sync)
+
+    def save(self, measured: bool) -> None:
+        """Write a checkpoint, when the rows of the tables are on disk; see `Chain.save`."""
+        self.sync()
+        self.chain.save(self.task.run.checkpoint, measured)
+
+    def sync(self) -> None:
+        """Wait until the rows of the tables are on disk."""
+        for table in self._tables.values():
+            table.sync()
+
+    def seal(self) -> None:
+        """Seal the tables."""
+        for table in self._tables.values():
+            table.seal()
+        self._tables.clear()
+
+    def record(self, rate: float, times: dict[str, float]) -> None:
+        """Record the progress in the lock file, where other processes can read it.
+
+        Parameters
+        ----------
+        rate : float
+            Updates per second in this session.
+        times : dict of str to float
+            Shares of the session's time in seconds.
+        """
+        lock = self.task.lock
+        if lock:
+            lock.record(replace(lock.holder, sweep=self.chain.sweep, rate=rate, times=times))
+
+
+def refuse_leftovers(tasks: Iterable[Task]) -> None:
+    """Check that run directories without checkpoints contain no results.
+
+    Raises
+    ------
+    GaugeError
+        If a directory contains results.
+    """
+    for task in tasks:
+        run = task.run
+        tables = [run.table(item.observable) for item in task.parameters.measure]
+        if run.configs() or any(table.exists() for table in tables):
+            how = "--start from its last configuration and " if run.configs() else ""
+            raise GaugeError(
+                f"The run {run.path} contains results but no checkpoint; start a new run with "
+                f"{how}another --output."
+            )
