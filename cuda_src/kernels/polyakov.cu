@@ -1,16 +1,19 @@
-// Sums of the real and imaginary parts of the traces of Polyakov lines. Called once per line.
+// Sums of the real and imaginary parts of the traces of Polyakov lines, which end in the last slab. Called
+// once per line, on its first site in this slab.
 #include "arch/launch.h"
 #include "lattice/lines.h"
 
 struct Arguments {
     Geometry geometry;
     Work work;
-    TimeLines lines;
+    GROUP::Field links;
+    TimeLines before;
+    int slices;  // length of the lines in this slab
     double* sums;
 };
 
 INLINE void polyakov_site(const Arguments& a, const Site& site, real (&values)[2]) {
-    const GROUP::Link line = GROUP::load(a.lines, a.geometry, TimeLines::place(a.geometry, site, site.parity));
+    const GROUP::Link line = time_line(a.links, a.before, a.geometry, site, a.slices);
     values[0] = GROUP::trace_re(GROUP::matrix(line));
     values[1] = GROUP::trace_im(GROUP::matrix(line));
 }

@@ -48,6 +48,21 @@ UNCHANGED_CODE GROUP::Link longer(const GROUP::Link& line, const GROUP::Link& u)
     return GROUP::normalised(GROUP::link(GROUP::multiply(GROUP::matrix(line), u)));
 }
 
+// Return the line through the first `slices` slices of a slab, given the lines through the preceding slabs.
+// The sites of a line have the same slot and alternating parity; `site` is the first one.
+INLINE GROUP::Link time_line(const GROUP::Field& links, const TimeLines& before, const Geometry& g, const Site& site,
+                             int slices) {
+    typedef GROUP::Field Field;
+    GROUP::Link line = load_time_line(before, g, TimeLines::place(g, site, TimeLines::parity(g, site)), 0);
+    Site at = site;
+    ROLLED
+    for (; at.t < slices; at.t++) {
+        line = longer(line, GROUP::load(links, g, Field::place(g, at) + Field::direction(g, at.parity, 3)));
+        at.parity = 1 - at.parity;
+    }
+    return line;
+}
+
 // A site several steps away in the same slice, and the number of sub-lattice edges crossed.
 struct Displaced {
     Site site;

@@ -15,7 +15,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
-from gauge_mc.updates.heatbath import HEATBATH, heatbath
+from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
 
 WORTHWHILE = 0.99
@@ -78,7 +78,7 @@ def tune(
     calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
         (
             HEATBATH,
-            slab.variant(action, generator.choice),
+            slab.variant(action, generator.choice, ONE_REPLICA),
             partial(heatbath, field, beta, generator),
         ),
         (OVERRELAXATION, slab.variant(action), partial(overrelax, field)),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -38,22 +36,30 @@ class SlabSums:
     values : int
         Number of values per site.
     rows : int
-        Total number of launches. Their partial sums share the device's scratch memory.
+        Largest number of launches.
     over : ctypes structure, optional
         The time slices to sum over, of both parities; by default `Slab.whole`.
+    own_memory : bool
+        Whether the partial sums are not in the scratch memory, where the next sums replace them.
     """
 
     def __init__(
-        self, slab: Slab, values: int, rows: int, over: ctypes.Structure | None = None
+        self,
+        slab: Slab,
+        values: int,
+        rows: int,
+        over: ctypes.Structure | None = None,
+        own_memory: bool = False,
     ) -> None:
         self.slab = slab
         self._over = slab.whole() if over is None else over
         self.slices = int(self._over.slices)
-        self._values, self._rows, self._launched = values, rows, 0
+        self.values, self._rows, self._launched = values, rows, 0
         self._parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
         self._row_bytes = SUM_BYTES * self.slices * self._parts * values
         nbytes = rows * (self._row_bytes + SUM_BYTES * self.slices * values)
-        self._memory = slab.device.scratch("sums", nbytes)
+        device = slab.device
+        self._memory = device.allocate(nbytes) if own_memory else device.scratch("sums", nbytes)
 
     def launch(self, kernel: Kernel, *steps: Mapping[str, Any]) -> None:
         """Launch a sum kernel once for each of `steps`.
@@ -72,39 +78,32 @@ class SlabSums:
         self.slab.kernel(kernel)(repeated(filled, 1))
 
     def by_slice(self) -> NDArray[np.float64]:
-        """Wait for all launches and add up their partial sums.
+        """Wait for all launches since the last call, and add up their partial sums.
 
         Returns
         -------
-        ndarray, shape (rows, slices, values), float64
+        ndarray, shape (launches, slices, values), float64
             The sums over each time slice, in the order of the launches.
         """
+        shape = (self._launched, self.slices, self.values)
+        if not math.prod(shape):
+            return np.empty(shape)
         offset = self._rows * self._row_bytes
-        self.add_up(self._memory.address + offset)
-        shape = (self._rows, self.slices, self._values)
-        data = self.slab.device.read(self._memory, offset, SUM_BYTES * math.prod(shape))
-        return data.view(np.float64).reshape(shape)
-
-    def add_up(self, totals: int) -> None:
-        """Add up the partial sums of all launches, and store what `by_slice` returns.
-
-        Parameters
-        ----------
-        totals : int
-            Address in the memory of the device.
-        """
         arguments = ADD_PARTIAL_SUMS.arguments(
             ANY_VARIANT,
             geometry=self.slab.layout.geometry,
             work=work(0, 1, self.slices, parity=0),
             partial=self._memory.address,
-            totals=totals,
-            rows=self._rows,
+            totals=self._memory.address + offset,
+            rows=self._launched,
             slices=self.slices,
             parts=self._parts,
-            values=self._values,
+            values=self.values,
         )
+        self._launched = 0
         self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)(repeated([arguments], 1))
+        data = self.slab.device.read(self._memory, offset, SUM_BYTES * math.prod(shape))
+        return data.view(np.float64).reshape(shape)
 
 
 def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
@@ -157,10 +156,6 @@ BLOCK = 64
 """Number of sums that stay on a device until they are fetched together."""
 
 
-Total = Callable[[], NDArray[np.float64]]
-"""Function that returns the totals of a sum, and waits for them if necessary."""
-
-
 class DeferredSums:
     """Sums that stay on the devices and are fetched in blocks, because waiting for each costs time.
 
@@ -172,65 +167,62 @@ class DeferredSums:
     over : sequence of ctypes structure
         The time slices to sum over, for each slab of this process; see `SlabSums`. Their number may
         be 0. Every replica must have the same number.
+    block : int
+        Largest number of sums on the devices; when it is exceeded, they are fetched.
     """
 
-    def __init__(self, field: Field, values: int, over: Sequence[ctypes.Structure]) -> None:
-        self._devices = field.devices
-        self._values = values
+    def __init__(
+        self, field: Field, values: int, over: Sequence[ctypes.Structure], block: int = BLOCK
+    ) -> None:
+        self._devices, self._block = field.devices, block
         self._replicas = len(field.replicas)
-        self._slabs = list(zip(field.slabs, over, strict=True))
-        self._memory = [
-            slab.device.allocate(BLOCK * SUM_BYTES * one.slices * values)
-            for slab, one in self._slabs
+        self._slabs = [
+            SlabSums(slab, values, block, one, own_memory=True)
+            for slab, one in zip(field.slabs, over, strict=True)
         ]
-        self._fetched: dict[tuple[int, int], NDArray[np.float64]] = {}
-        self._begun = self._done = 0
+        self._begun = 0
+        self._fetched: list[NDArray[np.float64]] = []
 
-    def begin(self, launch: Callable[[int, SlabSums], object]) -> list[Total]:
+    def begin(self, launch: Callable[[int, SlabSums], object]) -> None:
         """Begin to sum; all processes that share the field must make the same calls.
 
         Parameters
         ----------
         launch : callable
             Takes the number of a slab in this process, and launches its sum.
+        """
+        if self._begun == self._block:
+            self._fetched.append(self._fetch())
+        for n, sums in enumerate(self._slabs):
+            if sums.slices:
+                launch(n, sums)
+        self._devices.fence()  # the next update must not change a halo that is still read
+        self._begun += 1
+
+    def fetch(self) -> NDArray[np.float64]:
+        """Wait for all sums that have begun since the last call.
 
         Returns
         -------
-        list of callable
-            One per replica. It returns the totals, an array of shape (values,), once, after waiting
-            for them if necessary.
+        ndarray, shape (sums, replicas, values), float64
+            The totals, in the order in which the sums began. The order of additions depends only
+            on the lattice, not on its division.
         """
-        if self._begun - self._done == BLOCK:
-            self._fetch()
-        place = self._begun - self._done
-        for n, (slab, over) in enumerate(self._slabs):
-            if over.slices:
-                sums = SlabSums(slab, self._values, 1, over)
-                launch(n, sums)
-                totals = place * SUM_BYTES * sums.slices * self._values
-                sums.add_up(self._memory[n].address + totals)
-        self._devices.fence()  # the next update must not change a halo that is still read
-        number = self._begun
-        self._begun += 1
-        return [partial(self._total, number, replica) for replica in range(self._replicas)]
+        self._fetched.append(self._fetch())
+        totals = np.concatenate(self._fetched)
+        self._fetched.clear()
+        return totals
 
-    def _total(self, number: int, replica: int) -> NDArray[np.float64]:
-        if number >= self._done:
-            self._fetch()
-        return self._fetched.pop((number, replica))
-
-    def _fetch(self) -> None:
-        """Fetch all sums that have begun."""
-        count = self._begun - self._done
-        local = []
-        for (slab, over), memory in zip(self._slabs, self._memory, strict=True):
-            nbytes = count * SUM_BYTES * over.slices * self._values
-            data = slab.device.read(memory, 0, nbytes) if nbytes else np.empty(0, np.uint8)
-            local.append(data.view(np.float64).reshape(count, over.slices, self._values))
+    def _fetch(self) -> NDArray[np.float64]:
+        local = [
+            sums.by_slice() if sums.slices else np.empty((self._begun, 0, sums.values))
+            for sums in self._slabs
+        ]
+        self._begun = 0
         by_slice = _of_all_slabs(self._devices, local)
-        slices = by_slice.shape[1] // self._replicas
-        for n, replica in product(range(count), range(self._replicas)):
-            # One row at a time, so that the order of additions is that of a single sum.
-            own = by_slice[n : n + 1, replica * slices : (replica + 1) * slices]
-            self._fetched[self._done + n, replica] = np.asarray(own.sum(axis=1)[0])
-        self._done = self._begun
+        begun, slices, values = by_slice.shape
+        own = by_slice.reshape(begun, self._replicas, slices // self._replicas, values)
+        totals = np.zeros((begun, self._replicas, values))
+        for t in range(own.shape[2]):
+            totals += own[:, :, t]
+        return totals

@@ -22,39 +22,40 @@ class TimeLines:
     slab : Slab
     before : Buffer or None
         Lines up to the first slice of the slab; None for the first slab.
-    after : Buffer
-        Lines through the last slice of the slab.
+    after : Buffer or None
+        Lines through the last slice of the slab; None for the last slab.
     """
 
     slab: Slab
     before: Buffer | None
-    after: Buffer
+    after: Buffer | None
 
 
 def time_lines(field: Field) -> list[TimeLines]:
-    """Compute the lines through all slabs, and return those of this process's slabs.
+    """Compute the lines up to every slab, and return those of this process's slabs.
 
     The lines are in the devices' scratch memory, which the next call overwrites.
     """
-    devices = field.devices
-    lines = [_lines_of(slab, devices.first_slab + n) for n, slab in enumerate(field.slabs)]
+    devices, count = field.devices, len(field.layouts)
+    lines = [_lines_of(slab, devices.first_slab + n, count) for n, slab in enumerate(field.slabs)]
     local = dict(enumerate(lines, devices.first_slab))
-    for number in range(len(field.layouts)):
+    for number in range(count - 1):
         if number in local:
             _follow(local[number])
-        if number + 1 < len(field.layouts):
-            _hand_on(field, local.get(number), local.get(number + 1), number)
+        _hand_on(field, local.get(number), local.get(number + 1), number)
     return lines
 
 
-def _lines_of(slab: Slab, number: int) -> TimeLines:
-    nbytes = slab.layout.replicas * slab.slice_bytes // 4
+def _lines_of(slab: Slab, number: int, count: int) -> TimeLines:
+    nbytes = slab.slice_bytes // 4
     before = slab.device.scratch("lines before", nbytes) if number else None
-    return TimeLines(slab, before, slab.device.scratch("lines after", nbytes))
+    after = slab.device.scratch("lines after", nbytes) if number < count - 1 else None
+    return TimeLines(slab, before, after)
 
 
 def _follow(lines: TimeLines) -> None:
     slab = lines.slab
+    assert lines.after is not None
     slab.launch(
         TIME_LINE,
         slab.first_slices(),
@@ -71,10 +72,12 @@ def _hand_on(
     """Copy the lines at the end of one slab to the next, which may belong to another process."""
     devices, nbytes = field.devices, field.slabs[0].slice_bytes // 4
     if last and following:
+        assert last.after is not None
         assert following.before is not None
         copy = Copy(last.after.address, following.slab.device, following.before.address)
         copy.target.wait(last.slab.device.prepare_copies([copy], nbytes)())
     elif last:
+        assert last.after is not None
         data = last.slab.device.read(last.after, 0, nbytes)
         devices.processes.send(data, devices.process_of(number + 1))
     elif following:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import DeferredSums
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.table import TableData, Value
 from gauge_mc.options import Option, check_options
@@ -27,17 +27,78 @@ from gauge_mc.registry import Registry
 Record = tuple[Value, ...]
 """Values of a row of a table, without the sweep."""
 
-Deferred = Callable[[], list[Record]]
-"""Function that returns the records of a measurement that has begun, and waits if necessary."""
-
-Beginner = Callable[[Field], Sequence[Deferred]]
-"""Function that begins to measure a field, and returns one function per replica."""
-
 Measurer = Callable[[Field], list[Record]]
 """A function that returns the records of a field. It may own memory on the device of the field."""
 
 Columns = Mapping[str, NDArray[Any]]
 """Columns of a table, by name."""
+
+
+class Recorder(Protocol):
+    """Measurements of fields of one kind, whose results may stay on the device until wanted."""
+
+    def begin(self, field: Field) -> None:
+        """Begin to measure a field and all its replicas."""
+
+    def fetch(self) -> list[list[list[Record]]]:
+        """Return the records of all fields since the last call: [field][replica][record]."""
+
+
+class ImmediateRecorder:
+    """A recorder that measures at once, one replica after the other.
+
+    Parameters
+    ----------
+    measure : Measurer
+    """
+
+    def __init__(self, measure: Measurer) -> None:
+        self._measure = measure
+        self._found: list[list[list[Record]]] = []
+
+    def begin(self, field: Field) -> None:
+        """Measure a field; see `Recorder.begin`."""
+        self._found.append([self._measure(one) for one in field.replicas])
+
+    def fetch(self) -> list[list[list[Record]]]:
+        """Return the records; see `Recorder.fetch`."""
+        found, self._found = self._found, []
+        return found
+
+
+class SumRecorder:
+    """A recorder of sums over sites, which are fetched in blocks.
+
+    Parameters
+    ----------
+    sums : DeferredSums
+    kernel : Kernel
+        The sum kernel.
+    arguments : callable
+        Takes a field and returns the kernel's arguments for each slab of this process.
+    record : callable
+        Returns the record that follows from the totals, a list of floats.
+    """
+
+    def __init__(
+        self,
+        sums: DeferredSums,
+        kernel: Kernel,
+        arguments: Callable[[Field], list[Mapping[str, Any]]],
+        record: Callable[[list[float]], Record],
+    ) -> None:
+        self._sums, self._kernel = sums, kernel
+        self._arguments, self._record = arguments, record
+
+    def begin(self, field: Field) -> None:
+        """Launch the sums over a field; see `Recorder.begin`."""
+        values = self._arguments(field)
+        self._sums.begin(lambda number, sums: sums.launch(self._kernel, values[number]))
+
+    def fetch(self) -> list[list[list[Record]]]:
+        """Return the records; see `Recorder.fetch`."""
+        totals: list[list[list[float]]] = self._sums.fetch().tolist()
+        return [[[self._record(total)] for total in replicas] for replicas in totals]
 
 
 @dataclass(frozen=True)
@@ -219,21 +280,13 @@ class Observable:
         """Return a function that measures fields of the same kind and on the same devices."""
         return lambda field: [self.measure(field)]
 
-    def beginner(self, like: Field) -> Beginner:
-        """Return a function that begins to measure fields of the same kind.
+    def recorder(self, like: Field) -> Recorder:
+        """Return a recorder for fields of the same kind.
 
-        A run calls it after an update and asks for the records some updates later, so that the
-        device does not have to wait. By default it measures at once, one replica after the other.
+        A run begins to measure after an update and fetches the records some updates later, so that
+        the device does not have to wait. By default it measures at once.
         """
-        measure = self.measurer(like.replicas[0])
-
-        def records(found: list[Record]) -> list[Record]:
-            return found
-
-        def begin(field: Field) -> list[Deferred]:
-            return [partial(records, measure(one)) for one in field.replicas]
-
-        return begin
+        return ImmediateRecorder(self.measurer(like.replicas[0]))
 
     @classmethod
     def live(cls, record: Record) -> str:

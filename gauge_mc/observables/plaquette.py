@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.averages import PLANES, PLAQUETTE
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import DeferredSums, Total, lattice_sums
+from gauge_mc.fields.sums import DeferredSums, lattice_sums
 from gauge_mc.files.averages import Averages
 from gauge_mc.observables import (
     OBSERVABLES,
-    Beginner,
     Columns,
-    Deferred,
     Observable,
     Quantity,
     Record,
+    Recorder,
+    SumRecorder,
 )
 
 ROUNDING = 1e-9
@@ -56,21 +56,12 @@ class Plaquette(Observable):
 
     def measure(self, field: Field) -> Record:
         """Return the averages over all, the spatial and the temporal plaquettes of a field."""
-        return _record(field, lattice_sums(field, PLAQUETTE, values=2))
+        return _record(field, lattice_sums(field, PLAQUETTE, values=2).tolist())
 
-    def beginner(self, like: Field) -> Beginner:
-        """Return a function that begins to measure fields; see `Observable.beginner`."""
+    def recorder(self, like: Field) -> Recorder:
+        """Return a recorder for fields of the same kind; see `Observable.recorder`."""
         sums = DeferredSums(like, 2, [slab.whole() for slab in like.slabs])
-
-        def records(total: Total) -> list[Record]:
-            return [_record(like, total())]
-
-        def begin(field: Field) -> list[Deferred]:
-            links = [slab.buffer.address for slab in field.slabs]
-            totals = sums.begin(lambda n, one: one.launch(PLAQUETTE, {"links": links[n]}))
-            return [partial(records, total) for total in totals]
-
-        return begin
+        return SumRecorder(sums, PLAQUETTE, _arguments, partial(_record, like))
 
     @classmethod
     def live(cls, record: Record) -> str:
@@ -90,10 +81,14 @@ class Plaquette(Observable):
         return dict(zip(cls.columns, found, strict=True))
 
 
-def _record(field: Field, sums: NDArray[np.float64]) -> Record:
+def _arguments(field: Field) -> list[Mapping[str, Any]]:
+    return [{"links": slab.buffer.address} for slab in field.slabs]
+
+
+def _record(field: Field, sums: Sequence[float]) -> Record:
     """Return the averages, given the sums over spatial and over temporal plaquettes."""
     normalisation = PLANES * field.group.colours * field.lattice.sites
-    spatial, temporal = (float(one) / normalisation for one in sums)
+    spatial, temporal = (one / normalisation for one in sums)
     return ((spatial + temporal) / 2, spatial, temporal)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,17 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import nowhere
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import DeferredSums, SlabSums, Total
-from gauge_mc.fields.time_lines import TIME_LINE, TimeLines, time_lines
+from gauge_mc.fields.sums import BLOCK, DeferredSums
+from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.observables import (
     OBSERVABLES,
-    Beginner,
     Columns,
-    Deferred,
     Derived,
     Observable,
     Quantity,
     Record,
+    Recorder,
+    SumRecorder,
 )
 
 POLYAKOV = Kernel("polyakov")
@@ -79,24 +79,12 @@ class Polyakov(Observable):
 
     def measure(self, field: Field) -> Record:
         """Return the real part, the imaginary part and the modulus of L."""
-        return _record(polyakov_loop(field))
+        loop = polyakov_loop(field)
+        return (loop.real, loop.imag, abs(loop))
 
-    def beginner(self, like: Field) -> Beginner:
-        """Return a function that begins to measure fields; see `Observable.beginner`."""
-        complete = [slab.layout.times.stop == like.lattice.t for slab in like.slabs]
-        ends = zip(like.slabs, complete, strict=True)
-        over = [slab.first_slices() if has else nowhere() for slab, has in ends]
-        sums = DeferredSums(like, 2, over)
-
-        def records(total: Total) -> list[Record]:
-            return [_record(complex(*total()) / _lines(like))]
-
-        def begin(field: Field) -> list[Deferred]:
-            after = [lines.after.address for lines in time_lines(field)]
-            totals = sums.begin(lambda n, one: one.launch(POLYAKOV, {"lines": after[n]}))
-            return [partial(records, total) for total in totals]
-
-        return begin
+    def recorder(self, like: Field) -> Recorder:
+        """Return a recorder for fields of the same kind; see `Observable.recorder`."""
+        return SumRecorder(_sums(like, BLOCK), POLYAKOV, _arguments, partial(_record, like))
 
     @classmethod
     def live(cls, record: Record) -> str:
@@ -113,25 +101,35 @@ class Polyakov(Observable):
 
 def polyakov_loop(field: Field) -> complex:
     """Return the average L of Tr prod_t U_t(x, t) / N over the spatial lattice; |L| <= 1."""
-    last = time_lines(field)[-1]
-    complete = last.slab.layout.times.stop == field.lattice.t
-    # Only the process with the last slab has the complete lines.
-    found = field.devices.processes.gather(_trace(last) if complete else None)
-    return next(trace for trace in found if trace is not None) / _lines(field)
+    sums, values = _sums(field, 1), _arguments(field)
+    sums.begin(lambda number, one: one.launch(POLYAKOV, values[number]))
+    return _average(field, sums.fetch()[0, 0].tolist())
 
 
-def _lines(field: Field) -> int:
-    """Return the number of lines, times the trace of 1."""
-    return field.group.colours * field.lattice.slice_sites
+def _sums(field: Field, block: int) -> DeferredSums:
+    """Return the sums over the lines, which end in the last slab."""
+    complete = [slab.layout.times.stop == field.lattice.t for slab in field.slabs]
+    ends = zip(field.slabs, complete, strict=True)
+    over = [slab.first_slices() if has else nowhere() for slab, has in ends]
+    return DeferredSums(field, 2, over, block)
 
 
-def _record(loop: complex) -> Record:
+def _arguments(field: Field) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "links": lines.slab.buffer.address,
+            "before": lines.before.address if lines.before else None,
+            "slices": lines.slab.layout.slices,
+        }
+        for lines in time_lines(field)
+    ]
+
+
+def _average(field: Field, sums: Sequence[float]) -> complex:
+    """Return L, given the sums of the real and imaginary parts of the traces."""
+    return complex(*sums) / (field.group.colours * field.lattice.slice_sites)
+
+
+def _record(field: Field, sums: Sequence[float]) -> Record:
+    loop = _average(field, sums)
     return (loop.real, loop.imag, abs(loop))
-
-
-def _trace(lines: TimeLines) -> complex:
-    """Return the sum of the traces of lines that wrap around the time direction."""
-    sums = SlabSums(lines.slab, values=2, rows=1, over=lines.slab.first_slices())
-    sums.launch(POLYAKOV, {"lines": lines.after.address})
-    re, im = sums.by_slice()[0, 0]
-    return complex(re, im)

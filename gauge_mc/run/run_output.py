@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.table import Table, Value
-from gauge_mc.observables import SWEEP, Deferred, Observable
+from gauge_mc.files.table import Table
+from gauge_mc.observables import SWEEP, Observable, Record
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import RunLock
@@ -47,7 +47,6 @@ class RunOutput:
     def __init__(self, task: Task, chain: Chain) -> None:
         self.task, self.chain = task, chain
         self._tables: dict[Measurement, Table] = {}
-        self._begun: list[tuple[Measurement, int, Deferred]] = []
 
     def open_tables(
         self,
@@ -77,24 +76,20 @@ class RunOutput:
             if sweep > written:
                 path.unlink()
 
-    @property
-    def pending(self) -> int:
-        """Number of measurements that have begun and are not in the tables yet."""
-        return len(self._begun)
+    def add_records(
+        self, item: Measurement, records: Iterable[tuple[int, Iterable[Record]]]
+    ) -> None:
+        """Append records to a table.
 
-    def begin(self, item: Measurement, deferred: Deferred) -> None:
-        """Take over a measurement that has begun after the last update."""
-        self._begun.append((item, self.chain.sweep, deferred))
-
-    def add_rows(self) -> None:
-        """Add the records of all measurements that have begun to the tables, in order."""
-        rows: dict[Measurement, list[tuple[Value, ...]]] = {}
-        for item, sweep, deferred in self._begun:
-            rows.setdefault(item, []).extend((sweep, *record) for record in deferred())
-        self._begun.clear()
-        if self.chain.root:
-            for item, some in rows.items():
-                self._tables[item].append(some)
+        Parameters
+        ----------
+        item : Measurement
+        records : iterable of (int, iterable of Record)
+            The update of each measurement, and its records.
+        """
+        self._tables[item].append(
+            [(sweep, *record) for sweep, found in records for record in found]
+        )
 
     def write_configuration(self, writer: BackgroundWriter) -> None:
         """Write the links after the last update, when the rows of the tables are on disk."""

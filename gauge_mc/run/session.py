@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 from gauge_mc import __version__
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.observables import Beginner, Observable, live_observables
+from gauge_mc.observables import Observable, live_observables
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import State
@@ -44,7 +46,12 @@ FORGETTING = 0.9
 The first update, which may include compilation, is thus forgotten after a while."""
 
 PENDING = 64
-"""Number of measurements after which their records are fetched and added to the tables."""
+"""Number of measurements after which their records are fetched."""
+
+AT_ONCE = 16
+"""Number of updates during which fetched records are added to the tables, a few tables each.
+
+Otherwise a GPU would wait while the tables of many runs are written."""
 
 RECORD_SECONDS = 1.0
 """Time in seconds between two records of the progress in the lock file."""
@@ -167,6 +174,8 @@ class Session:
         self._update_time = self._last_write = 0.0
         self._writer = BackgroundWriter()
         self._recorded_at = -math.inf
+        self._fetched: deque[Callable[[], None]] = deque()
+        self._begun: dict[Measurement, list[int]] = {item: [] for item in work.observables}
         self._set_up_chains()
         chains = zip(work.tasks, self.batch.chains, strict=True)
         self._outputs = [RunOutput(task, chain) for task, chain in chains]
@@ -269,12 +278,12 @@ class Session:
             for observable in observables.values():
                 if isinstance(observable, FunctionObservable):
                     observable.prepare(field)
-            self._measurers: dict[Measurement, Beginner] = {
-                item: observable.beginner(field) for item, observable in observables.items()
+            self._recorders = {
+                item: observable.recorder(field) for item, observable in observables.items()
             }
-            for begin in self._measurers.values():
-                for deferred in begin(field):
-                    deferred()
+            for recorder in self._recorders.values():
+                recorder.begin(field)
+                recorder.fetch()
         p = self._work.parameters
         if p.keeps_configs:
             prepare_writing(field.replicas[0], p.format)
@@ -288,6 +297,7 @@ class Session:
         began, times = time.monotonic(), self._work.times
         with times.of("update"):
             self.batch.update()
+        self._add_records(max(2, len(self._fetched) // AT_ONCE))
         self._measured = False
         self._sample()
         ended = time.monotonic()
@@ -299,7 +309,7 @@ class Session:
                 self._stopped_by_user = bool(self._work.on_update(self.batch.chains[0]))
         if time.monotonic() - self._recorded_at >= RECORD_SECONDS:
             if self._work.devices.processes.size == 1:  # the others do not know the time
-                self._collect()
+                self._fetch()
             self._record_progress()
 
     def _sample(self) -> None:
@@ -307,14 +317,13 @@ class Session:
         p, batch = self._work.parameters, self.batch
         done = batch.sweep - p.thermalize
         with self._work.times.of("measure"):
-            for item, begin in self._measurers.items():
+            for item, recorder in self._recorders.items():
                 if is_due(done, item.every):
                     with self._saving_on_failure():
-                        begun = begin(batch.field)
-                    for output, deferred in zip(self._outputs, begun, strict=True):
-                        output.begin(item, deferred)
-        if self._outputs[0].pending >= PENDING:
-            self._collect()
+                        recorder.begin(batch.field)
+                    self._begun[item].append(batch.sweep)
+        if any(len(sweeps) >= PENDING for sweeps in self._begun.values()):
+            self._fetch()
         began = time.monotonic()
         if p.keeps_configs and is_due(done, p.separation):
             self._collect()
@@ -327,13 +336,30 @@ class Session:
 
     def _collect(self) -> None:
         """Add the records of all measurements that have begun to the tables, in order."""
-        if not self._outputs[0].pending:
+        self._fetch()
+        self._add_records(len(self._fetched))
+
+    def _fetch(self) -> None:
+        """Fetch the records of all measurements that have begun."""
+        if not any(self._begun.values()):
             return
+        self._add_records(len(self._fetched))
         with self._work.times.of("update"):
             self._work.devices.synchronize()
         with self._work.times.of("measure"):
-            for output in self._outputs:
-                output.add_rows()
+            for item, sweeps in self._begun.items():
+                by_run = zip(*self._recorders[item].fetch(), strict=True)
+                if self._work.devices.root:
+                    for output, found in zip(self._outputs, by_run, strict=bool(sweeps)):
+                        records = list(zip(sweeps, found, strict=True))
+                        self._fetched.append(partial(output.add_records, item, records))
+                sweeps.clear()
+
+    def _add_records(self, tables: int) -> None:
+        """Add fetched records to some tables; the devices may work on the next update meanwhile."""
+        with self._work.times.of("measure"):
+            for _ in range(min(tables, len(self._fetched))):
+                self._fetched.popleft()()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

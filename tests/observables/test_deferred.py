@@ -35,26 +35,28 @@ def chain(devices, updates):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_records_are_those_of_the_field_when_they_were_begun(devices, name):
-    observable, updates = OBSERVABLES[name].for_lattice(LATTICE), BLOCK + 10
-    expected = [[observable.measure(field)] for field in chain(devices, updates)]
-    begin, begun = None, []
+@pytest.mark.parametrize("updates", [6, BLOCK + 10])
+def test_records_are_those_of_the_field_when_they_were_begun(devices, name, updates):
+    observable = OBSERVABLES[name].for_lattice(LATTICE)
+    expected = [[[observable.measure(field)]] for field in chain(devices, updates)]
+    recorder = None
     for field in chain(devices, updates):
-        begin = begin or observable.beginner(field)
-        begun += begin(field)
-    assert len({tuple(one) for one in expected}) == updates
-    assert [deferred() for deferred in begun] == expected
+        recorder = recorder or observable.recorder(field)
+        recorder.begin(field)
+    assert len({str(one) for one in expected}) == updates
+    assert recorder.fetch() == expected
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_records_can_be_asked_for_in_any_order(devices, name):
+def test_records_are_fetched_once(devices, name):
     observable = OBSERVABLES[name].for_lattice(LATTICE)
-    expected = [[observable.measure(field)] for field in chain(devices, 6)]
-    begin, begun, found = None, {}, {}
+    expected = [[[observable.measure(field)]] for field in chain(devices, 6)]
+    recorder, found = None, []
     for n, field in enumerate(chain(devices, 6)):
-        begin = begin or observable.beginner(field)
-        (begun[n],) = begin(field)
-        if n in (2, 4):
-            found[n - 1] = begun.pop(n - 1)()
-    found.update({n: begun[n]() for n in sorted(begun, reverse=True)})
-    assert [found[n] for n in range(6)] == expected
+        recorder = recorder or observable.recorder(field)
+        recorder.begin(field)
+        if n in (2, 3):
+            found += recorder.fetch()
+    found += recorder.fetch()
+    assert recorder.fetch() == []
+    assert found == expected
