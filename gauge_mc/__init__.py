@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gauge_mc.fits import fit
     from gauge_mc.inspection.verify import verify
     from gauge_mc.run.chain import Chain
+    from gauge_mc.run.chains import generate_chains
     from gauge_mc.run.convert import convert
     from gauge_mc.run.generate import generate
     from gauge_mc.run.measure import measure
@@ -43,6 +44,7 @@ _HOMES = {
     "export": "exports",
     "fit": "fits",
     "generate": "run.generate",
+    "generate_chains": "run.chains",
     "heatbath": "updates.heatbath",
     "measure": "run.measure",
     "open_device": "devices",
@@ -65,6 +67,7 @@ __all__ = [
     "export",
     "fit",
     "generate",
+    "generate_chains",
     "heatbath",
     "measure",
     "open_device",

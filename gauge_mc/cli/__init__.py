@@ -122,8 +122,13 @@ def _filled(paragraph: str) -> str:
 
 def main() -> None:
     """Run the program. Every expected error is reported in one sentence on stderr."""
+    sys.exit(report_errors(lambda: app(standalone_mode=False) or 0))
+
+
+def report_errors(function: Callable[[], int]) -> int:
+    """Call a function that returns an exit code; report expected errors in one sentence."""
     try:
-        code = app(standalone_mode=False) or 0
+        code = function()
     except GaugeError as error:
         code = _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
@@ -143,7 +148,7 @@ def main() -> None:
         sentence = error.format_message()
         end = "" if sentence.endswith((".", "?")) else "."
         code = _complain(sentence + end, getattr(error, "exit_code", 2))
-    sys.exit(code)
+    return code
 
 
 def _complain(sentence: str, code: int) -> int:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gauge_mc.cli import options as o
-from gauge_mc.errors import INTERRUPTED
+from gauge_mc.errors import INTERRUPTED, UsageError
 
 
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
@@ -30,6 +30,15 @@ def generate(
     configs: o.Configs = None,
     separation: o.Separation = None,
     measure: o.Measure = None,
+    chains: Annotated[
+        int | None,
+        o.option(
+            o.ENSEMBLE,
+            "Independent chains with consecutive seeds, which are updated together. Their run "
+            "directories are named after --output and end with _chain1, _chain2, ...",
+            1,
+        ),
+    ] = None,
     card: o.Card = None,
     output: o.Output = None,
     format: o.Format = None,
@@ -62,9 +71,15 @@ def generate(
 
     given = {name: value for name, value in ctx.params.items() if value is not None}
     as_json, only_forecast = given.pop("json"), given.pop("dry_run")
+    number: int | None = given.pop("chains", None)
     written = read_card(given.pop("card")) if "card" in given else {}
+    if only_forecast and number:
+        raise UsageError("--dry-run describes a single chain; leave out --chains.")
     if only_forecast:
         show_forecast(written | given, as_json)
+        return
+    if number:
+        generate_several(written | given, number, as_json)
         return
     result = generate_from(written | given, progress=not as_json)
     if as_json and result.root:
@@ -73,6 +88,25 @@ def generate(
         path = quote(str(result.path))
         print(f"Stopped by {result.stopped}; to continue: gauge-mc generate --output {path}")
     if result.stopped:
+        raise typer.Exit(INTERRUPTED)
+
+
+def generate_several(values: Mapping[str, object], chains: int, as_json: bool) -> None:
+    """Generate several chains, and print their results."""
+    from gauge_mc.run.chains import chain_values, generate_together
+    from gauge_mc.run.generate import result_values
+
+    results = generate_together(chain_values(values, chains), progress=not as_json)
+    stopped = next((one.stopped for one in results if one.stopped), None)
+    if as_json:
+        o.print_json({"chains": [result_values(one) for one in results], "stopped": stopped})
+    elif stopped:
+        path = quote(str(results[0].path).removesuffix("_chain1"))
+        print(
+            f"Stopped by {stopped}; to continue: gauge-mc generate --output {path} "
+            f"--chains {chains}"
+        )
+    if stopped:
         raise typer.Exit(INTERRUPTED)
 
 

@@ -91,7 +91,7 @@ def scan(
         int | None,
         o.option(
             o.EXECUTION,
-            "Number of runs on each device at a time.",
+            "Number of processes on each device.",
             f"1 on a {o.NUMBERED}, otherwise as many as there are cores for",
             "K",
         ),
@@ -126,7 +126,7 @@ def scan(
 ) -> None:
     """Carry out independent runs on a grid of couplings and lattices.
 
-    One or more runs are carried out on each device at a time. To continue a scan that was stopped,
+    Runs on small lattices are updated together on each device. To continue a scan that was stopped,
     repeat the command, or give only --output. Couplings, lattices, chains and configurations can be
     added later. Each run has a run directory as from generate; scan.csv and scan.pdf contain the
     averages at every point. SIGTERM, SIGINT, SIGUSR1 and the time limit write checkpoints and stop

@@ -39,7 +39,7 @@ def status(
     else:
         run = Run(chosen)
         facts = run_status(run)
-        shown = averages_table(run, run.read()[0])
+        shown = averages_table([run], run.read()[0])
     width = max(map(len, facts)) + 2
     for name, fact in facts.items():
         console.print(f"{name:<{width}}{fact}", soft_wrap=True)

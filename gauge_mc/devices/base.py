@@ -324,6 +324,9 @@ class Backend(ABC):
         Rank among the backends. The default is the usable backend with the highest preference.
     bench_extent : int
         Extent of the hypercubic lattice for benchmarks, large enough to keep a device busy.
+    busy_sites : int
+        Number of sites above which more of them, or more lattices at a time, are not updated
+        faster; it is the size of the batches of a scan.
     remedy : str
         The command that makes the backend usable.
     """
@@ -333,6 +336,7 @@ class Backend(ABC):
     numbered: bool
     preference: int
     bench_extent: int
+    busy_sites: int
     remedy: str
 
     @abstractmethod

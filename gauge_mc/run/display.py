@@ -80,10 +80,18 @@ class Clock:
     """Clock of a session.
 
     Rates exclude the first update of the session, during which kernels may be compiled.
+
+    Parameters
+    ----------
+    sweep : int
+        Number of updates done at the beginning.
+    chains : int
+        Number of chains that are updated together.
     """
 
-    def __init__(self, sweep: int) -> None:
+    def __init__(self, sweep: int, chains: int = 1) -> None:
         self.began = time.monotonic()
+        self.chains = chains
         self._sweep = sweep + 1
         self._since = math.inf
 
@@ -96,7 +104,7 @@ class Clock:
             chain.sweep,
             p.updates,
             "generating" if done else "thermalising",
-            pace * p.links_per_update,
+            pace * self.chains * p.links_per_update,
             (p.updates - chain.sweep) / pace if pace else math.nan,
             f"{done // p.separation}/{p.configs}" if p.keeps_configs else "",
             physics,

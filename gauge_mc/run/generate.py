@@ -262,7 +262,7 @@ class _Generation:
             console.print(*opening(run, parameters, session, hint), sep="\n", soft_wrap=True)
             if complete:
                 self.processes.broadcast((parameters, sweep, complete))
-                console.print(averages_table(run, parameters))
+                console.print(averages_table([run], parameters))
                 return RunResult(run.path, parameters, sweep)
             run.write(parameters, [*(run.read()[1] if run.begun() else []), session])
             clock = Clock(sweep)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -33,7 +35,7 @@ def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
     GaugeError
         If a table is damaged.
     """
-    return {name: found for name, found, _ in _averages(run, parameters)}
+    return {name: found for name, found, _ in _averages([run], parameters)}
 
 
 def averages_values(run: Run, parameters: Parameters) -> dict[str, dict[str, float]]:
@@ -50,19 +52,26 @@ def averages_values(run: Run, parameters: Parameters) -> dict[str, dict[str, flo
             "tau_int": every * found.tau_int,
             "tau_int_error": every * found.tau_int_error,
         }
-        for name, found, every in _averages(run, parameters)
+        for name, found, every in _averages([run], parameters)
     }
 
 
-def averages_table(run: Run, parameters: Parameters) -> RenderableType:
-    """Return a table of the averages of a run with errors; tau_int is in updates.
+def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableType:
+    """Return a table of the averages over chains with errors; tau_int is in updates.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Chains with the same parameters except for their seeds.
+    parameters : Parameters
+        Parameters of the first chain.
 
     Raises
     ------
     GaugeError
         If a table is damaged.
     """
-    found = list(_averages(run, parameters))
+    found = list(_averages(runs, parameters))
     if not found:
         return Text("nothing measured yet")
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -74,21 +83,25 @@ def averages_table(run: Run, parameters: Parameters) -> RenderableType:
     return Group(table, "")
 
 
-def _averages(run: Run, parameters: Parameters) -> Iterator[tuple[str, Estimate, int]]:
+def _averages(runs: Sequence[Run], parameters: Parameters) -> Iterator[tuple[str, Estimate, int]]:
     """Yield the label, the average and the updates between measurements of every quantity."""
     for item in parameters.measure:
-        path = run.table(item.observable)
-        if not path.exists():
-            continue
-        table = read_table(path)
-        for quantity in _quantities(item, table):
-            series = table.columns.get(quantity.column)
-            if series is None or series.dtype.kind == "U":
-                raise GaugeError(
-                    f"The table {path} is damaged: it contains no numbers for {quantity.column}."
-                )
-            if len(series):
-                yield quantity.label, estimate(series), item.every
+        paths = [path for run in runs if (path := run.table(item.observable)).exists()]
+        tables = [read_table(path) for path in paths]
+        for quantity in _quantities(item, tables[0]) if tables else ():
+            pairs = zip(paths, tables, strict=True)
+            series = [_numbers(path, table, quantity) for path, table in pairs]
+            if any(len(one) for one in series):
+                yield quantity.label, estimate(*(one for one in series if len(one))), item.every
+
+
+def _numbers(path: Path, table: TableData, quantity: Quantity) -> np.ndarray:
+    series = table.columns.get(quantity.column)
+    if series is None or series.dtype.kind == "U":
+        raise GaugeError(
+            f"The table {path} is damaged: it contains no numbers for {quantity.column}."
+        )
+    return series
 
 
 def _quantities(item: Measurement, table: TableData) -> tuple[Quantity, ...]:
@@ -123,15 +136,31 @@ def summary(
         Shares of the session's time, in seconds.
     """
     p = chain.parameters
-    facts = Table.grid(padding=(0, 2))
-    facts.add_row("time", f"{duration(time.monotonic() - clock.began)} for {updates} updates")
-    facts.add_row("", spent(times))
-    rate = clock.updates_per_second(chain.sweep) * p.links_per_update
-    if rate:
-        facts.add_row("rate", f"{link_rate(rate)}, including measurements and files")
+    facts = session_facts(clock, chain, chain.sweep - updates, times)
     configs = f"{len(run.configs())} configurations" if p.keeps_configs else "no configurations"
     facts.add_row("files", f"{run.path} ({configs})")
     try:
-        return Group(averages_table(run, p), facts)
+        return Group(averages_table([run], p), facts)
     except GaugeError as error:
         return Group(Text(str(error), style="red"), facts)
+
+
+def session_facts(clock: Clock, chain: Chain, began: int, times: Mapping[str, float]) -> Table:
+    """Return the time and the rate of a session.
+
+    Parameters
+    ----------
+    clock, chain, times
+        See `summary`; the chain may be one of several that are updated together.
+    began : int
+        Number of updates done before the session.
+    """
+    facts = Table.grid(padding=(0, 2))
+    elapsed = duration(time.monotonic() - clock.began)
+    facts.add_row("time", f"{elapsed} for {chain.sweep - began} updates")
+    facts.add_row("", spent(times))
+    pace = clock.updates_per_second(chain.sweep) * clock.chains
+    if pace:
+        rate = link_rate(pace * chain.parameters.links_per_update)
+        facts.add_row("rate", f"{rate}, including measurements and files")
+    return facts

@@ -13,7 +13,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.run.parameters import Execution, Parameters, Wanted, named_values
 from gauge_mc.run.stop import Stop
-from gauge_mc.scans.process import COMMAND, job
+from gauge_mc.scans.process import Commands, job
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 
@@ -71,7 +71,7 @@ def scan(
 ) -> ScanResult:
     """Carry out independent runs on a grid of couplings and lattices.
 
-    One or more runs are carried out on each device at a time. If the scan already exists, it is
+    Runs on small lattices are carried out together on each device. If the scan already exists, it is
     continued, and new points and chains are added.
 
     Parameters
@@ -87,7 +87,7 @@ def scan(
     output : path, optional
         Scan directory.
     per_device : int, optional
-        Number of runs on each device at a time.
+        Number of processes on each device.
     progress : bool
         Whether to show progress and a summary.
     **options : object
@@ -132,16 +132,17 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
     with Stop(e.time_limit) as stop:
         # These imports take long. They come after the signal handlers have been installed, so that
         # a signal in the meantime is not lost.
-        from gauge_mc.devices import choose_devices
+        from gauge_mc.devices import BACKENDS, choose_devices
         from gauge_mc.devices.choice import hint
         from gauge_mc.scans.pool import make_slots
 
         asked.scan()
         chosen = choose_devices(e.devices, e.backend, e.threads, all_by_default=True)
         slots = make_slots(chosen, per_device)
+        busy_sites = BACKENDS[chosen[0].backend].busy_sites
         advice = hint() if e.backend == AUTOMATIC and not e.devices else None
         with asked.locked() as scan:
-            result = _work(scan, slots, e, stop, advice)
+            result = _work(scan, slots, busy_sites, e, stop, advice)
     if result.failures:
         name, sentence = next(iter(result.failures.items()))
         raise GaugeError(
@@ -152,11 +153,17 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
 
 
 def _work(
-    scan: Scan, slots: Sequence[Slot], execution: Execution, stop: Stop, hint: str | None
+    scan: Scan,
+    slots: Sequence[Slot],
+    busy_sites: int,
+    execution: Execution,
+    stop: Stop,
+    hint: str | None,
 ) -> ScanResult:
     """Carry out the remaining runs, and show the progress."""
     from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import Tally, opening, show_progress
+    from gauge_mc.scans.packing import pack
     from gauge_mc.scans.pool import Pool
     from gauge_mc.scans.scheduler import Scheduler
 
@@ -166,8 +173,8 @@ def _work(
     averages = ScanAverages(scan)
     left = [member for member in tally.members if not tally.done(member)]
     with Pool(slots) as pool, show_progress(tally, slots, console) as display:
-        scheduler = Scheduler(pool, COMMAND, display, averages, execution)
-        reason = scheduler.carry_out(left, stop)
+        scheduler = Scheduler(pool, Commands(), display, averages, execution)
+        reason = scheduler.carry_out(pack(left, busy_sites, len(slots)), stop)
     _finish(averages, console)
     complete = sum(map(tally.done, tally.members))
     failures = scheduler.failures | averages.failures

@@ -47,12 +47,14 @@ class Tally:
 
     def look(self, child: Child) -> float:
         """Record the progress that a child reports; return its link updates per second, or 0."""
-        holder = child.member.run.holder()[0]
-        if holder.process != child.process.pid:
+        return sum(self._look(member, child.process.pid) for member in child.members)
+
+    def _look(self, member: Member, process: int) -> float:
+        holder = member.run.holder()[0]
+        if holder.process != process:
             return 0.0
-        name = child.member.name
-        self.sweeps[name] = max(self.sweeps[name], holder.sweep)
-        return holder.rate * child.member.parameters.links_per_update
+        self.sweeps[member.name] = max(self.sweeps[member.name], holder.sweep)
+        return holder.rate * member.parameters.links_per_update
 
     def share(self) -> float:
         """Return the completed fraction of the work, from 0 to 1."""
@@ -125,8 +127,10 @@ class _Bars(ProgressDisplay):
             self.progress.update(self._slots[slot], completed=0.0, words="")
         for child in children:
             rate = self.tally.look(child)
-            sweep, total = self.tally.sweeps[child.member.name], child.member.parameters.updates
-            words = f"{child.member.name}  {sweep}/{total} updates"
+            first, others = child.members[0], len(child.members) - 1
+            sweep, total = self.tally.sweeps[first.name], first.parameters.updates
+            words = first.name + (f" and {others} more" if others else "")
+            words += f"  {sweep}/{total} updates"
             words += f"  {link_rate(rate)}" if rate else ""
             self.progress.update(self._slots[child.slot], completed=sweep / total, words=words)
         words = f"{self.tally}  ETA {duration(self.tally.remaining())}"
@@ -174,9 +178,10 @@ def describe(scan: Scan) -> str:
 
 
 def places(slots: Sequence[Slot]) -> str:
-    """Return the number of simultaneous runs and their devices, as text."""
+    """Return the number of processes and their devices, as text."""
     devices = dict.fromkeys(slot.device for slot in slots)
-    return f"{len(slots)} at a time on {', '.join(devices)}"
+    several = "es" if len(slots) > 1 else ""
+    return f"{len(slots)} process{several} on {', '.join(devices)}"
 
 
 def point_words(member: Member, row: Mapping[str, Value]) -> str:

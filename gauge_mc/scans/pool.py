@@ -24,15 +24,20 @@ class Slot:
     ----------
     device : str
         Name of the device for the user.
-    options : tuple of str
-        Command-line options that select the device.
+    values : tuple of (str, str or int)
+        Options of `Execution` that select the device, by name.
     share : int
         Number of the slot among the slots of the device, from 1; 0 if it is the only one.
     """
 
     device: str
-    options: tuple[str, ...]
+    values: tuple[tuple[str, str | int], ...]
     share: int = 0
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Command-line options that select the device."""
+        return tuple(word for name, value in self.values for word in (f"--{name}", str(value)))
 
     @property
     def name(self) -> str:
@@ -60,20 +65,21 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
     if per_device is not None and per_device < 1:
         raise UsageError(f"per_device must be at least 1, not {per_device}.")
     number = per_device or 1
-    devices: dict[str, tuple[str, ...]]
+    devices: dict[str, tuple[tuple[str, str | int], ...]]
     if choices[0].numbered:
-        devices = {one.name: ("--devices", f"{one.ordinal},") for one in choices}
+        devices = {one.name: (("devices", f"{one.ordinal},"),) for one in choices}
     else:
         if len(choices) > 1:
             raise UsageError(
                 "Each run of a scan uses one device, which cannot be divided by --devices; choose "
-                "--per-device N to carry out N runs at a time."
+                "--per-device N to carry out runs in N processes."
             )
         threads, number = _threads_and_slots(choices[0], per_device)
-        words = ("--backend", choices[0].backend, "--threads", str(threads))
-        devices = {choices[0].name: words}
+        devices = {
+            choices[0].name: (("backend", choices[0].backend), ("threads", threads)),
+        }
     shares = range(1, number + 1) if number > 1 else (0,)
-    return [Slot(name, words, share) for share in shares for name, words in devices.items()]
+    return [Slot(name, values, share) for share in shares for name, values in devices.items()]
 
 
 def _threads_and_slots(choice: DeviceChoice, per_device: int | None) -> tuple[int, int]:
@@ -86,19 +92,19 @@ def _threads_and_slots(choice: DeviceChoice, per_device: int | None) -> tuple[in
 
 @dataclass(frozen=True)
 class Child:
-    """A child process that carries out a run.
+    """A child process that carries out a run, or several runs together.
 
     Attributes
     ----------
-    member : Member
-        The run.
+    members : tuple of Member
+        The runs.
     slot : Slot
     process : subprocess.Popen
     complaint : file
         File with the standard error of the process.
     """
 
-    member: Member
+    members: tuple[Member, ...]
     slot: Slot
     process: subprocess.Popen[bytes]
     complaint: IO[bytes]
@@ -138,26 +144,33 @@ class Pool:
         self.free = list(slots)
         self.children: list[Child] = []
 
-    def start(self, member: Member, command: Sequence[str]) -> None:
-        """Start a child for a run in a free slot.
+    def start(self, members: tuple[Member, ...], command: Sequence[str], task: bytes = b"") -> None:
+        """Start a child for one or several runs in the first free slot.
 
         Parameters
         ----------
-        member : Member
-            The run.
+        members : tuple of Member
+            The runs.
         command : sequence of str
             Command of the child; the options of the slot are appended.
+        task : bytes
+            Standard input of the child.
         """
         slot = self.free.pop(0)
+        # A file, because a pipe would have to be written while the child reads.
+        given = tempfile.TemporaryFile()  # noqa: SIM115 - the child has its own descriptor
+        given.write(task)
+        given.seek(0)
         complaint = tempfile.TemporaryFile()  # noqa: SIM115 - read after the child has ended
         process = subprocess.Popen(
             [*command, *slot.options],
-            stdin=subprocess.DEVNULL,
+            stdin=given,
             stdout=subprocess.DEVNULL,
             stderr=complaint,
             start_new_session=True,
         )
-        self.children.append(Child(member, slot, process, complaint))
+        given.close()
+        self.children.append(Child(members, slot, process, complaint))
 
     def ended(self) -> list[Child]:
         """Return the children that have ended since the last call, and free their slots."""

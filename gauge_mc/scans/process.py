@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gauge_mc.domain.mpi import forget_launcher
+from gauge_mc.errors import INTERRUPTED
 
 SET_PARENT_DEATH_SIGNAL = 1
 """Value of PR_SET_PDEATHSIG in linux/prctl.h."""
 
-COMMAND = (
-    sys.executable,
-    "-c",
-    "from gauge_mc.scans.process import child; child()",
-    "generate",
-    "--quiet",
-)
-"""Command that carries out a run as a child of a scan, without the options of the run."""
+PYTHON = (sys.executable, "-c")
+
+
+@dataclass(frozen=True)
+class Commands:
+    """The commands of the children of a scan.
+
+    Attributes
+    ----------
+    run : tuple of str
+        Command that carries out a run, without the options of the run.
+    batch : tuple of str
+        Command that carries out several runs together. The values of `generate_together` are a JSON
+        list on standard input.
+    """
+
+    run: tuple[str, ...] = (
+        *PYTHON,
+        "from gauge_mc.scans.process import child; child()",
+        "generate",
+        "--quiet",
+    )
+    batch: tuple[str, ...] = (
+        *PYTHON,
+        "from gauge_mc.scans.process import child_of_batch; child_of_batch()",
+    )
 
 
 def child() -> None:
@@ -32,6 +53,22 @@ def child() -> None:
     stop_with_parent()
     forget_launcher()
     main()
+
+
+def child_of_batch() -> None:
+    """Carry out several runs together as a child of a scan; see `child`."""
+    from gauge_mc.cli import report_errors
+
+    stop_with_parent()
+    forget_launcher()
+    sys.exit(report_errors(_batch))
+
+
+def _batch() -> int:
+    from gauge_mc.run.chains import generate_together
+
+    results = generate_together(json.load(sys.stdin))
+    return INTERRUPTED if any(one.stopped for one in results) else 0
 
 
 def stop_with_parent() -> None:

@@ -61,10 +61,15 @@ class Member:
 
     def sweep(self) -> int:
         """Return the number of updates in the last checkpoint; 0 if it is missing or damaged."""
+        return self.progress()[0]
+
+    def progress(self) -> tuple[int, bool]:
+        """Return the updates in the last checkpoint, and whether all that is due is written."""
         try:
-            return read_state(self.run.checkpoint).sweep
+            state = read_state(self.run.checkpoint)
         except GaugeError:
-            return 0
+            return 0, False
+        return state.sweep, state.measured
 
     def begun(self) -> bool:
         """Return whether the run has a run.toml or a checkpoint, possibly damaged."""

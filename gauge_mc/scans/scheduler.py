@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gauge_mc.run.parameters import Execution
 from gauge_mc.run.session import StopReason
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.display import ProgressDisplay, point_words
+from gauge_mc.scans.packing import Batch
 from gauge_mc.scans.pool import Child, Pool
+from gauge_mc.scans.process import Commands
 from gauge_mc.scans.scan import Member
 
 SECONDS_TO_STOP = 4.0
@@ -27,8 +30,8 @@ class Scheduler:
     Parameters
     ----------
     pool : Pool
-    command : sequence of str
-        Command that carries out a run; options of ``generate`` are appended.
+    commands : Commands
+        Commands that carry out a run, or several runs together.
     display : ProgressDisplay
     averages : ScanAverages
         Averages over complete runs, updated when a run is complete.
@@ -44,13 +47,13 @@ class Scheduler:
     def __init__(
         self,
         pool: Pool,
-        command: Sequence[str],
+        commands: Commands,
         display: ProgressDisplay,
         averages: ScanAverages,
         execution: Execution,
     ) -> None:
         self.pool = pool
-        self.command = command
+        self.commands = commands
         self.display = display
         self.averages = averages
         self.execution = execution
@@ -58,65 +61,93 @@ class Scheduler:
         limit = execution.time_limit
         self._deadline = math.inf if limit is None else time.monotonic() + limit
         self._stopped: str | None = None
+        self._queue: deque[Batch] = deque()
 
-    def carry_out(self, members: Sequence[Member], stop: StopReason) -> str | None:
-        """Carry out runs until all are done or there is a reason to stop.
+    def carry_out(self, batches: Iterable[Batch], stop: StopReason) -> str | None:
+        """Carry out batches until all are done or there is a reason to stop.
+
+        Parameters
+        ----------
+        batches : iterable of Batch
+            Runs in the order in which they are started. The largest lattices come first, so that
+            the smaller ones fill the gaps at the end.
+        stop : callable
+            See `StopReason`.
 
         Returns
         -------
         str or None
             Reason for stopping early, or None.
         """
-        # Start with the largest lattices, so that the smaller ones fill the gaps at the end.
-        queue = deque(sorted(members, key=lambda one: -one.parameters.lattice.sites))
+        self._queue.extend(batches)
         reason = None
-        while self.pool.children or (queue and not reason):
+        while self.pool.children or (self._queue and not reason):
             if not reason:
                 reason = stop(SECONDS_TO_STOP)
                 if reason:
                     self.pool.terminate()
                 else:
-                    self._fill(queue)
+                    self._fill()
             for child in self.pool.ended():
                 self._note(child)
             self.display.refresh(self.pool.children)
             time.sleep(TICK)
         return reason or self._stopped
 
-    def _fill(self, queue: deque[Member]) -> None:
+    def _fill(self) -> None:
         """Start runs in free slots; postpone runs that another process holds."""
-        for _ in range(min(len(queue), len(self.pool.free))):
-            if queue[0].run.holder()[1]:
-                queue.rotate(-1)
-            else:
-                member = queue.popleft()
-                self.pool.start(member, [*self.command, *self._words(member)])
+        for _ in range(len(self._queue)):
+            if not self.pool.free:
+                return
+            batch = self._queue.popleft()
+            held = [member for member in batch if member.run.holder()[1]]
+            free = tuple(member for member in batch if member not in held)
+            if len(free) == 1:
+                values = self._values(free[0])
+                words = [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
+                self.pool.start(free, [*self.commands.run, *words])
+            elif free:
+                slot = dict(self.pool.free[0].values)
+                task = [{**self._values(member), **slot} for member in free]
+                self.pool.start(free, self.commands.batch, json.dumps(task).encode())
+            self._queue.extend((member,) for member in held)
 
-    def _words(self, member: Member) -> list[str]:
-        """Return the options of ``generate`` for a run."""
-        values = member.parameters.values() | {
-            "output": member.run.path,
+    def _values(self, member: Member) -> dict[str, object]:
+        """Return the values of `Parameters` and `Execution` for a run."""
+        values: dict[str, object] = {
+            **member.parameters.values(),
+            "output": str(member.run.path),
             "checkpoint_every": self.execution.checkpoint_every,
         }
         if math.isfinite(self._deadline):
             seconds = max(1, int(self._deadline - SECONDS_TO_STOP / 2 - time.monotonic()))
             values["time_limit"] = f"0:0:{seconds}"
-        return [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
+        return values
 
     def _note(self, child: Child) -> None:
-        """Record the end of a child, whose run is complete, failed or stopped."""
-        member, tally = child.member, self.display.tally
-        failure = child.failure()
-        tally.note(member)
-        if failure:
-            self.failures[member.name] = failure
-            self.display.line(f"{member.name} failed: {failure}")
-        elif not tally.done(member):
+        """Record the end of a child, whose runs are complete, failed or stopped."""
+        tally, failure = self.display.tally, child.failure()
+        for member in child.members:
+            tally.note(member)
+        complete = [member for member in child.members if tally.done(member)]
+        left = [member for member in child.members if member not in complete]
+        if failure and len(child.members) > 1:
+            # One of them has failed. The others can be carried out without it.
+            self._queue.extendleft((member,) for member in reversed(left))
+        elif failure:
+            self.failures[left[0].name if left else child.members[0].name] = failure
+            self.display.line(f"{child.members[0].name} failed: {failure}")
+        elif left:
             limited = math.isfinite(self._deadline)
-            self._stopped = "the time limit" if limited else f"a signal to {member.name}"
-        else:
-            self.averages.update(member.point)
-            self.averages.write()
-            row = self.averages.rows.get(member.point)
+            self._stopped = "the time limit" if limited else f"a signal to {left[0].name}"
+        if complete and not (failure and len(child.members) == 1):
+            self._average(complete)
+
+    def _average(self, complete: Sequence[Member]) -> None:
+        """Average over the runs that have just been completed."""
+        for point, member in {member.point: member for member in complete}.items():
+            self.averages.update(point)
+            row = self.averages.rows.get(point)
             if row:
                 self.display.line(point_words(member, row))
+        self.averages.write()

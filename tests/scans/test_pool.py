@@ -28,5 +28,5 @@ def test_slots():
 def test_slots_that_are_not_possible():
     with pytest.raises(UsageError, match="per_device must be at least 1, not 0"):
         make_slots([DeviceChoice("cpu")], 0)
-    with pytest.raises(UsageError, match="choose --per-device N to carry out N runs"):
+    with pytest.raises(UsageError, match="choose --per-device N to carry out runs in N"):
         make_slots([DeviceChoice("cpu", threads=1), DeviceChoice("cpu", threads=1)])

@@ -10,12 +10,21 @@ from rich.console import Console
 from gauge_mc.run.parameters import Execution, Parameters, parse_duration
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.display import ProgressDisplay, Tally
+from gauge_mc.scans.packing import pack
 from gauge_mc.scans.pool import Pool, Slot
+from gauge_mc.scans.process import Commands
 from gauge_mc.scans.scan import Scan
 from gauge_mc.scans.scheduler import SECONDS_TO_STOP, Scheduler
 from tests.scans.commands import A, B
 
 NOTE = "import sys; open('children', 'a').write(' '.join(sys.argv[1:]) + chr(10))"
+NOTE_TASK = """
+import json, sys
+for values in json.load(sys.stdin):
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
+    open('children', 'a').write(' '.join(words) + chr(10))
+open('batches', 'a').write(' '.join(sys.argv[1:]) + chr(10))
+"""
 
 
 @pytest.fixture
@@ -23,14 +32,15 @@ def work(folder):
     """Carry out a scan by children that only note their options; return these and the scheduler."""
     there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A, B))
 
-    def carry_out(stop=lambda seconds: None, **execution):
+    def carry_out(stop=lambda seconds: None, busy_sites=1, **execution):
         members = there.members()
         display = ProgressDisplay(Tally(members), Console(file=io.StringIO()))
-        with Pool([Slot("CPU", ("--backend", "cpu"))]) as pool:
+        with Pool([Slot("CPU", (("backend", "cpu"),))]) as pool:
             command = (sys.executable, "-c", NOTE)
             averages = ScanAverages(there)
-            scheduler = Scheduler(pool, command, display, averages, Execution(**execution))
-            reason = scheduler.carry_out(members, stop)
+            commands = Commands(command, (sys.executable, "-c", NOTE_TASK))
+            scheduler = Scheduler(pool, commands, display, averages, Execution(**execution))
+            reason = scheduler.carry_out(pack(members, busy_sites, 1), stop)
         notes = folder / "children"
         return reason, notes.read_text().splitlines() if notes.exists() else [], scheduler
 
@@ -70,3 +80,21 @@ def test_a_child_that_fails_is_named_with_what_it_said_last(work, monkeypatch):
     _, _, scheduler = work()
     assert len(scheduler.failures) == 4
     assert set(scheduler.failures.values()) == {"No luck."}
+
+
+def test_runs_on_one_lattice_share_a_child(work, folder):
+    _, lines, _ = work(busy_sites=10**6, checkpoint_every=3.0)
+    names = [re.search(r"--output=\S*/(\S+)", line)[1] for line in lines]
+    assert names == [f"b{beta}_{lattice}_chain1" for lattice in (B, A) for beta in (2.3, 2.4)]
+    assert (folder / "batches").read_text().splitlines() == ["--backend cpu"] * 2
+    for line in lines:
+        assert "--checkpoint-every=3.0" in line
+        assert line.endswith(" --backend=cpu")
+
+
+def test_runs_of_a_failed_child_are_tried_alone(work, monkeypatch):
+    failing = "import sys; sys.exit('gauge-mc: One of them is damaged.')"
+    monkeypatch.setattr("tests.scans.test_scheduler.NOTE_TASK", failing)
+    _, lines, scheduler = work(busy_sites=10**6)
+    assert len(lines) == 4
+    assert scheduler.failures == {}

@@ -22,6 +22,7 @@ class Cpu(Backend):
     numbered = False
     preference = 0
     bench_extent = 16
+    busy_sites = 2**14
     remedy = INSTALL
 
     def count(self) -> int:

@@ -28,6 +28,7 @@ class Cuda(Backend):
     numbered = True
     preference = 1
     bench_extent = 48
+    busy_sites = 2**20
     remedy = INSTALL
 
     def count(self) -> int:

@@ -1,0 +1,37 @@
+"""Packing of the runs of a scan into batches that are updated together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gauge_mc.run.chains import OWN
+from gauge_mc.scans.scan import Member
+
+Batch = tuple[Member, ...]
+"""Runs on the same lattice after the same number of updates."""
+
+
+def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[Batch]:
+    """Divide runs into batches, those on the largest lattices first.
+
+    Parameters
+    ----------
+    members : iterable of Member
+    busy_sites : int
+        Number of sites that keep a device busy, see `gauge_mc.devices.base.Backend`. A batch has at
+        most as many, but at least one run.
+    slots : int
+        Number of batches that are carried out at the same time. A kind of runs is divided into as
+        many batches if there are enough of them.
+    """
+    kinds: dict[tuple[object, ...], list[Member]] = {}
+    for member in members:
+        values = member.parameters.values()
+        shared = tuple(value for name, value in values.items() if name not in OWN)
+        kinds.setdefault((*shared, member.progress()), []).append(member)
+    batches = []
+    for alike in kinds.values():
+        most = max(1, busy_sites // alike[0].parameters.lattice.sites)
+        size = min(most, -(-len(alike) // slots))
+        batches += [tuple(alike[n : n + size]) for n in range(0, len(alike), size)]
+    return sorted(batches, key=lambda batch: -batch[0].parameters.lattice.sites)
