@@ -73,12 +73,12 @@ def generate(
     as_json, only_forecast = given.pop("json"), given.pop("dry_run")
     number: int | None = given.pop("chains", None)
     written = read_card(given.pop("card")) if "card" in given else {}
-    if only_forecast and number:
+    if only_forecast and number is not None:
         raise UsageError("--dry-run describes a single chain; leave out --chains.")
     if only_forecast:
         show_forecast(written | given, as_json)
         return
-    if number:
+    if number is not None:
         generate_several(written | given, number, as_json)
         return
     result = generate_from(written | given, progress=not as_json)

@@ -71,7 +71,7 @@ def scan(
 ) -> ScanResult:
     """Carry out independent runs on a grid of couplings and lattices.
 
-    Runs on small lattices are carried out together on each device. If the scan already exists, it is
+    Runs on small lattices are updated together on each device. If the scan already exists, it is
     continued, and new points and chains are added.
 
     Parameters
