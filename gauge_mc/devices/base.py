@@ -96,6 +96,8 @@ class LoadedKernel(Protocol):
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Run steps in order; each step begins after the previous one has ended.
 
+        Later changes of `steps` have no effect.
+
         Parameters
         ----------
         steps : ctypes array

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import repeated
+from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.slab import Slab, work
@@ -70,23 +70,36 @@ class SlabSums:
         *steps : mapping of str to object
             The kernel's arguments by name, without ``geometry``, ``work`` and ``sums``.
         """
-        filled = []
-        for values in steps:
-            sums = self._memory.address + self._launched * self._row_bytes
-            filled.append(self.slab.arguments(kernel, self._over, sums=sums, **values))
-            self._launched += 1
+        numbers = range(self._launched, self._launched + len(steps))
+        filled = [self._arguments(kernel, n, one) for n, one in zip(numbers, steps, strict=True)]
+        self._launched += len(steps)
         self.slab.kernel(kernel)(repeated(filled, 1))
 
-    def by_slice(self) -> NDArray[np.float64]:
+    def launches(self, kernel: Kernel, values: Mapping[str, Any]) -> list[Launch]:
+        """Return calls that launch a sum kernel with the same arguments, one for every row."""
+        filled = [self._arguments(kernel, row, values) for row in range(self._rows)]
+        return list(self.slab.kernel(kernel).launches(repeated(filled, 1), [1]))
+
+    def _arguments(self, kernel: Kernel, row: int, values: Mapping[str, Any]) -> ctypes.Structure:
+        sums = self._memory.address + row * self._row_bytes
+        return self.slab.arguments(kernel, self._over, sums=sums, **values)
+
+    def by_slice(self, launched: int | None = None) -> NDArray[np.float64]:
         """Wait for all launches since the last call, and add up their partial sums.
+
+        Parameters
+        ----------
+        launched : int, optional
+            Number of launches of `launches`, if those were used.
 
         Returns
         -------
         ndarray, shape (launches, slices, values), float64
             The sums over each time slice, in the order of the launches.
         """
-        shape = (self._launched, self.slices, self.values)
-        if not math.prod(shape):
+        rows = self._launched if launched is None else launched
+        shape = (rows, self.slices, self.values)
+        if not rows:
             return np.empty(shape)
         offset = self._rows * self._row_bytes
         arguments = ADD_PARTIAL_SUMS.arguments(
@@ -95,7 +108,7 @@ class SlabSums:
             work=work(0, 1, self.slices, parity=0),
             partial=self._memory.address,
             totals=self._memory.address + offset,
-            rows=self._launched,
+            rows=rows,
             slices=self.slices,
             parts=self._parts,
             values=self.values,
@@ -157,13 +170,19 @@ BLOCK = 64
 
 
 class DeferredSums:
-    """Sums that stay on the devices and are fetched in blocks, because waiting for each costs time.
+    """Sums of a kernel over a field, which stay on the devices and are fetched in blocks.
+
+    Launches are prepared once, because a small lattice takes less time than that.
 
     Parameters
     ----------
     field : Field
+    kernel : Kernel
+        A sum kernel.
     values : int
         Number of values per site.
+    arguments : sequence of mapping
+        The kernel's other arguments, for each slab of this process; see `SlabSums.launch`.
     over : sequence of ctypes structure
         The time slices to sum over, for each slab of this process; see `SlabSums`. Their number may
         be 0. Every replica must have the same number.
@@ -172,30 +191,32 @@ class DeferredSums:
     """
 
     def __init__(
-        self, field: Field, values: int, over: Sequence[ctypes.Structure], block: int = BLOCK
+        self,
+        field: Field,
+        kernel: Kernel,
+        values: int,
+        arguments: Sequence[Mapping[str, Any]],
+        over: Sequence[ctypes.Structure],
+        block: int = BLOCK,
     ) -> None:
         self._devices, self._block = field.devices, block
-        self._replicas = len(field.replicas)
-        self._slabs = [
-            SlabSums(slab, values, block, one, own_memory=True)
-            for slab, one in zip(field.slabs, over, strict=True)
-        ]
+        self._replicas, self._values = len(field.replicas), values
+        slabs = zip(field.slabs, arguments, over, strict=True)
+        self._slabs = []
+        for slab, own, one in slabs:
+            if one.slices:
+                sums = SlabSums(slab, values, block, one, own_memory=True)
+                self._slabs.append((sums, sums.launches(kernel, own)))
+        self._empty = len(self._slabs) < len(field.slabs)
         self._begun = 0
         self._fetched: list[NDArray[np.float64]] = []
 
-    def begin(self, launch: Callable[[int, SlabSums], object]) -> None:
-        """Begin to sum; all processes that share the field must make the same calls.
-
-        Parameters
-        ----------
-        launch : callable
-            Takes the number of a slab in this process, and launches its sum.
-        """
+    def begin(self) -> None:
+        """Begin to sum; all processes that share the field must make the same calls."""
         if self._begun == self._block:
             self._fetched.append(self._fetch())
-        for n, sums in enumerate(self._slabs):
-            if sums.slices:
-                launch(n, sums)
+        for _, launches in self._slabs:
+            launches[self._begun]()
         self._devices.fence()  # the next update must not change a halo that is still read
         self._begun += 1
 
@@ -214,10 +235,9 @@ class DeferredSums:
         return totals
 
     def _fetch(self) -> NDArray[np.float64]:
-        local = [
-            sums.by_slice() if sums.slices else np.empty((self._begun, 0, sums.values))
-            for sums in self._slabs
-        ]
+        local = [sums.by_slice(self._begun) for sums, _ in self._slabs]
+        if self._empty:
+            local.insert(0, np.empty((self._begun, 0, self._values)))
         self._begun = 0
         by_slice = _of_all_slabs(self._devices, local)
         begun, slices, values = by_slice.shape

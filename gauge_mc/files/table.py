@@ -20,11 +20,16 @@ from pathlib import Path
 from types import TracebackType
 
 import numpy as np
+import orjson
+from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import replacing
 
 Value = int | float | str
+
+LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e16
+"""Range of absolute values that Python writes without an exponent."""
 
 SHOWN_COLUMNS = 6
 """Number of columns that the repr of a table names."""
@@ -111,6 +116,24 @@ class Table:
             If the rows cannot be written, for example because the disk is full.
         """
         self._append("".join(",".join(map(_format, row)) + "\n" for row in rows).encode())
+
+    def append_numbers(self, sweeps: Sequence[int], values: NDArray[np.float64]) -> None:
+        """Append rows of floats, which is much faster than `append` and writes the same bytes.
+
+        Parameters
+        ----------
+        sweeps : sequence of int
+            First value of every row.
+        values : ndarray, shape (rows, columns - 1), float64
+            The other values.
+
+        Raises
+        ------
+        GaugeError
+            See `append`.
+        """
+        if len(sweeps):
+            self._append(_lines(sweeps, values))
 
     def _append(self, data: bytes) -> None:
         with self._writing():
@@ -383,6 +406,18 @@ def _write(
 
 def _format(value: Value) -> str:
     return repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def _lines(sweeps: Sequence[int], values: NDArray[np.float64]) -> bytes:
+    """Return rows in the format of `_format`."""
+    size = np.abs(values)
+    # Other numbers are written with an exponent, about which libraries disagree.
+    usual = ((size >= LEAST_PLAIN) & (size < MOST_PLAIN)) | (size == 0)
+    text = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY)
+    rows = text.removeprefix(b"[[").removesuffix(b"]]").split(b"],[")
+    for n in np.flatnonzero(~usual.all(axis=1)):
+        rows[n] = ",".join(map(repr, values[n].tolist())).encode()
+    return b"".join(b"%d,%b\n" % pair for pair in zip(sweeps, rows, strict=True))
 
 
 def _sweep(row: bytes) -> float:

@@ -27,6 +27,9 @@ from gauge_mc.registry import Registry
 Record = tuple[Value, ...]
 """Values of a row of a table, without the sweep."""
 
+Records = list[list[Record]] | NDArray[np.float64]
+"""Records of several measurements: [measurement][record][column]."""
+
 Measurer = Callable[[Field], list[Record]]
 """A function that returns the records of a field. It may own memory on the device of the field."""
 
@@ -35,13 +38,13 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 class Recorder(Protocol):
-    """Measurements of fields of one kind, whose results may stay on the device until wanted."""
+    """Measurements of a field that changes, whose results may stay on the device until wanted."""
 
-    def begin(self, field: Field) -> None:
-        """Begin to measure a field and all its replicas."""
+    def begin(self) -> None:
+        """Begin to measure the field and all its replicas."""
 
-    def fetch(self) -> list[list[list[Record]]]:
-        """Return the records of all fields since the last call: [field][replica][record]."""
+    def fetch(self) -> Sequence[Records]:
+        """Return the records of all measurements since the last call, one item per replica."""
 
 
 class ImmediateRecorder:
@@ -49,21 +52,22 @@ class ImmediateRecorder:
 
     Parameters
     ----------
+    field : Field
     measure : Measurer
     """
 
-    def __init__(self, measure: Measurer) -> None:
-        self._measure = measure
+    def __init__(self, field: Field, measure: Measurer) -> None:
+        self._replicas, self._measure = field.replicas, measure
         self._found: list[list[list[Record]]] = []
 
-    def begin(self, field: Field) -> None:
-        """Measure a field; see `Recorder.begin`."""
-        self._found.append([self._measure(one) for one in field.replicas])
+    def begin(self) -> None:
+        """Measure the field; see `Recorder.begin`."""
+        self._found.append([self._measure(one) for one in self._replicas])
 
-    def fetch(self) -> list[list[list[Record]]]:
+    def fetch(self) -> list[Records]:
         """Return the records; see `Recorder.fetch`."""
         found, self._found = self._found, []
-        return found
+        return [list(one) for one in zip(*found, strict=True)]
 
 
 class SumRecorder:
@@ -72,33 +76,31 @@ class SumRecorder:
     Parameters
     ----------
     sums : DeferredSums
-    kernel : Kernel
-        The sum kernel.
-    arguments : callable
-        Takes a field and returns the kernel's arguments for each slab of this process.
-    record : callable
-        Returns the record that follows from the totals, a list of floats.
+    records : callable
+        Takes the totals, an array of shape (..., values), and returns the records that follow from
+        them, of shape (..., columns).
+    prepare : callable, optional
+        Called before every sum.
     """
 
     def __init__(
         self,
         sums: DeferredSums,
-        kernel: Kernel,
-        arguments: Callable[[Field], list[Mapping[str, Any]]],
-        record: Callable[[list[float]], Record],
+        records: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+        prepare: Callable[[], object] | None = None,
     ) -> None:
-        self._sums, self._kernel = sums, kernel
-        self._arguments, self._record = arguments, record
+        self._sums, self._records, self._prepare = sums, records, prepare
 
-    def begin(self, field: Field) -> None:
-        """Launch the sums over a field; see `Recorder.begin`."""
-        values = self._arguments(field)
-        self._sums.begin(lambda number, sums: sums.launch(self._kernel, values[number]))
+    def begin(self) -> None:
+        """Launch the sums; see `Recorder.begin`."""
+        if self._prepare:
+            self._prepare()
+        self._sums.begin()
 
-    def fetch(self) -> list[list[list[Record]]]:
+    def fetch(self) -> list[Records]:
         """Return the records; see `Recorder.fetch`."""
-        totals: list[list[list[float]]] = self._sums.fetch().tolist()
-        return [[[self._record(total)] for total in replicas] for replicas in totals]
+        records = self._records(self._sums.fetch())
+        return [records[:, n, np.newaxis] for n in range(records.shape[1])]
 
 
 @dataclass(frozen=True)
@@ -280,13 +282,13 @@ class Observable:
         """Return a function that measures fields of the same kind and on the same devices."""
         return lambda field: [self.measure(field)]
 
-    def recorder(self, like: Field) -> Recorder:
-        """Return a recorder for fields of the same kind.
+    def recorder(self, field: Field) -> Recorder:
+        """Return a recorder for a field that is measured repeatedly while it changes.
 
         A run begins to measure after an update and fetches the records some updates later, so that
         the device does not have to wait. By default it measures at once.
         """
-        return ImmediateRecorder(self.measurer(like.replicas[0]))
+        return ImmediateRecorder(field, self.measurer(field.replicas[0]))
 
     @classmethod
     def live(cls, record: Record) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.averages import PLANES, PLAQUETTE
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import DeferredSums, lattice_sums
 from gauge_mc.files.averages import Averages
+from gauge_mc.groups import Group
 from gauge_mc.observables import (
     OBSERVABLES,
     Columns,
@@ -56,12 +58,15 @@ class Plaquette(Observable):
 
     def measure(self, field: Field) -> Record:
         """Return the averages over all, the spatial and the temporal plaquettes of a field."""
-        return _record(field, lattice_sums(field, PLAQUETTE, values=2).tolist())
+        sums = lattice_sums(field, PLAQUETTE, values=2)
+        return tuple(_records(field.group, field.lattice, sums).tolist())
 
-    def recorder(self, like: Field) -> Recorder:
-        """Return a recorder for fields of the same kind; see `Observable.recorder`."""
-        sums = DeferredSums(like, 2, [slab.whole() for slab in like.slabs])
-        return SumRecorder(sums, PLAQUETTE, _arguments, partial(_record, like))
+    def recorder(self, field: Field) -> Recorder:
+        """Return a recorder for a field; see `Observable.recorder`."""
+        links = [{"links": slab.buffer.address} for slab in field.slabs]
+        over = [slab.whole() for slab in field.slabs]
+        sums = DeferredSums(field, PLAQUETTE, 2, links, over)
+        return SumRecorder(sums, partial(_records, field.group, field.lattice))
 
     @classmethod
     def live(cls, record: Record) -> str:
@@ -81,15 +86,10 @@ class Plaquette(Observable):
         return dict(zip(cls.columns, found, strict=True))
 
 
-def _arguments(field: Field) -> list[Mapping[str, Any]]:
-    return [{"links": slab.buffer.address} for slab in field.slabs]
-
-
-def _record(field: Field, sums: Sequence[float]) -> Record:
+def _records(group: Group, lattice: Lattice, sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the averages, given the sums over spatial and over temporal plaquettes."""
-    normalisation = PLANES * field.group.colours * field.lattice.sites
-    spatial, temporal = (one / normalisation for one in sums)
-    return ((spatial + temporal) / 2, spatial, temporal)
+    spatial, temporal = np.moveaxis(sums, -1, 0) / (PLANES * group.colours * lattice.sites)
+    return np.stack([(spatial + temporal) / 2, spatial, temporal], axis=-1)
 
 
 def plaquette(field: Field) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from gauge_mc.domain.slab import nowhere
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import BLOCK, DeferredSums
 from gauge_mc.fields.time_lines import TIME_LINE, time_lines
+from gauge_mc.groups import Group
 from gauge_mc.observables import (
     OBSERVABLES,
     Columns,
@@ -82,9 +83,12 @@ class Polyakov(Observable):
         loop = polyakov_loop(field)
         return (loop.real, loop.imag, abs(loop))
 
-    def recorder(self, like: Field) -> Recorder:
-        """Return a recorder for fields of the same kind; see `Observable.recorder`."""
-        return SumRecorder(_sums(like, BLOCK), POLYAKOV, _arguments, partial(_record, like))
+    def recorder(self, field: Field) -> Recorder:
+        """Return a recorder for a field; see `Observable.recorder`."""
+        records = partial(_records, field.group, field.lattice)
+        if len(field.layouts) == 1:
+            return SumRecorder(_sums(field, BLOCK), records)
+        return SumRecorder(_sums(field, BLOCK), records, partial(time_lines, field))
 
     @classmethod
     def live(cls, record: Record) -> str:
@@ -101,21 +105,18 @@ class Polyakov(Observable):
 
 def polyakov_loop(field: Field) -> complex:
     """Return the average L of Tr prod_t U_t(x, t) / N over the spatial lattice; |L| <= 1."""
-    sums, values = _sums(field, 1), _arguments(field)
-    sums.begin(lambda number, one: one.launch(POLYAKOV, values[number]))
-    return _average(field, sums.fetch()[0, 0].tolist())
+    sums = _sums(field, block=1)
+    sums.begin()
+    re, im, _ = _records(field.group, field.lattice, sums.fetch()[0, 0]).tolist()
+    return complex(re, im)
 
 
 def _sums(field: Field, block: int) -> DeferredSums:
-    """Return the sums over the lines, which end in the last slab."""
+    """Return the sums over the lines, which end in the last slab, and compute the lines once."""
     complete = [slab.layout.times.stop == field.lattice.t for slab in field.slabs]
     ends = zip(field.slabs, complete, strict=True)
     over = [slab.first_slices() if has else nowhere() for slab, has in ends]
-    return DeferredSums(field, 2, over, block)
-
-
-def _arguments(field: Field) -> list[Mapping[str, Any]]:
-    return [
+    arguments = [
         {
             "links": lines.slab.buffer.address,
             "before": lines.before.address if lines.before else None,
@@ -123,13 +124,10 @@ def _arguments(field: Field) -> list[Mapping[str, Any]]:
         }
         for lines in time_lines(field)
     ]
+    return DeferredSums(field, POLYAKOV, 2, arguments, over, block)
 
 
-def _average(field: Field, sums: Sequence[float]) -> complex:
-    """Return L, given the sums of the real and imaginary parts of the traces."""
-    return complex(*sums) / (field.group.colours * field.lattice.slice_sites)
-
-
-def _record(field: Field, sums: Sequence[float]) -> Record:
-    loop = _average(field, sums)
-    return (loop.real, loop.imag, abs(loop))
+def _records(group: Group, lattice: Lattice, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return L and its modulus, given the sums of the real and imaginary parts of the traces."""
+    re, im = np.moveaxis(sums, -1, 0) / (group.colours * lattice.slice_sites)
+    return np.stack([re, im, np.hypot(re, im)], axis=-1)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table
-from gauge_mc.observables import SWEEP, Observable, Record
+from gauge_mc.observables import SWEEP, Observable, Records
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import RunLock
@@ -76,20 +78,26 @@ class RunOutput:
             if sweep > written:
                 path.unlink()
 
-    def add_records(
-        self, item: Measurement, records: Iterable[tuple[int, Iterable[Record]]]
-    ) -> None:
+    def add_records(self, item: Measurement, sweeps: Sequence[int], records: Records) -> None:
         """Append records to a table.
 
         Parameters
         ----------
         item : Measurement
-        records : iterable of (int, iterable of Record)
-            The update of each measurement, and its records.
+        sweeps : sequence of int
+            The update of each measurement.
+        records : Records
+            The records of each measurement.
         """
-        self._tables[item].append(
-            [(sweep, *record) for sweep, found in records for record in found]
-        )
+        table = self._tables[item]
+        if isinstance(records, np.ndarray):
+            columns = records.shape[-1]
+            table.append_numbers(
+                np.repeat(sweeps, records.shape[1]).tolist(), records.reshape(-1, columns)
+            )
+        else:
+            pairs = zip(sweeps, records, strict=True)
+            table.append([(sweep, *record) for sweep, found in pairs for record in found])
 
     def write_configuration(self, writer: BackgroundWriter) -> None:
         """Write the links after the last update, when the rows of the tables are on disk."""

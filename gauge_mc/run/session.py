@@ -282,7 +282,7 @@ class Session:
                 item: observable.recorder(field) for item, observable in observables.items()
             }
             for recorder in self._recorders.values():
-                recorder.begin(field)
+                recorder.begin()
                 recorder.fetch()
         p = self._work.parameters
         if p.keeps_configs:
@@ -295,9 +295,10 @@ class Session:
     def _advance(self) -> None:
         """Do one update, and measure and write what is due after it."""
         began, times = time.monotonic(), self._work.times
-        with times.of("update"):
-            self.batch.update()
-        self._add_records(max(2, len(self._fetched) // AT_ONCE))
+        self.batch.update()
+        times.update += time.monotonic() - began
+        if self._fetched:
+            self._add_records(max(2, len(self._fetched) // AT_ONCE))
         self._measured = False
         self._sample()
         ended = time.monotonic()
@@ -315,13 +316,13 @@ class Session:
     def _sample(self) -> None:
         """Measure and write what is due after the last update."""
         p, batch = self._work.parameters, self.batch
-        done = batch.sweep - p.thermalize
-        with self._work.times.of("measure"):
+        done, began = batch.sweep - p.thermalize, time.monotonic()
+        with self._saving_on_failure():
             for item, recorder in self._recorders.items():
                 if is_due(done, item.every):
-                    with self._saving_on_failure():
-                        recorder.begin(batch.field)
+                    recorder.begin()
                     self._begun[item].append(batch.sweep)
+        self._work.times.measure += time.monotonic() - began
         if any(len(sweeps) >= PENDING for sweeps in self._begun.values()):
             self._fetch()
         began = time.monotonic()
@@ -348,11 +349,12 @@ class Session:
             self._work.devices.synchronize()
         with self._work.times.of("measure"):
             for item, sweeps in self._begun.items():
-                by_run = zip(*self._recorders[item].fetch(), strict=True)
-                if self._work.devices.root:
-                    for output, found in zip(self._outputs, by_run, strict=bool(sweeps)):
-                        records = list(zip(sweeps, found, strict=True))
-                        self._fetched.append(partial(output.add_records, item, records))
+                by_run = self._recorders[item].fetch()
+                if self._work.devices.root and sweeps:
+                    for output, records in zip(self._outputs, by_run, strict=True):
+                        self._fetched.append(
+                            partial(output.add_records, item, tuple(sweeps), records)
+                        )
                 sweeps.clear()
 
     def _add_records(self, tables: int) -> None:

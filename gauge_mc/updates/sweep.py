@@ -8,6 +8,7 @@ from itertools import cycle, repeat
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc.actions import Action
 from gauge_mc.devices.base import Launch, LoadedKernel, Registers, StreamedDevice
@@ -162,29 +163,41 @@ class _Steps:
     def __init__(self, steps: Sequence[ctypes.Structure]) -> None:
         self._count = len(steps)
         if steps:
-            self._kind = type(steps[0])
+            self._kind: Any = type(steps[0])
             self._bytes = bytes((self._kind * len(steps))(*steps))
+        self._made: dict[int, ctypes.Array[Any]] = {}
+        self._counters: dict[int, NDArray[np.uint64]] = {}
 
     def __bool__(self) -> bool:
         return self._count > 0
 
     def repeated(self, sweeps: int, first_step: int | None) -> ctypes.Array[Any]:
-        """Return the steps of several sweeps, with random number steps from `first_step` on."""
-        kind: Any = self._kind
-        steps: ctypes.Array[Any] = (kind * (self._count * sweeps)).from_buffer_copy(
-            self._bytes * sweeps
-        )
+        """Return the steps of several sweeps, with random number steps from `first_step` on.
+
+        The next call may change them.
+        """
+        if sweeps not in self._made:
+            kind = self._kind * (self._count * sweeps)
+            self._made[sweeps] = kind.from_buffer_copy(self._bytes * sweeps)
+        steps = self._made[sweeps]
         if first_step is not None:
-            size = ctypes.sizeof(kind)
-            counters = np.ndarray(
-                (sweeps, self._count),
-                np.uint64,
-                memoryview(steps).cast("B"),
-                offset=kind.stream.offset + dict(kind._fields_)["stream"].step.offset,
-                strides=(self._count * size, size),
-            )
-            counters[:] = first_step + np.arange(sweeps, dtype=np.uint64)[:, np.newaxis]
+            if sweeps not in self._counters:
+                self._counters[sweeps] = self._counters_of(steps, sweeps)
+            counters = self._counters[sweeps]
+            for n in range(sweeps):
+                counters[n] = first_step + n
         return steps
+
+    def _counters_of(self, steps: ctypes.Array[Any], sweeps: int) -> NDArray[np.uint64]:
+        """Return the numbers of the sweep in all steps as an array in the same memory."""
+        kind, size = self._kind, ctypes.sizeof(self._kind)
+        return np.ndarray(
+            (sweeps, self._count),
+            np.uint64,
+            memoryview(steps).cast("B"),
+            offset=kind.stream.offset + dict(kind._fields_)["stream"].step.offset,
+            strides=(self._count * size, size),
+        )
 
 
 def sweep_of(

@@ -6,9 +6,13 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table, read_heading, read_table, write_table
@@ -280,3 +284,19 @@ def test_full_disk_leaves_whole_rows_readable(path):
     with Table(path, {"beta": "2.5"}, COLUMNS) as table:
         table.append(rows(len(kept) + 1, 99))
     assert path.read_bytes() == whole.read_bytes()
+
+
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64)
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=20))
+def test_rows_of_numbers_are_written_like_other_rows(rows):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in "ab"]
+        columns = ("sweep", "x", "y", "z")
+        with Table(paths[0], {}, columns) as table:
+            table.append((n, *row) for n, row in enumerate(rows))
+        with Table(paths[1], {}, columns) as table:
+            table.append_numbers(range(len(rows)), np.array(rows))
+            table.append_numbers([], np.empty((0, 3)))
+        assert paths[0].read_bytes() == paths[1].read_bytes()

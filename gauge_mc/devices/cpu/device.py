@@ -76,11 +76,11 @@ class CpuKernel:
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Run steps in order; see `LoadedKernel`."""
-        call = partial(self._function, steps, len(steps), self._team.address)
         if self._worker is None:
-            call()
+            self._function(steps, len(steps), self._team.address)
         else:
-            self._worker.do(call)
+            own = type(steps).from_buffer_copy(steps)
+            self._worker.do(partial(self._function, own, len(own), self._team.address))
 
 
 class CpuDevice:
