@@ -27,6 +27,10 @@ class Energy:
     joules: float | None
     source: str
 
+    def share(self, count: int) -> Energy:
+        """Return the energy of one of several runs that are carried out together."""
+        return Energy(None if self.joules is None else self.joules / count, self.source)
+
     def nj_per_link(self, links: int) -> float | None:
         """Return the energy in nJ per link update, for a number of link updates."""
         return None if self.joules is None or not links else self.joules / links * 1e9
