@@ -10,10 +10,12 @@ from itertools import chain
 
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS
+from gauge_mc.bench.energy import energy_of
 from gauge_mc.bench.timing import copy_bandwidth, seconds_of
 from gauge_mc.devices import Device
 from gauge_mc.devices.base import Registers
 from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.energy import Energy
 from gauge_mc.domain.halo import HaloExchange
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import WORD_BYTES
@@ -60,6 +62,8 @@ class KernelTime:
         Time that these bytes take at the bandwidth of a copy, divided by the measured time.
     registers, spilled : int or None
         Registers and spilled bytes per thread of a CUDA kernel.
+    nj_per_link : float or None
+        Energy of the devices in nJ per link of the lattice; None if it is not available.
     """
 
     name: str
@@ -70,6 +74,7 @@ class KernelTime:
     roofline: float | None
     registers: int | None
     spilled: int | None
+    nj_per_link: float | None
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ class Benchmark:
         Times of the kernels.
     left_out : list of str
         Kernels that were not timed, with the reasons.
+    energy_source : str
+        Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available.
     """
 
     date: str
@@ -109,6 +116,7 @@ class Benchmark:
     copy_gb_per_s: float
     kernels: list[KernelTime]
     left_out: list[str]
+    energy_source: str
 
     @property
     def hidden(self) -> float | None:
@@ -162,7 +170,8 @@ def benchmark(
     group, lattice, precision, random
         Gauge group, lattice, precision of the links, and random number generator.
     seconds : float
-        Approximate time for each kernel in seconds.
+        Approximate time for each kernel in seconds. If it is at least 1 and the devices have energy
+        counters, the energy is measured for as long again.
     luxury : int, optional
         Quality level of the generator.
     progress : callable
@@ -185,10 +194,11 @@ def benchmark(
     items = [*_updates(field, beta, generator), *_observables(field)]
     others = [name for name in GENERATORS if name != random]
     link_bytes = field.group.components * field.layouts[0].real.itemsize
-    kernels = []
+    kernels, energies = [], list[Energy]()
     for item in chain(items, _other_generators(field, beta, others, luxury, left_out)):
         progress(item.name, len(items) + len(others))
         median, spread = seconds_of(devices, item.call, seconds)
+        energies.append(energy_of(devices, item.call, seconds, median))
         moved = None if item.links_moved is None else item.links_moved * link_bytes
         registers = item.registers()
         kernels.append(
@@ -201,6 +211,7 @@ def benchmark(
                 roofline=None if moved is None else moved * lattice.links / bandwidth / median,
                 registers=registers.count if registers else None,
                 spilled=registers.spilled if registers else None,
+                nj_per_link=energies[-1].nj_per_link(lattice.links),
             )
         )
         del item  # frees the memory of its generator
@@ -218,6 +229,7 @@ def benchmark(
         bandwidth / 1e9,
         kernels,
         left_out,
+        next((one for one in energies if one.joules is not None), energies[-1]).source,
     )
 
 

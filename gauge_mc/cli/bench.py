@@ -68,7 +68,8 @@ def bench(
 
     The column "roofline" shows the minimum time for the memory traffic of a kernel, divided by the
     measured time. The minimum is computed from the bandwidth of a large copy, which is measured
-    first. Values above 100 % mean that the caches hold the field.
+    first. Values above 100 % mean that the caches hold the field. "nJ/link" is the energy that the
+    devices use, if they have counters that can be read.
     """
     from rich.console import Console
 
@@ -186,6 +187,10 @@ def _show(result: Benchmark, before: dict[str, float] | None, console: Console) 
         console.print(f"{result.hidden:.0%} of the halo exchange is hidden behind the heatbath")
     for line in result.left_out:
         console.print(line)
+    if all(kernel.nj_per_link is None for kernel in result.kernels):
+        console.print(f"energy: not available, {result.energy_source}", soft_wrap=True)
+    else:
+        console.print(f"energy: counters of {result.energy_source}")
 
 
 def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
@@ -194,6 +199,8 @@ def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
     table = Table()
     columns = ["ns/link", "±", "Mlink/s", "B/link", "roofline"]
     registers = any(kernel.registers is not None for kernel in result.kernels)
+    energies = any(kernel.nj_per_link is not None for kernel in result.kernels)
+    columns += ["nJ/link"] * energies
     columns += ["regs", "spill"] * registers + ["ratio"] * (before is not None)
     table.add_column("kernel", no_wrap=True)
     for column in columns:
@@ -207,6 +214,8 @@ def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
             "–" if kernel.bytes_per_link is None else f"{kernel.bytes_per_link:g}",
             "–" if kernel.roofline is None else f"{kernel.roofline:.0%}",
         ]
+        if energies:
+            row.append("–" if kernel.nj_per_link is None else f"{kernel.nj_per_link:.3g}")
         counts = (kernel.registers, kernel.spilled)
         row += ["–" if count is None else str(count) for count in counts] * registers
         if before is not None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import Kernel, Variant
 
 
@@ -253,6 +254,15 @@ class Device(Protocol):
         """Copy from host memory to an address, without waiting for the work issued so far.
 
         The host memory must not be changed until the event is reached.
+        """
+
+    def energy_counters(self) -> Sequence[EnergyCounter]:
+        """Return counters of the energy that the device uses.
+
+        Raises
+        ------
+        GaugeError
+            If there is none that can be read; the message is a clause that says why.
         """
 
     def synchronize(self) -> None:

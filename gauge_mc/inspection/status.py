@@ -7,7 +7,7 @@ from shlex import quote
 
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import describe, duration, link_rate, spent
+from gauge_mc.run.display import describe, duration, energy_text, link_rate, spent
 from gauge_mc.scans.scan import Member, Scan
 from gauge_mc.scans.slurm import NAME, last_job
 
@@ -22,7 +22,7 @@ def run_status(run: Run) -> dict[str, str]:
     GaugeError
         If files of the run are damaged.
     """
-    p = run.read()[0]
+    p, sessions = run.read()
     holder, at_work = run.holder()
     saved = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
     sweep = max(saved, holder.sweep) if at_work else saved
@@ -48,6 +48,13 @@ def run_status(run: Run) -> dict[str, str]:
         result["remaining"] = duration((p.updates - sweep) / holder.rate)
     if at_work and holder.times:
         result["spent"] = spent(holder.times)
+    spent_joules = [one.joules for one in sessions]
+    if at_work and spent_joules and spent_joules[-1] is None:
+        spent_joules[-1] = holder.joules
+    known = [joules for joules in spent_joules if joules is not None]
+    if known:
+        some = f" in {len(known)} of {len(sessions)} sessions" if len(sessions) > 1 else ""
+        result["energy"] = f"{energy_text(sum(known))}{some}"
     return result
 
 

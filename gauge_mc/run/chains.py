@@ -247,15 +247,18 @@ class _Together:
 
     def _generate(self, batch: Sequence[_Begun]) -> tuple[dict[int, RunResult], str | None]:
         """Carry out a batch; return the results by number, and the reason for stopping."""
+        from gauge_mc.domain.energy import EnergyMeter
         from gauge_mc.run.display import Clock, show_progress
         from gauge_mc.run.summary import session_facts
 
         console, first = self._console(), batch[0]
         session = SessionRecord.begin(first.sweep, self.devices.name)
         console.print(*self._opening(batch, session), sep="\n", soft_wrap=True)
-        for one in batch:
-            run = one.task.run
-            run.write(one.task.parameters, [*(run.read()[1] if run.begun() else []), session])
+        runs = [one.task.run for one in batch]
+        before = [run.read()[1] if run.begun() else [] for run in runs]
+        for one, sessions in zip(batch, before, strict=True):
+            one.task.run.write(one.task.parameters, [*sessions, session])
+        meter = EnergyMeter(self.devices)
         p = first.task.parameters
         clock = Clock(first.sweep, len(batch))
         with show_progress(p, clock, console) as report:
@@ -266,15 +269,30 @@ class _Together:
                 60 * self.execution.checkpoint_every,
                 self.stop,
                 report,
+                energy=meter,
             )
             chains, reason = carry_out(work)
-        console.print(session_facts(clock, chains[0], first.sweep, asdict(work.times)))
+        energy = meter.total()
+        each = energy.share(len(batch))
+        if each.joules is not None:
+            ended = replace(session, joules=each.joules)
+            for one, sessions in zip(batch, before, strict=True):
+                one.task.run.write(one.task.parameters, [*sessions, ended])
+        console.print(session_facts(clock, chains[0], first.sweep, asdict(work.times), energy))
         rate = clock.updates_per_second(chains[0].sweep) * p.links_per_update
         seconds = time.monotonic() - clock.began
         results = {}
         for one, chain in zip(batch, chains, strict=True):
-            found = replace(_result(one, chain.sweep), seconds=seconds, links_per_s=rate)
-            results[one.number] = replace(found, stopped=reason)
+            links = (chain.sweep - one.sweep) * p.links_per_update
+            results[one.number] = replace(
+                _result(one, chain.sweep),
+                stopped=reason,
+                seconds=seconds,
+                links_per_s=rate,
+                joules=each.joules,
+                nj_per_link=each.nj_per_link(links),
+                energy_source=each.source,
+            )
         return results, reason
 
     def _opening(self, batch: Sequence[_Begun], session: SessionRecord) -> list[str]:
@@ -295,7 +313,7 @@ class _Together:
             runs = [one.task.run for one in begun]
             table = averages_table(runs, begun[0].task.parameters)
             configs = sum(len(run.configs()) for run in runs)
-            files = f"files  {runs[0].path} ... {runs[-1].path} ({configs} configurations)"
+            files = f"files   {runs[0].path} ... {runs[-1].path} ({configs} configurations)"
             self._console().print(table, files, sep="\n", soft_wrap=True)
 
     def _console(self) -> Console:

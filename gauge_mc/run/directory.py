@@ -46,6 +46,9 @@ class SessionRecord:
         Versions of gauge-mc and of Python.
     host, device : str
         Names of the host and of the device.
+    joules : float or None
+        Energy that the devices used in the session, in joules, in equal parts for runs that are
+        updated together; None if it is not available, or if the session was killed.
     """
 
     started: str
@@ -54,6 +57,7 @@ class SessionRecord:
     python: str
     host: str
     device: str
+    joules: float | None = None
 
     @classmethod
     def begin(cls, sweep: int, device: str) -> SessionRecord:
@@ -166,7 +170,9 @@ class Run:
         """Write or replace run.toml."""
         import tomli_w
 
-        records = tomli_w.dumps({RECORD: [dataclasses.asdict(item) for item in sessions]})
+        facts = [dataclasses.asdict(item) for item in sessions]
+        known = [{name: one[name] for name in one if one[name] is not None} for one in facts]
+        records = tomli_w.dumps({RECORD: known})
         with replacing(self.toml) as file:
             file.write(f"{parameters.to_toml()}\n{records}".encode())
 

@@ -269,6 +269,14 @@ def spent(times: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {duration(seconds)}" for name, seconds in times.items())
 
 
+def energy_text(joules: float) -> str:
+    """Return an energy with three digits and a unit, and in watt-hours: ``72 kJ (20 Wh)``."""
+    for unit, name, hours in ((1e6, "MJ", "kWh"), (1e3, "kJ", "Wh")):
+        if joules >= unit:
+            return f"{joules / unit:.3g} {name} ({joules / unit / 3.6:.3g} {hours})"
+    return f"{joules:.3g} J"
+
+
 def link_rate(rate: float) -> str:
     """Return a rate of link updates with three digits and a unit, such as ``1.23 Glink/s``."""
     for prefix, unit in (("G", 1e9), ("M", 1e6), ("k", 1e3)):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gauge_mc.domain.device_group import DeviceGroup
+    from gauge_mc.domain.energy import EnergyMeter
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class RunResult:
         Duration of the session in seconds.
     links_per_s : float
         Link updates per second, including the time for measurements and files; 0 if unknown.
+    joules, nj_per_link : float or None
+        Energy that the devices used in the session, in joules, and in nJ per link update; None if
+        it is not available.
+    energy_source : str
+        Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available.
     """
 
     path: Path
@@ -57,6 +63,9 @@ class RunResult:
     root: bool = True
     seconds: float = 0.0
     links_per_s: float = 0.0
+    joules: float | None = None
+    nj_per_link: float | None = None
+    energy_source: str = ""
 
     def __repr__(self) -> str:
         state = f"stopped by {self.stopped}" if self.stopped else "complete"
@@ -245,6 +254,7 @@ class _Generation:
 
     def _lead(self, devices: DeviceGroup, device_name: str) -> RunResult:
         """Carry out the run as the root process, the only one that writes files and output."""
+        from gauge_mc.domain.energy import EnergyMeter
         from gauge_mc.run.checkpoint import read_state
         from gauge_mc.run.display import Clock, opening, show_progress
         from gauge_mc.run.summary import averages_table, summary
@@ -264,24 +274,36 @@ class _Generation:
                 self.processes.broadcast((parameters, sweep, complete))
                 console.print(averages_table([run], parameters))
                 return RunResult(run.path, parameters, sweep)
-            run.write(parameters, [*(run.read()[1] if run.begun() else []), session])
+            before = run.read()[1] if run.begun() else []
+            run.write(parameters, [*before, session])
             clock = Clock(sweep)
             self.processes.broadcast((parameters, sweep, complete))
+            meter = EnergyMeter(devices)
             with show_progress(parameters, clock, console) as report:
-                work = self._work(lock, parameters, observables, devices, report)
+                work = self._work(lock, parameters, observables, devices, report, meter)
                 (chain,), reason = carry_out(work)
-            times = asdict(work.times)
-            console.print(summary(run, clock, chain, chain.sweep - sweep, times))
+            energy, updates = meter.total(), chain.sweep - sweep
+            if energy.joules is not None:
+                run.write(parameters, [*before, replace(session, joules=energy.joules)])
+            console.print(summary(run, clock, chain, updates, asdict(work.times), energy))
         rate = clock.updates_per_second(chain.sweep) * parameters.links_per_update
-        seconds = time.monotonic() - clock.began
         return RunResult(
-            run.path, parameters, chain.sweep, reason, seconds=seconds, links_per_s=rate
+            run.path,
+            parameters,
+            chain.sweep,
+            reason,
+            seconds=time.monotonic() - clock.began,
+            links_per_s=rate,
+            joules=energy.joules,
+            nj_per_link=energy.nj_per_link(updates * parameters.links_per_update),
+            energy_source=energy.source,
         )
 
     def _follow(self, devices: DeviceGroup) -> RunResult:
         """Carry out the run as a process that is not the root."""
         from rich.console import Console
 
+        from gauge_mc.domain.energy import EnergyMeter
         from gauge_mc.run.display import Clock, show_progress
 
         found: tuple[Parameters, int, bool] | None = self.processes.broadcast(None)
@@ -290,9 +312,11 @@ class _Generation:
         if complete:
             return RunResult(self.run.path, parameters, sweep, root=False)
         observables = self._observables(parameters)
+        meter = EnergyMeter(devices)
         with show_progress(parameters, Clock(sweep), Console(quiet=True)) as report:
-            work = self._work(None, parameters, observables, devices, report)
+            work = self._work(None, parameters, observables, devices, report, meter)
             (chain,), reason = carry_out(work)
+        meter.total()
         return RunResult(self.run.path, parameters, chain.sweep, reason, root=False)
 
     def _observables(self, parameters: Parameters) -> dict[Measurement, Observable]:
@@ -306,6 +330,7 @@ class _Generation:
         observables: dict[Measurement, Observable],
         devices: DeviceGroup,
         report: OnUpdate,
+        energy: EnergyMeter,
     ) -> Work:
         seconds = 60 * self.execution.checkpoint_every
         return Work(
@@ -316,6 +341,7 @@ class _Generation:
             self.stop,
             report,
             self.on_update,
+            energy=energy,
         )
 
     def _console(self) -> Console:
@@ -344,6 +370,9 @@ def result_values(result: RunResult) -> dict[str, object]:
         "stopped": result.stopped,
         "seconds": result.seconds,
         "links_per_s": result.links_per_s or None,
+        "joules": result.joules,
+        "nj_per_link": result.nj_per_link,
+        "energy_source": result.energy_source or None,
         "configurations": len(result.configs),
         "averages": averages_values(Run(result.path), result.parameters),
     }

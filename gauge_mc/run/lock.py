@@ -43,6 +43,9 @@ class Holder:
         Updates per second in this session.
     times : dict of str to float
         Shares of this session's time by name, in seconds.
+    joules : float or None
+        Energy that the devices have used in this session, in joules; None if it is not available,
+        or if several processes share the lattice.
     """
 
     host: str = ""
@@ -51,6 +54,7 @@ class Holder:
     sweep: int = 0
     rate: float = 0.0
     times: dict[str, float] = field(default_factory=dict)
+    joules: float | None = None
 
 
 class RunLock:

@@ -120,7 +120,7 @@ class RunOutput:
             table.seal()
         self._tables.clear()
 
-    def record(self, rate: float, times: dict[str, float]) -> None:
+    def record(self, rate: float, times: dict[str, float], joules: float | None) -> None:
         """Record the progress in the lock file, where other processes can read it.
 
         Parameters
@@ -129,10 +129,13 @@ class RunOutput:
             Updates per second in this session.
         times : dict of str to float
             Shares of the session's time in seconds.
+        joules : float or None
+            Energy of the run in this session; None if it is not available.
         """
         lock = self.task.lock
         if lock:
-            lock.record(replace(lock.holder, sweep=self.chain.sweep, rate=rate, times=times))
+            holder = replace(lock.holder, sweep=self.chain.sweep, rate=rate)
+            lock.record(replace(holder, times=times, joules=joules))
 
 
 def refuse_leftovers(tasks: Iterable[Task]) -> None:

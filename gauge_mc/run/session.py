@@ -17,6 +17,7 @@ from functools import partial
 from gauge_mc import __version__
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.energy import EnergyMeter
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import Observable, live_observables
 from gauge_mc.run.batch import Batch
@@ -114,6 +115,8 @@ class Work:
         session.
     times : Times
         Shares of the time so far; the session adds to them.
+    energy : EnergyMeter, optional
+        Meter of the energy, which the session reads regularly.
     """
 
     tasks: tuple[Task, ...]
@@ -124,6 +127,7 @@ class Work:
     report: OnUpdate
     on_update: OnUpdate | None = None
     times: Times = field(default_factory=Times)
+    energy: EnergyMeter | None = None
 
     @property
     def parameters(self) -> Parameters:
@@ -415,14 +419,17 @@ class Session:
             raise
 
     def _record_progress(self) -> None:
-        """Record the progress of every run, for other processes to read."""
-        now = time.monotonic()
+        """Read the energy, and record the progress of every run for other processes."""
+        now, processes = time.monotonic(), self._work.devices.processes
         self._recorded_at = now
         elapsed = now - self._first_at
         rate = (self.batch.sweep - self._first_sweep) / elapsed if elapsed > 0 else 0.0
         times = {name: round(spent, 3) for name, spent in asdict(self._work.times).items()}
+        joules = self._work.energy.read() if self._work.energy else None
+        if joules is not None:  # that of other processes is not known here
+            joules = round(joules / len(self._outputs), 3) if processes.size == 1 else None
         for output in self._outputs:
-            output.record(rate, times)
+            output.record(rate, times, joules)
 
 
 def is_due(done: int, every: int) -> bool:

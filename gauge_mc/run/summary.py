@@ -13,12 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.domain.energy import Energy
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import INDICES, OBSERVABLES, SWEEP, Quantity
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import Clock, duration, link_rate, spent
+from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
 from gauge_mc.run.parameters import Measurement, Parameters
 
 
@@ -119,9 +120,14 @@ def _quantities(item: Measurement, table: TableData) -> tuple[Quantity, ...]:
 
 
 def summary(
-    run: Run, clock: Clock, chain: Chain, updates: int, times: Mapping[str, float]
+    run: Run,
+    clock: Clock,
+    chain: Chain,
+    updates: int,
+    times: Mapping[str, float],
+    energy: Energy,
 ) -> RenderableType:
-    """Return the summary of a session: averages, time, rate, files.
+    """Return the summary of a session: averages, time, rate, energy, files.
 
     Parameters
     ----------
@@ -134,9 +140,11 @@ def summary(
         Number of updates in the session.
     times : mapping of str to float
         Shares of the session's time, in seconds.
+    energy : Energy
+        Energy that the devices have used in the session.
     """
     p = chain.parameters
-    facts = session_facts(clock, chain, chain.sweep - updates, times)
+    facts = session_facts(clock, chain, chain.sweep - updates, times, energy)
     configs = f"{len(run.configs())} configurations" if p.keeps_configs else "no configurations"
     facts.add_row("files", f"{run.path} ({configs})")
     try:
@@ -145,12 +153,14 @@ def summary(
         return Group(Text(str(error), style="red"), facts)
 
 
-def session_facts(clock: Clock, chain: Chain, began: int, times: Mapping[str, float]) -> Table:
-    """Return the time and the rate of a session.
+def session_facts(
+    clock: Clock, chain: Chain, began: int, times: Mapping[str, float], energy: Energy
+) -> Table:
+    """Return the time, the rate and the energy of a session.
 
     Parameters
     ----------
-    clock, chain, times
+    clock, chain, times, energy
         See `summary`; the chain may be one of several that are updated together.
     began : int
         Number of updates done before the session.
@@ -163,4 +173,15 @@ def session_facts(clock: Clock, chain: Chain, began: int, times: Mapping[str, fl
     if pace:
         rate = link_rate(pace * chain.parameters.links_per_update)
         facts.add_row("rate", f"{rate}, including measurements and files")
+    links = (chain.sweep - began) * chain.parameters.links_per_update * clock.chains
+    facts.add_row("energy", _energy_words(energy, links))
     return facts
+
+
+def _energy_words(energy: Energy, links: int) -> str:
+    """Return the energy of a number of link updates as text."""
+    if energy.joules is None:
+        return "not available; to see why: gauge-mc doctor"
+    each = energy.nj_per_link(links)
+    words = f", {each:.3g} nJ per link update" if each else ""
+    return f"{energy_text(energy.joules)} by {energy.source}{words}"

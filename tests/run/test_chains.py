@@ -61,7 +61,7 @@ def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     assert code == 0
     assert "3 chains are updated together" in shown
     paths = [f"runs/su2_b2.5_4x4x4x6_seed8_chain{n}" for n in (1, 2, 3)]
-    assert f"files  {paths[0]} ... {paths[2]} (6 configurations)" in shown
+    assert f"files   {paths[0]} ... {paths[2]} (6 configurations)" in shown
     line = next(line for line in shown.splitlines() if line.startswith("plaquette"))
     assert line.split()[-1] == "24"  # 8 measurements of each chain
     assert all(Run(gauge_mc.generate(output=path, progress=False).path).begun() for path in paths)

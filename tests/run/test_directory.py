@@ -70,8 +70,15 @@ def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
     assert not run.holder()[1]
     begin(run)
     with run.locked() as lock:
-        lock.record(dataclasses.replace(lock.holder, sweep=12, rate=0.5))
-    assert dataclasses.astuple(run.holder()[0])[1:] == (os.getpid(), lock.holder.since, 12, 0.5, {})
+        lock.record(dataclasses.replace(lock.holder, sweep=12, rate=0.5, joules=8.5))
+    assert dataclasses.astuple(run.holder()[0])[1:] == (
+        os.getpid(),
+        lock.holder.since,
+        12,
+        0.5,
+        {},
+        8.5,
+    )
 
 
 def test_what_a_killed_process_left_half_written_is_removed(tmp_path):

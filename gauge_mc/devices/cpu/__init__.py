@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
+from gauge_mc.errors import GaugeError
 
 if TYPE_CHECKING:
     from gauge_mc.devices.cpu.device import CpuDevice
@@ -42,18 +43,31 @@ class Cpu(Backend):
         return cores()
 
     def findings(self) -> Iterator[Finding]:
-        """Check the processor and the C++ compilers."""
+        """Check the processor, its energy counters and the C++ compilers."""
         from gauge_mc.devices.cache import version_of
         from gauge_mc.devices.cpu.compiler import candidates, processor, register_bytes
 
         detail = f"{processor()[0]}, registers of {8 * register_bytes()} bits"
         yield Finding("processor", True, detail)
+        yield self._energy()
         for command in candidates():
             text = version_of(command)
             detail = text.splitlines()[0] if text else "does not run"
             yield Finding(f"C++ compiler {command}", bool(text), detail, INSTALL)
         if not candidates():
             yield Finding("C++ compiler", False, "none found", INSTALL)
+
+    def _energy(self) -> Finding:
+        """Check whether the energy of the processor can be read."""
+        from gauge_mc.devices.cpu.rapl import ALLOW, LOAD, POWERCAP, package_counters
+
+        subject = f"energy of the {self.label}"
+        try:
+            names = ", ".join(one.name for one in package_counters())
+        except GaugeError as error:
+            remedy = ALLOW if any(POWERCAP.glob("intel-rapl:*")) else LOAD
+            return Finding(subject, False, f"not available: {error}", remedy)
+        return Finding(subject, True, f"RAPL, {names}")
 
 
 BACKENDS.register(Cpu())

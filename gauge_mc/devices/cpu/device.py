@@ -24,8 +24,10 @@ from gauge_mc.devices.base import (
 )
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cpu import compiler
+from gauge_mc.devices.cpu.rapl import package_counters
 from gauge_mc.devices.cpu.team import Team
 from gauge_mc.devices.cpu.worker import TaskEvent, Worker
+from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.memory import free_memory
 from gauge_mc.devices.source import constants, source_folder
@@ -250,6 +252,10 @@ class CpuDevice:
             else:
                 ctypes.memmove(*copy)
         return self.event()
+
+    def energy_counters(self) -> list[EnergyCounter]:
+        """Return the counters of the processor's packages; see `Device.energy_counters`."""
+        return package_counters()
 
     def synchronize(self) -> None:
         """Wait until all work has ended."""

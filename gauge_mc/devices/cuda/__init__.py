@@ -87,7 +87,7 @@ class Cuda(Backend):
         return str(load_driver().Device(ordinal).pci_bus_id())
 
     def findings(self) -> Iterator[Finding]:
-        """Check PyCUDA, nvcc, the driver, and whether GPUs can copy to each other directly."""
+        """Check PyCUDA, nvcc, the driver, energy counters, and copies between GPUs."""
         from gauge_mc.devices.cuda.nvcc import describe, driver_release, find_nvcc
 
         pycuda = find_spec("pycuda") is not None
@@ -101,8 +101,22 @@ class Cuda(Backend):
             detail = reason or f"supports CUDA {driver[0]}.{driver[1]}"
             yield Finding("NVIDIA driver", reason is None, detail, UPDATE)
         with suppress(GaugeError):  # reported when the GPUs are tested
-            if self.count() > 1:
-                yield _peers(load_driver(), self.count())
+            count = self.count()
+            yield self._energy(count)
+            if count > 1:
+                yield _peers(load_driver(), count)
+
+    def _energy(self, count: int) -> Finding:
+        """Check whether the energy of all GPUs can be read."""
+        from gauge_mc.devices.cuda.nvml import INSTALL as REMEDY
+        from gauge_mc.devices.cuda.nvml import gpu_counter
+
+        subject = f"energy of the {self.label}s"
+        try:
+            counters = [gpu_counter(self.identity(ordinal)) for ordinal in range(count)]
+        except GaugeError as error:
+            return Finding(subject, False, f"not available: {error}", REMEDY)
+        return Finding(subject, True, ", ".join(sorted({one.source for one in counters})))
 
 
 def _mismatch(nvcc: str) -> str | None:

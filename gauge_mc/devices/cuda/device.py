@@ -22,6 +22,8 @@ from gauge_mc.devices.cuda import INSTALL, load_driver
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.cuda.kernel import CudaBuffer, CudaKernel, SweepFunction, best_tile
 from gauge_mc.devices.cuda.nvcc import describe, find_nvcc, nvcc_command, registers_of
+from gauge_mc.devices.cuda.nvml import gpu_counter
+from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError
 
@@ -343,6 +345,10 @@ class CudaDevice:
         self.activate()
         self._driver.memcpy_htod_async(to, data, self._arriving)
         return self._new_event().record(self._arriving)
+
+    def energy_counters(self) -> list[EnergyCounter]:
+        """Return the counter of the GPU; see `Device.energy_counters`."""
+        return [gpu_counter(self._device.pci_bus_id())]
 
     def synchronize(self) -> None:
         """Wait until all work has ended."""

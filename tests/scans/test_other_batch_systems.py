@@ -1,0 +1,90 @@
+"""The scripts for batch systems without ``--submit``, as the documentation has them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import gauge_mc
+from gauge_mc.errors import INTERRUPTED
+from gauge_mc.run.directory import Run
+from tests.calls import call
+
+PAGE = Path(gauge_mc.__file__).parent.parent / "docs" / "how-to" / "cluster.md"
+TITLED = re.compile(r'^```\w+ title="([\w.]+)"\n(.*?)^```', re.M | re.S)
+
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="there is no documentation")
+
+
+@pytest.fixture
+def scripts(tmp_path, monkeypatch):
+    """A folder with the scripts, for small lattices, and with ``gauge-mc``."""
+    for name, text in TITLED.findall(PAGE.read_text()):
+        small = text.replace("24x24x24x4", "4x4x4x4").replace("--configs 500", "--configs 3")
+        (tmp_path / name).write_text(small)
+    program = tmp_path / "bin" / "gauge-mc"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m gauge_mc "$@" --threads 1\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(Path(gauge_mc.__file__).parent.parent))
+    return tmp_path
+
+
+def command_of(folder, name):
+    """What a batch system runs, and the variables that it sets for the third of the jobs."""
+    if name.endswith(".yaml"):
+        listed = re.search(r"command: \[(.*)\]", (folder / name).read_text())[1]
+        words = [word.strip('"') for word in listed.split(", ")]
+        return words, {"JOB_COMPLETION_INDEX": "2"}, folder
+    if name.endswith(".lsf"):
+        return ["bash", name], {"LSB_JOBINDEX": "3"}, folder
+    variables = {"PBS_ARRAY_INDEX": "2", "PBS_O_WORKDIR": str(folder)}
+    return ["bash", folder / name], variables, folder.parent
+
+
+@pytest.mark.parametrize("name", ["array.pbs", "array.lsf", "array.yaml"])
+def test_a_job_carries_out_its_run(scripts, name):
+    words, variables, folder = command_of(scripts, name)
+    subprocess.run(words, cwd=folder, env={**os.environ, **variables}, check=True)
+    run = Run(scripts / "runs" / "nt4" / "b2.24")
+    parameters, sessions = run.read()
+    assert (parameters.beta, parameters.seed, len(sessions)) == (2.24, 102, 1)
+    assert [path.name for path in run.path.parent.iterdir()] == ["b2.24"]
+    text = (scripts / name).read_text()
+    betas = re.search(r"betas=\((.*)\)", (scripts / "point.sh").read_text())[1].split()
+    assert {"pbs": "-J 0-5\n", "lsf": "[1-6]", "yaml": "completions: 6\n"}[name[6:]] in text
+    assert len(betas) == 6
+
+
+@pytest.mark.parametrize("name", ["array.pbs", "array.lsf", "array.yaml"])
+def test_a_job_that_is_deleted_writes_a_checkpoint(scripts, name):
+    point = scripts / "point.sh"
+    point.write_text(point.read_text().replace("--configs 3", "--configs 1000000"))
+    words, variables, folder = command_of(scripts, name)
+    job = subprocess.Popen(
+        words, cwd=folder, env={**os.environ, **variables}, stdout=subprocess.DEVNULL
+    )
+    run = Run(scripts / "runs" / "nt4" / "b2.24")
+    while not (run.begun() and run.holder()[0].sweep):
+        assert job.poll() is None
+        time.sleep(0.05)
+    job.send_signal(signal.SIGTERM)
+    assert job.wait(60) == INTERRUPTED
+    assert not run.holder()[1]
+
+
+def test_the_runs_are_plotted_together(scripts, monkeypatch):
+    for number in range(2):
+        subprocess.run(
+            ["bash", "point.sh", str(number)], cwd=scripts, check=True, stdout=subprocess.DEVNULL
+        )
+    monkeypatch.chdir(scripts)
+    shown, code = call("plot", "averages", *sorted(Path("runs/nt4").glob("b*")))
+    assert code == 0
+    assert "plaquette" in shown
