@@ -18,14 +18,18 @@ neighbours must have finished that set before it begins the next one.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from gauge_mc.actions import Action, UpdateSet
 from gauge_mc.domain.slab import Slab
 from gauge_mc.fields.field import Field
-from gauge_mc.updates.wavefront import best_wavefront, order_between_exchanges, order_of_sweep
+from gauge_mc.updates.wavefront import (
+    Wavefront,
+    best_wavefront,
+    order_between_exchanges,
+    order_of_sweep,
+)
 
 
 class Exchange(Enum):
@@ -78,7 +82,7 @@ def exchange_of(field: Field) -> Exchange:
 
 
 def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
-    """Return the stages of a sweep on a slab.
+    """Return the stages of a sweep on a slab, with the wavefront that is expected to be fastest.
 
     Parameters
     ----------
@@ -90,17 +94,25 @@ def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
     sets = action.update_sets
     if exchange is Exchange.BESIDE:
         return [_boundary_first(slab, one) for one in sets]
-    wavefront = best_wavefront(slab) if action.halo_depth == 1 else None
+    wavefront = best_wavefront(slab) if allows_wavefronts(action) else None
     if exchange is Exchange.NONE:
-        order = order_of_sweep(slab, sets, wavefront) if wavefront else _one_by_one(slab, sets)
-        return [Stage(tuple(order))]
+        return [Stage(tuple(order_alone(slab, action, wavefront)))]
     if wavefront:
         parts = order_between_exchanges(slab, sets, wavefront)
         return [Stage(tuple(part), one) for part, one in zip(parts, sets, strict=True)]
     return [Stage((slab.whole(one.parity, one.mu),), one) for one in sets]
 
 
-def _one_by_one(slab: Slab, sets: Sequence[UpdateSet]) -> list[ctypes.Structure]:
+def allows_wavefronts(action: Action) -> bool:
+    """Return whether updates can follow each other through the lattice; see `wavefront`."""
+    return action.halo_depth == 1
+
+
+def order_alone(slab: Slab, action: Action, wavefront: Wavefront | None) -> list[ctypes.Structure]:
+    """Return the work of a sweep on a slab without neighbours, in the order of execution."""
+    sets = action.update_sets
+    if wavefront:
+        return order_of_sweep(slab, sets, wavefront)
     return [slab.whole(one.parity, one.mu) for one in sets]
 
 

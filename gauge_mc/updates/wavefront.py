@@ -53,12 +53,18 @@ class Wavefront:
     planes: int
 
 
-def best_wavefront(slab: Slab) -> Wavefront | None:
+def best_wavefront(slab: Slab, cache: int | None = None) -> Wavefront | None:
     """Return the wavefront with the least memory traffic among those that fit in the cache.
 
     None if the whole slab fits in the cache, or if no wavefront saves traffic.
+
+    Parameters
+    ----------
+    slab : Slab
+    cache : int, optional
+        Size of the cache in bytes; by default that of the slab's device.
     """
-    layout, cache = slab.layout, slab.device.cache_bytes
+    layout, cache = slab.layout, slab.device.cache_bytes if cache is None else cache
     planes, room = layout.extents[2], CACHE_SHARE * cache
     if slab.slice_bytes * layout.slices <= cache / 2:
         return None
