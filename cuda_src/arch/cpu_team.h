@@ -174,7 +174,7 @@ class Team {
     // Take items from a thread's share until none is left, and work on them.
     template <class Work> bool take_part(int whose, uint32_t step, long long items, Work& work) {
         const long long first = items * whose / size, end = items * (whose + 1) / size;
-        const uint32_t share = (uint32_t)(end - first), part = share / 32 + 1;
+        const uint32_t share = (uint32_t)(end - first), part = share / 16 + 1;
         const uint32_t most = part < MOST_ITEMS ? part : MOST_ITEMS;
         uint32_t done = 0, begin;
         while (const uint32_t taken = members[whose].taken.take(step, share, most, begin)) {
