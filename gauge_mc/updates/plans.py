@@ -24,7 +24,7 @@ from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import replacing
-from gauge_mc.updates.wavefront import Wavefront, best_wavefront
+from gauge_mc.updates.wavefront import Wavefront, best_wavefront, fitting_wavefront
 
 FEWER = 1.15
 """Ratio of times above which still fewer threads are not tried."""
@@ -213,8 +213,8 @@ def wavefronts_to_try(slab: Slab) -> list[Wavefront | None]:
     caches = device.cache_bytes, device.cache_bytes // 2, device.own_cache_bytes
     # If the caches hold the whole slab, no order of work makes it faster.
     fits = 2 * slab.slice_bytes * slab.layout.slices <= device.own_cache_bytes
-    found = [] if fits else [best_wavefront(slab, room) for room in caches]
-    return list(dict.fromkeys([*found, None]))
+    found = [] if fits else [fitting_wavefront(slab, room) for room in caches]
+    return list(dict.fromkeys([best_wavefront(slab), *found, None]))
 
 
 class _Lattice:

@@ -152,7 +152,9 @@ def test_a_damaged_plan_is_found_again(remembered, damage):
     assert not begun(unlimited(2))._decided
 
 
-@pytest.mark.parametrize("change", [{"threads": 0}, {"threads": 3}, {"wavefront": [4, 99]}])
+@pytest.mark.parametrize(
+    "change", [{"threads": 0}, {"threads": 3}, {"wavefront": [4, 99]}, {"key": "other"}]
+)
 def test_an_impossible_plan_is_found_again(remembered, change):
     _, path = remembered
     stored = {**json.loads(path.read_text()), **change}
