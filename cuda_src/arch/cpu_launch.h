@@ -1,59 +1,15 @@
 // Launch of kernels on a CPU: the threads share the slots of every step.
 #pragma once
 
-#include <atomic>
-#include <vector>
-
 #include "arch/cpu_team.h"
 #include "lattice/geometry.h"
 
 // Number of slots per partial sum.
 constexpr int SLOTS_PER_PART = 32;
 
-// A barrier for threads that carry out a list of steps together: no step begins before the previous one
-// has ended.
-class Barrier {
-    const int size;
-    std::atomic<int> waiting{0};
-    std::atomic<unsigned> round{0};
-
-public:
-    explicit Barrier(int size) : size(size) {}
-    void wait() {
-        const unsigned mine = round.load();
-        if (waiting.fetch_add(1) + 1 == size) {
-            waiting.store(0);
-            round.store(mine + 1);
-            return;
-        }
-        for (int spins = 0; round.load() == mine; spins++)
-            if (spins > 4096) sched_yield();
-    }
-};
-
-// Call work(step, begin, end) until all items of every step are done. Every thread works through its own
-// share of the items in chunks, and then helps with the remaining shares, so that threads do not have to
-// wait for a delayed one.
+// Call work(step, begin, end) until all items of every step are done; see Team::share.
 template <class Count, class Work> void run_threads(Team& team, int steps, Count count, Work work) {
-    const int threads = team.size;
-    struct alignas(64) Share {
-        std::atomic<long long> next;
-    };
-    std::vector<Share> shares((size_t)threads * steps);
-    Barrier barrier(threads);
-    team.run([&](int me) {
-        for (int step = 0; step < steps; step++) {
-            const long long items = count(step), chunk = items / (16 * threads) + 1;
-            for (int k = 0; k < threads; k++) {
-                const int whose = (me + k) % threads;
-                const long long first = items * whose / threads, end = items * (whose + 1) / threads;
-                auto& next = shares[(size_t)step * threads + whose].next;
-                for (long long n; (n = first + next.fetch_add(chunk)) < end;)
-                    work(step, n, n + chunk < end ? n + chunk : end);
-            }
-            barrier.wait();
-        }
-    });
+    team.share(steps, count, work);
 }
 
 INLINE long long items_of(const Work& work, int items) {

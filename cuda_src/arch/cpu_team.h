@@ -11,12 +11,37 @@
 
 #include <atomic>
 #include <climits>
+#include <cstdint>
 
 #include "arch/arch.h"
 
 // Time in nanoseconds for which a thread without work looks for it before it sleeps. It is longer than the time
 // between two launches of a sweep, and short enough to leave the processor to others afterwards.
 constexpr long long ALERT = 50000;
+
+// Time in nanoseconds for which a thread waits for the others before it helps them. Shorter delays are chance, and
+// links that another thread updates move to its cache.
+constexpr long long PATIENCE = 3000;
+
+// Time in nanoseconds after which a waiting thread leaves the processor to others.
+constexpr long long YIELD = 20000;
+
+// Least time in nanoseconds between two moves of the calling thread to its core.
+constexpr long long MOVE_AGAIN = 10000000;
+
+// Bytes between variables that different threads write; processors fetch cache lines in pairs.
+constexpr int APART = 128;
+
+// Number of threads that report the end of their shares to the same counter.
+constexpr int THREADS_PER_NODE = 4;
+
+// Number of steps after which a team numbers them from 0 again.
+#ifndef MOST_STEPS
+#define MOST_STEPS (1u << 30)
+#endif
+
+// Maximum number of items that a thread takes from a share at once.
+constexpr int MOST_ITEMS = 16;
 
 INLINE void pause_briefly() {
 #if defined(__x86_64__)
@@ -32,30 +57,71 @@ INLINE long long now() {
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
+// A number of items that belongs to one step. A later step begins at zero, whoever counts first.
+class alignas(APART) Count {
+    std::atomic<uint64_t> word{0};
+
+    static int age(uint32_t step, uint64_t seen) { return (int)(step - (uint32_t)(seen >> 32)); }
+    static uint64_t packed(uint32_t step, uint32_t items) { return (uint64_t)step << 32 | items; }
+
+public:
+    Count() = default;
+    Count& operator=(const Count& other) {
+        word.store(other.word.load());
+        return *this;
+    }
+
+    // Add to the number and return the sum.
+    uint32_t add(uint32_t step, uint32_t items) {
+        for (uint64_t seen = word.load();;) {
+            const uint32_t sum = items + (age(step, seen) == 0 ? (uint32_t)seen : 0);
+            if (word.compare_exchange_weak(seen, packed(step, sum))) return sum;
+        }
+    }
+
+    // Take at most `most` of `size` items. The first is `begin`; return how many they are.
+    uint32_t take(uint32_t step, uint32_t size, uint32_t most, uint32_t& begin) {
+        for (uint64_t seen = word.load();;) {
+            if (age(step, seen) < 0) return 0;  // a later step has begun, so that this one is complete
+            begin = age(step, seen) == 0 ? (uint32_t)seen : 0;
+            if (begin >= size) return 0;
+            const uint32_t items = most < size - begin ? most : size - begin;
+            if (word.compare_exchange_weak(seen, packed(step, begin + items))) return items;
+        }
+    }
+};
+
 class Team {
     typedef void (*Task)(void* context, int me);
 
-    struct Member {
+    struct alignas(APART) Member {
+        Count taken, done;             // items of its share in this step
+        std::atomic<int> finished{0};  // number of the last task that it has finished
         Team* team;
         int number;
         pthread_t thread;
     };
     Member* members;
+    Count* nodes;  // shares that are complete, for each THREADS_PER_NODE threads
+    Count root;    // nodes that are complete
     Task task = nullptr;
     void* context = nullptr;
     pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
-    alignas(64) std::atomic<int> round{0};  // number of the current task
-    alignas(64) std::atomic<int> left{0};   // members that have not finished it
-    alignas(64) std::atomic<int> asleep{0};
+    alignas(APART) std::atomic<int> round{0};             // number of the current task
+    alignas(APART) std::atomic<uint32_t> steps_ended{0};  // steps that are complete, in all tasks together
+    alignas(APART) std::atomic<int> asleep{0};
     bool ended = false;
+    const int home;  // the core of the calling thread, or -1
+    long long moved = 0;
+    uint32_t steps_begun = 0;  // steps of all tasks before this one
 
     static void* work(void* argument) {
-        const Member& me = *(const Member*)argument;
+        Member& me = *(Member*)argument;
         for (int seen = 0;; seen++) {
             me.team->await(seen);
             if (me.team->ended) return nullptr;
             me.team->task(me.team->context, me.number);
-            me.team->left.fetch_sub(1);
+            me.finished.store(seen + 1);
         }
     }
 
@@ -76,13 +142,109 @@ class Team {
         if (asleep.load() > 0) syscall(SYS_futex, &round, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
     }
 
+    // Move the calling thread to its core, where its share of the lattice is in the cache. It may leave again.
+    void go_home() {
+        if (home < 0 || sched_getcpu() == home || now() < moved + MOVE_AGAIN) return;
+        cpu_set_t all, one;
+        CPU_ZERO(&one);
+        CPU_SET(home, &one);
+        if (sched_getaffinity(0, sizeof all, &all) == 0 && CPU_ISSET(home, &all) &&
+            sched_setaffinity(0, sizeof one, &one) == 0)
+            sched_setaffinity(0, sizeof all, &all);
+        moved = now();
+    }
+
+    // Number of units among which `items` are divided, so that some units have none.
+    static int used(long long items, int begin, int end, int units) {
+        int count = 0;
+        for (int k = begin; k < end; k++) count += items * (k + 1) / units > items * k / units;
+        return count;
+    }
+
+    // Report that a share is complete. The last report of a step lets the next one begin.
+    void complete(int whose, uint32_t step, long long items) {
+        const int node = whose / THREADS_PER_NODE, first = node * THREADS_PER_NODE;
+        const int last = first + THREADS_PER_NODE < size ? first + THREADS_PER_NODE : size;
+        const int shares = used(items, first, last, size);
+        if ((int)nodes[node].add(step, 1) < shares) return;
+        const int all = items < size ? used(items, 0, size, size) : size;
+        if ((int)root.add(step, (uint32_t)shares) == all) steps_ended.store(step + 1);
+    }
+
+    // Take items from a thread's share until none is left, and work on them.
+    template <class Work> bool take_part(int whose, uint32_t step, long long items, Work& work) {
+        const long long first = items * whose / size, end = items * (whose + 1) / size;
+        const uint32_t share = (uint32_t)(end - first), part = share / 16 + 1;
+        const uint32_t most = part < MOST_ITEMS ? part : MOST_ITEMS;
+        uint32_t done = 0, begin;
+        while (const uint32_t taken = members[whose].taken.take(step, share, most, begin)) {
+            work(first + begin, first + begin + taken);
+            done += taken;
+        }
+        if (done && members[whose].done.add(step, done) == share) complete(whose, step, items);
+        return done > 0;
+    }
+
+    // Help the nearest threads first; return whether there was something to do.
+    template <class Work> bool help(int me, uint32_t step, long long items, Work& work) {
+        bool helped = false;
+        for (int k = 2; k <= size; k++) {
+            const int distance = k % 2 ? -(k / 2) : k / 2;
+            helped |= take_part((me + distance + size) % size, step, items, work);
+        }
+        return helped;
+    }
+
+    template <class Work> void wait(int me, uint32_t step, long long items, Work& work) {
+        const auto is_over = [&] { return (int)(steps_ended.load() - step) > 0; };
+        for (int spins = 0; spins < 32; spins++) {
+            if (is_over()) return;
+            pause_briefly();
+        }
+        bool helps = true;
+        for (const long long begin = now(); !is_over(); pause_briefly()) {
+            const long long waited = now() - begin;
+            if (helps && waited > PATIENCE) helps = help(me, step, items, work);
+            if (waited > YIELD) sched_yield();
+        }
+    }
+
+    // Let every thread call task(me).
+    template <class F> void run(F f) {
+        go_home();
+        task = [](void* context, int me) { (*(F*)context)(me); };
+        context = &f;
+        if (size > 1) begin();
+        f(0);
+        const int current = round.load();
+        for (int number = 1; number < size; number++) {
+            int spins = 0;
+            while (members[number].finished.load() != current) {
+                pause_briefly();
+                if (++spins > 4096) sched_yield();
+            }
+        }
+    }
+
+    // Number the steps from 0 again, before their numbers become too large to tell which of two is later.
+    void begin_again() {
+        steps_begun = 0;
+        steps_ended.store(0);
+        root = Count();
+        for (int k = 0; k <= size / THREADS_PER_NODE; k++) nodes[k] = Count();
+        for (int k = 0; k < size; k++) members[k].taken = members[k].done = Count();
+    }
+
 public:
     const int size;
 
     // Make a team of `size` threads, one of which is the caller. `cores` names the processor of each, or is null.
-    Team(int size, const int* cores) : members(new Member[size]), size(size) {
+    Team(int size, const int* cores)
+        : members(new Member[size]), nodes(new Count[size / THREADS_PER_NODE + 1]), home(cores ? cores[0] : -1),
+          size(size) {
         for (int number = 1; number < size; number++) {
-            members[number] = {this, number, {}};
+            members[number].team = this;
+            members[number].number = number;
             pthread_attr_t attributes;
             pthread_attr_init(&attributes);
             if (cores) {
@@ -102,20 +264,31 @@ public:
         begin();
         for (int number = 1; number < size; number++) pthread_join(members[number].thread, nullptr);
         delete[] members;
+        delete[] nodes;
     }
 
-    // Let every thread call task(me).
-    template <class F> void run(F f) {
+    // Call work(step, begin, end) until all items of every step are done. No step begins before the previous one
+    // has ended. A thread's own share of the items is contiguous, and the same in all steps of equal size, so
+    // that its links stay in its cache. Only if it has waited for the others does it take some of theirs.
+    template <class Items, class Work> void share(int steps, Items count, Work work) {
         pthread_mutex_lock(&busy);
-        task = [](void* context, int me) { (*(F*)context)(me); };
-        context = &f;
-        left.store(size - 1);
-        if (size > 1) begin();
-        f(0);
-        for (int spins = 0; left.load() > 0; spins++) {
-            pause_briefly();
-            if (spins > 4096) sched_yield();
-        }
+        run([&](int me) {
+            const uint32_t first = steps_begun;
+            for (int n = 0; n < steps; n++) {
+                const uint32_t step = first + n;
+                const long long items = count(n);
+                auto part = [&](long long begin, long long end) { work(n, begin, end); };
+                if (items == 0) continue;
+                if (size > 1) {
+                    take_part(me, step, items, part);
+                    wait(me, step, items, part);
+                } else {
+                    part(0, items);
+                }
+            }
+        });
+        steps_begun += steps;
+        if (steps_begun > MOST_STEPS) begin_again();
         pthread_mutex_unlock(&busy);
     }
 };

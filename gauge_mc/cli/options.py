@@ -206,7 +206,8 @@ Devices = Annotated[
     ),
 ]
 Threads = Annotated[
-    int | None, option(EXECUTION, "Number of CPU threads, over all slabs.", "all cores")
+    int | None,
+    option(EXECUTION, "Number of CPU threads, over all slabs.", "all cores, or fewer if faster"),
 ]
 ShareGpus = Annotated[
     bool | None,

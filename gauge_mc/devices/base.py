@@ -286,6 +286,26 @@ class StreamedDevice(Device, Protocol):
 
 
 @runtime_checkable
+class ThreadedDevice(Device, Protocol):
+    """A device whose kernels run on a number of threads that can be changed between launches."""
+
+    threads: int
+    """The maximum number of threads."""
+    threads_are_fixed: bool
+    """Whether the user has chosen this number, so that no other should be used."""
+    synchronous: bool
+    """Whether kernels have ended when their call returns, so that it can be timed."""
+    own_cache_bytes: int
+    """Size of the caches that each core has to itself, of all threads together."""
+
+    def use_threads(self, threads: int) -> None:
+        """Let kernels run on so many threads from now on. Results do not depend on the number."""
+
+    def identity(self) -> str:
+        """Return a string on which the speed of its kernels depends: processor, cores, compiler."""
+
+
+@runtime_checkable
 class TunableDevice(Device, Protocol):
     """A device whose kernels can be compiled in several ways that give the same results."""
 

@@ -30,12 +30,12 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else user_cache_path("gauge-mc") / "kernels"
 
 
-OWN_FILES = re.compile(r".+-[0-9a-f]{24}\.(so|cubin|txt|lock)|bounds-.+\.(json|\d+)")
+OWN_FILES = re.compile(r".+-[0-9a-f]{24}\.(so|cubin|txt|lock|json)|bounds-.+\.(json|\d+)")
 """Pattern of the names of files of the cache; other files may be in the same folder."""
 
 
 def clear_cache() -> int:
-    """Remove all compiled kernels and tuned launch bounds; return the number of files removed.
+    """Remove all compiled kernels and what tuning has found; return the number of files removed.
 
     Raises
     ------

@@ -228,8 +228,9 @@ def open_device_group(
     if threads is None:
         cores = os.sched_getaffinity(0)
         alike = processes.gather((platform.node(), cores)).count((platform.node(), cores))
-        share = max(1, len(cores) // alike)
-        choices = choose_devices(devices, choices[0].backend, share)
+        if alike > 1:
+            share = max(1, BACKENDS[choices[0].backend].available_threads() // alike)
+            choices = choose_devices(devices, choices[0].backend, share)
     worker = len(choices) > 1
     return DeviceGroup(tuple(choice.open(worker) for choice in choices), processes)
 

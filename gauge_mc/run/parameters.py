@@ -412,7 +412,7 @@ class Execution:
         Name of a backend, or ``auto``.
     threads : int, optional
         Number of CPU threads, over all slabs; by default the number of cores that the process may
-        use.
+        use, or fewer if that is faster.
     devices : str, optional
         Devices that share the lattice, by default one; see `gauge_mc.devices.choose_devices`.
     share_gpus : bool

@@ -18,15 +18,16 @@ neighbours must have finished that set before it begins the next one.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any, cast
 
 from gauge_mc.actions import Action, UpdateSet
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
 from gauge_mc.updates.wavefront import (
     CACHE_SHARE,
+    Wavefront,
     best_wavefront,
     order_between_exchanges,
     order_of_sweep,
@@ -83,7 +84,7 @@ def exchange_of(field: Field) -> Exchange:
 
 
 def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
-    """Return the stages of a sweep on a slab.
+    """Return the stages of a sweep on a slab, with the wavefront that is expected to be fastest.
 
     Parameters
     ----------
@@ -95,37 +96,45 @@ def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
     sets = action.update_sets
     if exchange is Exchange.BESIDE:
         return [_boundary_first(slab, one) for one in sets]
-    if slab.layout.replicas > 1:
-        return [Stage(tuple(_by_replicas(slab, action)))]
-    wavefront = best_wavefront(slab) if action.halo_depth == 1 else None
+    wavefront = best_wavefront(slab) if allows_wavefronts(action) else None
     if exchange is Exchange.NONE:
-        order = order_of_sweep(slab, sets, wavefront) if wavefront else _one_by_one(slab, sets)
-        return [Stage(tuple(order))]
+        return [Stage(tuple(order_alone(slab, action, wavefront)))]
     if wavefront:
         parts = order_between_exchanges(slab, sets, wavefront)
         return [Stage(tuple(part), one) for part, one in zip(parts, sets, strict=True)]
     return [Stage((slab.whole(one.parity, one.mu),), one) for one in sets]
 
 
-def _one_by_one(slab: Slab, sets: Sequence[UpdateSet]) -> list[ctypes.Structure]:
-    return [slab.whole(one.parity, one.mu) for one in sets]
+def allows_wavefronts(action: Action) -> bool:
+    """Return whether updates can follow each other through the lattice; see `wavefront`."""
+    return action.halo_depth == 1
 
 
-def _by_replicas(slab: Slab, action: Action) -> Iterator[ctypes.Structure]:
-    """Yield the work of a sweep over those replicas that fit in the cache together, and so on."""
-    layout, together = slab.layout, _replicas_in_cache(slab)
-    for first in range(0, layout.replicas, together):
-        number = min(together, layout.replicas - first)
-        if number == 1:
-            alone = schedule(slab.replica(0), action, Exchange.NONE)[0]
-            order: Iterable[ctypes.Structure] = alone.main
-        else:
-            slices = number * layout.slices
-            order = (work(0, 1, slices, one.parity, one.mu) for one in action.update_sets)
-        for each in order:
-            moved = type(each).from_buffer_copy(each)
-            moved.t_begin += first * layout.period
-            yield moved
+def order_alone(slab: Slab, action: Action, wavefront: Wavefront | None) -> list[ctypes.Structure]:
+    """Return the work of a sweep on a slab without neighbours, in the order of execution.
+
+    Replicas that fit in the cache together are swept together. A wavefront goes through one after
+    the other.
+    """
+    sets, layout = action.update_sets, slab.layout
+    if wavefront:
+        together, order = 1, order_of_sweep(slab, sets, wavefront)
+    else:
+        together = _replicas_in_cache(slab)
+        order = [work(0, 1, layout.slices, one.parity, one.mu) for one in sets]
+    return [
+        _moved(one, first * layout.period, min(together, layout.replicas - first))
+        for first in range(0, layout.replicas, together)
+        for one in order
+    ]
+
+
+def _moved(one: ctypes.Structure, t: int, replicas: int) -> ctypes.Structure:
+    """Return work on one replica as work on some replicas, the first of which begins at slice t."""
+    moved: Any = type(one).from_buffer_copy(one)
+    moved.t_begin += t
+    moved.slices *= replicas
+    return cast(ctypes.Structure, moved)
 
 
 def _replicas_in_cache(slab: Slab) -> int:

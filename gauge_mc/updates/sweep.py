@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import cycle, repeat
 from typing import Any, cast
 
@@ -11,11 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import Action
-from gauge_mc.devices.base import Launch, LoadedKernel, Registers, StreamedDevice
+from gauge_mc.devices.base import (
+    Launch,
+    LoadedKernel,
+    Registers,
+    StreamedDevice,
+    ThreadedDevice,
+)
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.slab import Slab
 from gauge_mc.fields.field import Field
-from gauge_mc.updates.schedule import Exchange, Stage, exchange_of, schedule
+from gauge_mc.updates.plans import Plan, Planner
+from gauge_mc.updates.schedule import (
+    Exchange,
+    Stage,
+    allows_wavefronts,
+    exchange_of,
+    order_alone,
+    schedule,
+)
 
 NO_TARGETS = {"first": None, "last": None, "last_t": 0}
 """Members of ``HaloTargets`` for kernels that do not store links in neighbours' halos."""
@@ -59,6 +74,7 @@ class Sweep:
                 kernel,
                 (action.choice, *choices),
                 schedule(slab, action, exchange),
+                action if exchange is Exchange.NONE else None,
                 {**values(n), "halo": targets[n] if targets else NO_TARGETS},
             )
             for n, slab in enumerate(field.slabs)
@@ -103,7 +119,7 @@ class Sweep:
 
 
 class _SlabSweep:
-    """The part of a sweep on one slab."""
+    """The part of a sweep on one slab; `alone` is the action if the slab has no neighbours."""
 
     def __init__(
         self,
@@ -111,6 +127,7 @@ class _SlabSweep:
         kernel: Kernel,
         choices: tuple[Choice, ...],
         stages: list[Stage],
+        alone: Action | None,
         values: Mapping[str, Any],
     ) -> None:
         self.stages = stages
@@ -129,12 +146,25 @@ class _SlabSweep:
                 [slab.arguments(kernel, work, *choices, links=links, **filled) for work in works]
             )
 
+        self._planner: Planner | None = None
+        device = slab.device
+        if alone is not None and isinstance(device, ThreadedDevice) and device.synchronous:
+            self._planner = Planner(slab, kernel, variant, allows_wavefronts(alone))
+            self._steps_with = cache(lambda wave: steps(order_alone(slab, alone, wave)))
         self._main = steps(work for stage in stages for work in stage.main)
         self._side = steps(work for stage in stages for work in stage.side)
 
     def run(self, sweeps: int, first_step: int | None) -> None:
         """Carry out sweeps on a slab that has no neighbours."""
-        self._kernel(self._main.repeated(sweeps, first_step))
+        if self._planner is None:
+            self._kernel(self._main.repeated(sweeps, first_step))
+            return
+
+        def carry_out(plan: Plan, begin: int, count: int) -> None:
+            first = None if first_step is None else first_step + begin
+            self._kernel(self._steps_with(plan.wavefront).repeated(count, first))
+
+        self._planner.run(sweeps, carry_out)
 
     def calls(
         self, sweeps: int, first_step: int | None, posts: Iterable[Launch]

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gauge_mc.actions import UpdateSet
+from gauge_mc.devices.base import ThreadedDevice
 from gauge_mc.domain.slab import Slab, work
 
 DEPTHS = (4, 2)
@@ -32,6 +33,12 @@ DEPTHS = (4, 2)
 
 CACHE_SHARE = 0.9
 """Fraction of the last-level cache that one wavefront may occupy."""
+
+FEW_THREADS, LEAST_SLOTS = 4, 96
+"""More than so many threads need at least so many slots each, per update of a block of a slice.
+
+With fewer slots they wait for each other longer than the memory takes: with 16 threads wavefronts
+were slower on 32⁴ (64 slots) and faster on 48⁴ (108 slots)."""
 
 LAG = 2
 """Delay between consecutive updates of a wavefront, in time slices and in planes."""
@@ -54,11 +61,27 @@ class Wavefront:
 
 
 def best_wavefront(slab: Slab) -> Wavefront | None:
-    """Return the wavefront with the least memory traffic among those that fit in the cache.
+    """Return the wavefront that is expected to be fastest; None if none is expected to help."""
+    device = slab.device
+    threads = device.threads if isinstance(device, ThreadedDevice) else 1
+    least_slots = LEAST_SLOTS * threads if threads > FEW_THREADS else 1
+    return fitting_wavefront(slab, device.cache_bytes, least_slots)
+
+
+def fitting_wavefront(slab: Slab, cache: int, least_slots: int = 1) -> Wavefront | None:
+    """Return the wavefront with the least memory traffic among those that fit in a cache.
 
     None if the whole slab fits in the cache, or if no wavefront saves traffic.
+
+    Parameters
+    ----------
+    slab : Slab
+    cache : int
+        Size of the cache in bytes.
+    least_slots : int
+        Minimum number of slots of a block in each slice.
     """
-    layout, cache = slab.layout, slab.device.cache_bytes
+    layout = slab.layout
     planes, room = layout.extents[2], CACHE_SHARE * cache
     if slab.slice_bytes * layout.slices <= cache / 2:
         return None
@@ -69,7 +92,9 @@ def best_wavefront(slab: Slab) -> Wavefront | None:
         again = 0 if one.planes == planes else (one.depth + 1) / 2
         traffic = (1 + again / one.planes) / one.depth
         part = min(one.planes + 2, planes) / planes
-        if (one.depth + 2) * slab.slice_bytes * part <= room and traffic < least:
+        fits = (one.depth + 2) * slab.slice_bytes * part <= room
+        enough = one.planes * layout.slots >= least_slots * planes
+        if fits and enough and traffic < least:
             best, least = one, traffic
     return best
 

@@ -9,11 +9,17 @@ from gauge_mc.devices.cuda.bounds import DEFAULT, Bounds, TunedBounds, candidate
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
+from gauge_mc.updates.heatbath import ONE_REPLICA
 
 HEATBATH, OVERRELAXATION, PLAQUETTE, ADD_PARTIAL_SUMS = map(
     Kernel, ("heatbath", "overrelaxation", "plaquette", "add_partial_sums")
 )
-CHOICES = (GROUPS["su3"].choice, ACTIONS["wilson"].choice, GENERATORS["philox"].choice())
+CHOICES = (
+    GROUPS["su3"].choice,
+    ACTIONS["wilson"].choice,
+    GENERATORS["philox"].choice(),
+    ONE_REPLICA,
+)
 SU3 = Variant("single", CHOICES)
 USUAL = Bounds(*GROUPS["su3"].launch_bounds["single"])
 
@@ -39,7 +45,7 @@ def test_bounds_are_kept_for_what_a_kernel_depends_on():
     kept = TunedBounds("A GPU")
     for kernel in (HEATBATH, OVERRELAXATION):
         kept.keep(kernel, SU3, Bounds(64, 8))
-    lcg = Variant("single", (*CHOICES[:2], GENERATORS["lcg"].choice()))
+    lcg = Variant("single", (*CHOICES[:2], GENERATORS["lcg"].choice(), ONE_REPLICA))
     assert kept.bounds(OVERRELAXATION, lcg) == Bounds(64, 8)
     assert kept.bounds(HEATBATH, lcg) == USUAL
     for other in (

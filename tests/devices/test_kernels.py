@@ -53,7 +53,7 @@ def every_choice():
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("heatbath", {"group", "action", "random"}),
+        ("heatbath", {"group", "action", "random", "replicas"}),
         ("overrelaxation", {"group", "action"}),
         ("hot", {"group", "random"}),
         ("plaquette", {"group"}),

@@ -38,9 +38,9 @@ class Cpu(Backend):
 
     def available_threads(self) -> int:
         """Return the number of cores that this process may use."""
-        from gauge_mc.devices.cpu.compiler import cores
+        from gauge_mc.devices.cpu.topology import usable_cores
 
-        return cores()
+        return usable_cores()
 
     def findings(self) -> Iterator[Finding]:
         """Check the processor, its energy counters and the C++ compilers."""

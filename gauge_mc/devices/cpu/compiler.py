@@ -31,8 +31,6 @@ FLAGS = [
     "c++",
 ]
 
-CACHES = "/sys/devices/system/cpu/cpu0/cache"
-
 
 @dataclass(frozen=True)
 class Compiler:
@@ -98,15 +96,3 @@ def register_bytes() -> int:
     if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags:
         return 64
     return 32 if "avx2" in flags else 16
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
-@functools.cache
-def cache_bytes() -> int:
-    """Return the size of the processor's largest cache in bytes; 0 if it is unknown."""
-    sizes = [path.read_text() for path in Path(CACHES).glob("index*/size")]
-    return max((int(size.strip().removesuffix("K")) * 1024 for size in sizes), default=0)

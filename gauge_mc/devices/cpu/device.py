@@ -24,8 +24,10 @@ from gauge_mc.devices.base import (
 )
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cpu import compiler
+from gauge_mc.devices.cpu.pages import touch_first
 from gauge_mc.devices.cpu.rapl import package_counters
-from gauge_mc.devices.cpu.team import Team
+from gauge_mc.devices.cpu.team import Teams
+from gauge_mc.devices.cpu.topology import team_caches, topology, usable_cores
 from gauge_mc.devices.cpu.worker import TaskEvent, Worker
 from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
@@ -46,7 +48,14 @@ class CpuBuffer:
     def __init__(self, nbytes: int, worker: Worker | None = None):
         self.nbytes = nbytes
         self._worker = worker
-        self._map = mmap.mmap(-1, max(nbytes, 1))
+        import os
+
+        self._map = mmap.mmap(
+            -1,
+            max(nbytes, 1),
+            flags=(mmap.MAP_SHARED if os.environ.get("AB") == "old" else mmap.MAP_PRIVATE)
+            | mmap.MAP_ANONYMOUS,
+        )
         if hasattr(mmap, "MADV_HUGEPAGE"):
             self._map.madvise(mmap.MADV_HUGEPAGE)
         self.bytes: NDArray[np.uint8] = np.frombuffer(self._map, dtype=np.uint8)
@@ -60,10 +69,11 @@ class CpuBuffer:
 class CpuKernel:
     """A kernel in a shared library, run by a team of threads; ctypes releases the GIL meanwhile."""
 
-    def __init__(self, library: ctypes.CDLL, name: str, team: Team, worker: Worker | None):
+    def __init__(self, library: ctypes.CDLL, name: str, teams: Teams, worker: Worker | None):
         self._function = getattr(library, name)
         self._function.restype = None
-        self._team = team
+        self._library = library
+        self._teams = teams
         self._worker = worker
 
     def launches(
@@ -78,11 +88,12 @@ class CpuKernel:
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Run steps in order; see `LoadedKernel`."""
+        team = self._teams.current(self._library).address
         if self._worker is None:
-            self._function(steps, len(steps), self._team.address)
+            self._function(steps, len(steps), team)
         else:
             own = type(steps).from_buffer_copy(steps)
-            self._worker.do(partial(self._function, own, len(own), self._team.address))
+            self._worker.do(partial(self._function, own, len(own), team))
 
 
 class CpuDevice:
@@ -91,7 +102,8 @@ class CpuDevice:
     Parameters
     ----------
     threads : int, optional
-        Number of threads; by default the number of cores that this process may use.
+        Number of threads. By default it is the number of cores that this process may use, and
+        updates of small lattices choose fewer if that is faster.
     lanes : int, optional
         Maximum number of sites in a SIMD register, a power of two; by default as many as fit.
     worker : bool
@@ -107,17 +119,19 @@ class CpuDevice:
     def __init__(self, threads: int | None = None, lanes: int | None = None, worker: bool = False):
         if threads is not None and threads < 1:
             raise UsageError(f"The number of threads is {threads}; it must be at least 1.")
-        self.threads = threads or compiler.cores()
+        self.threads = threads or usable_cores()
+        self.threads_are_fixed = threads is not None
+        self.synchronous = not worker
         self.compiler = compiler.find_compiler()
         self.compiler_name = self.compiler.version.partition("\n")[0]
-        self.cache_bytes = compiler.cache_bytes()
+        self.cache_bytes, self.own_cache_bytes = team_caches(self.threads)
         self._lanes = lanes
         self._kernels: dict[tuple[Kernel, Variant], CpuKernel] = {}
         self._files: dict[tuple[Kernel, Variant], str] = {}
         self._scratch: dict[str, CpuBuffer] = {}
         self._buffers: WeakSet[CpuBuffer] = WeakSet()
         self._worker = Worker() if worker else None
-        self._team: Team | None = None
+        self._teams = Teams(self.threads)
         threads_in_words = f"{self.threads} thread{'s' * (self.threads > 1)}"
         self.name = f"{compiler.processor()[0]}, {threads_in_words}"
 
@@ -138,9 +152,17 @@ class CpuDevice:
         key = (kernel, kernel.narrowed(variant))
         if key not in self._kernels:
             library = ctypes.CDLL(self._compiled_file(*key))
-            self._team = self._team or Team(library, self.threads)
-            self._kernels[key] = CpuKernel(library, kernel.name, self._team, self._worker)
+            self._kernels[key] = CpuKernel(library, kernel.name, self._teams, self._worker)
         return self._kernels[key]
+
+    def use_threads(self, threads: int) -> None:
+        """Let kernels run on so many threads from now on; see `ThreadedDevice.use_threads`."""
+        self._teams.use(threads)
+
+    def identity(self) -> str:
+        """Return processor, cores, caches and compiler; see `ThreadedDevice.identity`."""
+        limits = self.threads, self.threads_are_fixed, self.cache_bytes, self.own_cache_bytes
+        return repr((compiler.processor()[0], topology(), limits, self.compiler.version))
 
     def _compiled_file(self, kernel: Kernel, variant: Variant) -> str:
         key = (kernel, variant)
@@ -166,6 +188,7 @@ class CpuDevice:
         if nbytes <= free:
             try:
                 buffer = CpuBuffer(nbytes, self._worker)
+                touch_first(buffer.address, nbytes, self._teams.cores())
                 self._buffers.add(buffer)
                 return buffer
             except OSError:
@@ -269,4 +292,4 @@ class CpuDevice:
         self._scratch.clear()
         if self._worker:
             self._worker.close()
-        self._team = None
+        self._teams.close()

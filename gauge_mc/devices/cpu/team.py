@@ -5,14 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
+from collections.abc import Sequence
 from typing import Any
+
+from gauge_mc.devices.cpu.topology import Claim, Core, claim_cores, in_order
 
 
 class Team:
     """Threads that wait for kernels to run; the thread that launches a kernel is one of them.
-
-    If they are as many as the cores that this process may use, every thread stays on its core.
-    Otherwise the system chooses, because other processes may share the cores.
 
     Parameters
     ----------
@@ -20,31 +20,76 @@ class Team:
         Any kernel's library, which contains the code.
     threads : int
         Number of threads.
+    cores : sequence of Core
+        The core of every thread; the system moves the threads if there are none. The launching
+        thread is brought to its core, but may leave it.
     """
 
-    def __init__(self, library: ctypes.CDLL, threads: int) -> None:
+    def __init__(self, library: ctypes.CDLL, threads: int, cores: Sequence[Core] = ()) -> None:
         self._make, self._end = library.make_team, library.end_team
         self._make.restype = ctypes.c_void_p
         self._end.argtypes = [ctypes.c_void_p]
         self._threads = threads
-        self._begin()
+        self._begin([core.number for core in cores[:threads]])
 
     @property
     def address(self) -> ctypes.c_void_p:
         """The address of the C++ object."""
-        if os.getpid() != self._process:  # a forked process has no threads
+        if os.getpid() != self._process:  # a forked process has no threads, nor cores of its own
             self._finalizer.detach()
-            self._begin()
+            self._begin([])
         return self._address
 
-    def _begin(self) -> None:
-        cores = sorted(os.sched_getaffinity(0))
-        pinned = (ctypes.c_int * len(cores))(*cores) if len(cores) == self._threads else None
+    def _begin(self, cores: Sequence[int]) -> None:
+        numbers = (ctypes.c_int * self._threads)(*cores) if cores else None
         self._process = os.getpid()
-        self._address = ctypes.c_void_p(self._make(self._threads, pinned))
+        self._address = ctypes.c_void_p(self._make(self._threads, numbers))
         self._finalizer = weakref.finalize(self, _end, self._end, self._address, self._process)
 
 
 def _end(end: Any, address: ctypes.c_void_p, process: int) -> None:
     if os.getpid() == process:
         end(address)
+
+
+class Teams:
+    """The teams of a device: one for every number of threads that has been used.
+
+    Parameters
+    ----------
+    most : int
+        The maximum number of threads, for which cores are claimed when the first team is made.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = self._threads = most
+        self._claim: Claim | None = None
+        self._teams: dict[int, Team] = {}
+
+    def use(self, threads: int) -> None:
+        """Choose the number of threads of later launches."""
+        self._threads = threads
+
+    def current(self, library: ctypes.CDLL) -> Team:
+        """Return the team of the chosen size; it is made with the code in any kernel's library."""
+        team = self._teams.get(self._threads)
+        if team is None:
+            team = Team(library, self._threads, self.cores())
+            self._teams[self._threads] = team
+        return team
+
+    def cores(self) -> list[Core]:
+        """Return the core of every thread of the current team; none if they are not bound.
+
+        Threads that follow each other share boundaries, so their cores share a cache if possible.
+        """
+        if self._claim is None:
+            self._claim = claim_cores(self._most)
+        return sorted(in_order(self._claim.cores)[: self._threads], key=lambda core: core.place)
+
+    def close(self) -> None:
+        """End all threads, and release their cores."""
+        self._teams.clear()
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None

@@ -1,0 +1,283 @@
+"""Cores: what the system says of them, which of them a team takes, and that it takes no other's."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gauge_mc.devices.cpu import device as cpu_device
+from gauge_mc.devices.cpu import pages, topology
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.cpu.topology import Claim, Core, core_quota, in_order, read_cores
+
+
+def make_machine(root, nodes, caches, cores, threads, last_size="32768K"):
+    """Write a machine as /sys describes it, hyperthreads numbered after all cores, and return it.
+
+    The arguments are the numbers of nodes, of last-level caches per node, of physical cores per
+    cache, and of hyperthreads per core.
+    """
+    total = nodes * caches * cores
+    for number in range(total * threads):
+        core = number % total
+        node, cache = core // (caches * cores), core // cores
+        folder = root / f"cpu{number}"
+        siblings = ",".join(str(core + total * k) for k in range(threads))
+        sharing = ",".join(
+            f"{cache * cores + total * k}-{cache * cores + cores - 1 + total * k}"
+            for k in range(threads)
+        )
+        texts = {
+            "topology/physical_package_id": str(node),
+            "topology/core_id": str(core % (caches * cores)),
+            f"node{node}/empty": "",
+        }
+        kinds = [(1, "Data", "32K", siblings), (1, "Instruction", "64K", siblings)]
+        kinds += [(2, "Unified", "1024K", siblings), (3, "Unified", last_size, sharing)]
+        for n, (level, kind, size, shared) in enumerate(kinds):
+            index = f"cache/index{n}"
+            texts[f"{index}/level"] = str(level)
+            texts[f"{index}/type"] = kind
+            texts[f"{index}/size"] = size
+            texts[f"{index}/shared_cpu_list"] = shared
+        for name, text in texts.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(f"{text}\n")
+    return read_cores(range(total * threads), root)
+
+
+def numbers(cores):
+    return [core.number for core in cores]
+
+
+# What the system says
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0\n", [0]), ("0-3,8\n", [0, 1, 2, 3, 8]), ("2,4-5", [2, 4, 5]), ("\n", [])],
+)
+def test_lists_of_numbers(text, expected):
+    assert topology.numbers_in(text) == expected
+
+
+def test_cores_know_what_they_share(tmp_path):
+    cores = make_machine(tmp_path, nodes=2, caches=2, cores=4, threads=2)
+    assert len(cores) == 32
+    assert cores[5] == Core(5, (0, 5), 0, 4, 2**25, 2**20)
+    assert cores[8] == Core(8, (1, 0), 1, 8, 2**25, 2**20)
+    assert cores[16 + 5] == Core(21, (0, 5), 0, 4, 2**25, 2**20)
+    assert topology.cache_bytes(cores) == 4 * 2**25
+    assert topology.cache_bytes(cores[:5]) == 2 * 2**25
+
+
+def test_a_system_that_says_nothing_has_cores_that_share_nothing(tmp_path):
+    assert read_cores([3, 1], tmp_path) == [
+        Core(1, (0, 1), 0, 1, 0, 0),
+        Core(3, (0, 3), 0, 3, 0, 0),
+    ]
+
+
+def test_rubbish_counts_as_unknown(tmp_path):
+    make_machine(tmp_path, 1, 1, 1, 1, last_size="a lot")
+    (tmp_path / "cpu0/topology/core_id").write_text("none")
+    assert read_cores([0], tmp_path) == [Core(0, (0, 0), 0, 0, 0, 2**20)]
+
+
+# Quotas
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "cores"),
+    [
+        ("max 100000", "max 100000", float("inf")),
+        ("250000 100000", "max 100000", 2.5),
+        ("250000 100000", "100000 100000", 1),
+        ("max 100000", "400000 100000", 4),
+        (None, "50000 100000", 0.5),
+        ("rubbish", None, float("inf")),
+    ],
+)
+def test_quotas_of_control_groups(tmp_path, inner, outer, cores):
+    group = tmp_path / "groups" / "job" / "step"
+    group.mkdir(parents=True)
+    for folder, text in ((group, inner), (group.parent, outer)):
+        if text:
+            (folder / "cpu.max").write_text(f"{text}\n")
+    (tmp_path / "own").write_text("0::/job/step\n")
+    assert core_quota(tmp_path / "groups", tmp_path / "own") == cores
+
+
+def test_quotas_of_old_control_groups(tmp_path):
+    group = tmp_path / "groups" / "cpu,cpuacct" / "job"
+    group.mkdir(parents=True)
+    (group / "cpu.cfs_quota_us").write_text("300000\n")
+    (group / "cpu.cfs_period_us").write_text("100000\n")
+    (group.parent / "cpu.cfs_quota_us").write_text("-1\n")
+    (group.parent / "cpu.cfs_period_us").write_text("100000\n")
+    own = tmp_path / "own"
+    own.write_text("5:memory:/job\n4:cpu,cpuacct:/job\n0::/\n")
+    assert core_quota(tmp_path / "groups", own) == 3
+    own.write_text("4:cpu,cpuacct:/\n")
+    assert core_quota(tmp_path / "groups", own) == float("inf")
+    assert core_quota(tmp_path / "groups", tmp_path / "nothing") == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "quota", "threads"),
+    [(16, float("inf"), 16), (16, 4.0, 4), (16, 2.5, 3), (16, 0.3, 1), (2, 8.0, 2)],
+)
+def test_the_default_number_of_threads(monkeypatch, allowed, quota, threads):
+    monkeypatch.setattr(topology, "allowed_cores", lambda: frozenset(range(allowed)))
+    monkeypatch.setattr(topology, "core_quota", lambda: quota)
+    assert topology.usable_cores() == threads
+
+
+# Which cores a team takes
+
+
+def test_physical_cores_come_first(tmp_path):
+    cores = make_machine(tmp_path, nodes=1, caches=1, cores=4, threads=2)
+    assert numbers(in_order(cores)) == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert numbers(in_order(cores[1:])) == [1, 2, 3, 4, 5, 6, 7]  # 4 is alone on its core
+
+
+def test_a_node_and_a_cache_are_filled_before_the_next(tmp_path):
+    cores = make_machine(tmp_path, nodes=2, caches=2, cores=4, threads=1)
+    assert numbers(in_order(cores)) == list(range(16))
+    mask = [core for core in cores if core.number in {0, 1, 4, 8, 9, 12, 13, 14}]
+    assert numbers(in_order(mask)) == [12, 13, 14, 8, 9, 0, 1, 4]
+
+
+def test_neighbours_in_a_team_share_a_cache(tmp_path, monkeypatch):
+    cores = make_machine(tmp_path, nodes=2, caches=2, cores=2, threads=2)
+    monkeypatch.setattr(topology, "allowed_cores", lambda: frozenset(range(16)))
+    monkeypatch.setattr(topology, "core_quota", lambda: float("inf"))
+    monkeypatch.setattr(topology, "read_cores", lambda allowed: cores)
+    monkeypatch.setattr(Claim, "_take", lambda self, number: True)
+    teams = CpuDevice(16)._teams
+    assert numbers(teams.cores()) == [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15]
+    teams.use(4)
+    assert numbers(teams.cores()) == [0, 1, 2, 3]
+    teams.use(2)
+    assert numbers(teams.cores()) == [0, 1]
+
+
+# Claims
+
+
+@pytest.fixture
+def far():
+    """Cores that no machine has, so that no other process claims them."""
+    return [Core(number, (0, number), 0, 0, 0, 0) for number in range(90000, 90004)]
+
+
+def test_a_core_is_claimed_once(far):
+    one, other = Claim(far, 2), Claim(far, 2)
+    assert numbers(one.cores) == [90000, 90001]
+    assert numbers(other.cores) == [90002, 90003]
+    assert Claim(far, 1).cores == []
+    one.release()
+    assert Claim(far, 3).cores == []  # and it keeps none of the two
+    assert numbers(Claim(far, 2).cores) == [90000, 90001]
+    other.release()
+
+
+def test_cores_are_free_when_a_process_is_killed(far):
+    code = (
+        "import sys; from gauge_mc.devices.cpu.topology import *;"
+        "c = Claim([Core(n, (0, n), 0, 0, 0, 0) for n in range(90000, 90004)], 4);"
+        "print(len(c.cores), flush=True); sys.stdin.read()"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as process:
+        assert process.stdout.readline() == b"4\n"
+        assert Claim(far, 1).cores == []
+        process.kill()
+    claim = Claim(far, 4)
+    assert len(claim.cores) == 4
+    claim.release()
+
+
+@pytest.mark.parametrize(
+    ("threads", "quota", "pin", "bound"),
+    [
+        (2, float("inf"), None, True),
+        (4, float("inf"), "1", True),
+        (4, 4.0, None, True),
+        (1, float("inf"), None, False),
+        (5, float("inf"), None, False),
+        (2, 3.5, None, False),
+        (2, float("inf"), "0", False),
+    ],
+)
+def test_threads_are_bound_only_where_no_other_suffers(
+    monkeypatch, far, threads, quota, pin, bound
+):
+    monkeypatch.setattr(topology, "allowed_cores", lambda: frozenset(numbers(far)))
+    monkeypatch.setattr(topology, "core_quota", lambda: quota)
+    monkeypatch.delenv(topology.PIN, raising=False)
+    if pin:
+        monkeypatch.setenv(topology.PIN, pin)
+    claim = topology.claim_cores(threads)
+    assert len(claim.cores) == (threads if bound else 0)
+    claim.release()
+
+
+def test_a_closed_device_releases_its_cores(monkeypatch, far):
+    monkeypatch.setattr(topology, "allowed_cores", lambda: frozenset(numbers(far)))
+    monkeypatch.setattr(topology, "core_quota", lambda: float("inf"))
+    device = CpuDevice(4)
+    assert len(device._teams.cores()) == 4
+    assert Claim(far, 1).cores == []
+    device.close()
+    claim = Claim(far, 4)
+    assert len(claim.cores) == 4
+    claim.release()
+
+
+# Memory
+
+
+def test_every_core_touches_its_part_of_new_memory(monkeypatch, tmp_path):
+    cores = make_machine(tmp_path, nodes=2, caches=1, cores=3, threads=1)
+    parts = list(pages.parts(1000, cores))
+    assert [core for core, _, _ in parts] == cores
+    assert [begin for _, begin, _ in parts] == [0, *(end for _, _, end in parts[:-1])]
+    assert parts[-1][2] == 1000
+    written = []
+    monkeypatch.setattr(pages, "_write_zeros", lambda *what: written.append(what))
+    pages.touch_first(5000, 1000, cores)
+    expected = [(core.number, 5000 + begin, end - begin) for core, begin, end in parts]
+    assert sorted(written) == expected
+    pages.touch_first(5000, 1000, cores[:3])  # all in one node
+    pages.touch_first(5000, 1000, [])
+    assert len(written) == 6
+
+
+def test_the_first_touch_leaves_zeros_and_the_callers_cores(monkeypatch):
+    allowed = topology.allowed_cores()
+    two = [Core(min(allowed), (0, n), n, 0, 0, 0) for n in range(2)]
+    monkeypatch.setattr(cpu_device.Teams, "cores", lambda self: two)
+    buffer = CpuDevice(2).allocate(10**6)
+    assert not buffer.bytes.any()
+    assert topology.allowed_cores() == allowed
+
+
+def test_fields_are_in_huge_pages():
+    """Where the system gives huge pages to who asks, a large buffer has some."""
+    with open("/sys/kernel/mm/transparent_hugepage/enabled") as setting:
+        if "[never]" in setting.read():
+            pytest.skip("This system has no huge pages.")
+    buffer = CpuDevice(1).allocate(64 * 2**20)
+    buffer.bytes[:] = 1
+    with open("/proc/self/smaps") as maps:
+        here, huge = False, 0
+        for line in maps:
+            first = line.split()[0]
+            if "-" in first and not first.endswith(":"):
+                begin, end = (int(word, 16) for word in first.split("-"))
+                here = begin < buffer.address + buffer.nbytes and buffer.address < end
+            elif here and first == "AnonHugePages:":
+                huge += int(line.split()[1])
+    assert huge >= 2048

@@ -1,0 +1,199 @@
+"""Plans: the fastest is found while sweeps are carried out, remembered, and never changes a bit."""
+
+import gc
+import json
+import weakref
+
+import numpy as np
+import pytest
+
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.updates import plans
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.updates.plans import Plan, search
+from gauge_mc.updates.wavefront import Wavefront
+
+DEEP, FLAT = Wavefront(4, 2), Wavefront(2, 8)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """An empty folder for plans, and an idle machine."""
+    monkeypatch.setattr(plans, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(plans, "_interruptions", lambda: 0)
+    return tmp_path
+
+
+def outcome(time_of, first, wavefronts=(None,), fewer=True):
+    """Return the plan that is found if `time_of` gives the times, and all plans that were tried."""
+    tried, looking = [], search(first, wavefronts, fewer)
+    plan = next(looking)
+    while True:
+        tried.append(plan)
+        try:
+            plan = looking.send(time_of(plan))
+        except StopIteration as end:
+            return end.value, tried
+
+
+@pytest.mark.parametrize("best", [1, 2, 4, 6, 8, 12, 16])
+def test_the_best_number_of_threads_is_found(best):
+    found, _ = outcome(lambda plan: 1 + abs(np.log2(plan.threads / best)), Plan(16, None))
+    assert found.threads == best
+
+
+def test_a_number_of_threads_within_five_percent_of_the_fastest_is_found():
+    for waiting in np.geomspace(1e-4, 1, 40):  # time per step for every doubling of the threads
+
+        def time_of(threads, waiting=waiting):
+            return 1 / threads + waiting * np.log2(threads)
+
+        found, _ = outcome(lambda plan: time_of(plan.threads), Plan(16, None))
+        assert time_of(found.threads) <= 1.05 * min(map(time_of, range(1, 17)))
+
+
+def test_a_large_lattice_is_not_timed_on_few_threads():
+    _, tried = outcome(lambda plan: 1 / plan.threads, Plan(16, None))
+    assert [plan.threads for plan in tried] == [16, 8, 12]
+
+
+def test_a_number_that_the_user_chose_stays():
+    found, tried = outcome(lambda plan: plan.threads, Plan(16, DEEP), (DEEP, None), fewer=False)
+    assert tried == [Plan(16, DEEP), Plan(16, None)]
+    assert found == Plan(16, DEEP)  # both take as long: a gain must be worthwhile
+
+
+@pytest.mark.parametrize("best", [None, DEEP, FLAT])
+def test_the_best_wavefront_is_found(best):
+    times = {None: 1.0, DEEP: 1.1, FLAT: 1.2, best: 0.8}
+    found, _ = outcome(lambda plan: times[plan.wavefront], Plan(1, DEEP), (DEEP, FLAT, None))
+    assert found.wavefront == best
+
+
+LATTICE = Lattice(4, 4, 16, 8)
+
+
+def make_field(device, slices=3):
+    """Return a field of which the cache holds a few time slices, so that wavefronts may pay."""
+    field = Field.hot(LATTICE, "su2", "single", device, seed=2)
+    device.cache_bytes = slices * field.slabs[0].slice_bytes
+    device.own_cache_bytes = 0
+    return field
+
+
+def chain(device, rounds):
+    """Carry out updates, and return the links and the planners of both sweeps."""
+    field = make_field(device)
+    random = Random.for_field(field, seed=3)
+    for n in rounds:
+        heatbath(field, 2.3, random, n)
+        overrelax(field, 2 * n)
+    return field.to_numpy(), [one._slabs[0]._planner for one in field.prepared.values()]
+
+
+def test_searching_changes_no_bit(own_cache):
+    rounds = [1, 3, 1, 7, 200, 1]
+    fixed, (planner, other) = chain(CpuDevice(3, lanes=1), rounds)
+    assert planner._decided
+    assert planner.plan.threads == other.plan.threads == 3
+    searched, (planner, other) = chain(unlimited(3), rounds)
+    assert planner._decided
+    assert planner.plan.threads == other.plan.threads
+    assert np.array_equal(fixed, searched)
+    assert list(own_cache.glob("plan-*.json"))
+
+
+def unlimited(threads):
+    """Return a device whose number of threads was not chosen by the user."""
+    device = CpuDevice(threads, lanes=1)
+    device.threads_are_fixed = False
+    return device
+
+
+@pytest.fixture
+def remembered(own_cache):
+    """Plans that were found."""
+    _, (planner, _) = chain(unlimited(2), [400])
+    assert planner._decided
+    return planner.plan, planner._path
+
+
+def begun(device):
+    """Return the planner of the heatbath of a new field after one sweep."""
+    return chain(device, [1])[1][0]
+
+
+def test_plans_are_remembered(remembered):
+    plan, _ = remembered
+    planner = begun(unlimited(2))
+    assert planner._decided
+    assert planner.plan == plan
+    assert not begun(unlimited(3))._decided  # another machine
+    assert not begun(CpuDevice(2, lanes=1))._decided  # another choice of the user
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[:-20],
+        lambda text: "",
+        lambda text: "[1]",
+        lambda text: text.replace('"threads": ', '"threads": 1'),
+        lambda text: json.dumps({**json.loads(text), "key": "other"}),
+    ],
+)
+def test_a_damaged_plan_is_found_again(remembered, damage):
+    _, path = remembered
+    path.write_text(damage(path.read_text()))
+    assert not begun(unlimited(2))._decided
+
+
+@pytest.mark.parametrize(
+    "change", [{"threads": 0}, {"threads": 3}, {"wavefront": [4, 99]}, {"key": "other"}]
+)
+def test_an_impossible_plan_is_found_again(remembered, change):
+    _, path = remembered
+    stored = {**json.loads(path.read_text()), **change}
+    stored.pop("digest")
+    path.write_text(json.dumps({**stored, "digest": plans._digest(stored)}))
+    assert not begun(unlimited(2))._decided
+
+
+def test_on_a_busy_machine_the_first_plan_is_kept(own_cache, monkeypatch):
+    counter = iter(range(0, 10**9, 1000))
+    monkeypatch.setattr(plans, "_interruptions", lambda: next(counter))
+    device = unlimited(2)
+    _, (planner, _) = chain(device, [100])
+    assert planner._decided
+    assert planner.plan.threads == 2
+    assert not list(own_cache.glob("plan-*.json"))
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(plans, "cache_folder", lambda: tmp_path / "file" / "folder")
+    assert chain(unlimited(2), [400])[1][0]._decided
+
+
+def test_an_unfinished_search_keeps_no_device_alive():
+    device = unlimited(2)
+    assert not begun(device)._decided
+    gone = weakref.ref(device)
+    del device
+    gc.collect()
+    assert gone() is None
+
+
+def test_another_field_takes_over_a_search():
+    device = unlimited(2)
+    first = begun(device)
+    second = begun(device)
+    assert first._search is not None
+    assert second._search is None  # waits for the first to find the number of threads
+    del first
+    gc.collect()
+    assert begun(device)._search is not None
