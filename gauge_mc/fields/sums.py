@@ -66,10 +66,19 @@ class SlabSums:
         """
         filled = []
         for values in steps:
-            sums = self._memory.address + self._launched * self._row_bytes
+            sums = self.partial_sums(self._launched)
             filled.append(self.slab.arguments(kernel, self._over, sums=sums, **values))
             self._launched += 1
         self.slab.kernel(kernel)(repeated(filled, 1))
+
+    def partial_sums(self, row: int) -> int:
+        """Return the address at which a launch stores its partial sums."""
+        return self._memory.address + row * self._row_bytes
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of the sums over time slices: (rows, slices, values)."""
+        return self._rows, self.slices, self._values
 
     def by_slice(self) -> NDArray[np.float64]:
         """Wait for all launches and add up their partial sums.
@@ -81,9 +90,8 @@ class SlabSums:
         """
         offset = self._rows * self._row_bytes
         self.add_up(self._memory.address + offset)
-        shape = (self._rows, self.slices, self._values)
-        data = self.slab.device.read(self._memory, offset, SUM_BYTES * math.prod(shape))
-        return data.view(np.float64).reshape(shape)
+        data = self.slab.device.read(self._memory, offset, SUM_BYTES * math.prod(self.shape))
+        return data.view(np.float64).reshape(self.shape)
 
     def add_up(self, totals: int) -> None:
         """Add up the partial sums of all launches, and store what `by_slice` returns.
@@ -121,8 +129,12 @@ def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
     ndarray, shape (rows, values), float64
         The totals. The order of additions depends only on the lattice, not on its division.
     """
-    by_slice = _of_all_slabs(field.devices, [one.by_slice() for one in sums])
-    return np.asarray(by_slice.sum(axis=1))
+    return add_slices(field.devices, [one.by_slice() for one in sums])
+
+
+def add_slices(devices: DeviceGroup, local: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Add up sums over time slices, of shape (rows, slices, values), of all slabs; see `total`."""
+    return np.asarray(_of_all_slabs(devices, local).sum(axis=1))
 
 
 def _of_all_slabs(devices: DeviceGroup, local: list[NDArray[np.float64]]) -> NDArray[np.float64]:
