@@ -31,18 +31,26 @@ class TimeLines:
     after: Buffer
 
 
-def time_lines(field: Field) -> list[TimeLines]:
+def time_lines(field: Field, through_last: bool = True) -> list[TimeLines]:
     """Compute the lines through all slabs, and return those of this process's slabs.
 
     The lines are in the devices' scratch memory, which the next call overwrites.
+
+    Parameters
+    ----------
+    field : Field
+    through_last : bool
+        Whether the lines through the last slab are needed; otherwise its `TimeLines.after` has
+        arbitrary content.
     """
     devices = field.devices
     lines = [_lines_of(slab, devices.first_slab + n) for n, slab in enumerate(field.slabs)]
     local = dict(enumerate(lines, devices.first_slab))
     for number in range(len(field.layouts)):
-        if number in local:
+        is_last = number + 1 == len(field.layouts)
+        if number in local and (through_last or not is_last):
             _follow(local[number])
-        if number + 1 < len(field.layouts):
+        if not is_last:
             _hand_on(field, local.get(number), local.get(number + 1), number)
     return lines
 

@@ -32,6 +32,9 @@ TEMPORAL_GAUGE = Kernel("temporal_gauge")
 TRANSPORTER_STEP = Kernel("transporter_step")
 WILSON_LOOPS = Kernel("wilson_loops")
 
+SPACE = 3
+"""Number of spatial directions."""
+
 FIELDS_OF_LINES = 3
 """Number of fields of lines in memory: the steps, and lines of two lengths."""
 
@@ -267,11 +270,12 @@ class LoopMeasurer:
 
     def _fix_gauge(self, field: Field) -> None:
         """Copy the links in temporal gauge: temporal links are 1 except those of the last slice."""
-        for lines, target in zip(time_lines(field), self._links.slabs, strict=True):
+        all_lines = time_lines(field, through_last=False)
+        for lines, target in zip(all_lines, self._links.slabs, strict=True):
             slab = lines.slab
             slab.launch(
                 TEMPORAL_GAUGE,
-                slab.first_slices(),
+                work(0, slab.layout.period, SPACE * slab.layout.replicas, BOTH_PARITIES),
                 source=slab.buffer.address,
                 target=target.buffer.address,
                 before=lines.before.address if lines.before else None,
