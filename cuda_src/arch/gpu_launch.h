@@ -53,25 +53,42 @@ template <int K> INLINE void store_block_sums(const real (&values)[K], double* s
         UNROLL for (int k = 0; k < K; k++) sums[part * K + k] = tree[k][0];
 }
 
-// The values of a block's sites in several time slices, in shared memory. Rows are permuted so that neither threads
-// that store the same value nor threads that read different values of a site get in each other's way.
+constexpr int SUBSETS = 4;  // threads that add up one value of a block together
+
+// The values of a block's sites in several time slices, in shared memory. Every row is permuted, so that threads that
+// add up different values read different banks.
 template <int SLICES, int K> struct SliceValues {
-    real (*values)[MAX_THREADS];  // [slice * K + k][thread]
-    INLINE real& at(int n, int thread) const { return values[n][thread ^ (n & 31)]; }
+    real (*rows)[MAX_THREADS];
+    INLINE real& at(int row, int thread) const { return rows[row][thread ^ (row % 8 * SUBSETS)]; }
     INLINE void add(int slice, int k, real value) {
         const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
         at(slice * K + k, me) = value;  // the thread's only site
     }
+
+    // The sum over every SUBSETS-th thread from `first` on takes the place of their values.
+    INLINE void put_sum(int row, int first, double sum) const {
+        if constexpr (REAL_BYTES == 8) {
+            at(row, first) = sum;
+        } else {
+            word low, high;
+            double_bits(sum, low, high);
+            at(row, first) = __uint_as_float(low), at(row, first + SUBSETS) = __uint_as_float(high);
+        }
+    }
+    INLINE double sum(int row, int first) const {
+        if constexpr (REAL_BYTES == 8) return at(row, first);
+        else return double_of_bits(__float_as_uint(at(row, first)), __float_as_uint(at(row, first + SUBSETS)));
+    }
 };
 
-// Return the sum of value n over the threads first, first + WIDTH, ...; the order of additions is that of
+// Return the sum of a row's values of the threads first, first + WIDTH, ...; the order of additions is that of
 // store_block_sums.
-template <int WIDTH, class V> INLINE double tree_sum(const V& values, int n, int first, int threads) {
+template <int WIDTH, class V> INLINE double tree_sum(const V& values, int row, int first, int threads) {
     if constexpr (WIDTH >= MAX_THREADS) {
-        return first < threads ? (double)values.at(n, first) : 0.0;
+        return first < threads ? (double)values.at(row, first) : 0.0;
     } else {
-        const double low = tree_sum<2 * WIDTH>(values, n, first, threads);
-        return low + tree_sum<2 * WIDTH>(values, n, first + WIDTH, threads);
+        const double low = tree_sum<2 * WIDTH>(values, row, first, threads);
+        return low + tree_sum<2 * WIDTH>(values, row, first + WIDTH, threads);
     }
 }
 
@@ -97,11 +114,17 @@ INLINE void store_slice_sums(const A& a, const Columns& columns, const SliceValu
     const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
     const int threads = blockDim.x * blockDim.y * blockDim.z;
     __syncthreads();
-    ROLLED for (int n = me; n < SLICES * K; n += threads) {
-        const int slice = n / K, k = n - slice * K, t = columns.site.t + slice;
+    ROLLED for (int n = me; n < SLICES * K * SUBSETS; n += threads) {
+        const int row = n / SUBSETS, first = n % SUBSETS;
+        values.put_sum(row, first, tree_sum<SUBSETS>(values, row, first, threads));
+    }
+    __syncthreads();
+    ROLLED for (int row = me; row < SLICES * K; row += threads) {
+        const int slice = row / K, k = row % K, t = columns.site.t + slice;
         if (t >= a.slices) break;
+        const double sum = (values.sum(row, 0) + values.sum(row, 2)) + (values.sum(row, 1) + values.sum(row, 3));
         const int part = (t * 2 + ((columns.site.parity + slice) & 1)) * columns.tiles + columns.tile;
-        a.sums[(long long)part * K + k] = k < a.count ? tree_sum<1>(values, n, 0, threads) : 0.0;
+        a.sums[(long long)part * K + k] = k < a.count ? sum : 0.0;
     }
 }
 

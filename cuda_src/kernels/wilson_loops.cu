@@ -93,8 +93,8 @@ template <class Values> INLINE void wilson_loops_site(const Arguments& a, const 
         if (at.t == g.slices) at.t = 0;
         const GROUP::Matrix line = load_line(a.lines, g, at);
         UNROLL for (int n = 0; n < SLICES; n++) {
-            const int k = up - n - a.first;
-            if (n < active && k >= 0 && k < a.count) values.add(n, k, GROUP::overlap(column.line[n], line));
+            const int k = up - n - a.first, count = n < active ? a.count : 0;
+            if ((unsigned)k < (unsigned)count) values.add(n, k, GROUP::overlap(column.line[n], line));
         }
     }
 }
