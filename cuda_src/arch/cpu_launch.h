@@ -59,6 +59,31 @@ template <int K, class A, class Body> INLINE void run_sums(const A* steps, int c
         });
 }
 
+// The sums of a part's values in several time slices.
+template <int SLICES, int K> struct SliceValues {
+    double sums[SLICES][K] = {};
+    INLINE void add(int slice, int k, real value) { sums[slice][k] += lane_sum(value); }
+};
+
+template <int SLICES, int K, class A, class Body>
+INLINE void run_slice_sums(const A* steps, int count, Team& team, Body body) {
+    run_threads(
+        team, count, [=](int step) { return items_of(steps[step].work, parts_of(steps[step])); },
+        [=](int step, long long begin, long long end) {
+            const A a = steps[step];
+            const int parts = parts_of(a);
+            each_item(a.work, 0, parts, begin, end, [&](long long, int t, int parity, int part) {
+                SliceValues<SLICES, K> values;
+                for (int i = part * SLOTS_PER_PART; i < (part + 1) * SLOTS_PER_PART && i < a.geometry.slots; i++)
+                    body(a, locate(a.geometry, t, parity, i), values);
+                for (int slice = 0; slice < SLICES && t + slice < a.slices; slice++) {
+                    const long long n = ((t + slice) * 2LL + ((parity + slice) & 1)) * parts + part;
+                    for (int k = 0; k < K; k++) a.sums[n * K + k] = values.sums[slice][k];
+                }
+            });
+        });
+}
+
 #define SITE_KERNEL(NAME, BODY)                                                                      \
     extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
         run_sites(steps, count, *team, [](const Arguments& a, const Site& site)                    \
@@ -71,4 +96,11 @@ template <int K, class A, class Body> INLINE void run_sums(const A* steps, int c
     extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
         run_sums<K>(steps, count, *team, [](const Arguments& a, const Site& site, real (&values)[K]) \
                         __attribute__((always_inline)) { BODY(a, site, values); });                  \
+    }
+
+#define SLICES_SUM_KERNEL(NAME, SLICES, K, BLOCKS, BODY)                                             \
+    extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
+        run_slice_sums<SLICES, K>(steps, count, *team,                                               \
+                                  [](const Arguments& a, const Site& site, SliceValues<SLICES, K>& values) \
+                                      __attribute__((always_inline)) { BODY(a, site, values); });    \
     }

@@ -11,12 +11,13 @@ struct Tile {
     int t;            // extent along t; the last tile may extend beyond the work
 };
 
-template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
+// Return this thread's site in the tile with the given place in the grid.
+template <class A> INLINE Site site_in_tile(const A& a, const Tile& tile, int tile_x, int tile_y, int tile_z) {
     const Geometry& g = a.geometry;
-    const int half_x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    const int half_x = tile_x * blockDim.x + threadIdx.x, y = tile_y * blockDim.y + threadIdx.y;
     const int in_t = tile.z.quotient(threadIdx.z), in_z = threadIdx.z - in_t * (int)tile.z.divisor;
-    int rest = tile.tiles_z.quotient(blockIdx.z);
-    const int z = (blockIdx.z - rest * (int)tile.tiles_z.divisor) * (int)tile.z.divisor + in_z;
+    int rest = tile.tiles_z.quotient(tile_z);
+    const int z = (tile_z - rest * (int)tile.tiles_z.divisor) * (int)tile.z.divisor + in_z;
     int parity = a.work.parity;
     if (parity == 2) {
         parity = rest & 1;
@@ -26,6 +27,10 @@ template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
     const int replica = g.period.quotient(slice), t = slice - replica * g.slices;
     const int x = 2 * half_x + ((parity + y + z + lattice_t(g, t)) & 1);
     return {x, y, z, t, parity, (z * (int)g.y.divisor + y) * (int)g.half_x.divisor + half_x, replica};
+}
+
+template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
+    return site_in_tile(a, tile, blockIdx.x, blockIdx.y, blockIdx.z);
 }
 
 template <class A> INLINE bool in_work(const A& a, const Site& site) {
@@ -46,6 +51,81 @@ template <int K> INLINE void store_block_sums(const real (&values)[K], double* s
     const int part = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     if (me == 0)
         UNROLL for (int k = 0; k < K; k++) sums[part * K + k] = tree[k][0];
+}
+
+constexpr int SUBSETS = 4;  // threads that add up one value of a block together
+
+// The values of a block's sites in several time slices, in shared memory. Every row is permuted, so that threads that
+// add up different values read different banks.
+template <int SLICES, int K> struct SliceValues {
+    real (*rows)[MAX_THREADS];
+    INLINE real& at(int row, int thread) const { return rows[row][thread ^ (row % 8 * SUBSETS)]; }
+    INLINE void add(int slice, int k, real value) {
+        const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+        at(slice * K + k, me) = value;  // the thread's only site
+    }
+
+    // The sum over every SUBSETS-th thread from `first` on takes the place of their values.
+    INLINE void put_sum(int row, int first, double sum) const {
+        if constexpr (REAL_BYTES == 8) {
+            at(row, first) = sum;
+        } else {
+            word low, high;
+            double_bits(sum, low, high);
+            at(row, first) = __uint_as_float(low), at(row, first + SUBSETS) = __uint_as_float(high);
+        }
+    }
+    INLINE double sum(int row, int first) const {
+        if constexpr (REAL_BYTES == 8) return at(row, first);
+        else return double_of_bits(__float_as_uint(at(row, first)), __float_as_uint(at(row, first + SUBSETS)));
+    }
+};
+
+// Return the sum of a row's values of the threads first, first + WIDTH, ...; the order of additions is that of
+// store_block_sums.
+template <int WIDTH, class V> INLINE double tree_sum(const V& values, int row, int first, int threads) {
+    if constexpr (WIDTH >= MAX_THREADS) {
+        return first < threads ? (double)values.at(row, first) : 0.0;
+    } else {
+        const double low = tree_sum<2 * WIDTH>(values, row, first, threads);
+        return low + tree_sum<2 * WIDTH>(values, row, first + WIDTH, threads);
+    }
+}
+
+// A tile of columns: its sites in some slices, followed by the same sites in the slices above them. Blocks that work on
+// the same columns are launched one after the other, so that they find the slices above in the cache.
+struct Columns {
+    Site site;        // the lowest site of this thread's column
+    int tile, tiles;  // the number of the tile among those of one parity, and their number
+};
+template <class A> INLINE Columns my_columns(const A& a, const Tile& tile) {
+    const unsigned tiles_z = tile.tiles_z.divisor, tiles = gridDim.x * gridDim.y * tiles_z;
+    const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    const unsigned which = block / a.work.slices, group = block - which * a.work.slices;
+    const unsigned parity = which / tiles, number = which - parity * tiles;
+    const unsigned row = number / gridDim.x, z = row / gridDim.y;
+    const unsigned tile_z = (group * 2 + parity) * tiles_z + z;
+    return {site_in_tile(a, tile, number - row * gridDim.x, row - z * gridDim.y, tile_z), (int)number, (int)tiles};
+}
+
+// Add up the values of a block's threads, and store the partial sums.
+template <int SLICES, int K, class A>
+INLINE void store_slice_sums(const A& a, const Columns& columns, const SliceValues<SLICES, K>& values) {
+    const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    const int threads = blockDim.x * blockDim.y * blockDim.z;
+    __syncthreads();
+    ROLLED for (int n = me; n < SLICES * K * SUBSETS; n += threads) {
+        const int row = n / SUBSETS, first = n % SUBSETS;
+        values.put_sum(row, first, tree_sum<SUBSETS>(values, row, first, threads));
+    }
+    __syncthreads();
+    ROLLED for (int row = me; row < SLICES * K; row += threads) {
+        const int slice = row / K, k = row % K, t = columns.site.t + slice;
+        if (t >= a.slices) break;
+        const double sum = (values.sum(row, 0) + values.sum(row, 2)) + (values.sum(row, 1) + values.sum(row, 3));
+        const int part = (t * 2 + ((columns.site.parity + slice) & 1)) * columns.tiles + columns.tile;
+        a.sums[(long long)part * K + k] = k < a.count ? sum : 0.0;
+    }
 }
 
 // Count the arrival of a block at a barrier of the grid. A thread that reads the count also sees all
@@ -114,4 +194,14 @@ template <class A> struct Steps {
         real values[K] = {};                                                                   \
         BODY(a, my_site(a, tile), values);                                                     \
         store_block_sums<K>(values, a.sums);                                                   \
+    }
+
+#define SLICES_SUM_KERNEL(NAME, SLICES, K, BLOCKS, BODY)                                       \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS, BLOCKS)                          \
+        NAME(const Arguments a, const Tile tile) {                                             \
+        __shared__ real memory[SLICES * K][MAX_THREADS];                                       \
+        SliceValues<SLICES, K> values = {memory};                                              \
+        const Columns columns = my_columns(a, tile);                                           \
+        BODY(a, columns.site, values);                                                         \
+        store_slice_sums(a, columns, values);                                                  \
     }

@@ -7,6 +7,14 @@
 //   SUM_KERNEL(name, K, body)    body(arguments, site, real (&values)[K]) computes K values per site,
 //                                which are added up over fixed parts of every slice
 //
+//   SLICES_SUM_KERNEL(name, SLICES, K, BLOCKS, body)
+//                                a sum kernel that works on SLICES consecutive time slices at a time, so that it
+//                                can keep what it has read. body(arguments, site, values) is called for the first
+//                                of these slices, and calls values.add(n, k, value) once for value k of the site
+//                                in slice n from there on. The work is every SLICES-th slice of one lattice. The
+//                                arguments `int slices, count` are the numbers of slices to sum over and of values
+//                                per site. BLOCKS is the minimum number of resident blocks on a GPU
+//
 // Before the macro, the kernel declares its arguments as `struct Arguments`, which begins with
 // `Geometry geometry; Work work;`. That of a sum kernel also has a `double* sums`, where the partial
 // sums are stored as [slice][part][K]. Python reads the declaration and fills the structure by name;

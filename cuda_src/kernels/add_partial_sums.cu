@@ -2,6 +2,8 @@
 // parts are added in their order.
 #include "arch/launch.h"
 
+constexpr int LOADS_AT_A_TIME = 16;
+
 struct Arguments {
     Geometry geometry;
     Work work;              // with parity 0, so that every slot of a slice occurs once
@@ -17,7 +19,13 @@ INLINE void add_partial_sums_site(const Arguments& a, const Site& site) {
         const long long slice = (long long)row * a.slices + slice_in_memory(a.geometry, site);
         const double* partial = a.partial + slice * a.parts * a.values + k;
         double sum = 0;
-        for (int i = 0; i < a.parts; i++) sum += partial[(long long)i * a.values];
+        int i = 0;
+        for (; i + LOADS_AT_A_TIME <= a.parts; i += LOADS_AT_A_TIME) {
+            double part[LOADS_AT_A_TIME];
+            UNROLL for (int j = 0; j < LOADS_AT_A_TIME; j++) part[j] = partial[(long long)(i + j) * a.values];
+            UNROLL for (int j = 0; j < LOADS_AT_A_TIME; j++) sum += part[j];
+        }
+        for (; i < a.parts; i++) sum += partial[(long long)i * a.values];
         a.totals[slice * a.values + k] = sum;
     }
 }

@@ -1,4 +1,4 @@
-// The transporter of one step, which is an average over paths. It is also the line of length one step.
+// The transporter of one step, which is an average over paths.
 #include "arch/launch.h"
 #include "lattice/lines.h"
 
@@ -6,7 +6,7 @@ struct Arguments {
     Geometry geometry;
     Work work;
     GROUP::Field links;
-    Lines lines;
+    Lines steps;
     int paths, length;
     int path[6][3];  // directions: 0, 1, 2 for x, y, z forwards and -1, -2, -3 backwards
 };
@@ -29,9 +29,7 @@ INLINE void transporter_step_site(const Arguments& a, const Site& site) {
         }
         GROUP::add(sum, line);
     }
-    const GROUP::Matrix mean = GROUP::scaled(sum, scalar(1) / (scalar)a.paths);
-    store_line(a.lines, g, site, Lines::STEP, mean);
-    store_line(a.lines, g, site, Lines::LINE, mean);
+    store_line(a.steps, g, site, GROUP::scaled(sum, scalar(1) / (scalar)a.paths));
 }
 
 SITE_KERNEL(transporter_step, transporter_step_site)

@@ -1,29 +1,27 @@
 // Products of links along lines, and access to sites several steps away in space.
 //
 // A transporter is a product of links, or an average of such products, and therefore a general matrix. A
-// field of spatial lines holds two transporters per site: that of one step, and that of the whole line.
+// field of spatial lines holds one transporter per site.
 #pragma once
 
 #include "group/group.h"
 
 struct Lines : Links<GROUP::MATRIX_COMPONENTS> {
-    static constexpr int STEP = 0, LINE = 1;
-
-    static INLINE packet_index place(const Geometry& g, const Site& s, int which) {
-        const int block = (slice_in_memory(g, s) * 2 + s.parity) * 2 + which;
+    static INLINE packet_index place(const Geometry& g, const Site& s) {
+        const int block = slice_in_memory(g, s) * 2 + s.parity;
         return (packet_index)(block * PACKETS) * (packet_index)g.slots + (packet_index)(s.slot * PER_SLOT);
     }
 };
 
-INLINE GROUP::Matrix load_line(const Lines& lines, const Geometry& g, const Site& site, int which) {
+INLINE GROUP::Matrix load_line(const Lines& lines, const Geometry& g, const Site& site) {
     real c[GROUP::MATRIX_COMPONENTS];
-    lines.read(g, Lines::place(g, site, which), 0, c);
+    lines.read(g, Lines::place(g, site), 0, c);
     return GROUP::unpack(c);
 }
-INLINE void store_line(const Lines& lines, const Geometry& g, const Site& site, int which, const GROUP::Matrix& m) {
+INLINE void store_line(const Lines& lines, const Geometry& g, const Site& site, const GROUP::Matrix& m) {
     real c[GROUP::MATRIX_COMPONENTS];
     GROUP::pack(m, c);
-    lines.write(g, Lines::place(g, site, which), c);
+    lines.write(g, Lines::place(g, site), c);
 }
 INLINE GROUP::Link load_link(const GROUP::Field& links, const Geometry& g, const Site& site, int mu) {
     return GROUP::load(links, g, GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu));

@@ -81,8 +81,17 @@ class SlabSums:
         return list(self.slab.kernel(kernel).launches(repeated(filled, 1), [1]))
 
     def _arguments(self, kernel: Kernel, row: int, values: Mapping[str, Any]) -> ctypes.Structure:
-        sums = self._memory.address + row * self._row_bytes
+        sums = self.partial_sums(row)
         return self.slab.arguments(kernel, self._over, sums=sums, **values)
+
+    def partial_sums(self, row: int) -> int:
+        """Return the address at which a launch stores its partial sums."""
+        return self._memory.address + row * self._row_bytes
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of the sums over time slices: (rows, slices, values)."""
+        return self._rows, self.slices, self.values
 
     def by_slice(self, launched: int | None = None) -> NDArray[np.float64]:
         """Wait for all launches since the last call, and add up their partial sums.
@@ -99,24 +108,36 @@ class SlabSums:
         """
         rows = self._launched if launched is None else launched
         shape = (rows, self.slices, self.values)
+        self._launched = 0
         if not rows:
             return np.empty(shape)
         offset = self._rows * self._row_bytes
+        self.add_up(self._memory.address + offset, rows)
+        data = self.slab.device.read(self._memory, offset, SUM_BYTES * math.prod(shape))
+        return data.view(np.float64).reshape(shape)
+
+    def add_up(self, totals: int, rows: int | None = None) -> None:
+        """Add up partial sums, and store what `by_slice` returns.
+
+        Parameters
+        ----------
+        totals : int
+            Address in the memory of the device.
+        rows : int, optional
+            Number of rows that have been launched; by default all.
+        """
         arguments = ADD_PARTIAL_SUMS.arguments(
             ANY_VARIANT,
             geometry=self.slab.layout.geometry,
             work=work(0, 1, self.slices, parity=0),
             partial=self._memory.address,
-            totals=self._memory.address + offset,
-            rows=rows,
+            totals=totals,
+            rows=self._rows if rows is None else rows,
             slices=self.slices,
             parts=self._parts,
             values=self.values,
         )
-        self._launched = 0
         self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)(repeated([arguments], 1))
-        data = self.slab.device.read(self._memory, offset, SUM_BYTES * math.prod(shape))
-        return data.view(np.float64).reshape(shape)
 
 
 def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
@@ -133,8 +154,12 @@ def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
     ndarray, shape (rows, values), float64
         The totals. The order of additions depends only on the lattice, not on its division.
     """
-    by_slice = _of_all_slabs(field.devices, [one.by_slice() for one in sums])
-    return np.asarray(by_slice.sum(axis=1))
+    return add_slices(field.devices, [one.by_slice() for one in sums])
+
+
+def add_slices(devices: DeviceGroup, local: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Add up sums over time slices, of shape (rows, slices, values), of all slabs; see `total`."""
+    return np.asarray(_of_all_slabs(devices, local).sum(axis=1))
 
 
 def _of_all_slabs(devices: DeviceGroup, local: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -59,6 +59,11 @@ class Group:
         """Number of stored reals per link, from the C++ header."""
         return self._constants["COMPONENTS"]
 
+    @property
+    def matrix_components(self) -> int:
+        """Number of stored reals per general matrix, from the C++ header."""
+        return self._constants["MATRIX_COMPONENTS"]
+
     @cached_property
     def choice(self) -> Choice:
         """The compile-time selection of this group."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations, product
 from typing import Any, ClassVar
@@ -13,14 +14,14 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.analysis.loops import paths_of, select_loops, smearing_levels
-from gauge_mc.devices import Buffer
+from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import SlabSums, total
+from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
 from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Series
@@ -29,11 +30,19 @@ from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smearing_opt
 
 TEMPORAL_GAUGE = Kernel("temporal_gauge")
 TRANSPORTER_STEP = Kernel("transporter_step")
-TRANSPORTER = Kernel("transporter")
 WILSON_LOOPS = Kernel("wilson_loops")
+
+SPACE = 3
+"""Number of spatial directions."""
+
+FIELDS_OF_LINES = 3
+"""Number of fields of lines in memory: the steps, and lines of two lengths."""
 
 Step = tuple[int, int, int]
 """One step of a spatial line, (dx, dy, dz)."""
+
+_Launches = list[tuple[Kernel, "ctypes.Array[Any]"]]
+"""Kernels, and their arguments for every step."""
 
 PATHS = ("100", "110", "210", "111")
 """Directions of spatial lines. Each represents all directions equivalent by cubic symmetry."""
@@ -148,7 +157,7 @@ class WilsonLoops(Observable):
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels of the gauge, of the lines and of the loops."""
-        return (TIME_LINE, TEMPORAL_GAUGE, TRANSPORTER_STEP, TRANSPORTER, WILSON_LOOPS)
+        return (TIME_LINE, TEMPORAL_GAUGE, TRANSPORTER_STEP, WILSON_LOOPS)
 
     @property
     def records(self) -> int:
@@ -210,7 +219,7 @@ def _parse_levels(text: str) -> tuple[int, ...]:
 
 
 class LoopMeasurer:
-    """Measurement of Wilson loops, which owns the memory of two more fields.
+    """Measurement of Wilson loops, which owns the memory of up to two and a half more fields.
 
     Parameters
     ----------
@@ -230,6 +239,8 @@ class LoopMeasurer:
         kind = (like.lattice, like.group.name, like.precision, like.devices)
         self._links = Field.empty(*kind, above=loops.t_max)
         self._other = Field.empty(*kind, above=loops.t_max)
+        pairs = zip(self._links.slabs, self._other.slabs, strict=True)
+        self._slabs = [_SlabLoops(loops, *pair) for pair in pairs]
 
     def __call__(self, field: Field) -> Iterator[tuple[int, str, NDArray[np.float64]]]:
         """Measure the loops of a field.
@@ -250,6 +261,8 @@ class LoopMeasurer:
                 assert self._loops.smearing is not None
                 self._loops.smearing(self._links, self._other)
                 self._links, self._other = self._other, self._links
+                for slab in self._slabs:
+                    slab.swap()
             done = level
             self._links.exchange_halo(nearest=False)
             for path in self._loops.paths:
@@ -257,11 +270,12 @@ class LoopMeasurer:
 
     def _fix_gauge(self, field: Field) -> None:
         """Copy the links in temporal gauge: temporal links are 1 except those of the last slice."""
-        for lines, target in zip(time_lines(field), self._links.slabs, strict=True):
+        all_lines = time_lines(field)
+        for lines, target in zip(all_lines, self._links.slabs, strict=True):
             slab = lines.slab
             slab.launch(
                 TEMPORAL_GAUGE,
-                slab.first_slices(),
+                work(0, slab.layout.period, SPACE * slab.layout.replicas, BOTH_PARITIES),
                 source=slab.buffer.address,
                 target=target.buffer.address,
                 before=lines.before.address if lines.before else None,
@@ -271,47 +285,124 @@ class LoopMeasurer:
 
     def _along(self, path: str) -> NDArray[np.float64]:
         """Return W(r, t), averaged over all directions that are equivalent to a path."""
-        steps = equivalent_steps(path)
-        mean = np.mean([self._sums(step) for step in steps], axis=0)
+        sums = [slab.launch(path) for slab in self._slabs]
+        rows = add_slices(self._links.devices, [one() for one in sums])
+        chunks = _chunks(self._loops.t_max)
+        longest = steps_along(path, self._loops.r_max)
+        by_step = rows.reshape(-1, longest, len(chunks), rows.shape[-1])
+        parts = [by_step[:, :, i, :count] for i, (_, count) in enumerate(chunks)]
+        mean = np.mean(np.concatenate(parts, axis=2), axis=0)
         return np.asarray(mean / (self._links.group.colours * self._links.lattice.sites))
 
-    def _sums(self, step: Step) -> NDArray[np.float64]:
-        """Return the sums of Re Tr W over all sites along one direction, shape (r, t)."""
-        chunks = _chunks(self._loops.t_max)
-        longest = self._loops.r_max // max(map(abs, step))
-        pairs = zip(self._links.slabs, self._other.slabs, strict=True)
-        sums = [_launch(slab, other.buffer, step, longest, chunks) for slab, other in pairs]
-        at_a_time = WILSON_LOOPS.constant("EXTENTS_AT_A_TIME")
-        rows = total(self._links, sums).reshape(longest, len(chunks), at_a_time)
-        return np.concatenate([rows[:, i, :count] for i, (_, count) in enumerate(chunks)], axis=1)
 
+class _SlabLoops:
+    """The sums of Re Tr W over a slab, whose upper halo is as deep as the longest loop.
 
-def _launch(
-    slab: Slab, memory: Buffer, step: Step, longest: int, chunks: Sequence[tuple[int, int]]
-) -> SlabSums:
-    """Launch the kernels on a slab, whose upper halo is as deep as the longest loop."""
-    links, lines = slab.buffer.address, memory.address
-    everything = work(0, 1, slab.layout.slices + slab.layout.above, BOTH_PARITIES)
-    sums = SlabSums(slab, WILSON_LOOPS.constant("EXTENTS_AT_A_TIME"), longest * len(chunks))
-    paths = shortest_paths(step)
-    slab.launch(
-        TRANSPORTER_STEP,
-        everything,
-        links=links,
-        lines=lines,
-        paths=len(paths),
-        length=len(paths[0]),
-        path=_padded(paths),
-    )
-    for r in range(1, longest + 1):
-        if r > 1:
-            end = tuple((r - 1) * n for n in step)
-            slab.launch(TRANSPORTER, everything, lines=lines, end=end)
-        end = tuple(r * n for n in step)
-        common = {"links": links, "lines": lines, "end": end}
-        chunk_steps = [{**common, "first": first, "count": count} for first, count in chunks]
-        sums.launch(WILSON_LOOPS, *chunk_steps)
-    return sums
+    The arguments of all launches are prepared once, because that takes longer than a launch.
+
+    Parameters
+    ----------
+    loops : WilsonLoops
+    links : Slab
+        The links in temporal gauge.
+    other : Slab
+        Memory of the same size, in which the spatial lines are stored.
+    """
+
+    def __init__(self, loops: WilsonLoops, links: Slab, other: Slab) -> None:
+        self._loops, self._links, self._other = loops, links, other
+        self._chunks = _chunks(loops.t_max)
+        self._in_memory = links.layout.slices + links.layout.above
+        # The steps, and lines of two lengths: as many as possible in the other slab.
+        components = links.group.matrix_components
+        self._field_bytes = links.layout.field_bytes(components) // 4
+        self._room = min(FIELDS_OF_LINES, other.buffer.nbytes // self._field_bytes)
+        further = (FIELDS_OF_LINES - self._room) * self._field_bytes
+        self._further = links.device.allocate(further) if further else None
+        self._prepared: dict[tuple[int, int, Step], _Launches] = {}
+
+    def swap(self) -> None:
+        """Exchange the two slabs."""
+        self._links, self._other = self._other, self._links
+
+    def launch(self, path: str) -> Callable[[], NDArray[np.float64]]:
+        """Launch the sums along all directions that are equivalent to a path.
+
+        Returns
+        -------
+        callable
+            Waits for the sums and returns them by direction, r and chunk of t, and by slice: an
+            array of shape (rows, slices, values).
+        """
+        steps, slab = equivalent_steps(path), self._links
+        rows = steps_along(path, self._loops.r_max) * len(self._chunks)
+        sums = SlabSums(slab, WILSON_LOOPS.constant("EXTENTS_AT_A_TIME"), rows)
+        nbytes = SUM_BYTES * math.prod(sums.shape)
+        memory = slab.device.scratch("totals", len(steps) * nbytes)
+        for n, step in enumerate(steps):
+            for kernel, arguments in self._launches(step, path, sums):
+                slab.kernel(kernel)(arguments)
+            sums.add_up(memory.address + n * nbytes)
+        shape = (len(steps) * rows, *sums.shape[1:])
+
+        def wait() -> NDArray[np.float64]:
+            data = slab.device.read(memory, 0, len(steps) * nbytes)
+            return data.view(np.float64).reshape(shape)
+
+        return wait
+
+    def _launches(self, step: Step, path: str, sums: SlabSums) -> _Launches:
+        key = (self._links.buffer.address, sums.partial_sums(0), step)
+        if key not in self._prepared:
+            loops = repeated([*self._steps(step, path, sums)], 1)
+            self._prepared[key] = [
+                (TRANSPORTER_STEP, self._transporter(step)),
+                (WILSON_LOOPS, loops),
+            ]
+        return self._prepared[key]
+
+    def _places(self) -> list[int]:
+        """Return the addresses of the steps and of lines of two lengths."""
+        memory = [(self._other.buffer.address, self._room)]
+        if self._further:
+            memory.append((self._further.address, FIELDS_OF_LINES - self._room))
+        return [start + n * self._field_bytes for start, count in memory for n in range(count)]
+
+    def _transporter(self, step: Step) -> ctypes.Array[Any]:
+        paths = shortest_paths(step)
+        arguments = self._links.arguments(
+            TRANSPORTER_STEP,
+            work(0, 1, self._in_memory, BOTH_PARITIES),
+            links=self._links.buffer.address,
+            steps=self._places()[0],
+            paths=len(paths),
+            length=len(paths[0]),
+            path=_padded(paths),
+        )
+        return repeated([arguments], 1)
+
+    def _steps(self, step: Step, path: str, sums: SlabSums) -> Iterator[ctypes.Structure]:
+        """Yield the arguments that sum loops of r = 1, 2, … steps and make the next lines."""
+        longest = steps_along(path, self._loops.r_max)
+        at_a_time = WILSON_LOOPS.constant(f"SLICES_{self._links.layout.precision.upper()}")
+        groups = work(0, at_a_time, -(-self._in_memory // at_a_time), BOTH_PARITIES)
+        steps, *places = self._places()
+        for row, (r, (first, count)) in enumerate(product(range(1, longest + 1), self._chunks)):
+            to_lengthen = r < longest and first == 1
+            yield self._links.arguments(
+                WILSON_LOOPS,
+                groups,
+                links=self._links.buffer.address,
+                steps=steps,
+                lines=steps if r == 1 else places[r % 2],
+                longer=places[(r + 1) % 2] if to_lengthen else None,
+                end=tuple(r * n for n in step),
+                first=first,
+                count=count,
+                slices=self._links.layout.slices,
+                lengthened=self._in_memory,
+                sums=sums.partial_sums(row),
+            )
 
 
 def _padded(paths: Sequence[tuple[int, ...]]) -> ctypes.Array[Any]:

@@ -94,10 +94,14 @@ LOOPS = {
     "geometry": LAYOUT.geometry,
     "work": work(0, 1, 4, 2),
     "links": 4096,
+    "steps": 16384,
     "lines": 8192,
+    "longer": None,
     "end": (1, 2, 3),
     "first": 1,
     "count": 8,
+    "slices": 4,
+    "lengthened": 4,
     "sums": 12288,
 }
 
@@ -113,9 +117,9 @@ def test_arguments_are_filled_by_name():
 
 def test_arguments_that_are_missing_or_unknown_are_named():
     given = {name: value for name, value in LOOPS.items() if name not in ("sums", "end")}
-    sentence = "kernel wilson_loops: missing end, sums, unknown beta, steps"
+    sentence = "kernel wilson_loops: missing end, sums, unknown beta, dims"
     with pytest.raises(TypeError, match=sentence):
-        Kernel("wilson_loops").arguments(VARIANT, **given, steps=1, beta=2.0)
+        Kernel("wilson_loops").arguments(VARIANT, **given, dims=1, beta=2.0)
     with pytest.raises(TypeError, match="kernel wilson_loops: missing none, unknown beta"):
         Kernel("wilson_loops").arguments(VARIANT, **LOOPS, beta=2.0)
     others = {name: value for name, value in LOOPS.items() if name != "work"}

@@ -100,6 +100,18 @@ def test_loops_are_those_of_the_reference(lattice, group, name, precision):
     assert np.abs(field.to_numpy() - links).max() < 1e-6  # the field is as it was
 
 
+@pytest.mark.parametrize("lattice", [Lattice(4, 4, 4, 26), Lattice(4, 4, 4, 2)], ids=str)
+def test_times_that_need_several_launches_or_fill_none(lattice, group, best_device):
+    links = random_links(lattice, group)
+    field = Field.from_slices(lattice, group, links, "double", best_device)
+    loops = measured(field, paths=["100"])
+    half = lattice.t // 2
+    assert len(loops) == 2 * half
+    for t in {1, half // 2, half // 2 + 1, half} - {0}:
+        value = mean_wilson_loop(links, "100", 2, t)
+        assert loops[0, "100", 2, t] == pytest.approx(value, abs=TOLERANCE["double"])
+
+
 def test_levels_of_smearing_in_one_pass(group, best_device):
     field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)
     loops = measured(field, smearing=Ape(0.2), levels=(3, 0, 2))
