@@ -9,7 +9,6 @@ checksum is verified whenever the table is read.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import itertools
 import math
@@ -21,7 +20,7 @@ from types import TracebackType
 
 import numpy as np
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, not_written
 from gauge_mc.files.atomic import replacing
 
 Value = int | float | str
@@ -192,12 +191,8 @@ class Table:
         try:
             yield
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            remedy = "free some space" if full else "check the disk and the permissions of the file"
-            raise GaugeError(
-                f"{self.path} could not be written ({error.strerror}); {remedy}, then run the "
-                "same command again."
-            ) from error
+            sentence = str(not_written(self.path, error)).removesuffix(".")
+            raise GaugeError(f"{sentence}, then run the same command again.") from error
 
 
 def write_table(

@@ -244,7 +244,7 @@ def test_missing_or_other_table(path):
 )
 @pytest.mark.parametrize(
     ("number", "remedy"),
-    [(errno.ENOSPC, "free some space"), (errno.EACCES, "check the disk and the permissions")],
+    [(errno.ENOSPC, "free some space"), (errno.EIO, "check the disk")],
 )
 def test_failures_of_the_system_are_explained(path, monkeypatch, function, action, number, remedy):
     write(path, 1, 3)
@@ -256,7 +256,7 @@ def test_failures_of_the_system_are_explained(path, monkeypatch, function, actio
     with pytest.raises(GaugeError) as caught:
         action(path)
     reason = os.strerror(number)
-    assert str(caught.value).startswith(f"{path} could not be written ({reason}); {remedy}")
+    assert str(caught.value).startswith(f"{path} could not be written ({reason}): {remedy}")
 
 
 def test_full_disk_leaves_whole_rows_readable(path):
