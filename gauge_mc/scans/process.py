@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
 from collections.abc import Mapping
 
 from gauge_mc.domain.mpi import forget_launcher
+from gauge_mc.errors import INTERRUPTED
 
 SET_PARENT_DEATH_SIGNAL = 1
 """Value of PR_SET_PDEATHSIG in linux/prctl.h."""
@@ -22,24 +24,40 @@ COMMAND = (
 """Command that carries out a run as a child of a scan, without the options of the run."""
 
 
+PARENT = "GAUGE_MC_PARENT"
+"""Environment variable of a child with the process ID of its scan."""
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a child of this process."""
+    return {**os.environ, PARENT: str(os.getpid())}
+
+
 def child() -> None:
     """Run the program as a child of a scan.
 
     If the parent process dies, the child writes a checkpoint and stops.
     """
+    stop_with_parent(os.environ.pop(PARENT, ""))
     from gauge_mc.cli import main
 
-    stop_with_parent()
     forget_launcher()
     main()
 
 
-def stop_with_parent() -> None:
-    """Let this process receive SIGTERM when its parent dies.
+def stop_with_parent(parent: str) -> None:
+    """Let this process receive SIGTERM when its parent dies, or end now if it is already dead.
 
     A run that receives SIGTERM writes a checkpoint and stops.
+
+    Parameters
+    ----------
+    parent : str
+        Process ID of the parent.
     """
     ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    if str(os.getppid()) != parent:  # it died before
+        sys.exit(INTERRUPTED)
 
 
 def job(values: Mapping[str, object]) -> None:
