@@ -118,5 +118,4 @@ def _number(part: str, word: str) -> Decimal:
         raise UsageError(f"beta: '{word}' must consist of positive numbers, as in 2.2:2.8:0.05.")
     if float(f"{value:.12g}") != value:
         raise UsageError(f"beta: {part} has more than 12 digits.")
-    check_beta(value)
     return number

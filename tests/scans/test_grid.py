@@ -45,7 +45,7 @@ def test_what_is_not_a_plain_number_is_no_coupling(text):
 
 def test_couplings_have_bounds():
     with pytest.raises(UsageError, match=r"beta must lie between 1e-06 and 1e\+06"):
-        parse_betas("1e7")
+        Grid(parse_betas("1e7"), (A,))
     with pytest.raises(UsageError, match="beta must lie between"):
         Grid((1e9,), (A,))
 
