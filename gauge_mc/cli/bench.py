@@ -17,11 +17,11 @@ from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.errors import UsageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from gauge_mc.bench.kernels import Benchmark
     from gauge_mc.bench.observables import ObservablesTime
+    from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
 
@@ -70,10 +70,9 @@ def bench(
     measured time. The minimum is computed from the bandwidth of a large copy, which is measured
     first. Values above 100 % mean that the caches hold the field.
     """
-    from rich.console import Console
-
     from gauge_mc.bench.kernels import benchmark
     from gauge_mc.bench.observables import observables_time
+    from gauge_mc.console import Console
     from gauge_mc.devices.choice import AUTOMATIC, hint
     from gauge_mc.domain.device_group import open_device_group
     from gauge_mc.domain.lattice import Lattice

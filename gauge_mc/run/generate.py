@@ -22,8 +22,7 @@ from gauge_mc.run.session import OnUpdate, Work, carry_out
 from gauge_mc.run.stop import Stop
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
 
 
@@ -98,8 +97,8 @@ def generate(
     """Generate an ensemble of configurations, and measure observables along the way.
 
     If the run already exists, it is continued, and values that are not given are taken from it. If
-    this function is called in the main thread, the signals SIGINT, SIGTERM and SIGUSR1 write a
-    checkpoint and stop the run.
+    this function is called in the main thread, the signals SIGINT, SIGTERM, SIGHUP and SIGUSR1
+    write a checkpoint and stop the run.
 
     Parameters
     ----------
@@ -279,8 +278,7 @@ class _Generation:
 
     def _follow(self, devices: DeviceGroup) -> RunResult:
         """Carry out the run as a process that is not the root."""
-        from rich.console import Console
-
+        from gauge_mc.console import Console
         from gauge_mc.run.display import Clock, show_progress
 
         found: tuple[Parameters, int, bool] | None = self.processes.broadcast(None)
@@ -320,7 +318,7 @@ class _Generation:
         )
 
     def _console(self) -> Console:
-        from rich.console import Console
+        from gauge_mc.console import Console
 
         quiet = self.execution.quiet or not self.progress
         return Console(quiet=quiet, highlight=False, markup=False)

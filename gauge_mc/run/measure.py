@@ -41,7 +41,7 @@ from gauge_mc.run.parameters import with_defaults
 from gauge_mc.run.session import version
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from gauge_mc.console import Console
 
 ONE_DEVICE = "--split has no effect with one device; choose more devices with --devices."
 """Message if several devices are to share every configuration but there is only one device."""
@@ -319,7 +319,7 @@ def _is_single(pool: DevicePool) -> bool:
 
 
 def _console(progress: bool) -> Console:
-    from rich.console import Console
+    from gauge_mc.console import Console
 
     return Console(quiet=not progress, highlight=False, markup=False)
 

@@ -284,7 +284,8 @@ class Session:
         ended = time.monotonic()
         self._update_time = max(ended - began - self._last_write, FORGETTING * self._update_time)
         self._first_at = min(self._first_at, ended)
-        self._work.report(self.chain)
+        with self._saving_on_failure():
+            self._work.report(self.chain)
         if self._work.on_update:
             with self._saving_on_failure():
                 self._stopped_by_user = bool(self._work.on_update(self.chain))

@@ -135,7 +135,7 @@ def test_a_run_that_keeps_no_configurations(folder):
     refusal = gauge_mc(*PROGRAM, *words, expect=1)
     assert "keeps no configurations, because its format is none" in refusal
     words = ("convert", "lean", "out", "--to", "none")
-    assert "lean is not a regular file" in gauge_mc(*PROGRAM, *words, expect=1)
+    assert "lean is a directory" in gauge_mc(*PROGRAM, *words, expect=1)
     other = gauge_mc(*command(output="lean", format="ildg"), expect=2)
     assert "format = none, not ildg" in other
     (folder / "lean" / "checkpoint" / "latest").unlink()
@@ -251,6 +251,7 @@ def begin(**values):
         pytest.param(signal.SIGINT, marks=pytest.mark.slow),
         signal.SIGTERM,
         pytest.param(signal.SIGUSR1, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
     ],
 )
 def test_signals_write_a_checkpoint_and_say_how_to_go_on(folder, number):
