@@ -186,7 +186,7 @@ def build(request, tmp_path):
             command = nvcc_command(nvcc, "sm_80", variant, DEFAULT)
             unit = kernel.translation_unit(variant, "Tile")
         else:
-            command = [*compiler.find_compiler().command.split(), *compiler.FLAGS, "-O0"]
+            command = [*compiler.find_compiler().words, *compiler.FLAGS, "-O0"]
             command += variant.definitions
             unit = kernel.translation_unit(variant)
         return run_compiler("tiny", unit, command, folder / "built.object")
