@@ -73,7 +73,7 @@ def bench(
     from gauge_mc.bench.kernels import benchmark
     from gauge_mc.bench.observables import observables_time
     from gauge_mc.console import Console
-    from gauge_mc.devices.choice import AUTOMATIC, hint
+    from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
     from gauge_mc.domain.device_group import open_device_group
     from gauge_mc.domain.lattice import Lattice
     from gauge_mc.domain.mpi import find_processes
@@ -83,9 +83,11 @@ def bench(
     processes = find_processes()
     with processes.aborting():
         chosen = backend or AUTOMATIC
-        group_of_devices = open_device_group(devices, chosen, threads, processes, bool(share_gpus))
-        extent = BACKENDS[group_of_devices.devices[0].backend].bench_extent
+        extent = BACKENDS[choose_devices(devices, chosen, threads)[0].backend].bench_extent
         extents = Lattice.parse(lattice or str(extent))
+        group_of_devices = open_device_group(
+            devices, chosen, threads, processes, bool(share_gpus), lattice=extents
+        )
         kind = (group or defaults.GROUP, extents, precision or defaults.PRECISION)
         root = group_of_devices.root
         advice = hint() if chosen == AUTOMATIC and not devices else None

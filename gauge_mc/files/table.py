@@ -22,6 +22,7 @@ import numpy as np
 
 from gauge_mc.errors import GaugeError, not_written
 from gauge_mc.files.atomic import replacing
+from gauge_mc.quoting import printable
 
 Value = int | float | str
 
@@ -94,7 +95,7 @@ class Table:
             )
         with self._writing():
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
-        self._size, self._begun = layout.size, False
+        self._size, self._begun, self._columns = layout.size, False, list(columns)
 
     def append(self, rows: Iterable[Sequence[Value]]) -> None:
         """Append rows in one write.
@@ -107,9 +108,19 @@ class Table:
         Raises
         ------
         GaugeError
-            If the rows cannot be written, for example because the disk is full.
+            If a value is not finite, which leaves the table unchanged, or if the rows cannot be
+            written, for example because the disk is full.
         """
-        self._append("".join(",".join(map(_format, row)) + "\n" for row in rows).encode())
+        lines = []
+        for row in rows:
+            for name, value in zip(self._columns, row, strict=True):
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise GaugeError(
+                        f"{name} is {value} at {self._columns[0]} {row[0]}, so that nothing more "
+                        f"was added to {self.path}; choose other parameters of the measurement."
+                    )
+            lines.append(",".join(map(_format, row)) + "\n")
+        self._append("".join(lines).encode())
 
     def _append(self, data: bytes) -> None:
         with self._writing():
@@ -367,13 +378,18 @@ def _write(
     rows: Iterable[Sequence[Value]],
     seal: bool,
 ) -> None:
-    lines = [f"# {key}: {value}" for key, value in header.items()]
+    lines = [f"# {_word(key)}: {_word(value)}" for key, value in header.items()]
     records = (",".join(map(_format, row)) for row in rows)
     data = "\n".join([*lines, ",".join(columns), *records, ""]).encode()
     if seal:
         data += SEAL + hashlib.sha256(data).hexdigest().encode() + b"\n"
     with replacing(path) as file:
         file.write(data)
+
+
+def _word(text: object) -> str:
+    """Return a text for the header, which may come from the header of another file."""
+    return printable(" ".join(str(text).split()))
 
 
 def _format(value: Value) -> str:

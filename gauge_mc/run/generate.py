@@ -235,7 +235,9 @@ class _Generation:
         if not self.run.begun():
             check_start(asked)
         e = self.execution
-        opened = open_device_group(e.devices, e.backend, e.threads, self.processes, e.share_gpus)
+        opened = open_device_group(
+            e.devices, e.backend, e.threads, self.processes, e.share_gpus, lattice=asked.lattice
+        )
         with closing(opened) as devices:
             devices.slabs(asked.lattice)
             name = devices.name  # a collective operation of all processes

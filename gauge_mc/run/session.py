@@ -7,13 +7,16 @@ tables as an uninterrupted run.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 from gauge_mc import __version__
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table, Value
@@ -270,8 +273,9 @@ class Session:
             measurements = max(0, written - work.parameters.thermalize) // item.every
             table.truncate(after=written, expected=measurements * observable.records)
             self._tables[item] = table
-        for sweep, path in work.run.configs().items():
+        for sweep, path in work.run.config_files():
             if sweep > written:
+                _refuse_stranger(work, sweep, path)
                 path.unlink()
 
     def _advance(self) -> None:
@@ -412,6 +416,29 @@ def is_due(done: int, every: int) -> bool:
         Interval in updates.
     """
     return done > 0 and done % every == 0
+
+
+def _refuse_stranger(work: Work, sweep: int, path: Path) -> None:
+    """Check that a configuration later than the checkpoint is one that the run writes again."""
+    p, header = work.parameters, None
+    due = is_due(sweep - p.thermalize, p.separation) and sweep <= p.updates
+    if p.keeps_configs and due and path == work.run.config(sweep, p.format):
+        with suppress(GaugeError):
+            header = open_configuration(path).header
+    said = header.provenance if header else {}
+    origin = {"sequence_number": str(sweep)}
+    if re.fullmatch("[!-~]{1,200}", p.name):  # formats store other names differently
+        origin["ensemble_id"] = p.name
+    same = header and (header.group, header.lattice, header.precision) == (
+        p.group,
+        p.lattice,
+        p.precision,
+    )
+    if not same or any(said.get(name, value) != value for name, value in origin.items()):
+        raise GaugeError(
+            f"{path} is later than the checkpoint and does not seem to be a configuration of this "
+            "run, which would replace it; move it to another folder."
+        )
 
 
 def _refuse_leftovers(work: Work) -> None:
