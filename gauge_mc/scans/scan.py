@@ -272,7 +272,8 @@ class Scan:
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; choose another --output.")
         if self.path.is_dir() and not self.exists():
-            names = {item.name for item in self.path.iterdir()}
+            # A process that was killed may have left temporary files, which are hidden.
+            names = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
             if names - {self.lock.name}:
                 raise UsageError(
                     f"{self.path} is not empty and has no scan.toml; choose another --output."
