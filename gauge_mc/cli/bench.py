@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as text
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,7 +15,10 @@ import typer
 from gauge_mc import defaults
 from gauge_mc.cli import options as o
 from gauge_mc.devices.choice import BACKENDS
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.atomic import replacing
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
 
+
+MAX_SAVED = 2**20
+"""Maximum size of a saved result in bytes."""
 
 _extents = ", ".join(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
 
@@ -105,7 +112,8 @@ def bench(
         return
     values = asdict(found if observables else result)
     if save:
-        save.write_text(text.dumps(values, indent=2) + "\n")
+        with replacing(save) as file:
+            file.write(f"{text.dumps(values, indent=2)}\n".encode())
     if json:
         o.print_json(values)
     elif observables:
@@ -166,9 +174,12 @@ def _tune(
 def _saved(path: Path) -> dict[str, float]:
     """Read saved times in ns per link, by kernel."""
     try:
-        kernels = text.loads(path.read_text())["kernels"]
-        return {kernel["name"]: float(kernel["ns_per_link"]) for kernel in kernels}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        kernels = parse_json(read_text(path, MAX_SAVED))["kernels"]
+        times = {str(kernel["name"]): float(kernel["ns_per_link"]) for kernel in kernels}
+        if not all(0 < time < math.inf for time in times.values()):
+            raise ValueError
+        return times
+    except (GaugeError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise UsageError(
             f"{path} is not a result of gauge-mc bench; write one with --save."
         ) from error
