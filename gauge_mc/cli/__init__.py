@@ -223,6 +223,9 @@ def _run() -> int:
         where = f"{error.filename}: " if error.filename else ""
         remedy = REMEDIES.get(error.errno or 0, "check the files and the system")
         code = _complain(f"{where}{error.strerror or error}; {remedy}.", 1)
+    except UnicodeEncodeError as error:
+        text = shortened(str(error.object))
+        code = _complain(f"'{text}' is not text in UTF-8; choose another name or value.", 2)
     except MemoryError:
         code = _complain("Not enough memory; choose a smaller lattice or single precision.", 1)
     except Exception as error:

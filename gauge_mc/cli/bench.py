@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from gauge_mc.domain.lattice import Lattice
 
 
+LEAST_SECONDS, MAX_SECONDS = 0.05, 3600.0
+"""Smallest and largest time for a kernel."""
+
 MAX_SAVED = 2**20
 """Maximum size of a saved result in bytes."""
 
@@ -85,6 +88,10 @@ def bench(
     from gauge_mc.domain.lattice import Lattice
     from gauge_mc.domain.mpi import find_processes
 
+    if not LEAST_SECONDS <= seconds <= MAX_SECONDS:
+        raise UsageError(
+            f"--seconds must lie between {LEAST_SECONDS} and {MAX_SECONDS:g}, not {seconds:g}."
+        )
     before = _saved(compare) if compare else None
     console = Console(highlight=False, stderr=json)
     processes = find_processes()

@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from gauge_mc.errors import GaugeError, not_written
 from gauge_mc.files.atomic import replacing
+from gauge_mc.files.input import open_regular
 from gauge_mc.quoting import printable
 
 Value = int | float | str
@@ -280,14 +282,11 @@ def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
         If the file does not exist or is not a table.
     """
     lines = []
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                lines.append(line.removesuffix(b"\n"))
-                if not line.startswith(b"#"):
-                    break
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    with _opened(path) as file:
+        for line in file:
+            lines.append(line.removesuffix(b"\n"))
+            if not line.startswith(b"#"):
+                break
     return _parse_heading(path, lines)
 
 
@@ -317,10 +316,8 @@ class _Layout:
 
     @classmethod
     def of(cls, path: Path) -> _Layout:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise _unreadable(path, error) from error
+        with _opened(path) as file:
+            data = file.read()
         data = _unsealed(path, data[: data.rfind(b"\n") + 1])
         lines = data.split(b"\n")[:-1]
         header, names = _parse_heading(path, lines)
@@ -351,10 +348,16 @@ def _parse_heading(path: Path, lines: Sequence[bytes]) -> tuple[dict[str, str], 
     return header, names
 
 
-def _unreadable(path: Path, error: OSError) -> GaugeError:
-    return GaugeError(
-        f"The table {path} cannot be read ({error.strerror}); check its name and permissions."
-    )
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """Open a table for reading."""
+    try:
+        with open_regular(path, "a table") as file:
+            yield file
+    except GaugeError as error:
+        raise GaugeError(f"The table {error}") from error
+    except OSError as error:
+        raise GaugeError(f"The table {path} cannot be read ({error.strerror}).") from error
 
 
 def _unsealed(path: Path, data: bytes) -> bytes:

@@ -19,7 +19,7 @@ from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.table import Table, read_table, write_table
+from gauge_mc.files.table import SEAL, Table, read_table, write_table
 from gauge_mc.fits import fit
 from gauge_mc.fits.potential import fit_table, read_result
 from gauge_mc.groups import GROUPS
@@ -138,7 +138,8 @@ class SealedTable(Kind):
         found = read_table(self.path)
         verify.verify(self.path)
         # Without its seal a table is read up to its last row, and verify says so.
-        sealed = b"# sha256" in self.path.read_bytes()
+        *_, last = self.path.read_bytes().rpartition(b"\n")[0].split(b"\n")
+        sealed = last.startswith(SEAL)
         return {k: v.tobytes() for k, v in found.columns.items()} if sealed else None
 
 
