@@ -1,5 +1,9 @@
 """Errors that are shown to the user as one sentence."""
 
+from __future__ import annotations
+
+import errno
+
 
 class GaugeError(Exception):
     """A failure (exit code 1). The message says in one sentence what is wrong and what to do."""
@@ -21,3 +25,35 @@ class UnknownNameError(UsageError, KeyError):
 
 INTERRUPTED = 75
 """Exit code of a run that was stopped and can be continued (EX_TEMPFAIL of sysexits.h)."""
+
+
+class StoppedError(GaugeError):
+    """The end of work that was stopped and can be continued by the same command."""
+
+    exit_code = INTERRUPTED
+
+
+REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space, or ask for a larger quota",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f), or choose another folder",
+    errno.EIO: "check the disk and the file system",
+    errno.ENOENT: "create the folder, or choose another one",
+    errno.ENOTDIR: "choose a path whose parents are folders",
+    errno.EISDIR: "choose the name of a file, not that of a folder",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EROFS: "choose a folder in which you may write",
+    errno.EACCES: "choose a folder in which you may write, or change its permissions",
+    errno.EPERM: "choose a folder in which you may write, or change its permissions",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENFILE: "close other programs, because the system has too many open files",
+    errno.ENOMEM: "free some memory",
+}
+"""What to do about the failures of the system to write a file."""
+
+
+def not_written(path: object, error: OSError) -> GaugeError:
+    """Return the error for a file that the system could not write."""
+    reason = error.strerror or str(error)
+    remedy = REMEDIES.get(error.errno or 0, "check the disk and the permissions of the folder")
+    return GaugeError(f"{path} could not be written ({reason}): {remedy}.")

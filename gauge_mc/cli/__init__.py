@@ -7,19 +7,27 @@ name, annotated for Typer. The module is imported only when the command is calle
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import math
 import os
+import re
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from types import FrameType
+from typing import Annotated, Any, NoReturn, get_args
 
 import typer
 import typer.core
 
-from gauge_mc import __version__
-from gauge_mc.errors import GaugeError
+from gauge_mc import __version__, interruption
+from gauge_mc.cli.streams import Streams
+from gauge_mc.errors import REMEDIES, GaugeError
+from gauge_mc.quoting import printable, sentence, shortened
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
 """Panels of the help text."""
@@ -109,8 +117,39 @@ def load_command(name: str) -> Any:
     function: Callable[..., Any] = getattr(module, name)
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, help="\n\n".join(map(_filled, paragraphs)))(function)
+    single.command(name, help="\n\n".join(map(_filled, paragraphs)))(_strict(function))
     return typer.main.get_command(single)
+
+
+def whole_number(text: str | int) -> int:
+    """Read a whole number; Python's own conversion also reads ``1_0`` and other alphabets."""
+    word = str(text).strip()
+    if not re.fullmatch("[+-]?[0-9]{1,19}", word):
+        raise ValueError(f"'{shortened(word, 80)}' is not a whole number.")
+    return int(word)
+
+
+def number(text: str | float) -> float:
+    """Read a finite number; see also `whole_number`."""
+    word = str(text).strip()
+    digits = r"([0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})"
+    plain = re.fullmatch(rf"[+-]?{digits}([eE][+-]?[0-9]{{1,3}})?", word)
+    if not plain or not math.isfinite(value := float(word)):
+        raise ValueError(f"'{shortened(word, 80)}' is not a number.")
+    return value
+
+
+def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the options of a command that are numbers accept only plain numbers."""
+    parsers: dict[Any, Callable[[str], Any]] = {int: whole_number, float: number}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        kind, *described = get_args(parameter.annotation) or (parameter.annotation,)
+        kinds = set(get_args(kind) or [kind]) & parsers.keys()
+        if kinds and described:
+            (kind,) = kinds
+            described[0].parser = parsers[kind]
+            described[0].metavar = described[0].metavar or f"<{kind.__name__}>"
+    return function
 
 
 def _filled(paragraph: str) -> str:
@@ -120,37 +159,96 @@ def _filled(paragraph: str) -> str:
     return " ".join(paragraph.split())
 
 
-def main() -> None:
-    """Run the program. Every expected error is reported in one sentence on stderr."""
-    sys.exit(report_errors(lambda: app(standalone_mode=False) or 0))
+class TerminatedError(BaseException):
+    """A signal that ends the program, after everything that is half done has been removed."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
 
 
-def report_errors(function: Callable[[], int]) -> int:
-    """Call a function that returns an exit code; report expected errors in one sentence."""
+@contextlib.contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the program in order; a second signal ends it at once.
+
+    A command that can save its work handles these signals itself; see `gauge_mc.run.stop`.
+    """
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        signal.signal(number, signal.SIG_DFL)
+        interruption.note(signal.Signals(number).name)
+        raise TerminatedError(number)
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    alone = threading.current_thread() is threading.main_thread()
+    usual = [one for one in numbers if alone and signal.getsignal(one) is signal.SIG_DFL]
     try:
-        code = function()
+        for number in usual:
+            signal.signal(number, end)
+        yield
+    except TerminatedError as error:
+        signal.signal(error.number, signal.SIG_DFL)
+        os.kill(os.getpid(), error.number)
+    finally:
+        for number in usual:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _program() -> int:
+    """Carry out the command line, and return the exit code."""
+    return int(app(standalone_mode=False) or 0)
+
+
+def main(program: Callable[[], int] = _program) -> None:
+    """Run the program. Every expected error is reported in one sentence on stderr.
+
+    Output that cannot be written costs no results. If somebody wanted to read it, so that there is
+    no closed pipe, the exit code is 1.
+    """
+    streams = Streams()
+    with _ending_in_order():
+        code = _run(program)
+        failure = streams.failure()
+    if failure and not code:
+        code = _complain(
+            f"The output could not be shown ({failure.strerror}), but everything else is done.", 1
+        )
+        streams.failure()
+    sys.exit(code)
+
+
+def _run(program: Callable[[], int]) -> int:
+    """Run the program, and return its exit code."""
+    try:
+        code = program()
     except GaugeError as error:
         code = _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         code = _complain("Interrupted.", KILLED_BY_SIGINT)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        code = _complain(f"{where}{error.strerror or error}.", 1)
+        remedy = REMEDIES.get(error.errno or 0, "check the files and the system")
+        code = _complain(f"{where}{error.strerror or error}; {remedy}.", 1)
+    except UnicodeEncodeError as error:
+        text = shortened(str(error.object))
+        code = _complain(f"'{text}' is not text in UTF-8; choose another name or value.", 2)
     except MemoryError:
         code = _complain("Not enough memory; choose a smaller lattice or single precision.", 1)
     except Exception as error:
         # The base class of Typer's exceptions depends on its version.
         if not hasattr(error, "format_message"):
             raise
-        sentence = error.format_message()
-        end = "" if sentence.endswith((".", "?")) else "."
-        code = _complain(sentence + end, getattr(error, "exit_code", 2))
+        said = error.format_message().replace(": Value error, ", ": ")
+        end = "" if said.endswith((".", "?")) else "."
+        code = _complain(said + end, getattr(error, "exit_code", 2))
     return code
 
 
-def _complain(sentence: str, code: int) -> int:
-    print(f"gauge-mc: {sentence}", file=sys.stderr)
+def _complain(message: str, code: int) -> int:
+    print(f"gauge-mc: {sentence(message)}", file=sys.stderr)
     return code
+
+
+def say(*texts: str, error: bool = False) -> None:
+    """Print lines on standard output or standard error, without effect on the terminal."""
+    for text in texts:
+        print(printable(text), file=sys.stderr if error else sys.stdout)

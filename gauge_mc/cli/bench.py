@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as text
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,17 +15,26 @@ import typer
 from gauge_mc import defaults
 from gauge_mc.cli import options as o
 from gauge_mc.devices.choice import BACKENDS
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.atomic import replacing
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from gauge_mc.bench.kernels import Benchmark
     from gauge_mc.bench.observables import ObservablesTime
+    from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
 
+
+LEAST_SECONDS, MAX_SECONDS = 0.05, 3600.0
+"""Smallest and largest time for a kernel."""
+
+MAX_SAVED = 2**20
+"""Maximum size of a saved result in bytes."""
 
 _extents = ", ".join(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
 
@@ -71,23 +81,28 @@ def bench(
     first. Values above 100 % mean that the caches hold the field. "nJ/link" is the energy that the
     devices use, if they have counters that can be read.
     """
-    from rich.console import Console
-
     from gauge_mc.bench.kernels import benchmark
     from gauge_mc.bench.observables import observables_time
-    from gauge_mc.devices.choice import AUTOMATIC, hint
+    from gauge_mc.console import Console
+    from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
     from gauge_mc.domain.device_group import open_device_group
     from gauge_mc.domain.lattice import Lattice
     from gauge_mc.domain.mpi import find_processes
 
+    if not LEAST_SECONDS <= seconds <= MAX_SECONDS:
+        raise UsageError(
+            f"--seconds must lie between {LEAST_SECONDS} and {MAX_SECONDS:g}, not {seconds:g}."
+        )
     before = _saved(compare) if compare else None
     console = Console(highlight=False, stderr=json)
     processes = find_processes()
     with processes.aborting():
         chosen = backend or AUTOMATIC
-        group_of_devices = open_device_group(devices, chosen, threads, processes, bool(share_gpus))
-        extent = BACKENDS[group_of_devices.devices[0].backend].bench_extent
+        extent = BACKENDS[choose_devices(devices, chosen, threads)[0].backend].bench_extent
         extents = Lattice.parse(lattice or str(extent))
+        group_of_devices = open_device_group(
+            devices, chosen, threads, processes, bool(share_gpus), lattice=extents
+        )
         kind = (group or defaults.GROUP, extents, precision or defaults.PRECISION)
         root = group_of_devices.root
         advice = hint() if chosen == AUTOMATIC and not devices else None
@@ -105,7 +120,8 @@ def bench(
         return
     values = asdict(found if observables else result)
     if save:
-        save.write_text(text.dumps(values, indent=2) + "\n")
+        with replacing(save) as file:
+            file.write(f"{text.dumps(values, indent=2)}\n".encode())
     if json:
         o.print_json(values)
     elif observables:
@@ -166,9 +182,12 @@ def _tune(
 def _saved(path: Path) -> dict[str, float]:
     """Read saved times in ns per link, by kernel."""
     try:
-        kernels = text.loads(path.read_text())["kernels"]
-        return {kernel["name"]: float(kernel["ns_per_link"]) for kernel in kernels}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        kernels = parse_json(read_text(path, MAX_SAVED))["kernels"]
+        times = {str(kernel["name"]): float(kernel["ns_per_link"]) for kernel in kernels}
+        if not all(0 < time < math.inf for time in times.values()):
+            raise ValueError
+        return times
+    except (GaugeError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise UsageError(
             f"{path} is not a result of gauge-mc bench; write one with --save."
         ) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli import say
 from gauge_mc.domain.layout import REALS
 from gauge_mc.files.stored import Block
 from gauge_mc.formats import FORMATS, writable_formats
@@ -45,15 +45,16 @@ def convert(
 
     warning = run.warning_of(config)
     if warning:
-        print(f"gauge-mc: {config}: {warning}", file=sys.stderr)
+        say(f"gauge-mc: {config}: {warning}", error=True)
     written = run.convert(config, out, to, precision, _show_progress).header
-    print(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
+    say(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
 
 
 def _show_progress(blocks: Iterable[Block], count: int) -> Iterator[Block]:
     """Pass on the blocks of a file, and show the progress on a terminal."""
-    from rich.console import Console
     from rich.progress import track
+
+    from gauge_mc.console import Console
 
     console = Console(stderr=True)
     yield from track(

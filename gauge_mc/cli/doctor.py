@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gauge_mc.cli import say
 from gauge_mc.devices.choice import BACKENDS
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from gauge_mc.console import Console
 
 
 def doctor(
@@ -32,14 +33,13 @@ def doctor(
 
     The location of the compiled kernels is also shown. The exit code is 1 if no device works.
     """
-    from rich.console import Console
-
+    from gauge_mc.console import Console
     from gauge_mc.devices.cache import cache_folder
     from gauge_mc.devices.cache import clear_cache as clear
 
     console = Console(highlight=False, markup=False)
     if clear_cache:
-        print(f"{cache_folder()}: {clear()} files removed")
+        say(f"{cache_folder()}: {clear()} files removed")
     elif install is not None:
         BACKENDS.check(install, "--install")
         with console.status("Installing"):

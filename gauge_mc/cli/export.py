@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli import say
 from gauge_mc.exports import EXPORTS
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run
@@ -30,8 +31,8 @@ def export(
     from gauge_mc.exports import export_to
 
     tables = write(run, out)
-    print(f"{out}: {', '.join(tables)}")
+    say(f"{out}: {', '.join(tables)}")
     left_out = sorted({path.stem for path in Run(run).tables()} - set(tables))
     if left_out:
         least = export_to(out).least_records
-        print(f"left out, with fewer than {least} records: {', '.join(left_out)}")
+        say(f"left out, with fewer than {least} records: {', '.join(left_out)}")

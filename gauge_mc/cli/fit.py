@@ -40,8 +40,7 @@ def fit(
     The result is written to a JSON file in the folder of the table. It states all values that were
     chosen automatically because an option was not given.
     """
-    from rich.console import Console
-
+    from gauge_mc.console import Console
     from gauge_mc.fits import fit_all
 
     console = Console(highlight=False, markup=False)

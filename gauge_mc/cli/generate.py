@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli import say
 from gauge_mc.errors import INTERRUPTED, UsageError
 
 
@@ -63,8 +64,8 @@ def generate(
     """Generate an ensemble of configurations, and measure observables along the way.
 
     To continue a run that was stopped, repeat the command, or give only --output: parameters that
-    are not given are taken from the run. SIGTERM, SIGINT, SIGUSR1 and the time limit write a
-    checkpoint and stop the run with exit code 75.
+    are not given are taken from the run. SIGTERM, SIGINT, SIGHUP, SIGUSR1 and the time limit
+    write a checkpoint and stop the run with exit code 75.
     """
     from gauge_mc.run.generate import generate_from, result_values
     from gauge_mc.run.parameters import read_card
@@ -86,7 +87,7 @@ def generate(
         o.print_json(result_values(result))
     elif result.stopped and result.root:
         path = quote(str(result.path))
-        print(f"Stopped by {result.stopped}; to continue: gauge-mc generate --output {path}")
+        say(f"Stopped by {result.stopped}; to continue: gauge-mc generate --output {path}")
     if result.stopped:
         raise typer.Exit(INTERRUPTED)
 
@@ -112,8 +113,7 @@ def generate_several(values: Mapping[str, object], chains: int, as_json: bool) -
 
 def show_forecast(values: Mapping[str, object], as_json: bool) -> None:
     """Print what a run would need."""
-    from rich.console import Console
-
+    from gauge_mc.console import Console
     from gauge_mc.run.forecast import forecast
 
     found = forecast(values)

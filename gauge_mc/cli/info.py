@@ -10,6 +10,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.inspection.contents import Facts, facts_of
+from gauge_mc.quoting import printable
 from gauge_mc.scans.scan import newest_run_or_scan
 
 
@@ -29,7 +30,7 @@ def info(
     its parameters, sessions and tables are shown, and its newest configuration. For a scan, its
     parameters, grids and runs are shown.
     """
-    from rich.console import Console
+    from gauge_mc.console import Console
 
     console = Console(highlight=False, markup=False)
     parts = facts_of(path or newest_run_or_scan())
@@ -42,9 +43,9 @@ def info(
             console.print(fact, soft_wrap=True)
 
 
-def printable(words: str) -> str:
-    """Return a text on one line, without control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in words).split())
+def one_line(words: str) -> str:
+    """Return a text on one line."""
+    return printable(" ".join(words.split()))
 
 
 def lines(facts: Facts, indent: str = "") -> Iterator[tuple[str, str]]:
@@ -57,4 +58,4 @@ def lines(facts: Facts, indent: str = "") -> Iterator[tuple[str, str]]:
             for item in fact:
                 yield f"{indent}{name}", ", ".join(f"{key} {word}" for key, word in item.items())
         else:
-            yield f"{indent}{name}", "none" if fact is None else printable(str(fact))
+            yield f"{indent}{name}", "none" if fact is None else one_line(str(fact))

@@ -10,6 +10,7 @@ import typer
 
 from gauge_mc import defaults
 from gauge_mc.cli import options as o
+from gauge_mc.cli import say
 from gauge_mc.domain.layout import REALS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
@@ -107,8 +108,8 @@ def measure(
         o.print_json({**facts, "averages": found})
     elif not quiet:
         for name, estimate in found.items():
-            print(f"{name:<10} {estimate['text']}")
-        print(path)
+            say(f"{name:<10} {estimate['text']}")
+        say(str(path))
 
 
 def _averages(table: Any) -> dict[str, dict[str, Any]]:

@@ -10,6 +10,7 @@ import typer
 
 from gauge_mc.analysis.figures import ENDINGS
 from gauge_mc.cli import options as o
+from gauge_mc.cli import say
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option, flag_of
 from gauge_mc.plots import AGAINST_BETA, PLOTS, find_plot, plot_names, runs_of
@@ -63,7 +64,7 @@ def plot(
 
     The name of the file is printed, after tables of the averages for plots that show averages.
     """
-    from rich.console import Console
+    from gauge_mc.console import Console
 
     of_scans = what in PLOTS and PLOTS[what].of_scans
     paths = run or [newest_scan().path if of_scans else newest_run().path]
@@ -81,4 +82,4 @@ def plot(
     shown = chosen.draw(runs, file, **given)
     if shown:
         Console(highlight=False).print(*shown)
-    print(file)
+    say(str(file))

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli import say
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.run.parameters import Parameters, read_card
 from gauge_mc.scans.grid import Grid
@@ -129,8 +130,8 @@ def scan(
     Runs on small lattices are updated together on each device. To continue a scan that was stopped,
     repeat the command, or give only --output. Couplings, lattices, chains and configurations can be
     added later. Each run has a run directory as from generate; scan.csv and scan.pdf contain the
-    averages at every point. SIGTERM, SIGINT, SIGUSR1 and the time limit write checkpoints and stop
-    the scan with exit code 75.
+    averages at every point. SIGTERM, SIGINT, SIGHUP, SIGUSR1 and the time limit write checkpoints
+    and stop the scan with exit code 75.
     """
     from gauge_mc.scans import carry_out as scans
 
@@ -152,7 +153,7 @@ def scan(
             )
         lines = scans.submit(asked, submit, slurm or [])
         lines.append(f"To gather the results: gauge-mc scan --collect --output {where}")
-        print(*lines, sep="\n")
+        say(*lines)
         return
     if slurm and not collect:
         raise UsageError(
@@ -164,6 +165,6 @@ def scan(
         points = [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
         o.print_json({**asdict(result), "points": points})
     elif result.stopped:
-        print(f"Stopped by {result.stopped}; to continue: gauge-mc scan --output {where}")
+        say(f"Stopped by {result.stopped}; to continue: gauge-mc scan --output {where}")
     if result.stopped:
         raise typer.Exit(INTERRUPTED)

@@ -23,8 +23,7 @@ def status(
 
     The command also works while another process carries out the run or the scan.
     """
-    from rich.console import Console
-
+    from gauge_mc.console import Console
     from gauge_mc.inspection.status import run_status, scan_status
     from gauge_mc.run.summary import averages_table
     from gauge_mc.scans.averages import ScanAverages

@@ -32,9 +32,9 @@ def verify(
     numbers are checked, and in a run also that no row is missing. The exit code is 1 if a file is
     damaged or missing.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+    from gauge_mc.console import Console
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
 
     checks = [check for path in paths or [newest_run_or_scan()] for check in checks_of(path)]

@@ -6,9 +6,12 @@ import fcntl
 import hashlib
 import os
 import re
+import shutil
 import signal
+import stat
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -16,9 +19,11 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from gauge_mc import interruption
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.devices.source import LAYOUT, source_folder
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import REMEDIES, GaugeError
+from gauge_mc.files.atomic import replacing
 
 ERROR = r"\b(error|fatal)\b[ #\w-]*:"
 """Pattern that matches the lines in which compilers report errors."""
@@ -30,8 +35,20 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else user_cache_path("gauge-mc") / "kernels"
 
 
-OWN_FILES = re.compile(r".+-[0-9a-f]{24}\.(so|cubin|txt|lock|json)|bounds-.+\.(json|\d+)")
+OWN_FILES = re.compile(
+    r"\.?.+-[0-9a-f]{24}\.(so|cubin|txt|lock|json)(\..+\.tmp)?"
+    r"|\.?bounds-.+\.(json|\d+)(\..+\.tmp)?"
+)
 """Pattern of the names of files of the cache; other files may be in the same folder."""
+
+SCRATCH = "tmp"
+"""Beginning of the names of folders in the cache in which kernels are compiled."""
+
+VERSION_SECONDS = 20.0
+"""Time in seconds within which a compiler must state its version."""
+
+COMPILE_SECONDS = 1200.0
+"""Time in seconds within which a kernel must be compiled; usually it takes some seconds."""
 
 
 def clear_cache() -> int:
@@ -52,9 +69,75 @@ def clear_cache() -> int:
         raise GaugeError(
             f"{error.filename} cannot be removed ({error.strerror}): remove it by hand."
         ) from error
+    for name in names:
+        if name.startswith(SCRATCH):  # left by a process that was killed
+            shutil.rmtree(folder / name, ignore_errors=True)
     with suppress(OSError):  # other files are in it
         folder.rmdir()
     return len(files)
+
+
+def make_private_folder() -> Path:
+    """Return the folder of compiled kernels, which is created if necessary.
+
+    Kernels are code that this process executes. So nobody else may write to the folder.
+
+    Raises
+    ------
+    GaugeError
+        If it cannot be created, belongs to somebody else, or others may write to it.
+    """
+    folder = cache_folder()
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    _refuse_foreign(folder)
+    return folder
+
+
+def _refuse_foreign(folder: Path) -> None:
+    found = folder.stat()
+    name_another = "name another folder in the environment variable GAUGE_MC_CACHE"
+    if found.st_uid not in (os.geteuid(), 0):
+        raise GaugeError(
+            f"The folder of compiled kernels {folder} belongs to another user, who could put "
+            f"programs there that you would execute: {name_another}."
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise GaugeError(
+            f"Others may write to the folder of compiled kernels {folder}, and could put programs "
+            "there that you would execute: run `gauge-mc doctor --clear-cache`, then "
+            f"`chmod 700 {folder}` if it is still there; or {name_another}."
+        )
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Write a file of the cache, with the checksum of its content in the first line.
+
+    Raises
+    ------
+    GaugeError
+        If it cannot be written.
+    """
+    with replacing(path) as file:
+        file.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+
+
+def kept(path: Path) -> bytes | None:
+    """Return the content of a file that `keep` has written; None if it is missing or damaged."""
+    data = _own_file(path)
+    digest, _, content = (data or b"").partition(b"\n")
+    return content if digest == hashlib.sha256(content).hexdigest().encode() else None
+
+
+def _own_file(path: Path) -> bytes | None:
+    """Return the content of a file in a folder that only this user can write to, or None."""
+    try:
+        _refuse_foreign(path.parent)
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+            return file.read()
+    except OSError:
+        return None
 
 
 def compiled(
@@ -94,28 +177,46 @@ def compiled(
     """
     unit = kernel.translation_unit(variant, *checked)
     digest = hashlib.sha256(kernel.digest(variant))
-    digest.update("\0".join([unit, *command, identity]).encode())
-    folder = cache_folder()
-    path = folder / f"{kernel.name}-{digest.hexdigest()[:24]}{suffix}"
-    report = path.with_suffix(".txt")
-    if path.exists() and report.exists():
-        return path, report.read_text()
+    digest.update("\0".join([unit, *command, identity]).encode(errors="surrogateescape"))
+    path = cache_folder() / f"{kernel.name}-{digest.hexdigest()[:24]}{suffix}"
+    found = _report(path)
+    if found is not None:
+        return path, found
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _locked(path), tempfile.TemporaryDirectory(dir=folder) as scratch:
-            if path.exists() and report.exists():
-                return path, report.read_text()
+        folder = make_private_folder()
+        with _locked(path), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
+            found = _report(path)
+            if found is not None:
+                return path, found
             built = Path(scratch) / path.name
             printed = run_compiler(kernel.name, unit, command, built)
-            (Path(scratch) / report.name).write_text(printed)
-            os.replace(Path(scratch) / report.name, report)
-            os.replace(built, path)
+            _store(path, built.read_bytes(), printed)
     except OSError as error:
+        remedy = REMEDIES.get(error.errno or 0, "check the disk")
         raise GaugeError(
-            f"Compiled kernels cannot be stored in {folder} ({error.strerror}): free some space, "
+            f"Compiled kernels cannot be stored in {cache_folder()} ({error.strerror}): {remedy}, "
             "or name another folder in the environment variable GAUGE_MC_CACHE."
         ) from error
     return path, printed
+
+
+def _store(path: Path, content: bytes, printed: str) -> None:
+    """Write an object file, and the report of the compiler with the checksum of the object."""
+    digest = hashlib.sha256(content).hexdigest()
+    keep(path.with_suffix(".txt"), f"{digest}\n{printed}".encode())
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _report(path: Path) -> str | None:
+    """Return the report on an object file; None if either is missing or damaged."""
+    digest, _, printed = (kept(path.with_suffix(".txt")) or b"").partition(b"\n")
+    if not digest:
+        return None
+    content = _own_file(path)
+    if content is None or hashlib.sha256(content).hexdigest().encode() != digest:
+        return None
+    return printed.decode()
 
 
 @contextmanager
@@ -124,10 +225,21 @@ def _locked(path: Path) -> Iterator[None]:
 
     Without effect on file systems that do not support locks.
     """
-    with path.with_suffix(".lock").open("w") as lock:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path.with_suffix(".lock"), flags, 0o600), "w") as lock:
         with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            while not _lock_now(lock.fileno()):
+                interruption.check("while another process was compiling a kernel")
+                time.sleep(interruption.LOOK_SECONDS)
         yield
+
+
+def _lock_now(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
 
 
 def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -> str:
@@ -143,25 +255,19 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
     """
     source = output.with_suffix(".cu")
     source.write_text(unit, encoding="utf-8")
-    # The compiler gets its own session, so that signals from the terminal reach only this process.
-    with subprocess.Popen(
-        [*command, f"-I{source_folder()}", str(source), "-o", str(output)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            printed = process.communicate()[0]
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-    if process.returncode == 0 and output.exists():
+    words = [*command, f"-I{source_folder()}", str(source), "-o", str(output)]
+    try:
+        code, printed = _output_of(words, limits["compile"], "while a kernel was compiled")
+    except subprocess.TimeoutExpired as error:
+        raise GaugeError(
+            f"The compiler {command[0]} had not finished the kernel '{kernel}' within "
+            f"{error.timeout:g} seconds and was ended: run `gauge-mc doctor` to see which "
+            "compilers work, and choose one in the environment variable CXX."
+        ) from error
+    if code == 0 and output.exists():
         return printed
     errors = (line for line in printed.splitlines() if re.search(ERROR, line))
-    first = next(errors, printed[:200])
+    first = next(errors, printed[:200]).strip() or "it has written no file and no message"
     disagreement = re.search(rf"{LAYOUT} (\w+(?:::\w+)?)", first)
     if disagreement:
         raise GaugeError(
@@ -169,22 +275,73 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
             "use only numbers, arrays, pointers and structures of these in its arguments."
         )
     raise GaugeError(
-        f"The compiler {command[0]} failed on the kernel '{kernel}': {first.strip()}. "
+        f"The compiler {command[0]} failed on the kernel '{kernel}': {first}. "
         "Run `gauge-mc doctor` to see which compilers work."
     )
 
 
-@cache
-def version_of(compiler: str) -> str | None:
-    """Return the output of ``compiler --version``, or None if the compiler does not run."""
+limits = {"compile": COMPILE_SECONDS, "version": VERSION_SECONDS}
+"""Times in seconds within which compilers must end."""
+
+
+def _output_of(command: Sequence[str], seconds: float, when: str) -> tuple[int, str]:
+    """Run a program; return its exit code and its output. What is not UTF-8 is escaped.
+
+    Parameters
+    ----------
+    command : sequence of str
+    seconds : float
+        Time after which the program and its children are killed.
+    when : str
+        What this process does, for the message if it is to stop meanwhile.
+
+    Raises
+    ------
+    OSError
+        If the program cannot be started.
+    subprocess.TimeoutExpired
+        If it takes longer.
+    StoppedError
+        If a signal asks this process to stop.
+    """
+    # The program gets its own session, so that signals from the terminal reach only this process.
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + seconds
     try:
-        done = subprocess.run(
-            [*compiler.split(), "--version"],
-            capture_output=True,
-            text=True,
-            check=False,
-            start_new_session=True,
-        )
-    except OSError:
+        while True:
+            try:
+                printed = process.communicate(timeout=interruption.LOOK_SECONDS)[0]
+                return process.returncode, printed.decode(errors="backslashreplace")
+            except subprocess.TimeoutExpired:
+                interruption.check(when)
+                if time.monotonic() > deadline:
+                    raise subprocess.TimeoutExpired(command, seconds) from None
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    finally:
+        if process.stdout:  # its children may still hold the other end
+            process.stdout.close()
+
+
+def version_of(*command: str) -> str | None:
+    """Return the output of ``command --version``, or None if the compiler does not run."""
+    return _version(command)
+
+
+@cache
+def _version(command: tuple[str, ...]) -> str | None:
+    words = [*command, "--version"]
+    try:
+        code, printed = _output_of(words, limits["version"], "while a compiler was started")
+    except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return printed if code == 0 else None

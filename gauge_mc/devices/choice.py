@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from gauge_mc.devices.base import Backend, Device
@@ -107,14 +108,17 @@ def choose_devices(
     known = [one for one in BACKENDS.values() if backend in (AUTOMATIC, one.name)]
     for one in known:
         if one.name == name and not one.numbered:
-            if colon and not (count.isdecimal() and int(count) >= 1):
+            plain = re.fullmatch("[0-9]{1,9}", count)
+            if colon and not (plain and 1 <= int(count) <= MAX_THREADS):
                 raise UsageError(
-                    f"--devices {devices} is invalid: N in {name}:N must be at least 1."
+                    f"--devices {devices} is invalid: N in {name}:N must lie between 1 and "
+                    f"{MAX_THREADS}."
                 )
             return _parts(one, int(count or 1), threads)
     words = devices.removesuffix(",").split(",")
     numbered = [one for one in known if one.numbered]
-    if not numbered or not (devices == "all" or all(word.isdecimal() for word in words)):
+    numbers = all(re.fullmatch("[0-9]{1,9}", word) for word in words)
+    if not numbered or not (devices == "all" or numbers):
         parts = in_words([f"{one.name}:N" for one in BACKENDS.values() if not one.numbered], "or")
         raise UsageError(
             f"--devices {devices} is not possible with --backend {backend}: give a number of GPUs, "
@@ -168,7 +172,6 @@ def _preferred() -> Backend:
 
 def _parts(backend: Backend, count: int, threads: int | None) -> tuple[DeviceChoice, ...]:
     """Divide a device into parts that share its threads."""
-    check_threads(count)
     if count == 1:
         return (DeviceChoice(backend.name, threads=threads),)
     total = backend.available_threads() if threads is None else threads

@@ -100,12 +100,7 @@ class DeviceGroup:
             If the lattice has too few time slices, or `slices` does not fit the lattice.
         """
         count = sum(self.counts)
-        if lattice.t < LEAST_SLICES * count:
-            raise UsageError(
-                f"The lattice {lattice} has {lattice.t} time slices, too few for {count} devices, "
-                f"each of which needs at least {LEAST_SLICES}: use at most "
-                f"{lattice.t // LEAST_SLICES} devices."
-            )
+        refuse_too_many(count, lattice)
         # GPUs are faster with an even number of slices.
         bounds = [2 * (lattice.t // 2 * n // count) for n in range(count + 1)]
         if self.slices is not None:
@@ -193,6 +188,22 @@ class DeviceGroup:
             device.close()
 
 
+def refuse_too_many(count: int, lattice: Lattice) -> None:
+    """Refuse more devices than a lattice can be divided among.
+
+    Raises
+    ------
+    UsageError
+        If the lattice has too few time slices.
+    """
+    if lattice.t < LEAST_SLICES * count:
+        raise UsageError(
+            f"The lattice {lattice} has {lattice.t} time slices, too few for {count} devices, "
+            f"each of which needs at least {LEAST_SLICES}: use at most "
+            f"{lattice.t // LEAST_SLICES} devices."
+        )
+
+
 def open_device_group(
     devices: str | None = None,
     backend: str = AUTOMATIC,
@@ -200,6 +211,7 @@ def open_device_group(
     processes: Processes | None = None,
     share_gpus: bool = False,
     all_by_default: bool = False,
+    lattice: Lattice | None = None,
 ) -> DeviceGroup:
     """Open devices as a device group.
 
@@ -213,17 +225,22 @@ def open_device_group(
         The processes that share the lattices; by default only this one.
     share_gpus : bool
         Whether two processes may use the same GPU.
+    lattice : Lattice, optional
+        Lattice that the devices are to share. Too many devices are refused before any is opened.
 
     Raises
     ------
     UsageError, GaugeError
-        If the devices cannot be chosen or opened (see `choose_devices` and `DeviceChoice.open`),
+        If there are too many devices for the lattice, if they cannot be chosen or opened (see
+        `choose_devices` and `DeviceChoice.open`),
         or if there are fewer GPUs than processes on this host.
     """
     processes = processes or OneProcess()
     choices = choose_devices(devices, backend, threads, all_by_default or processes.size > 1)
     if choices[0].numbered:
         mine = _share_of_this_process(choices, processes, share_gpus)
+        if lattice:
+            refuse_too_many(len(mine), lattice)
         return DeviceGroup(tuple(choice.open() for choice in mine), processes)
     if threads is None:
         cores = os.sched_getaffinity(0)
@@ -231,6 +248,8 @@ def open_device_group(
         if alike > 1:
             share = max(1, BACKENDS[choices[0].backend].available_threads() // alike)
             choices = choose_devices(devices, choices[0].backend, share)
+    if lattice:
+        refuse_too_many(len(choices), lattice)
     worker = len(choices) > 1
     return DeviceGroup(tuple(choice.open(worker) for choice in choices), processes)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from gauge_mc.errors import UsageError
 
 MAX_SITES = 2**32
-"""Upper limit for the number of sites, which are numbered by 32-bit integers."""
+"""Number of sites that is too large by one: they are counted by 32-bit integers."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,10 @@ class Lattice:
                     f"extents of at least 2, for example {max(2, extent + extent % 2)}."
                 )
         if self.sites >= MAX_SITES:
-            raise UsageError(f"The lattice {self} has {self.sites} sites; the limit is 2^32.")
+            raise UsageError(
+                f"The lattice {self} has {self.sites} sites; choose one of fewer than {MAX_SITES} "
+                "(2^32) sites."
+            )
 
     @classmethod
     def parse(cls, text: str) -> Lattice:
@@ -53,10 +57,8 @@ class Lattice:
             If `text` does not have this form or an extent is not allowed.
         """
         words = text.lower().split("x")
-        try:
-            extents = [int(word) for word in words]
-        except ValueError:
-            extents = []
+        whole = all(re.fullmatch(r" *-?[0-9]{1,10} *", word) for word in words)
+        extents = [int(word) for word in words] if whole else []
         if len(extents) == 1:
             extents *= 4
         if len(extents) != 4:

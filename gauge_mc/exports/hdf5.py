@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -32,7 +33,9 @@ class Hdf5(Export):
     ) -> list[str]:
         """Write tables; see `Export.write`."""
         h5py = load("h5py", "hdf5")
-        with replacing(out) as file, h5py.File(file, "w") as h5:
+        # The library crashes if the system cannot write its file, so that it writes to memory.
+        content = io.BytesIO()
+        with h5py.File(content, "w") as h5:
             h5.attrs.update({"program": version(), **parameters.values()})
             for name, table in tables.items():
                 group = h5.create_group(name)
@@ -40,6 +43,8 @@ class Hdf5(Export):
                 for key, column in table.columns.items():
                     data = np.char.encode(column, "utf-8") if column.dtype.kind == "U" else column
                     group.create_dataset(key, data=data, compression="gzip" if len(data) else None)
+        with replacing(out) as file:
+            file.write(content.getbuffer())
         return list(tables)
 
 

@@ -58,7 +58,7 @@ class Pyerrors(Export):
             "parameters": parameters.values(),
             "tables": {name: tables[name].header for name in content},
         }
-        with tempfile.TemporaryDirectory() as folder, replacing(out) as file:
+        with replacing(out) as file, tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / "tables.json.gz"
             dump_dict_to_json(content, str(written), description, indent=0)
             file.write(written.read_bytes())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -73,6 +74,54 @@ class Reader(Protocol):
         GaugeError
             If they differ.
         """
+
+
+AVERAGE = re.compile(r"([+-]?[0-9]{1,20}(?:\.([0-9]{0,40}))?)(?:[eE]([+-]?[0-9]{1,2}))?")
+"""Form of an average in a header."""
+
+TOLERANCE = {"single": 1e-5, "double": 1e-8}
+"""Tolerance of plaquette and link trace, by the precision of the links. Other programs may sum in
+this precision, with rounding errors of 6e-8 and 1e-16 that accumulate over the lattice."""
+
+COARSEST = 0.01
+"""Largest unit of the last digit of an average that is allowed for when it is compared."""
+
+
+@dataclass(frozen=True)
+class StatedAverage:
+    """An average that a header states.
+
+    Attributes
+    ----------
+    value : float
+    unit : float
+        Unit of its last digit, at most `COARSEST`.
+    """
+
+    value: float
+    unit: float
+
+    @classmethod
+    def parse(cls, text: str) -> StatedAverage | None:
+        """Read an average; return None if the text is not a number between -1 and 1, roughly."""
+        match = AVERAGE.fullmatch(text)
+        value = float(text) if match else math.inf
+        if match is None or not abs(value) <= 1 + COARSEST:
+            return None
+        return cls(value, min(COARSEST, float(f"1e{int(match[3] or 0) - len(match[2] or '')}")))
+
+    def refuse(self, file: InputFile, name: str, found: float, precision: str) -> None:
+        """Compare the average with that of the links.
+
+        Raises
+        ------
+        GaugeError
+            If they differ by more than rounding errors.
+        """
+        if not abs(found - self.value) <= TOLERANCE[precision] + self.unit:
+            raise file.damaged(
+                f"its links have the {name} {found:.12g}, its header says {self.value:.12g}"
+            )
 
 
 LEAST_SITE_BYTES = 64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 
@@ -11,6 +12,65 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError
+
+
+def open_regular(path: Path, what: str = "a file") -> BufferedReader:
+    """Open a regular file for reading.
+
+    Pipes and devices are refused: reading them may take forever, and their size is unknown.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What the user should name instead, for messages.
+
+    Raises
+    ------
+    GaugeError
+        If the file cannot be opened, or is not a regular file.
+    """
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    mode = os.fstat(number).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(number)
+        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+        raise GaugeError(f"{path} is {kind}: name {what}.")
+    return open(number, "rb")
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """Return the content of a small file.
+
+    Raises
+    ------
+    GaugeError
+        If the file cannot be read, is not a regular file, or has more than `limit` bytes.
+    """
+    with open_regular(path) as file:
+        try:
+            content = file.read(limit + 1)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+    if len(content) > limit:
+        raise GaugeError(f"{path} is larger than {limit} bytes: name another file.")
+    return content
+
+
+def read_text(path: Path, limit: int) -> str:
+    """Return the content of a small text file; for the errors see `read_bytes`."""
+    try:
+        return read_bytes(path, limit).decode()
+    except UnicodeDecodeError as error:
+        raise GaugeError(f"{path} is not text in UTF-8: name another file.") from error
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> GaugeError:
+    reason = getattr(error, "strerror", None) or error
+    return GaugeError(f"{path} cannot be read ({reason}): check its name and permissions.")
 
 
 class InputFile:
@@ -36,15 +96,7 @@ class InputFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        try:
-            if not stat.S_ISREG(os.stat(self.path).st_mode):
-                raise GaugeError(f"{self.path} is not a regular file: name a configuration file.")
-            self._file = open(self.path, "rb")  # noqa: SIM115 - closed by __exit__
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise GaugeError(
-                f"{self.path} cannot be read ({reason}): check its name and permissions."
-            ) from error
+        self._file = open_regular(self.path, "a configuration file")
         self.size = os.fstat(self._file.fileno()).st_size
 
     def __enter__(self) -> InputFile:

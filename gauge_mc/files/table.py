@@ -9,13 +9,13 @@ checksum is verified whenever the table is read.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import itertools
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 
@@ -23,8 +23,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, not_written
 from gauge_mc.files.atomic import replacing
+from gauge_mc.files.input import open_regular
+from gauge_mc.quoting import printable
 
 Value = int | float | str
 
@@ -100,7 +102,7 @@ class Table:
             )
         with self._writing():
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
-        self._size, self._begun = layout.size, False
+        self._size, self._begun, self._columns = layout.size, False, list(columns)
 
     def append(self, rows: Iterable[Sequence[Value]]) -> None:
         """Append rows in one write.
@@ -113,9 +115,19 @@ class Table:
         Raises
         ------
         GaugeError
-            If the rows cannot be written, for example because the disk is full.
+            If a value is not finite, which leaves the table unchanged, or if the rows cannot be
+            written, for example because the disk is full.
         """
-        self._append("".join(",".join(map(_format, row)) + "\n" for row in rows).encode())
+        lines = []
+        for row in rows:
+            for name, value in zip(self._columns, row, strict=True):
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise GaugeError(
+                        f"{name} is {value} at {self._columns[0]} {row[0]}, so that nothing more "
+                        f"was added to {self.path}; choose other parameters of the measurement."
+                    )
+            lines.append(",".join(map(_format, row)) + "\n")
+        self._append("".join(lines).encode())
 
     def append_numbers(self, sweeps: Sequence[int], values: NDArray[np.float64]) -> None:
         """Append rows of floats, which is much faster than `append` and writes the same bytes.
@@ -215,12 +227,8 @@ class Table:
         try:
             yield
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            remedy = "free some space" if full else "check the disk and the permissions of the file"
-            raise GaugeError(
-                f"{self.path} could not be written ({error.strerror}); {remedy}, then run the "
-                "same command again."
-            ) from error
+            sentence = str(not_written(self.path, error)).removesuffix(".")
+            raise GaugeError(f"{sentence}, then run the same command again.") from error
 
 
 def write_table(
@@ -297,14 +305,11 @@ def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
         If the file does not exist or is not a table.
     """
     lines = []
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                lines.append(line.removesuffix(b"\n"))
-                if not line.startswith(b"#"):
-                    break
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    with _opened(path) as file:
+        for line in file:
+            lines.append(line.removesuffix(b"\n"))
+            if not line.startswith(b"#"):
+                break
     return _parse_heading(path, lines)
 
 
@@ -334,10 +339,8 @@ class _Layout:
 
     @classmethod
     def of(cls, path: Path) -> _Layout:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise _unreadable(path, error) from error
+        with _opened(path) as file:
+            data = file.read()
         data = _unsealed(path, data[: data.rfind(b"\n") + 1])
         lines = data.split(b"\n")[:-1]
         header, names = _parse_heading(path, lines)
@@ -368,10 +371,16 @@ def _parse_heading(path: Path, lines: Sequence[bytes]) -> tuple[dict[str, str], 
     return header, names
 
 
-def _unreadable(path: Path, error: OSError) -> GaugeError:
-    return GaugeError(
-        f"The table {path} cannot be read ({error.strerror}); check its name and permissions."
-    )
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """Open a table for reading."""
+    try:
+        with open_regular(path, "a table") as file:
+            yield file
+    except GaugeError as error:
+        raise GaugeError(f"The table {error}") from error
+    except OSError as error:
+        raise GaugeError(f"The table {path} cannot be read ({error.strerror}).") from error
 
 
 def _unsealed(path: Path, data: bytes) -> bytes:
@@ -395,13 +404,18 @@ def _write(
     rows: Iterable[Sequence[Value]],
     seal: bool,
 ) -> None:
-    lines = [f"# {key}: {value}" for key, value in header.items()]
+    lines = [f"# {_word(key)}: {_word(value)}" for key, value in header.items()]
     records = (",".join(map(_format, row)) for row in rows)
     data = "\n".join([*lines, ",".join(columns), *records, ""]).encode()
     if seal:
         data += SEAL + hashlib.sha256(data).hexdigest().encode() + b"\n"
     with replacing(path) as file:
         file.write(data)
+
+
+def _word(text: object) -> str:
+    """Return a text for the header, which may come from the header of another file."""
+    return printable(" ".join(str(text).split()))
 
 
 def _format(value: Value) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ from gauge_mc.analysis.plateau import PlateauPoint
 from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowScan, static_potential
 from gauge_mc.analysis.timeseries import Estimate, with_error
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import check_types, parse_json
 from gauge_mc.fits import FITS, LEVEL, Fit, FitResult, with_nan
 from gauge_mc.options import Option
 
@@ -76,6 +77,9 @@ class PotentialFit(Fit):
 
 FITS.register(PotentialFit())
 
+MAX_RESULT = 2**24
+"""Maximum size of a result in bytes."""
+
 
 def read_result(path: Path) -> StaticPotential:
     """Read a result from its JSON file.
@@ -86,18 +90,19 @@ def read_result(path: Path) -> StaticPotential:
         If the file does not exist or is damaged.
     """
     try:
-        content = with_nan(json.loads(path.read_text(encoding="utf-8")))
+        content = with_nan(parse_json(read_text(path, MAX_RESULT)))
         del content["observable"], content["units"]
         points = tuple(
             PlateauPoint(**{**one, "potential": Estimate(**one["potential"])})
             for one in content.pop("points")
         )
         free, string = (_scan(content.pop(name)) for name in ("free", "string"))
-        return StaticPotential(points=points, free=free, string=string, **content)
-    except OSError as error:
-        raise GaugeError(
-            f"Cannot read {path} ({error.strerror}); make it with gauge-mc fit potential."
-        ) from error
+        result = StaticPotential(points=points, free=free, string=string, **content)
+        check_types(result, StaticPotential)
+        return result
+    except GaugeError as error:
+        sentence = str(error).partition(":")[0]
+        raise GaugeError(f"{sentence}; make it with gauge-mc fit potential.") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise GaugeError(
             f"{path} is damaged or not the result of a fit; make it again with gauge-mc fit "

@@ -24,12 +24,13 @@ from xml.etree import ElementTree
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files import lime
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, lattice_of
+from gauge_mc.files.header import Header, StatedAverage, lattice_of
 from gauge_mc.files.input import InputFile
 from gauge_mc.files.lime import Record
 from gauge_mc.files.stored import SITE_CRC, Checksums, StoredLinks
 from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group
+from gauge_mc.quoting import printable
 
 LFN = "ildg-data-lfn"
 """Key of the logical file name in the provenance, and type of its record."""
@@ -38,6 +39,12 @@ _PRECISIONS = {"32": "single", "64": "double"}
 _TYPES = {"single": ">f4", "double": ">f8"}
 _MAX_TEXT = 65536
 """Largest number of bytes of a text record that is parsed; usual records have a few kB."""
+
+_MAX_TEXTS = 4 * _MAX_TEXT
+"""Largest number of bytes of all records with free text."""
+
+_AVERAGES = {"plaquette": "plaq", "link trace": "linktr"}
+"""Elements of the averages in USQCD's record."""
 
 _FREE_TEXT = (LFN, "xlf-info", "scidac-file-xml", "scidac-record-xml")
 _INFO = "gauge-mc"
@@ -51,15 +58,19 @@ class IldgReader:
     header: Header
     stored: StoredLinks
     offset: int
+    averages: Mapping[str, StatedAverage]
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare the SciDAC checksum of the links with that in the file."""
+        """Compare the SciDAC checksum and the averages of the links with those in the file."""
         found = _words(checksums)
         if self.header.checksum not in ("", found):
             raise file.damaged(
                 f"its links have the SciDAC checksum {found}, its header says "
                 f"{self.header.checksum}"
             )
+        for name, value in (("plaquette", averages.mean), ("link trace", averages.link_trace)):
+            if name in self.averages:
+                self.averages[name].refuse(file, name, value, self.header.precision)
 
 
 class Ildg(Format):
@@ -120,23 +131,24 @@ def _read_header(file: InputFile) -> IldgReader:
         raise file.damaged(
             f"it has {data.length} bytes of links, but its header implies {stored.nbytes}"
         )
-    provenance, plaquette, link_trace = _provenance(file, records)
+    _compare_extents(file, records, lattice)
+    provenance, averages, warnings = _provenance(file, records)
     checksum = _checksum(file, records)
-    warning = (
-        "" if checksum else "it has no SciDAC checksum, so its links were not verified with one"
-    )
+    if not checksum:
+        warnings.append("it has no SciDAC checksum, so its links were not verified with one")
+    plaquette, link_trace = (averages.get(name) for name in _AVERAGES)
     header = Header(
         Ildg.name,
         lattice,
         group,
         precision,
-        plaquette,
-        link_trace,
-        checksum,
-        provenance,
-        warning,
+        plaquette.value if plaquette else None,
+        link_trace.value if link_trace else None,
+        checksum=checksum,
+        provenance=provenance,
+        warning="; ".join(warnings),
     )
-    return IldgReader(header, stored, data.offset)
+    return IldgReader(header, stored, data.offset, averages)
 
 
 def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
@@ -184,15 +196,30 @@ def _checksum(file: InputFile, records: list[Record]) -> str:
     return " ".join(f"{int(word, 16):08x}" for word in words)
 
 
+def _compare_extents(file: InputFile, records: list[Record], lattice: Lattice) -> None:
+    """Compare the extents with those in the private SciDAC record of the file, if there is one."""
+    kind = "scidac-private-file-xml"
+    if any(record.type == kind for record in records):
+        words = _fields(file, _only(file, records, kind), "scidacFile").get("dims", "").split()
+        if words != [str(extent) for extent in lattice.extents]:
+            raise file.damaged(
+                f"its extents are {lattice} in one record and '{' '.join(words)}' in another"
+            )
+
+
 def _provenance(
     file: InputFile, records: list[Record]
-) -> tuple[dict[str, str], float | None, float | None]:
-    """Return free texts, plaquette and link trace from the records that may contain them."""
+) -> tuple[dict[str, str], dict[str, StatedAverage], list[str]]:
+    """Return free texts, averages, and warnings about averages that cannot be compared."""
     texts: dict[str, str] = {}
     usqcd: dict[str, str] = {}
+    length = 0
     for record in records:
         if record.type not in _FREE_TEXT or not 0 < record.length <= _MAX_TEXT:
             continue
+        length += record.length
+        if length > _MAX_TEXTS:
+            raise file.damaged(f"it has more than {_MAX_TEXTS} bytes of text")
         text = _text(file, record)
         if "<provenance" in text:
             texts.update(_fields(file, record, "provenance"))
@@ -202,16 +229,22 @@ def _provenance(
                 texts["info"] = usqcd["info"]
         else:
             texts[record.type] = text
-    return texts, _number(usqcd.get("plaq")), _number(usqcd.get("linktr"))
-
-
-def _number(text: str | None) -> float | None:
-    """Return an average, or None if it is invalid. It is information only, so this is no error."""
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if abs(value) <= 1 else None
+    averages: dict[str, StatedAverage] = {}
+    warnings = []
+    for name, key in _AVERAGES.items():
+        if key not in usqcd:
+            continue
+        stated = StatedAverage.parse(usqcd[key])
+        if stated:
+            averages[name] = stated
+        elif usqcd.get("info") == _INFO:
+            raise file.damaged(f"its {name} '{usqcd[key][:40]}' is not an average of traces")
+        else:  # other programs may normalise differently
+            quoted = printable(usqcd[key][:40])
+            warnings.append(
+                f"its {name} '{quoted}' is not an average of Re Tr / N and was not compared"
+            )
+    return texts, averages, warnings
 
 
 def _text(file: InputFile, record: Record) -> str:

@@ -13,7 +13,6 @@ lines.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, lattice_of
+from gauge_mc.files.header import Header, StatedAverage, lattice_of
 from gauge_mc.files.input import InputFile
 from gauge_mc.files.stored import WORD_SUM, Checksums, StoredLinks
 from gauge_mc.formats import FORMATS, Format, Source
@@ -34,10 +33,6 @@ _MAX_HEADER = 65536
 """Number of bytes in which the end of the header is searched; usual headers have about 1 kB."""
 
 _DATATYPE = re.compile(r"4D_SU(\d+)_GAUGE(?:_(\d+)x(\d+))?")
-_TOLERANCE = {"single": 1e-5, "double": 1e-8}
-"""Tolerance of plaquette and link trace, by the precision of the links. Other programs may sum in
-this precision, with rounding errors of 6e-8 and 1e-16 that accumulate over the lattice."""
-
 _BYTE_ORDER_TOLERANCE = 1e-3
 """Largest deviation of the norm of a row from 1 by which the byte order is recognised."""
 
@@ -45,6 +40,9 @@ _OWN_KEYS = re.compile(
     "HDR_VERSION|DATATYPE|STORAGE_FORMAT|DIMENSION_[1-4]|BOUNDARY_[1-4]|CHECKSUM|LINK_TRACE"
     "|PLAQUETTE|FLOATING_POINT"
 )
+_AVERAGES = {"plaquette": "PLAQUETTE", "link trace": "LINK_TRACE"}
+"""Keys of the averages."""
+
 _PROVENANCE = {
     "ENSEMBLE_ID": "unknown",
     "ENSEMBLE_LABEL": "unknown",
@@ -68,14 +66,14 @@ class NerscReader:
         How the links are stored.
     offset : int
         Position of the links in the file, in bytes.
-    digits : tuple of float
-        Units of the last digits of plaquette and link trace in the header.
+    averages : dict of str to StatedAverage
+        Plaquette and link trace, as far as the header states them.
     """
 
     header: Header
     stored: StoredLinks
     offset: int
-    digits: tuple[float, float]
+    averages: Mapping[str, StatedAverage]
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
         """Compare checksum and averages of the links with those in the header."""
@@ -84,15 +82,9 @@ class NerscReader:
             raise file.damaged(
                 f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
             )
-        for name, found, stated, digit in (
-            ("plaquette", averages.mean, self.header.plaquette, self.digits[0]),
-            ("link trace", averages.link_trace, self.header.link_trace, self.digits[1]),
-        ):
-            tolerance = _TOLERANCE[self.header.precision] + digit
-            if stated is not None and not abs(found - stated) <= tolerance:
-                raise file.damaged(
-                    f"its links have the {name} {found:.12g}, its header says {stated:.12g}"
-                )
+        for name, found in (("plaquette", averages.mean), ("link trace", averages.link_trace)):
+            if name in self.averages:
+                self.averages[name].refuse(file, name, found, self.header.precision)
 
 
 class Nersc(Format):
@@ -139,8 +131,9 @@ def _read_header(file: InputFile) -> NerscReader:
     checksum = fields.get("CHECKSUM", "")
     if not re.fullmatch("(0[xX])?[0-9a-fA-F]{1,8}", checksum):
         raise file.damaged(f"its CHECKSUM '{checksum}' is not a hexadecimal number of 32 bits")
-    plaquette, plaquette_digit = _average(file, fields, "PLAQUETTE")
-    link_trace, trace_digit = _average(file, fields, "LINK_TRACE")
+    averages = {name: _average(file, fields, key) for name, key in _AVERAGES.items()}
+    plaquette, link_trace = averages.values()
+    stated = {name: one for name, one in averages.items() if one is not None}
     lattice = lattice_of(file, *(int(extent) for extent in extents))
     bytes_each = int(real[4:6]) // 8
     file.expect_size(offset + lattice.sites * 4 * rows * group.colours * 2 * bytes_each)
@@ -149,14 +142,16 @@ def _read_header(file: InputFile) -> NerscReader:
         lattice,
         group.name,
         "double" if bytes_each == 8 else "single",
-        plaquette,
-        link_trace,
-        checksum,
-        {key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)},
+        plaquette.value if plaquette else None,
+        link_trace.value if link_trace else None,
+        checksum=checksum,
+        provenance={
+            key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)
+        },
     )
     dtype = _byte_order(file, real, offset, rows, group.colours) + f"f{bytes_each}"
     stored = _stored(lattice, group, dtype, rows)
-    return NerscReader(header, stored, offset, (plaquette_digit, trace_digit))
+    return NerscReader(header, stored, offset, stated)
 
 
 def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
@@ -193,17 +188,14 @@ def _fields(file: InputFile) -> tuple[dict[str, str], int]:
     return fields, end.end()
 
 
-def _average(file: InputFile, fields: Mapping[str, str], key: str) -> tuple[float | None, float]:
-    """Return an average that the header states, and the unit of its last digit."""
+def _average(file: InputFile, fields: Mapping[str, str], key: str) -> StatedAverage | None:
+    """Return an average that the header states, or None if it does not."""
     if key not in fields:
-        return None, 0.0
-    match = re.fullmatch(
-        r"([+-]?[0-9]{1,20}(?:\.([0-9]{0,40}))?)(?:[eE]([+-]?[0-9]{1,3}))?", fields[key]
-    )
-    value = float(fields[key]) if match else math.nan
-    if not match or not abs(value) < 2:
+        return None
+    stated = StatedAverage.parse(fields[key])
+    if stated is None:
         raise file.damaged(f"its {key} '{fields[key][:40]}' is not an average of traces")
-    return value, float(f"1e{int(match[3] or 0) - len(match[2] or '')}")
+    return stated
 
 
 def _byte_order(file: InputFile, real: str, offset: int, rows: int, n: int) -> str:

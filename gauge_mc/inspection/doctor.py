@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from shlex import quote
 
 import numpy as np
 
 from gauge_mc.devices import BACKENDS, Backend, Device
 from gauge_mc.devices.base import Finding
-from gauge_mc.devices.cache import cache_folder
+from gauge_mc.devices.cache import cache_folder, limits, make_private_folder
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
@@ -38,8 +39,21 @@ ROUNDING = 1e-5
 """Maximum deviation from unitarity of links in single precision, per matrix element."""
 
 
+COMPILE_SECONDS = 120.0
+"""Time in seconds within which a kernel must be compiled for a test."""
+
+
 def examine() -> Iterator[Finding]:
     """Test the backends and their devices, the kernel cache and the optional packages."""
+    usual = limits["compile"]
+    limits["compile"] = min(usual, COMPILE_SECONDS)
+    try:
+        yield from _findings()
+    finally:
+        limits["compile"] = usual
+
+
+def _findings() -> Iterator[Finding]:
     yield Finding("Python", True, platform.python_version())
     yield _cache()
     for backend in BACKENDS.values():
@@ -52,13 +66,15 @@ def examine() -> Iterator[Finding]:
 def _cache() -> Finding:
     folder = cache_folder()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder()
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         return Finding(
             "kernel cache", False, f"{folder}: {error.strerror}", "export GAUGE_MC_CACHE=FOLDER"
         )
+    except GaugeError as error:
+        return Finding("kernel cache", False, str(error), f"chmod 700 {quote(str(folder))}")
     kernels = sum(name.endswith(".txt") for name in os.listdir(folder))
     clear = "gauge-mc doctor --clear-cache removes them"
     return Finding("kernel cache", True, f"{folder}, {kernels} kernels; {clear}")

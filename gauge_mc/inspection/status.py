@@ -41,7 +41,8 @@ def run_status(run: Run) -> dict[str, str]:
         "configurations": f"{len(run.configs())} of {p.configs}" if p.keeps_configs else "not kept",
     }
     if run.checkpoint.exists():
-        age = time.time() - run.checkpoint.stat().st_mtime
+        # The clock may have been set back, or may differ from that of the file server.
+        age = max(0.0, time.time() - run.checkpoint.stat().st_mtime)
         result["checkpoint"] = f"after update {saved}, {duration(age)} ago"
     if at_work and holder.rate > 0:
         result["rate"] = link_rate(holder.rate * p.links_per_update)

@@ -410,8 +410,9 @@ def _check_numbers(path: Path, table: TableData) -> None:
         return
     wrong = observable.contradictions(table.columns)
     if wrong is not None and wrong.any():
-        sweep = table.columns[SWEEP][int(np.argmax(wrong))]
-        raise GaugeError(f"{path} is damaged: the numbers of update {sweep} contradict each other.")
+        row = int(np.argmax(wrong))
+        where = f"update {table[SWEEP][row]}" if SWEEP in table.columns else f"row {row + 1}"
+        raise GaugeError(f"{path} is damaged: the numbers of {where} contradict each other.")
 
 
 def _configuration(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations, product
@@ -26,6 +27,7 @@ from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Series
 from gauge_mc.options import Option, check_options
+from gauge_mc.quoting import shortened
 from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smearing_options
 
 TEMPORAL_GAUGE = Kernel("temporal_gauge")
@@ -50,6 +52,9 @@ PATHS = ("100", "110", "210", "111")
 EXTENT = 12
 """Default of the largest R and T, on lattices that are at least twice as large. It is a compromise
 between the range of the loops and the time of a measurement."""
+
+MAX_ITERATIONS = 10_000
+"""Largest number of smearing iterations, to catch typing errors."""
 
 ITERATIONS = 25
 """Default number of smearing iterations, as in arXiv:1010.4834, section 4."""
@@ -124,6 +129,10 @@ class WilsonLoops(Observable):
         check_extents(self.lattice, self.r_max, self.t_max, self.paths)
         if not self.levels or self.levels[0] < 0:
             raise UsageError("A smearing level is negative or missing; give numbers of iterations.")
+        if self.levels[-1] > MAX_ITERATIONS:
+            raise UsageError(
+                f"There are {self.levels[-1]} smearing iterations; choose at most {MAX_ITERATIONS}."
+            )
         if self.smearing is None and self.levels[-1] > 0:
             raise UsageError(
                 f"Loops after {self.levels[-1]} smearing iterations need a smearing; choose one."
@@ -213,8 +222,10 @@ class WilsonLoops(Observable):
 def _parse_levels(text: str) -> tuple[int, ...]:
     """Parse numbers of iterations, such as ``0,10,25``."""
     words = text.split(",")
-    if not all(word.strip().isdecimal() for word in words):
-        raise UsageError(f"--iterations: '{text}' is not of the form N or N,N,..., such as 0,25.")
+    if not all(re.fullmatch("[0-9]{1,9}", word.strip()) for word in words):
+        raise UsageError(
+            f"--iterations: '{shortened(text)}' is not of the form N or N,N,..., such as 0,25."
+        )
     return tuple(sorted({int(word) for word in words}))
 
 

@@ -15,6 +15,7 @@ from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, require, 
 from gauge_mc.analysis.loops import LOOP_COLUMNS
 from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowFit
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.input import open_regular
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.potential import PotentialFit, read_result
 from gauge_mc.plots import PLOTS, Plot, labels_of
@@ -70,10 +71,10 @@ def read_potential(run: Path) -> StaticPotential:
 
 def _configurations(table: Path) -> int:
     """Count the configurations in a table from its first column alone, since it may be long."""
-    with table.open(errors="replace") as file:
-        rows = (row for row in file if not row.startswith("#"))
+    with open_regular(table, "a table") as file:
+        rows = (row for row in file if not row.startswith(b"#"))
         next(rows, None)  # the names of the columns
-        return len({row.partition(",")[0] for row in rows})
+        return len({row.partition(b",")[0] for row in rows})
 
 
 def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -95,9 +97,20 @@ class Chain:
         random = Random.for_field(field, p.rng, p.seed, p.luxury)
         chain = cls(p, field, random, state.sweep)
         chain.random.step = state.step
+        if devices.root:
+            arrays = checkpoint.fitting(path, arrays, chain._expected())
         field.restore(arrays)
         chain.random.restore(arrays)
         return chain, state
+
+    def _expected(self) -> Iterator[tuple[np.dtype[Any], int]]:
+        """Yield the types and sizes of the arrays in a checkpoint."""
+        field, extent_t = self.field, self.parameters.lattice.t
+        sites = field.lattice.slice_sites
+        links = (np.dtype(REALS[field.precision]), 4 * sites * field.group.components)
+        states = (np.dtype(np.uint32), sites * self.random.generator.state_words)
+        yield from [links] * extent_t
+        yield from [states] * extent_t
 
     def __repr__(self) -> str:
         return f"<Chain after {self.sweep} updates of {self.field!r}>"

@@ -9,17 +9,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import replacing
+from gauge_mc.files.input import open_regular
+from gauge_mc.files.structured import parse_json
 from gauge_mc.run.parameters import with_defaults
 
 LONGEST = 2**20
@@ -110,10 +113,7 @@ def load(path: Path) -> tuple[State, Iterator[np.ndarray]]:
         stated = file.readline().strip()
         found = hashlib.file_digest(file, "sha256").hexdigest().encode()
         if stated != found:
-            raise GaugeError(
-                f"The checkpoint {path} is damaged (its checksum is wrong); "
-                "start a new run from the last configuration with --start and --output."
-            )
+            raise _damaged(path, "its checksum is wrong")
     return read_state(path), _arrays(path)
 
 
@@ -123,13 +123,66 @@ def _arrays(path: Path) -> Iterator[np.ndarray]:
         file.seek(DIGEST_LINE)
         file.readline()
         while file.tell() < size:
-            yield np.load(file, allow_pickle=False)
+            yield _array(path, file, size)
+
+
+def _array(path: Path, file: BufferedReader, size: int) -> np.ndarray:
+    """Read the next array, whose header must fit the size of the file."""
+    try:
+        version = np.lib.format.read_magic(file)
+        if version != (1, 0):
+            raise ValueError("unknown version of the array's header")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        nbytes = math.prod(shape) * dtype.itemsize
+        if fortran or dtype.hasobject or min(shape, default=1) < 0:
+            raise ValueError("unknown kind of array")
+        if nbytes > size - file.tell():
+            raise ValueError("an array is longer than the file")
+        array = np.empty(shape, dtype)
+        if file.readinto(array.reshape(-1).view(np.uint8).data) != nbytes:
+            raise ValueError("the file is shorter than its arrays")
+        return array
+    except Exception as error:  # NumPy evaluates the header, which can fail in many ways
+        raise _damaged(path, " ".join(str(error).split()).rstrip(".")) from error
+
+
+def fitting(
+    path: Path, arrays: Iterator[np.ndarray], expected: Iterable[tuple[np.dtype[Any], int]]
+) -> Iterator[np.ndarray]:
+    """Pass on the arrays of a checkpoint, which must have the expected types and sizes.
+
+    Parameters
+    ----------
+    path : Path
+        Checkpoint file, for messages.
+    arrays : iterator of np.ndarray
+    expected : iterable of (dtype, int)
+        Type and number of elements of each array.
+
+    Raises
+    ------
+    GaugeError
+        If an array is missing, or has another type or size.
+    """
+    for dtype, size in expected:
+        array = next(arrays, None)
+        if array is None or array.dtype != dtype or array.size != size:
+            raise _damaged(path, "its arrays do not fit the lattice")
+        yield array
+
+
+def _damaged(path: Path, reason: str) -> GaugeError:
+    return GaugeError(
+        f"The checkpoint {path} is damaged ({reason}); start a new run from the last configuration "
+        "with --start and --output."
+    )
 
 
 def _state(path: Path, line: bytes) -> State:
     try:
-        state = State(**json.loads(line))
-        if not (isinstance(state.sweep, int) and isinstance(state.step, int)):
+        state = State(**parse_json(line))
+        counts = (state.sweep, state.step)
+        if not all(type(one) is int and 0 <= one < 2**63 for one in counts):
             raise ValueError
         return dataclasses.replace(state, chain=with_defaults(state.chain))
     except (ValueError, TypeError) as error:
@@ -142,10 +195,12 @@ def _state(path: Path, line: bytes) -> State:
 @contextmanager
 def _reading(path: Path) -> Iterator[BufferedReader]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path, "a checkpoint") as file:
             yield file
     except OSError as error:
-        raise GaugeError(f"Cannot read the checkpoint {path}: {error.strerror}.") from error
+        raise GaugeError(
+            f"The checkpoint {path} cannot be read ({error.strerror}): check the disk."
+        ) from error
 
 
 class _DigestingFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration, unwrapped
@@ -49,7 +50,7 @@ def convert(
         If the source is damaged, or the target cannot be written.
     """
     out = Path(target)
-    if out.exists():
+    if os.path.lexists(out):  # or a link that leads nowhere
         raise UsageError(f"{out} already exists; choose another file, or remove it first.")
     found = open_configuration(source)
     header = found.header

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import platform
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,10 +22,12 @@ from pathlib import Path
 from gauge_mc import __version__
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_toml
 from gauge_mc.formats import FORMATS
 from gauge_mc.observables import table_name
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
-from gauge_mc.run.parameters import RECORD, Parameters
+from gauge_mc.run.parameters import MAX_CARD, RECORD, Parameters
 
 RUNS = Path("runs")
 """Default parent directory of runs and scans."""
@@ -58,6 +59,11 @@ class SessionRecord:
     host: str
     device: str
     joules: float | None = None
+
+    def __post_init__(self) -> None:
+        words = (self.started, self.version, self.python, self.host, self.device)
+        if type(self.sweep) is not int or not all(isinstance(word, str) for word in words):
+            raise TypeError("the record of a session has a value of the wrong type")
 
     @classmethod
     def begin(cls, sweep: int, device: str) -> SessionRecord:
@@ -155,14 +161,14 @@ class Run:
         if not self.exists():
             raise UsageError(f"There is no run in {self.path}: it has no run.toml.")
         try:
-            values = tomllib.loads(self.toml.read_text())
+            values = parse_toml(read_text(self.toml, MAX_CARD))
             sessions = [SessionRecord(**session) for session in values.pop(RECORD, [])]
             parameters = Parameters.from_run(values)
             unknown = values.keys() - parameters.values().keys()
             if unknown:
                 raise ValueError(f"unknown key {min(unknown)}")
             return parameters, sessions
-        except (OSError, ValueError, TypeError, GaugeError) as error:
+        except (ValueError, TypeError, GaugeError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise GaugeError(f"{self.toml} is damaged: {reason}.") from error
 

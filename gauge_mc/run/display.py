@@ -19,8 +19,9 @@ from gauge_mc.fields.field import Field
 from gauge_mc.observables import live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
+from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import STARTS, Parameters
 
 LIVE_SECONDS = 0.5
 """Minimum time in seconds between two measurements for the live display."""
@@ -132,7 +133,10 @@ def opening(
     elif session.sweep:
         state = f"continues after update {session.sweep} of {p.updates}"
     lines = [f"{run.path} {state}", f"{describe(p)}, on {session.device}"]
-    return [*lines, *(line for line in (hint, GENERATORS[p.rng].caution) if line)]
+    begun_from = p.start not in STARTS and not session.sweep
+    warning = warning_of(p.start) if begun_from else None
+    said = f"{p.start}: {warning}" if warning else None
+    return [*lines, *(line for line in (hint, GENERATORS[p.rng].caution, said) if line)]
 
 
 def describe(parameters: Parameters) -> str:

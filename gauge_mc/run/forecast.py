@@ -160,7 +160,9 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
         done = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
         observables = asked.catalogue(parameters).chosen(parameters)
         e = execution
-        opened = open_device_group(e.devices, e.backend, e.threads, processes, e.share_gpus)
+        opened = open_device_group(
+            e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=parameters.lattice
+        )
         with closing(opened) as devices:
             return _try_out(run, parameters, observables, devices, done)
 

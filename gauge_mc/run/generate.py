@@ -23,8 +23,7 @@ from gauge_mc.run.session import OnUpdate, Work, carry_out
 from gauge_mc.run.stop import Stop
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.energy import EnergyMeter
 
@@ -108,8 +107,8 @@ def generate(
     """Generate an ensemble of configurations, and measure observables along the way.
 
     If the run already exists, it is continued, and values that are not given are taken from it. If
-    this function is called in the main thread, the signals SIGINT, SIGTERM and SIGUSR1 write a
-    checkpoint and stop the run.
+    this function is called in the main thread, the signals SIGINT, SIGTERM, SIGHUP and SIGUSR1
+    write a checkpoint and stop the run.
 
     Parameters
     ----------
@@ -246,7 +245,9 @@ class _Generation:
         if not self.run.begun():
             check_start(asked)
         e = self.execution
-        opened = open_device_group(e.devices, e.backend, e.threads, self.processes, e.share_gpus)
+        opened = open_device_group(
+            e.devices, e.backend, e.threads, self.processes, e.share_gpus, lattice=asked.lattice
+        )
         with closing(opened) as devices:
             devices.slabs(asked.lattice)
             name = devices.name  # a collective operation of all processes
@@ -301,8 +302,7 @@ class _Generation:
 
     def _follow(self, devices: DeviceGroup) -> RunResult:
         """Carry out the run as a process that is not the root."""
-        from rich.console import Console
-
+        from gauge_mc.console import Console
         from gauge_mc.domain.energy import EnergyMeter
         from gauge_mc.run.display import Clock, show_progress
 
@@ -345,7 +345,7 @@ class _Generation:
         )
 
     def _console(self) -> Console:
-        from rich.console import Console
+        from gauge_mc.console import Console
 
         quiet = self.execution.quiet or not self.progress
         return Console(quiet=quiet, highlight=False, markup=False)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import errno
 import fcntl
 import json
 import os
 import platform
+import stat
 import struct
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, not_written
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_json
 
 FLOCK = struct.Struct("hhqqi4x")
 """Layout of ``struct flock`` on Linux: type, whence, start, length, process."""
@@ -21,8 +25,11 @@ FLOCK = struct.Struct("hhqqi4x")
 RECORD_BYTES = 512
 """Length of a holder's record in bytes. It is fixed, so that one write replaces the record."""
 
-UNKNOWN = "an unknown host"
-"""Name of the host if the record of the holder cannot be read."""
+LONG = 1e18
+"""Upper limit for times and rates in a record that is not damaged."""
+
+MAX_RECORD = 65536
+"""Maximum size of a record that is read in bytes."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Holder:
     Attributes
     ----------
     host : str
-        Name of the host.
+        Name of the host; empty if the record cannot be read.
     process : int
         Process ID.
     since : str
@@ -56,6 +63,16 @@ class Holder:
     times: dict[str, float] = field(default_factory=dict)
     joules: float | None = None
 
+    def __post_init__(self) -> None:
+        numbers = (self.rate, *self.times.values())
+        right = isinstance(self.host, str) and isinstance(self.since, str)
+        right &= all(type(one) is int and 0 <= one < 2**63 for one in (self.process, self.sweep))
+        if not (right and all(type(one) in (int, float) and 0 <= one < LONG for one in numbers)):
+            raise TypeError("The record of the holder of a lock is damaged.")
+
+    def __str__(self) -> str:
+        return f"process {self.process} on {self.host} since {self.since}"
+
 
 class RunLock:
     """Exclusive lock on a run, held until it is closed or the process ends.
@@ -71,7 +88,8 @@ class RunLock:
     Raises
     ------
     GaugeError
-        If another process or thread holds the lock, or if the file system does not support locks.
+        If another process or thread holds the lock, if something else than a lock file is there, or
+        if the file system does not support locks.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,7 +103,18 @@ class RunLock:
 
     def _open(self, path: Path) -> None:
         """Open the file and lock it."""
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        # In a shared folder others may have put a link there, to a file that is not theirs.
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            self._fd = os.open(path, flags, 0o666)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+                raise _stranger(path) from error
+            raise not_written(path, error) from error
+        found = os.fstat(self._fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > RECORD_BYTES:
+            os.close(self._fd)
+            raise _stranger(path)
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The previous holder may have removed the file after it was opened here.
@@ -114,9 +143,7 @@ class RunLock:
         try:
             os.pwrite(self._fd, text.encode(), 0)
         except OSError as error:
-            raise GaugeError(
-                f"{self._path} could not be written ({error.strerror}); free some disk space."
-            ) from error
+            raise not_written(self._path, error) from error
 
     def close(self) -> None:
         """Release the lock."""
@@ -138,9 +165,17 @@ os.register_at_fork(after_in_child=_held.clear)  # a child process inherits no r
 
 
 def _in_use(path: Path, holder: Holder) -> GaugeError:
+    unknown = "is in use by another process, whose record in the lock file cannot be read"
+    use = f"has been in use by {holder}" if holder.host else unknown
     return GaugeError(
-        f"The run {path.parent} has been in use by process {holder.process} on {holder.host} since "
-        f"{holder.since}; wait until it has finished, or choose another --output."
+        f"The run {path.parent} {use}; wait until it has finished, or choose another --output."
+    )
+
+
+def _stranger(path: Path) -> GaugeError:
+    return GaugeError(
+        f"{path} is not a lock file of gauge-mc, but a link or another file; remove it if it is "
+        "not needed, or choose another --output."
     )
 
 
@@ -149,7 +184,8 @@ def is_locked(path: Path) -> bool:
     if path.resolve() in _held:
         return True
     try:
-        with path.open("rb") as file:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(path, flags), "rb") as file:
             asked = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
             kind = FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, asked))[0]
     except OSError:
@@ -158,13 +194,13 @@ def is_locked(path: Path) -> bool:
 
 
 def read_holder(path: Path) -> Holder:
-    """Return the current or last holder of a lock, as recorded in the lock file."""
+    """Return the current or last holder of a lock, without a host if its record is damaged."""
     if path.resolve() in _held:
         return _held[path.resolve()].holder
     try:
-        return Holder(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError):
-        return Holder(UNKNOWN, 0, "an unknown time")
+        return Holder(**parse_json(read_text(path, MAX_RECORD)))
+    except (GaugeError, ValueError, TypeError, AttributeError):
+        return Holder()
 
 
 def now() -> str:

@@ -34,6 +34,7 @@ from gauge_mc.observables import (
     Record,
 )
 from gauge_mc.registry import in_words
+from gauge_mc.run.convert import warning_of
 from gauge_mc.run.ensemble import Ensemble, find_ensemble
 from gauge_mc.run.functions import FunctionObservable, UserDefined, observable_of
 from gauge_mc.run.lock import RunLock
@@ -41,10 +42,13 @@ from gauge_mc.run.parameters import with_defaults
 from gauge_mc.run.session import version
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from gauge_mc.console import Console
 
 ONE_DEVICE = "--split has no effect with one device; choose more devices with --devices."
 """Message if several devices are to share every configuration but there is only one device."""
+
+WARNINGS = 3
+"""Maximum number of configurations with warnings that are named."""
 
 AnyPath = str | os.PathLike[str]
 
@@ -135,6 +139,7 @@ def measuring(
     lock_file = path.with_name(f".{path.name}.lock")
     lock = RunLock(lock_file)
     try:
+        lock.record(lock.holder)
         if path.exists():
             _compare(path, header)
         columns = (SWEEP, *observable.columns)
@@ -249,7 +254,8 @@ def measure(
         raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
     path = Path(output) if output else ensemble.table(wanted.name)
     width = precision or ensemble.precision
-    openers = _openers(devices, backend, threads, split)[: len(ensemble.files)]
+    openers = _openers(devices, backend, threads, split, ensemble.lattice)
+    openers = openers[: len(ensemble.files)]
     advice = hint() if backend == AUTOMATIC and not devices else None
     with device_pool(openers) as pool:
         if isinstance(wanted, FunctionObservable):
@@ -306,11 +312,12 @@ def _paths_of(target: Any) -> list[Path]:
 
 
 def _openers(
-    devices: str | None, backend: str, threads: int | None, split: bool
+    devices: str | None, backend: str, threads: int | None, split: bool, lattice: Lattice
 ) -> list[Callable[[], Devices]]:
     """Return functions that open the chosen devices: one for each, or one for all to split."""
     if split:
-        return [partial(open_device_group, devices, backend, threads, all_by_default=True)]
+        together = partial(open_device_group, all_by_default=True, lattice=lattice)
+        return [partial(together, devices, backend, threads)]
     return [one.open for one in choose_devices(devices, backend, threads, all_by_default=True)]
 
 
@@ -319,7 +326,7 @@ def _is_single(pool: DevicePool) -> bool:
 
 
 def _console(progress: bool) -> Console:
-    from rich.console import Console
+    from gauge_mc.console import Console
 
     return Console(quiet=not progress, highlight=False, markup=False)
 
@@ -327,13 +334,25 @@ def _console(progress: bool) -> Console:
 def _opening(work: Measuring, devices: str, advice: str | None) -> list[str]:
     """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
     ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
+    warnings = dict.fromkeys(
+        f"{path}: {warning}"
+        for number, path in ensemble.files.items()
+        if number in work.left and (warning := warning_of(path))
+    )
     lines = [
         f"{work.observable.name} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
         f"{ensemble.lattice}, {len(work.done)} already measured, on {devices}"
     ]
     known = {"observable", "normalisation", "units"}
     details = [f"{key}: {value}" for key, value in header.items() if key not in known]
-    return [*lines, *(["; ".join(details)] if details else []), *([advice] if advice else [])]
+    more = ["; ".join(details)] if details else []
+    return [*lines, *more, *([advice] if advice else []), *shortest(list(warnings))]
+
+
+def shortest(warnings: Sequence[str]) -> list[str]:
+    """Return the first warnings, and how many there are more."""
+    more = len(warnings) - WARNINGS
+    return [*warnings[:WARNINGS], *([f"and {more} more such files"] if more > 0 else [])]
 
 
 def _show_progress(numbers: Iterator[int], work: Measuring, console: Console) -> Iterator[int]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import tomllib
+import re
+import unicodedata
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,10 +22,13 @@ from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.choice import AUTOMATIC, check_threads
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_toml
 from gauge_mc.formats import FORMATS, check_writable
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.quoting import shortened
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words, nearest
 
@@ -39,6 +43,15 @@ NO_MEASUREMENT = "none"
 
 MAX_SEED = 2**63 - 1
 """Largest seed: TOML guarantees only signed 64-bit integers."""
+
+MAX_SWEEPS = 10**6
+"""Largest number of sweeps of a kind in one update."""
+
+MAX_UPDATES = 10**12
+"""Largest number of updates of a kind, and of configurations."""
+
+BETAS = (1e-6, 1e6)
+"""Smallest and largest coupling, which single precision can represent with room to spare."""
 
 MAX_CARD = 2**20
 """Maximum size of a run card in bytes. A run.toml with thousands of sessions is smaller."""
@@ -58,9 +71,26 @@ def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
         raise UsageError(f"{name}: '{value}' is unknown; choose {in_words(known, 'or')}.")
 
 
-def _at_least(name: str, value: int, least: int) -> None:
+def _between(name: str, value: int, least: int, most: int) -> None:
     if value < least:
         raise UsageError(f"{name} must be at least {least}, not {value}.")
+    if value > most:
+        raise UsageError(f"{name} must be at most {most}, not {value}.")
+
+
+def check_beta(beta: float) -> None:
+    """Refuse a coupling that is not positive, or with which the heatbath cannot compute.
+
+    Raises
+    ------
+    UsageError
+        If the coupling is outside of `BETAS`.
+    """
+    least, most = BETAS
+    if not beta > 0:
+        raise UsageError(f"beta must be a positive number, not {beta:g}.")
+    if not least <= beta <= most:
+        raise UsageError(f"beta must lie between {least:g} and {most:g}, not {beta:g}.")
 
 
 @dataclass(frozen=True)
@@ -84,7 +114,7 @@ class Measurement:
     every: int = 1
 
     def __post_init__(self) -> None:
-        _at_least("measure", self.every, 1)
+        _between("measure", self.every, 1, MAX_UPDATES)
 
     @classmethod
     def parse(cls, text: str) -> Measurement:
@@ -96,7 +126,7 @@ class Measurement:
             If the interval is not a whole number, or is below 1.
         """
         name, colon, every = text.strip().partition(":")
-        if colon and not every.strip().isdecimal():
+        if colon and not re.fullmatch("[0-9]{1,18}", every.strip()):
             raise UsageError(
                 f"measure: '{text}' is not of the form OBSERVABLE:UPDATES, such as "
                 f"{defaults.MEASURE[0]}:10."
@@ -183,18 +213,17 @@ class Parameters:
         _choose("precision", self.precision, tuple(REALS))
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
-        if not (math.isfinite(self.beta) and self.beta > 0):
-            raise UsageError(f"beta must be a positive number, not {self.beta:g}.")
+        check_beta(self.beta)
         if not 0 <= self.seed <= MAX_SEED:
             raise UsageError(f"seed must lie between 0 and 2^63 - 1, not {self.seed}.")
         if not self.start:
             choices = in_words((*STARTS, "the path of a configuration file"), "or")
             raise UsageError(f"start must be {choices}.")
-        _at_least("heatbath", self.heatbath, 1)
-        _at_least("overrelax", self.overrelax, 0)
-        _at_least("thermalize", self.thermalize, 0)
-        _at_least("configs", self.configs, 0)
-        _at_least("separation", self.separation, 1)
+        _between("heatbath", self.heatbath, 1, MAX_SWEEPS)
+        _between("overrelax", self.overrelax, 0, MAX_SWEEPS)
+        _between("thermalize", self.thermalize, 0, MAX_UPDATES)
+        _between("configs", self.configs, 0, MAX_UPDATES)
+        _between("separation", self.separation, 1, MAX_UPDATES)
         if self.format != NO_FORMAT:
             FORMATS.check(self.format, "format")
             check_writable(self.format, self.group, self.precision)
@@ -430,7 +459,7 @@ class Execution:
         If a value is invalid.
     """
 
-    output: str | None = None
+    output: str | None = field(default=None, metadata={"kind": "path"})
     backend: str = AUTOMATIC
     threads: int | None = None
     devices: str | None = None
@@ -441,7 +470,7 @@ class Execution:
 
     def __post_init__(self) -> None:
         check_threads(self.threads)
-        if not self.checkpoint_every >= 0:
+        if not 0 <= self.checkpoint_every < math.inf:
             raise UsageError(
                 f"checkpoint_every must be 0 minutes or more, not {self.checkpoint_every:g}."
             )
@@ -471,13 +500,9 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
         If the run card cannot be read, is not valid TOML, or contains an unknown key.
     """
     try:
-        with Path(path).open("rb") as file:
-            text = file.read(MAX_CARD + 1)
-        if len(text) > MAX_CARD:
-            raise UsageError(f"The run card {path} is larger than {MAX_CARD} bytes.")
-        values = tomllib.loads(text.decode())
-    except OSError as error:
-        raise UsageError(f"Cannot read the run card {path}: {error.strerror}.") from error
+        values = parse_toml(read_text(Path(path), MAX_CARD))
+    except GaugeError as error:
+        raise UsageError(f"The run card {error}") from error
     except ValueError as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise UsageError(f"The run card {path} is not valid TOML: {reason}.") from error
@@ -490,7 +515,7 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
 
 
 def parse_duration(value: object) -> float:
-    """Convert a time ``HH:MM:SS`` to seconds. The hours may have any number of digits.
+    """Convert a time ``HH:MM:SS`` to seconds. The hours may have up to nine digits.
 
     Raises
     ------
@@ -498,8 +523,10 @@ def parse_duration(value: object) -> float:
         If the value does not have this form.
     """
     words = str(value).split(":")
-    if len(words) != 3 or not all(word.isdecimal() for word in words):
-        raise UsageError(f"time_limit: '{value}' is not of the form HH:MM:SS, such as 23:30:00.")
+    if len(words) != 3 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
+        raise UsageError(
+            f"time_limit: '{shortened(str(value))}' is not of the form HH:MM:SS, such as 23:30:00."
+        )
     hours, minutes, seconds = map(int, words)
     return 3600.0 * hours + 60.0 * minutes + seconds
 
@@ -507,18 +534,36 @@ def parse_duration(value: object) -> float:
 def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("a whole number")
+    if abs(value) > MAX_SEED:
+        raise ValueError("a whole number between -2^63 and 2^63")
     return value
 
 
 def _real(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("a number below 1e308") from None
 
 
 def _word(value: object) -> str:
     if not isinstance(value, str | Path):
         raise ValueError("a string")
+    word = str(value)
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in word):
+        # Files of runs contain the words, and cannot contain these.
+        raise ValueError("a string of UTF-8 without control characters")
+    return word
+
+
+def _path(value: object) -> str:
+    """Read a path, which need not be UTF-8."""
+    if not isinstance(value, str | Path):
+        raise ValueError("a path")
+    if not str(value) or "\0" in str(value):
+        raise ValueError("a path that is not empty and has no NUL characters")
     return str(value)
 
 
@@ -561,6 +606,7 @@ _CONVERTERS: dict[str, Callable[[object], object]] = {
     "float": _real,
     "str": _word,
     "str | None": _word,
+    "path": _path,
     "bool": _flag,
     "duration": parse_duration,
     "start": _start,
@@ -585,6 +631,6 @@ def _converted(
                 result[item.name] = _CONVERTERS[kind](values[item.name])
             except ValueError as error:
                 raise UsageError(
-                    f"{item.name} must be {error}, not {values[item.name]!r}."
+                    f"{item.name} must be {error}, not {shortened(repr(values[item.name]))}."
                 ) from error
     return result

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from gauge_mc.configurations.background import BackgroundWriter
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table
 from gauge_mc.observables import SWEEP, Observable, Records
@@ -74,8 +77,9 @@ class RunOutput:
             measurements = max(0, written - parameters.thermalize) // item.every
             table.truncate(after=written, expected=measurements * observable.records)
             self._tables[item] = table
-        for sweep, path in run.configs().items():
+        for sweep, path in run.config_files():
             if sweep > written:
+                _refuse_stranger(self.task, sweep, path)
                 path.unlink()
 
     def add_records(self, item: Measurement, sweeps: Sequence[int], records: Records) -> None:
@@ -136,6 +140,42 @@ class RunOutput:
         if lock:
             holder = replace(lock.holder, sweep=self.chain.sweep, rate=rate)
             lock.record(replace(holder, times=times, joules=joules))
+
+
+def is_due(done: int, every: int) -> bool:
+    """Return whether something that happens at an interval is due.
+
+    Parameters
+    ----------
+    done : int
+        Number of updates after thermalisation.
+    every : int
+        Interval in updates.
+    """
+    return done > 0 and done % every == 0
+
+
+def _refuse_stranger(task: Task, sweep: int, path: Path) -> None:
+    """Check that a configuration later than the checkpoint is one that the run writes again."""
+    p, header = task.parameters, None
+    due = is_due(sweep - p.thermalize, p.separation) and sweep <= p.updates
+    if p.keeps_configs and due and path == task.run.config(sweep, p.format):
+        with suppress(GaugeError):
+            header = open_configuration(path).header
+    said = header.provenance if header else {}
+    origin = {"sequence_number": str(sweep)}
+    if re.fullmatch("[!-~]{1,200}", p.name):  # formats store other names differently
+        origin["ensemble_id"] = p.name
+    same = header and (header.group, header.lattice, header.precision) == (
+        p.group,
+        p.lattice,
+        p.precision,
+    )
+    if not same or any(said.get(name, value) != value for name, value in origin.items()):
+        raise GaugeError(
+            f"{path} is later than the checkpoint and does not seem to be a configuration of this "
+            "run, which would replace it; move it to another folder."
+        )
 
 
 def refuse_leftovers(tasks: Iterable[Task]) -> None:

@@ -26,7 +26,7 @@ from gauge_mc.run.checkpoint import State
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.parameters import Measurement, Parameters
 from gauge_mc.run.preparation import compile_kernels
-from gauge_mc.run.run_output import RunOutput, Task, refuse_leftovers
+from gauge_mc.run.run_output import RunOutput, Task, is_due, refuse_leftovers
 
 StopReason = Callable[[float], str | None]
 """Function that takes the time in seconds that stopping would take, and returns the reason to stop
@@ -308,7 +308,8 @@ class Session:
         ended = time.monotonic()
         self._update_time = max(ended - began - self._last_write, FORGETTING * self._update_time)
         self._first_at = min(self._first_at, ended)
-        self._work.report(self.batch.chains[0])
+        with self._saving_on_failure():
+            self._work.report(self.batch.chains[0])
         if self._work.on_update:
             with self._saving_on_failure():
                 self._stopped_by_user = bool(self._work.on_update(self.batch.chains[0]))
@@ -430,19 +431,6 @@ class Session:
             joules = round(joules / len(self._outputs), 3) if processes.size == 1 else None
         for output in self._outputs:
             output.record(rate, times, joules)
-
-
-def is_due(done: int, every: int) -> bool:
-    """Return whether something that happens at an interval is due.
-
-    Parameters
-    ----------
-    done : int
-        Number of updates after thermalisation.
-    every : int
-        Interval in updates.
-    """
-    return done > 0 and done % every == 0
 
 
 def version() -> str:

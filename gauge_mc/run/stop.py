@@ -9,8 +9,12 @@ import time
 from types import FrameType, TracebackType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-"""Signals upon which a run writes a checkpoint and stops."""
+from gauge_mc import interruption
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+"""Signals upon which a run writes a checkpoint and stops.
+
+SIGHUP comes when the terminal is lost. Programs that are started with nohup ignore it."""
 
 
 class Stop:
@@ -32,7 +36,9 @@ class Stop:
 
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
-            self._handlers = {number: signal.signal(number, self._note) for number in SIGNALS}
+            ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            numbers = [one for one in SIGNALS if not (ignored and one is signal.SIGHUP)]
+            self._handlers = {number: signal.signal(number, self._note) for number in numbers}
         return self
 
     def __exit__(
@@ -43,6 +49,8 @@ class Stop:
     ) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+        if self._handlers:
+            interruption.forget()
 
     def __call__(self, seconds_to_stop: float) -> str | None:
         """Return the reason to stop now, or None.
@@ -58,4 +66,5 @@ class Stop:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._signal = signal.Signals(number).name
+        interruption.note(self._signal)
         signal.signal(signal.SIGINT, signal.default_int_handler)

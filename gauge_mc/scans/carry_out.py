@@ -18,8 +18,7 @@ from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from gauge_mc.console import Console
     from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.pool import Slot
 
@@ -242,7 +241,7 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> list[str]:
 
 
 def _console(execution: Execution) -> Console:
-    from rich.console import Console
+    from gauge_mc.console import Console
 
     return Console(quiet=execution.quiet, highlight=False, markup=False)
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
+from gauge_mc.run.parameters import check_beta
 
 MAX_RUNS = 10_000
 """Maximum number of runs in a scan, to catch mistyped ranges."""
+
+MAX_DIGITS = 40
+"""Maximum length of a number as text."""
 
 Point = tuple[float, Lattice]
 """A coupling and a lattice."""
@@ -42,8 +47,8 @@ class Grid:
     def __post_init__(self) -> None:
         object.__setattr__(self, "beta", tuple(dict.fromkeys(self.beta)))
         object.__setattr__(self, "lattice", tuple(dict.fromkeys(self.lattice)))
-        if not all(math.isfinite(beta) and beta > 0 for beta in self.beta):
-            raise UsageError("beta must consist of positive numbers.")
+        for beta in self.beta:
+            check_beta(beta)
         if self.chains < 1:
             raise UsageError(f"chains must be at least 1, not {self.chains}.")
         runs = len(self.beta) * len(self.lattice) * self.chains
@@ -106,10 +111,8 @@ def _range(word: str) -> list[float]:
 
 def _number(part: str, word: str) -> Decimal:
     """Read a positive number of at most 12 digits, which the names of runs can represent."""
-    try:
-        number = Decimal(part)
-    except InvalidOperation:
-        number = Decimal("NaN")
+    plain = re.fullmatch(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", part.strip())
+    number = Decimal(part.strip() if plain and len(part) <= MAX_DIGITS else "NaN")
     value = float(number)
     if not (math.isfinite(value) and value > 0):
         raise UsageError(f"beta: '{word}' must consist of positive numbers, as in 2.2:2.8:0.05.")

@@ -13,6 +13,7 @@ from typing import IO
 from gauge_mc.devices import BACKENDS, DeviceChoice
 from gauge_mc.devices.base import Backend
 from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.scans.process import environment
 from gauge_mc.scans.scan import Member
 
 
@@ -167,6 +168,7 @@ class Pool:
             stdin=given,
             stdout=subprocess.DEVNULL,
             stderr=complaint,
+            env=environment(),
             start_new_session=True,
         )
         given.close()

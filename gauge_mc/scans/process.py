@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -43,25 +44,34 @@ class Commands:
     )
 
 
+PARENT = "GAUGE_MC_PARENT"
+"""Environment variable of a child with the process ID of its scan."""
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a child of this process."""
+    return {**os.environ, PARENT: str(os.getpid())}
+
+
 def child() -> None:
     """Run the program as a child of a scan.
 
     If the parent process dies, the child writes a checkpoint and stops.
     """
+    stop_with_parent(os.environ.pop(PARENT, ""))
     from gauge_mc.cli import main
 
-    stop_with_parent()
     forget_launcher()
     main()
 
 
 def child_of_batch() -> None:
     """Carry out several runs together as a child of a scan; see `child`."""
-    from gauge_mc.cli import report_errors
+    stop_with_parent(os.environ.pop(PARENT, ""))
+    from gauge_mc.cli import main
 
-    stop_with_parent()
     forget_launcher()
-    sys.exit(report_errors(_batch))
+    main(_batch)
 
 
 def _batch() -> int:
@@ -71,12 +81,19 @@ def _batch() -> int:
     return INTERRUPTED if any(one.stopped for one in results) else 0
 
 
-def stop_with_parent() -> None:
-    """Let this process receive SIGTERM when its parent dies.
+def stop_with_parent(parent: str) -> None:
+    """Let this process receive SIGTERM when its parent dies, or end now if it is already dead.
 
     A run that receives SIGTERM writes a checkpoint and stops.
+
+    Parameters
+    ----------
+    parent : str
+        Process ID of the parent.
     """
     ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    if str(os.getppid()) != parent:  # it died before
+        sys.exit(INTERRUPTED)
 
 
 def job(values: Mapping[str, object]) -> None:

@@ -87,6 +87,8 @@ class ScanRequest:
         self.scan().make()
         with closing(RunLock(self.scan().lock)) as lock:
             lock.record(lock.holder)
+            for leftover in self.path.glob(".*.tmp"):
+                leftover.unlink()
             scan = self.scan()
             scan.write()
             yield scan

@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -22,9 +21,11 @@ from pathlib import Path
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_toml
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run, last_use
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import MAX_CARD, Parameters
 from gauge_mc.scans.grid import MAX_RUNS, Grid, Point
 
 GRIDS = "grid"
@@ -246,14 +247,14 @@ class Scan:
         if not empty.exists():
             raise UsageError(f"There is no scan in {path}: it has no scan.toml.")
         try:
-            values = tomllib.loads(empty.toml.read_text())
+            values = parse_toml(read_text(empty.toml, MAX_CARD))
             grids = tuple(map(Grid.from_values, values.pop(GRIDS)))
             scan = cls(path, Parameters.from_values(values), grids)
             unknown = values.keys() - scan._shared().keys()
             if unknown:
                 raise ValueError(f"unknown key {min(unknown)}")
             return scan
-        except (OSError, ValueError, TypeError, LookupError, GaugeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, GaugeError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise GaugeError(f"{empty.toml} is damaged: {reason}.") from error
 
@@ -276,7 +277,8 @@ class Scan:
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; choose another --output.")
         if self.path.is_dir() and not self.exists():
-            names = {item.name for item in self.path.iterdir()}
+            # A process that was killed may have left temporary files, which are hidden.
+            names = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
             if names - {self.lock.name}:
                 raise UsageError(
                     f"{self.path} is not empty and has no scan.toml; choose another --output."

@@ -22,6 +22,9 @@ that makes its determinant 1. For SU(2) both are the same."""
 SPACE = 3
 """Number of spatial dimensions."""
 
+MAX_WEIGHT = 1e6
+"""Largest w. The projection of the staples alone is the limit of large w."""
+
 WEIGHT = 0.2
 """Default of w, as in arXiv:1010.4834, section 4."""
 
@@ -69,8 +72,10 @@ class Ape(Smearing):
     )
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight < float("inf"):
-            raise UsageError(f"The smearing weight is {self.weight:g}; choose a number >= 0.")
+        if not 0 <= self.weight <= MAX_WEIGHT:
+            raise UsageError(
+                f"The smearing weight is {self.weight:g}; choose a number from 0 to {MAX_WEIGHT:g}."
+            )
         if self.dims not in (SPACE, SPACE + 1):
             raise UsageError(f"The dimension of the staples is {self.dims}; choose 3 or 4.")
         if self.projection not in PROJECTIONS:

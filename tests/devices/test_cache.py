@@ -1,14 +1,20 @@
 """The on-disk cache of compiled kernels."""
 
+import fcntl
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from gauge_mc import interruption
 from gauge_mc.devices import cache
+from gauge_mc.devices.cpu import compiler
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, default_bounds
 from gauge_mc.devices.kernels import Kernel, Variant
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, StoppedError
 from gauge_mc.groups import GROUPS
 
 GOOD, BAD = Kernel("plaquette"), Kernel("copy")
@@ -81,3 +87,216 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path / "file"))
     with pytest.raises(GaugeError, match="name another folder in the environment variable"):
         cache.compiled(GOOD, SU2, ["c"], "", ".so")
+
+
+def truncated(data):
+    return data[: len(data) // 2]
+
+
+def changed(data):
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+DAMAGE = {"empty": lambda data: b"", "truncated": truncated, "changed": changed, "gone": None}
+
+
+@pytest.mark.parametrize("suffix", [".so", ".txt"])
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_kernel_is_compiled_anew(compilations, suffix, kind):
+    path, _ = cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    file, damage = path.with_suffix(suffix), DAMAGE[kind]
+    if damage:
+        file.write_bytes(damage(file.read_bytes()))
+    else:
+        file.unlink()
+    assert cache.compiled(GOOD, SU2, ["c"], "", ".so") == (path, "printed")
+    assert path.read_bytes() == b"object"
+    assert len(compilations) == 2
+    cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    assert len(compilations) == 2
+
+
+def test_every_flipped_bit_is_noticed(compilations, tmp_path):
+    """In an object, in its report, and in what else is kept, such as tuned launch bounds."""
+    path, _ = cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    for file in (path, path.with_suffix(".txt")):
+        good = file.read_bytes()
+        for bit in range(8 * len(good)):
+            data = bytearray(good)
+            data[bit // 8] ^= 1 << bit % 8
+            file.write_bytes(data)
+            assert cache._report(path) is None
+        file.write_bytes(good)
+    assert cache._report(path) == "printed"
+
+
+def test_the_kernel_of_another_is_not_taken(compilations):
+    """Two intact files that do not belong together."""
+    first, _ = cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    first.write_bytes(b"another object")
+    cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    assert first.read_bytes() == b"object"
+    target = first.with_name("target")
+    first.rename(target)
+    first.symlink_to(target)
+    cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    assert not first.is_symlink()
+    assert len(compilations) == 3
+
+
+def test_the_folder_of_kernels_is_private(compilations):
+    cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    assert cache.cache_folder().stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
+def test_a_folder_to_which_others_may_write_is_refused(compilations, mode):
+    """Also for a kernel that is already there, which others may have planted."""
+    cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    cache.cache_folder().chmod(mode)
+    for variant in (SU2, SU3):
+        with pytest.raises(GaugeError, match="chmod 700") as caught:
+            cache.compiled(GOOD, variant, ["c"], "", ".so")
+        assert "GAUGE_MC_CACHE" in str(caught.value)
+    assert cache.clear_cache()  # the way out
+
+
+def test_a_folder_of_another_user_is_refused(compilations, monkeypatch):
+    cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
+    os.chown(cache.cache_folder(), 4343, -1)
+    with pytest.raises(GaugeError, match="belongs to another user"):
+        cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    assert len(compilations) == 1
+
+
+def test_a_planted_lock_overwrites_nothing(compilations, tmp_path):
+    path, _ = cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    for file in cache.cache_folder().iterdir():
+        file.unlink()
+    path.with_suffix(".lock").symlink_to(victim)
+    with pytest.raises(GaugeError, match="cannot be stored"):
+        cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    assert victim.read_text() == "precious"
+
+
+def test_tuned_launch_bounds_are_checked_when_they_are_read(compilations):
+    tuned = TunedBounds("Some GPU")
+    tuned.keep(GOOD, SU2, Bounds(256, 2))
+    assert TunedBounds("Some GPU").bounds(GOOD, SU2) == Bounds(256, 2)
+    (file,) = cache.cache_folder().glob("bounds-*.json")
+    good = file.read_bytes()
+    for damage in (truncated, changed, lambda data: data.replace(b"256", b"128")):
+        file.write_bytes(damage(good))
+        assert TunedBounds("Some GPU").bounds(GOOD, SU2) == default_bounds(SU2)
+    for content in (b"[" * 50000, b"[]", good.partition(b"\n")[2].replace(b"256", b"1e9")):
+        cache.keep(file, content)
+        assert TunedBounds("Some GPU").bounds(GOOD, SU2) == default_bounds(SU2)
+
+
+def test_what_killed_processes_have_left_is_cleared(compilations):
+    path, _ = cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    folder = cache.cache_folder()
+    (folder / "tmpabc").mkdir()
+    (folder / "tmpabc" / "half.so").write_bytes(b"half")
+    (folder / f".{path.name}.0123456789abcdef.tmp").write_bytes(b"half")
+    cache.clear_cache()
+    assert not folder.exists()
+
+
+def program(folder, text, name="strange"):
+    """Make a program from a shell script."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Compilers have half a second."""
+    monkeypatch.setattr(cache, "limits", {"compile": 0.5, "version": 0.5})
+
+
+HANGING = "sleep 60 & sleep 60"
+"""Also a child that keeps the output open."""
+
+
+def test_a_compiler_that_hangs_is_given_up(tmp_path, impatient):
+    began = time.monotonic()
+    hanging = program(tmp_path, HANGING)
+    assert cache.version_of(hanging) is None
+    with pytest.raises(GaugeError, match=r"had not finished the kernel 'k' within 0\.5 seconds"):
+        cache.run_compiler("k", "", [hanging], tmp_path / "k.so")
+    assert time.monotonic() - began < 10
+
+
+def test_a_signal_ends_the_wait_for_a_compiler(tmp_path):
+    hanging, began = program(tmp_path, HANGING), time.monotonic()
+    timer = threading.Timer(0.3, interruption.note, ["SIGTERM"])
+    timer.start()
+    try:
+        with pytest.raises(StoppedError, match="Stopped by SIGTERM while a kernel was compiled"):
+            cache.run_compiler("k", "", [hanging], tmp_path / "k.so")
+    finally:
+        timer.join()
+        interruption.forget()
+    assert time.monotonic() - began < 10
+
+
+def test_the_wait_for_another_process_ends_too(compilations):
+    path, _ = cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    path.unlink()
+    interruption.note("SIGTERM")
+    try:
+        with path.with_suffix(".lock").open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with pytest.raises(StoppedError, match="another process was compiling"):
+                cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    finally:
+        interruption.forget()
+
+
+def test_the_words_of_a_compiler_are_shown_whatever_they_are(tmp_path):
+    latin = program(tmp_path, r"printf 'caf\351 1.0\n'")
+    assert cache.version_of(latin) == "caf\\xe9 1.0\n"
+    with pytest.raises(GaugeError, match=r"failed on the kernel 'k': caf\\xe9 1\.0\. Run"):
+        cache.run_compiler("k", "", [latin], tmp_path / "k.so")
+    silent = program(tmp_path, "exit 0", "silent")
+    with pytest.raises(GaugeError, match="has written no file and no message"):
+        cache.run_compiler("k", "", [silent], tmp_path / "k.so")
+
+
+@pytest.mark.parametrize("named", ["no-such-compiler", "'", "false", "/", "a" * 5000, " x "])
+def test_a_broken_choice_of_the_user_is_not_replaced(monkeypatch, named):
+    compiler.find_compiler.cache_clear()
+    monkeypatch.setenv("CXX", named)
+    try:
+        with pytest.raises(GaugeError, match="environment variable CXX names the compiler"):
+            compiler.find_compiler()
+    finally:
+        compiler.find_compiler.cache_clear()
+
+
+def test_a_choice_of_the_user_may_have_options_and_blanks(monkeypatch, tmp_path):
+    (tmp_path / "a folder").mkdir()
+    path = program(tmp_path / "a folder", 'test "$1" = -O1 && echo mine')
+    compiler.find_compiler.cache_clear()
+    monkeypatch.setenv("CXX", f"'{path}' -O1")
+    try:
+        found = compiler.find_compiler()
+    finally:
+        compiler.find_compiler.cache_clear()
+    assert (found.words, found.version) == ([path, "-O1"], "mine\n")
+
+
+def test_an_object_that_cannot_be_loaded_is_a_sentence(monkeypatch, tmp_path):
+    """From a compiler that only seems to work."""
+    strange = program(tmp_path, 'for last; do :; done; echo strange; echo junk > "$last"')
+    monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path / "cache"))
+    device = CpuDevice(threads=1)
+    device.compiler = compiler.Compiler(strange, "strange")
+    with pytest.raises(GaugeError, match="cannot be loaded"):
+        device.kernel(Kernel("copy"), SU2)

@@ -67,9 +67,9 @@ def test_one_device_by_default(four_gpus, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("cpu:0",), "N in cpu:N must be at least 1"),
-        (("cpu:",), "N in cpu:N must be at least 1"),
-        (("cpu:two", "cpu"), "N in cpu:N must be at least 1"),
+        (("cpu:0",), "N in cpu:N must lie between 1 and 1024"),
+        (("cpu:",), "N in cpu:N must lie between 1 and 1024"),
+        (("cpu:two", "cpu"), "N in cpu:N must lie between 1 and 1024"),
         (("cpu:2", "auto", 0), "threads must lie between 1 and 1024, not 0"),
         (("cpu:2", "cuda"), "not possible with --backend cuda"),
         (("2", "cpu"), "not possible with --backend cpu"),
@@ -80,7 +80,10 @@ def test_one_device_by_default(four_gpus, monkeypatch):
         (("0,,1",), "--devices 0,,1 is not possible"),
         (("0",), "names no GPU, or one of them twice"),
         (("1,1",), "names no GPU, or one of them twice"),
-        (("cpu:1025",), "threads must lie between 1 and 1024, not 1025"),
+        (("cpu:1025",), "N in cpu:N must lie between 1 and 1024"),
+        (("cpu:" + 5000 * "9",), "N in cpu:N must lie between 1 and 1024"),
+        (("cpu:٢",), "N in cpu:N must lie between 1 and 1024"),
+        ((5000 * "9",), "is not possible"),
         ((None, "vulkan"), "There is no backend 'vulkan'; choose cpu or cuda"),
     ],
 )

@@ -24,11 +24,12 @@ from gauge_mc.files.stored import BY_SITE
 from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
+from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 from tests import emulator
 
 KERNELS = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
 SU3, WILSON, PHILOX = GROUPS["su3"].choice, ACTIONS["wilson"].choice, GENERATORS["philox"].choice()
-VARIANT = Variant("single", (SU3, WILSON, PHILOX))
+VARIANT = Variant("single", (SU3, WILSON, PHILOX, ONE_REPLICA))
 LAYOUT = Layout(Lattice(4, 4, 4, 4), "single", (1, 1, 1), 0, 0, 4)
 
 
@@ -37,6 +38,7 @@ def every_choice():
     kinds = [
         [one.choice for one in GROUPS.values()],
         [one.choice for one in ACTIONS.values()],
+        [ONE_REPLICA, MANY_REPLICAS],
         [one.choice() for one in GENERATORS.values()],
         [BY_SITE.choice, BY_ODD_SITE.choice],
         [GROUP_LINKS, MATRICES],
@@ -190,7 +192,7 @@ def build(request, tmp_path):
             command = nvcc_command(nvcc, "sm_80", variant, DEFAULT)
             unit = kernel.translation_unit(variant, "Tile")
         else:
-            command = [*compiler.find_compiler().command.split(), *compiler.FLAGS, "-O0"]
+            command = [*compiler.find_compiler().words, *compiler.FLAGS, "-O0"]
             command += variant.definitions
             unit = kernel.translation_unit(variant)
         return run_compiler("tiny", unit, command, folder / "built.object")

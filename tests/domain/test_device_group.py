@@ -4,10 +4,12 @@ import itertools
 
 import pytest
 
+from gauge_mc.devices import DeviceChoice
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
+from tests.calls import call
 
 LATTICE = Lattice(4, 8, 4, 12)
 
@@ -38,3 +40,17 @@ def test_slabs_that_do_not_fit_the_lattice_are_refused(slices):
 def test_devices_of_different_kinds_are_refused():
     with pytest.raises(GaugeError, match="processors of one kind"):
         DeviceGroup((CpuDevice(1, 1), CpuDevice(1, 4)))
+
+
+def test_too_many_devices_are_refused_before_any_is_opened(monkeypatch):
+    """A thousand parts of a CPU would be thousands of threads."""
+
+    def opened(self, worker=False):
+        raise AssertionError("a device was opened")
+
+    monkeypatch.setattr(DeviceChoice, "open", opened)
+    with pytest.raises(UsageError, match="too few for 1000 devices"):
+        open_device_group("cpu:1000", lattice=Lattice(4, 4, 4, 8))
+    for words in ("generate", "generate --dry-run", "bench"):
+        shown, code = call(*words.split(), "--devices", "cpu:1000", "--lattice", "4x4x4x8")
+        assert (code, shown.count("too few for 1000 devices")) == (2, 1)

@@ -1,6 +1,7 @@
 """ILDG and LIME in detail."""
 
 import struct
+import time
 import zlib
 from itertools import pairwise
 
@@ -112,9 +113,10 @@ def test_name_of_the_file_is_its_logical_name(path):
 
 def test_records_of_other_programs(path):
     links = random_links("su3", extents=EXTENTS)
-    info = b"<usqcdInfo><version>1.0</version><plaq>0.25</plaq><linktr>oops</linktr><info>run 7"
+    plaquette = f"{averages(links)[0]:.6f}".encode()
+    info = b"<usqcdInfo><version>1.0</version><plaq>%s</plaq><linktr>oops</linktr><info>run 7"
     more = record(b"xlf-info", b"plaquette = 0.25\n beta = 6.0\0", begins=1, ends=1)
-    more += record(b"scidac-record-xml", info + b"</info></usqcdInfo>\0")
+    more += record(b"scidac-record-xml", info % plaquette + b"</info></usqcdInfo>\0")
     more += record(b"some-other-xml", b"<!DOCTYPE")
     path.write_bytes(ildg_bytes(links, "double", more=more))
     configuration = open_configuration(path)
@@ -122,7 +124,73 @@ def test_records_of_other_programs(path):
     header = configuration.header
     assert header.provenance["xlf-info"] == "plaquette = 0.25\n beta = 6.0"
     assert header.provenance["info"] == "run 7"
-    assert (header.plaquette, header.link_trace) == (0.25, None)
+    assert (header.plaquette, header.link_trace) == (float(plaquette), None)
+    assert header.warning.startswith("its link trace 'oops' is not an average of Re Tr / N")
+
+
+@pytest.mark.parametrize(
+    ("plaquette", "trace", "words"),
+    [
+        ("0.25", None, "have the plaquette .*, its header says 0.25"),
+        (None, "0.25", "have the link trace .*, its header says 0.25"),
+        ("5e-1", None, "have the plaquette .*, its header says 0.5"),
+        ("1e-999", None, "not an average"),
+        ("nan", None, "not an average"),
+        ("inf", None, "not an average"),
+        (None, "1_0", "not an average"),
+        (None, "", "not an average"),
+        (None, 5000 * "9", "not an average"),
+    ],
+)
+def test_averages_that_are_stated_are_compared(path, plaquette, trace, words):
+    """With a tolerance that the header cannot widen."""
+    links = random_links("su3", extents=EXTENTS)
+    found = averages(links)
+    stated = [f"{found[0]:.8f}" if plaquette is None else plaquette]
+    stated.append(f"{found[1]:.8f}" if trace is None else trace)
+    xml = f"<usqcdInfo><plaq>{stated[0]}</plaq><linktr>{stated[1]}</linktr><info>gauge-mc</info>"
+    more = record(b"scidac-record-xml", xml.encode() + b"</usqcdInfo>")
+    path.write_bytes(ildg_bytes(links, "double", more=more))
+    with pytest.raises(GaugeError, match=words):
+        list(open_configuration(path).slices())
+
+
+@pytest.mark.parametrize("first", "xyz")
+@pytest.mark.parametrize("second", "xyzt")
+def test_exchanged_extents_are_noticed(path, first, second):
+    """The checksum does not depend on them."""
+    links = random_links("su3", extents=EXTENTS)
+    write_configuration(path, links, Lattice(*EXTENTS), "su3", "double")
+    data = path.read_bytes()
+    extent = dict(zip("xyzt", EXTENTS, strict=True))
+    if extent[first] == extent[second]:
+        return
+    for here, there in ((first, second), (second, first)):
+        old = f"<l{here}>{extent[here]}<".encode()
+        assert data.count(old) == 1
+        data = data.replace(old, f"<l{here}>#{extent[there]}<".encode())
+    for axis in (first, second):
+        data = data.replace(f"<l{axis}>#".encode(), f"<l{axis}>".encode())
+    path.write_bytes(data)
+    with pytest.raises(GaugeError, match=r"its extents are .* in one record"):
+        open_configuration(path)
+    swapped = dict(extent) | {first: extent[second], second: extent[first]}
+    dims = " ".join(map(str, EXTENTS)), " ".join(map(str, swapped.values()))
+    path.write_bytes(data.replace(f"<dims>{dims[0]} <".encode(), f"<dims>{dims[1]} <".encode()))
+    with pytest.raises(GaugeError, match=r"have the plaquette .*, its header says"):
+        list(open_configuration(path).slices())
+
+
+def test_much_text_is_refused_before_it_takes_time(path):
+    """The time of the parser grows with it; usual records have some thousand bytes."""
+    links = random_links("su2", extents=(2, 2, 2, 2))
+    text = b"<provenance>" + b"<a/>" * 16_000 + b"</provenance>"
+    more = record(b"scidac-file-xml", text) * 990
+    path.write_bytes(ildg_bytes(links, "double", more=more))
+    began = time.monotonic()
+    with pytest.raises(GaugeError, match="more than 262144 bytes of text"):
+        open_configuration(path)
+    assert time.monotonic() - began < 2
 
 
 def test_a_file_without_a_checksum_is_read_with_a_warning(path):

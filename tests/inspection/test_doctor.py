@@ -1,10 +1,12 @@
 """``gauge-mc doctor``: what works here, what mends the rest, and where compiled kernels are."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 
+from gauge_mc.devices.cache import VERSION_SECONDS
 from gauge_mc.devices.cpu import INSTALL
 from tests.calls import call
 from tests.children import run, without_modules
@@ -42,8 +44,21 @@ def test_a_compiler_that_does_not_run_is_named(tmp_path):
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o755)
     done = run("doctor", CXX=str(broken))
-    assert done.returncode == 0  # another one runs
+    assert (done.returncode, done.stderr) == (1, "")  # no other one is tried
     assert missing(done.stdout)[f"C++ compiler {broken}"] == INSTALL
+    assert f"CXX names the compiler '{broken}'" in done.stdout
+
+
+@pytest.mark.slow
+def test_doctor_does_not_wait_for_a_compiler_that_hangs(tmp_path):
+    hanging = tmp_path / "hanging"
+    hanging.write_text("#!/bin/sh\nsleep 1000\n")
+    hanging.chmod(0o755)
+    began = time.monotonic()
+    done = run("doctor", CXX=str(hanging))
+    assert time.monotonic() - began < 2 * VERSION_SECONDS
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"C++ compiler {hanging}: does not run, or does not end" in done.stdout
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 """Run directories: the run lock, run.toml, checkpoints."""
 
 import dataclasses
+import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -12,8 +14,11 @@ import numpy as np
 import pytest
 
 import gauge_mc as package
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.run import checkpoint, lock
+from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import State
 from gauge_mc.run.directory import Run, SessionRecord, newest_run
 from gauge_mc.run.parameters import Parameters
@@ -232,3 +237,105 @@ def test_a_lock_file_that_is_removed_before_it_is_locked_does_not_count(tmp_path
     monkeypatch.setattr(lock.fcntl, "lockf", lockf)
     with run.locked():
         assert run.holder()[1]
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A file of the user that is no lock file."""
+    path = tmp_path / "victim"
+    path.write_text("precious")
+    return path
+
+
+@pytest.mark.parametrize("make", [os.symlink, os.link, lambda victim, path: os.mkfifo(path)])
+def test_a_lock_that_others_have_planted_is_refused(tmp_path, victim, make):
+    """Else the record of the holder would be written to another file."""
+    path = tmp_path / "lock"
+    make(victim, path)
+    with pytest.raises(GaugeError, match="is not a lock file of gauge-mc") as caught:
+        lock.RunLock(path)
+    assert str(path) in str(caught.value)
+    assert victim.read_text() == "precious"
+    assert not lock.is_locked(path)
+
+
+def test_a_file_that_is_too_long_for_a_lock_is_not_overwritten(tmp_path):
+    path = tmp_path / "lock"
+    path.write_bytes(bytes(lock.RECORD_BYTES + 1))
+    with pytest.raises(GaugeError, match="is not a lock file of gauge-mc"):
+        lock.RunLock(path)
+    assert path.read_bytes() == bytes(lock.RECORD_BYTES + 1)
+
+
+RECORD = {"host": "h", "process": 7, "since": "s", "sweep": 1, "rate": 0.5, "times": {"write": 1.0}}
+WRONG = {
+    "host": [None, 1, ["h"]],
+    "process": ["7", -1, 0.5, True, 10**400, None],
+    "since": [None, 3, {}],
+    "sweep": ["1", -1, 2**63, None],
+    "rate": ["1", -1.0, float("nan"), float("inf"), 10**300],
+    "times": [None, [], {"write": "1"}, {"write": -1.0}, {"write": float("nan")}],
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(json.dumps({**RECORD, key: one}) for key, wrong in WRONG.items() for one in wrong),
+        json.dumps({**RECORD, "more": 1}),
+        "",
+        "\0" * 512,
+        "[" * 50000,
+        "9" * 5000,
+        "[]",
+        "7",
+        "{",
+        "x" * 70000,
+    ],
+)
+def test_a_damaged_record_of_a_holder_is_said_to_be_unreadable(tmp_path, text, monkeypatch):
+    path = tmp_path / "lock"
+    path.write_text(text)
+    holder = lock.read_holder(path)
+    assert holder == lock.Holder()
+    assert "is in use by another process, whose record" in str(lock._in_use(path, holder))
+
+
+def test_a_record_is_read_back(tmp_path):
+    (tmp_path / "lock").write_text(json.dumps(RECORD))
+    assert lock.read_holder(tmp_path / "lock") == lock.Holder(**RECORD)
+
+
+def npy(kind, shape, fortran=False):
+    """Return the header of an array in a file, with Python expressions for its type and shape."""
+    text = f"{{'descr': {kind}, 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+HEADERS = {
+    "version": b"\x93NUMPY\x02\x00",
+    "magic": b"NUMPY\x93\x01\x00",
+    "object": npy("'|O'", "(4,)"),
+    "negative": npy("'<f4'", "(-4,)"),
+    "huge": npy("'<f4'", "(10000000000,)"),
+    "many": npy("'<f4'", "(" + "1," * 100 + ")"),
+    "fortran": npy("'<f4'", "(4, 2)", fortran=True),
+    "nested": npy("[" * 5000, "(4,)"),
+    "code": npy("__import__('os').abort()", "(4,)"),
+    "type": npy("'<f8'", "(512,)"),
+    "size": npy("'<f4'", "(4,)"),
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_a_checkpoint_with_wrong_arrays_and_a_right_checksum_is_refused(tmp_path, case):
+    """Whoever computes the checksum of a damaged file, or writes one on purpose."""
+    path = tmp_path / "latest"
+    parameters = Parameters(lattice=Lattice(4, 4, 4, 4))
+    state = {"sweep": 3, "step": 3, "chain": parameters.fixed()}
+    body = json.dumps(state).encode() + b"\n" + HEADERS[case] + bytes(4096)
+    path.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    assert checkpoint.read_state(path).sweep == 3
+    with pytest.raises(GaugeError, match="is damaged") as caught:
+        Chain.resume(parameters, CpuDevice(threads=1), path)
+    assert str(path) in str(caught.value)

@@ -258,13 +258,13 @@ def test_a_configuration_of_another_lattice(run, folder):
         (("wilson-loops", "runs/one", "--t-max", "4"), "between 1 and 3, half the lattice"),
         (("wilson-loops", "runs/one", "--smear", "hyp"), "no smearing 'hyp'; choose ape or none"),
         (("wilson-loops", "runs/one", "--iterations", "a"), "not of the form N"),
-        (("wilson-loops", "runs/one", "--weight", "-1"), "choose a number >= 0"),
+        (("wilson-loops", "runs/one", "--weight", "-1"), "choose a number from 0 to"),
         (("wilson-loops", "runs/one", "--weight", "1", "--alpha", "0.5"), "give one"),
         (
             ("wilson-loops", "runs/one", "--smear", "none", "--dims", "4"),
             "--dims is not for --smear none",
         ),
-        (("wilson-loops", "runs/one", "--devices", "cpu:0"), "N in cpu:N must be at least 1"),
+        (("wilson-loops", "runs/one", "--devices", "cpu:0"), "N in cpu:N must lie between 1 and"),
         (("wilson-loops", "runs/one", "--devices", "2"), "not possible with --backend cpu"),
         (
             ("wilson-loops", "runs/one", "--precision", "half"),
@@ -309,7 +309,7 @@ def test_one_process_at_a_time(run):
         env=environment,
     ) as other:
         other.stdout.readline()
-        with pytest.raises(GaugeError, match="in use by process"):
+        with pytest.raises(GaugeError, match="in use by another process"):
             call("measure", "wilson-loops", run, *FEW)
         other.stdin.close()
     call("measure", "wilson-loops", run, *FEW, "--quiet")

@@ -1,6 +1,7 @@
 """Parameters: defaults, cards, names, and what counts as a different run."""
 
 import dataclasses
+import os
 
 import pytest
 
@@ -8,7 +9,14 @@ from gauge_mc.actions import ACTIONS
 from gauge_mc.actions.wilson import Wilson
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.run.parameters import Execution, Measurement, Parameters, parse_duration, read_card
+from gauge_mc.run.parameters import (
+    MAX_CARD,
+    Execution,
+    Measurement,
+    Parameters,
+    parse_duration,
+    read_card,
+)
 
 
 def card(tmp_path, text):
@@ -171,7 +179,9 @@ def test_durations():
         ("time_limits = '1:0:0'", "did you mean 'time_limit'"),
         ("zzz = 4", "Unknown key 'zzz'.*choose lattice, group, .* or checkpoint_every"),
         ("beta = ", "not valid TOML"),
-        ("beta = '\xff'", "not valid TOML"),
+        ("beta = '\xff'", "not text in UTF-8"),
+        ("beta = " + 1000 * "[", "nested too deeply"),
+        ("beta = " + 5000 * "9", "not valid TOML"),
     ],
 )
 def test_wrong_cards_are_refused(tmp_path, text, message):
@@ -181,10 +191,44 @@ def test_wrong_cards_are_refused(tmp_path, text, message):
         read_card(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("beta = " + 400 * "9", "beta must be a number below 1e308"),
+        ("heatbath = " + 20 * "9", r"heatbath must be a whole number between -2\^63 and 2\^63"),
+        ("heatbath = 1000001", "heatbath must be at most 1000000, not 1000001"),
+        ("configs = 2000000000000", "configs must be at most 1000000000000"),
+        ("beta = 1e7", r"beta must lie between 1e-06 and 1e\+06, not 1e\+07"),
+        ("beta = 1e-7", "beta must lie between"),
+        ("beta = nan", "beta must be a positive number"),
+        ('start = "a\\u0000b"', "start must be a string of UTF-8 without control characters"),
+        ('output = "a\\u0000b"', "output must be a path that is not empty"),
+        ("output = ''", "output must be a path that is not empty"),
+        ("time_limit = '" + 400 * "9" + ":0:0'", "characters.*is not of the form HH:MM:SS"),
+        ("lattice = '1_6x4x4x4'", "does not have the form"),
+        ("measure = 'plaquette:" + 5000 * "9" + "'", "is not of the form OBSERVABLE:UPDATES"),
+        ("checkpoint_every = inf", "checkpoint_every must be 0 minutes or more"),
+    ],
+)
+def test_values_beyond_all_bounds_are_refused(tmp_path, text, message):
+    path = tmp_path / "card.toml"
+    path.write_text(text)
+    values = read_card(path)
+    kind = Parameters if set(values) & set(Parameters().values()) else Execution
+    with pytest.raises(UsageError, match=message):
+        kind.from_values(values)
+
+
 def test_unreadable_cards_are_refused(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         read_card(tmp_path / "none.toml")
     with pytest.raises(UsageError, match="directory"):
         read_card(tmp_path)
-    with pytest.raises(UsageError, match="larger than"):
+    with pytest.raises(UsageError, match="is not a regular file"):
         read_card("/dev/zero")
+    (tmp_path / "large").write_bytes(bytes(MAX_CARD + 1))
+    with pytest.raises(UsageError, match="larger than"):
+        read_card(tmp_path / "large")
+    os.mkfifo(tmp_path / "pipe")  # opening it for reading would wait for a writer
+    with pytest.raises(UsageError, match="is not a regular file"):
+        read_card(tmp_path / "pipe")

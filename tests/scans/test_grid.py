@@ -22,6 +22,34 @@ def test_grids_are_checked():
         Grid((), (A,))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sNaN",
+        "nan",
+        "inf",
+        "1_0",
+        "1e400",
+        "1e-400",
+        400 * "9",
+        5000 * "9",
+        "0x1",
+        "٢",
+        "2.2:2.3:sNaN",
+    ],
+)
+def test_what_is_not_a_plain_number_is_no_coupling(text):
+    with pytest.raises(UsageError, match="must consist of positive numbers"):
+        parse_betas(text)
+
+
+def test_couplings_have_bounds():
+    with pytest.raises(UsageError, match=r"beta must lie between 1e-06 and 1e\+06"):
+        Grid(parse_betas("1e7"), (A,))
+    with pytest.raises(UsageError, match="beta must lie between"):
+        Grid((1e9,), (A,))
+
+
 def test_what_is_given_twice_counts_once():
     grid = Grid(parse_betas("2.2:2.4:0.1,2.3:2.5:0.1,2.20"), parse_lattices("4,4x4x4x4,4x4x4x2"), 2)
     assert grid.beta == (2.2, 2.3, 2.4, 2.5)

@@ -1,12 +1,15 @@
 """Slots: how devices are divided among the runs of a scan."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
 from gauge_mc.devices import DeviceChoice
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.scans.pool import make_slots
+from gauge_mc.scans.process import PARENT
 from tests.calls import call
 
 
@@ -30,3 +33,13 @@ def test_slots_that_are_not_possible():
         make_slots([DeviceChoice("cpu")], 0)
     with pytest.raises(UsageError, match="choose --per-device N to carry out runs in N"):
         make_slots([DeviceChoice("cpu", threads=1), DeviceChoice("cpu", threads=1)])
+
+
+def test_a_child_whose_parent_is_dead_does_not_begin(tmp_path):
+    """The parent may be killed before the child can ask for the signal of its death."""
+    code = "from gauge_mc.scans.process import child; child()"
+    words = [sys.executable, "-c", code, "generate", f"--output={tmp_path}/run", "--lattice=4"]
+    dead = {**os.environ, PARENT: "1"}
+    done = subprocess.run(words, env=dead, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, b"", b"")
+    assert not (tmp_path / "run").exists()

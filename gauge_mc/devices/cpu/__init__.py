@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
 from gauge_mc.errors import GaugeError
+from gauge_mc.quoting import shortened
 
 if TYPE_CHECKING:
     from gauge_mc.devices.cpu.device import CpuDevice
@@ -44,16 +45,17 @@ class Cpu(Backend):
 
     def findings(self) -> Iterator[Finding]:
         """Check the processor, its energy counters and the C++ compilers."""
-        from gauge_mc.devices.cache import version_of
-        from gauge_mc.devices.cpu.compiler import candidates, processor, register_bytes
+        from gauge_mc.devices.cpu.compiler import candidates, processor, register_bytes, version
 
         detail = f"{processor()[0]}, registers of {8 * register_bytes()} bits"
         yield Finding("processor", True, detail)
         yield self._energy()
         for command in candidates():
-            text = version_of(command)
-            detail = text.splitlines()[0] if text else "does not run"
-            yield Finding(f"C++ compiler {command}", bool(text), detail, INSTALL)
+            text = version(command)
+            detail = next(iter((text or "").splitlines()), "states no version")
+            runs = text is not None
+            shown = f"C++ compiler {shortened(command)}"
+            yield Finding(shown, runs, detail if runs else "does not run, or does not end", INSTALL)
         if not candidates():
             yield Finding("C++ compiler", False, "none found", INSTALL)
 

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import os
 import platform
+import shlex
 import shutil
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from gauge_mc.devices.cache import version_of
 from gauge_mc.errors import GaugeError
+from gauge_mc.quoting import shortened
 
 FLAGS = [
     "-std=c++17",
@@ -39,7 +41,7 @@ class Compiler:
     Attributes
     ----------
     command : str
-        The command that runs it.
+        The command that runs it, as a shell would read it.
     version : str
         Output of ``command --version``.
     """
@@ -47,12 +49,31 @@ class Compiler:
     command: str
     version: str
 
+    @property
+    def words(self) -> list[str]:
+        """The command as a list of words."""
+        return shlex.split(self.command)
+
 
 def candidates() -> list[str]:
-    """Return the commands of the compilers to try, in order of preference."""
-    named = [os.environ["CXX"]] if os.environ.get("CXX") else []
-    zig = [f"{sys.executable} -m ziglang c++"] if importlib.util.find_spec("ziglang") else []
-    return named + [c for c in ("c++", "g++", "clang++") if shutil.which(c)] + zig
+    """Return the commands of the compilers to try, in order of preference.
+
+    If the environment variable CXX names a compiler, that is the only one.
+    """
+    if named := os.environ.get("CXX", "").strip():
+        return [named]
+    python = shlex.quote(sys.executable)
+    zig = [f"{python} -m ziglang c++"] if importlib.util.find_spec("ziglang") else []
+    return [c for c in ("c++", "g++", "clang++") if shutil.which(c)] + zig
+
+
+def version(command: str) -> str | None:
+    """Return the output of ``command --version``, or None if the compiler does not run."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quotation mark is missing
+        return None
+    return version_of(*words) if words else None
 
 
 @functools.cache
@@ -62,12 +83,17 @@ def find_compiler() -> Compiler:
     Raises
     ------
     GaugeError
-        If no compiler runs.
+        If no compiler runs, or not the one that the environment variable CXX names.
     """
     for command in candidates():
-        version = version_of(command)
-        if version is not None:
-            return Compiler(command, version)
+        text = version(command)
+        if text is not None:
+            return Compiler(command, text)
+    if named := os.environ.get("CXX", "").strip():
+        raise GaugeError(
+            f"The environment variable CXX names the compiler '{shortened(named)}', but "
+            "`$CXX --version` fails or does not end: correct the variable, or unset it."
+        )
     raise GaugeError(
         "No C++ compiler was found, which the CPU kernels need: install g++ "
         "(Debian and Ubuntu: apt install g++), or run `pip install 'gauge-mc[zig]'`, or name a "

@@ -151,8 +151,16 @@ class CpuDevice:
         """Load a kernel, compiling it if it is not in the cache."""
         key = (kernel, kernel.narrowed(variant))
         if key not in self._kernels:
-            library = ctypes.CDLL(self._compiled_file(*key))
-            self._kernels[key] = CpuKernel(library, kernel.name, self._teams, self._worker)
+            path = self._compiled_file(*key)
+            try:
+                library = ctypes.CDLL(path)
+                self._kernels[key] = CpuKernel(library, kernel.name, self._teams, self._worker)
+            except (OSError, AttributeError) as error:
+                raise GaugeError(
+                    f"The compiled kernel {path} cannot be loaded ({error}): choose another "
+                    "compiler in the environment variable CXX, and run `gauge-mc doctor "
+                    "--clear-cache`."
+                ) from error
         return self._kernels[key]
 
     def use_threads(self, threads: int) -> None:
@@ -167,7 +175,7 @@ class CpuDevice:
     def _compiled_file(self, kernel: Kernel, variant: Variant) -> str:
         key = (kernel, variant)
         if key not in self._files:
-            command = [*self.compiler.command.split(), *compiler.FLAGS, *variant.definitions]
+            command = [*self.compiler.words, *compiler.FLAGS, *variant.definitions]
             identity = self.compiler.version + repr(sorted(compiler.processor()[1]))
             self._files[key] = str(compiled(*key, command, identity, ".so")[0])
         return self._files[key]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import re
 from dataclasses import astuple, dataclass
 
-from gauge_mc.devices.cache import cache_folder
+from gauge_mc.devices.cache import cache_folder, keep, kept, make_private_folder
 from gauge_mc.devices.kernels import Kernel, Variant
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import not_written
+from gauge_mc.files.structured import parse_json
 from gauge_mc.groups import GROUPS
 
 REGISTERS = 65536
@@ -106,23 +106,20 @@ class TunedBounds:
         self._found[_key(kernel, variant)] = bounds
         text = json.dumps({name: astuple(bounds) for name, bounds in self._found.items()}, indent=1)
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self._path.with_suffix(f".{os.getpid()}")
-            temporary.write_text(text)
-            os.replace(temporary, self._path)
+            make_private_folder()
         except OSError as error:
-            raise GaugeError(
-                f"{self._path} cannot be written ({error.strerror}): free some space, or name "
-                "another folder in the environment variable GAUGE_MC_CACHE."
-            ) from error
+            raise not_written(self._path, error) from error
+        keep(self._path, text.encode())
 
     def _read(self) -> dict[str, Bounds]:
         """Read the stored bounds; a missing or damaged file counts as empty."""
         try:
-            stored = json.loads(self._path.read_text())
-            return {name: Bounds(*map(int, two)) for name, two in stored.items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            stored = parse_json(kept(self._path) or b"{}")
+            found = {str(name): Bounds(*map(int, two)) for name, two in stored.items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
             return {}
+        right = (one.threads in THREADS and 1 <= one.blocks <= REGISTERS for one in found.values())
+        return found if all(right) else {}
 
 
 def _key(kernel: Kernel, variant: Variant) -> str:

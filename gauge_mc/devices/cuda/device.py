@@ -110,6 +110,11 @@ class CudaDevice:
             self._forked, self._joined = self._new_event(), self._new_event()
         except self._driver.Error as error:
             self._contexts.make_current(None)
+            if isinstance(error, self._driver.MemoryError):
+                raise GaugeError(
+                    f"The memory of GPU {ordinal} is full ({error}): end other programs that use "
+                    "it, which `nvidia-smi` shows, or choose another GPU with --devices."
+                ) from error
             raise GaugeError(
                 f"GPU {ordinal} does not work ({error}): check the output of `nvidia-smi`."
             ) from error
@@ -170,7 +175,13 @@ class CudaDevice:
         self.activate()
         variant = kernel.narrowed(variant)
         path, report = self._compiled_file(kernel, variant, bounds)
-        module = self._driver.module_from_file(str(path))
+        try:
+            module = self._driver.module_from_file(str(path))
+        except self._driver.Error as error:
+            raise GaugeError(
+                f"The compiled kernel {path} cannot be loaded ({error}): run `gauge-mc doctor "
+                "--clear-cache`, and check the output of `nvidia-smi`."
+            ) from error
         self._modules.append(module)
         sweep = None
         # Blocks that wait for each other must all be resident, which other processes could prevent.

@@ -1,0 +1,21 @@
+"""The console that shows text from files and from other users without effect on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import rich.console
+from rich.segment import Segment
+
+from gauge_mc.quoting import printable
+
+
+class Console(rich.console.Console):
+    """A console of Rich that shows control characters in texts as escape sequences."""
+
+    def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
+        """Return the segments of something to show; see `rich.console.Console.render`."""
+        for segment in super().render(*arguments, **options):
+            text, style, control = segment
+            yield segment if control or text == "\n" else Segment(printable(text), style)

@@ -1,0 +1,78 @@
+"""TOML and JSON from files that anybody may have written."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+NESTED = "its tables and lists are nested too deeply"
+"""Reason for refusing a text, which the parsers would answer with a `RecursionError`."""
+
+LARGE = 2**63
+"""Whole numbers from here on are taken for damage."""
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the content of a TOML file.
+
+    Raises
+    ------
+    ValueError
+        If the text is not valid, or nested too deeply.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(NESTED) from None
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the content of a JSON file.
+
+    Raises
+    ------
+    ValueError
+        If the text is not valid, or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError(NESTED) from None
+
+
+def check_types(value: Any, kind: Any) -> None:
+    """Check that a value has the type of an annotation, fields of data classes included.
+
+    Parameters
+    ----------
+    value : object
+    kind : type
+        A data class, ``int``, ``float`` (which may be a whole number), ``bool``, ``str``, or a
+        tuple of any length or a dictionary of such types.
+
+    Raises
+    ------
+    TypeError
+        If the value has another type, or a number is so large that nothing can be done with it.
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        right = isinstance(value, kind)
+        parts = [(getattr(value, one.name), hints[one.name]) for one in fields(kind)]
+    elif origin is tuple:
+        right = isinstance(value, tuple)
+        parts = [(one, inner[0]) for one in value]
+    elif origin is dict:
+        right = isinstance(value, dict)
+        parts = [*((key, inner[0]) for key in value), *((one, inner[1]) for one in value.values())]
+    else:
+        right = type(value) in ((int, float) if kind is float else (kind,))
+        right &= not (isinstance(value, int) and abs(value) >= LARGE)
+        parts = []
+    if not right:
+        raise TypeError(f"a value is not of type {getattr(kind, '__name__', kind)}")
+    for one, its_kind in parts:
+        check_types(one, its_kind)

@@ -1,0 +1,43 @@
+"""The signal that asks this process to stop, for code that waits for something outside of it.
+
+The handlers of signals only note the signal here. What waits, such as for a compiler, looks here
+from time to time.
+"""
+
+from __future__ import annotations
+
+from gauge_mc.errors import StoppedError
+
+LOOK_SECONDS = 0.1
+"""Time in seconds between two looks."""
+
+_noted: list[str] = []
+
+
+def note(name: str) -> None:
+    """Note a signal by its name."""
+    _noted.append(name)
+
+
+def forget() -> None:
+    """Forget all signals, when the work that they were to stop has ended."""
+    _noted.clear()
+
+
+def check(what: str) -> None:
+    """Raise an error if a signal has been noted.
+
+    Parameters
+    ----------
+    what : str
+        What is being waited for, as in ``while the compiler was running``.
+
+    Raises
+    ------
+    StoppedError
+        If this process is to stop.
+    """
+    if _noted:
+        raise StoppedError(
+            f"Stopped by {_noted[0]} {what}; repeat the same command to begin or continue."
+        )

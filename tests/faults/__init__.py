@@ -1,0 +1,1 @@
+"""Faults of the system, enumerated: calls that fail, and processes that are killed."""

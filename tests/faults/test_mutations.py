@@ -1,0 +1,280 @@
+"""Every kind of file that is ever read, mutated: it is right, or refused in one sentence."""
+
+import io
+import json
+import random
+import time
+import traceback
+
+import numpy as np
+import pytest
+
+from gauge_mc.cli.bench import _saved
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.console import Console
+from gauge_mc.devices import cache
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds
+from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.input import InputFile
+from gauge_mc.files.table import SEAL, Table, read_table, write_table
+from gauge_mc.fits import fit
+from gauge_mc.fits.potential import fit_table, read_result
+from gauge_mc.groups import GROUPS
+from gauge_mc.inspection import verify
+from gauge_mc.inspection.contents import facts_of
+from gauge_mc.inspection.status import run_status, scan_status
+from gauge_mc.quoting import sentence
+from gauge_mc.run import checkpoint, lock
+from gauge_mc.run.chain import Chain
+from gauge_mc.run.directory import Run, SessionRecord
+from gauge_mc.run.parameters import Execution, Parameters, read_card
+from gauge_mc.scans.request import ScanRequest
+from gauge_mc.scans.scan import Scan
+from tests.analysis.synthetic_loops import synthetic_loops, write_loops
+from tests.faults.mutations import mutated
+from tests.formats.format_samples import HELD, sample
+
+pytestmark = pytest.mark.kernels
+
+SECONDS = 10.0
+"""Time in which any file must be read or refused."""
+
+SU2 = Variant("single", (GROUPS["su2"].choice,))
+SMALL = Parameters(lattice=Lattice(2, 2, 2, 2), measure=("plaquette",))
+
+
+class Kind:
+    """A kind of file: how it is made, and how it is read.
+
+    `read` returns None, or what must be equal to what the intact file gives.
+    """
+
+    def __init__(self, folder):
+        self.path = folder / "file"
+        self.make()
+
+    def make(self):
+        raise NotImplementedError
+
+    def read(self):
+        raise NotImplementedError
+
+
+class Card(Kind):
+    def make(self):
+        self.path.write_text(
+            f'output = "run"\nthreads = 1\ntime_limit = "1:00:00"\n{SMALL.to_toml()}'
+        )
+
+    def read(self):
+        values = read_card(self.path)
+        Parameters.from_values(values)
+        Execution.from_values(values)
+        ScanRequest.of(values).scan()
+
+
+class RunToml(Kind):
+    def make(self):
+        self.path = self.path.with_name("run") / "run.toml"
+        self.run = Run(self.path.parent)
+        self.path.parent.mkdir()
+        self.run.write(SMALL, [SessionRecord.begin(0, "device")])
+
+    def read(self):
+        self.run.read()
+        run_status(self.run)
+        list(facts_of(self.run.path))
+
+
+class ScanToml(Kind):
+    def make(self):
+        self.path = self.path.with_name("scan") / "scan.toml"
+        scan = Scan(self.path.parent, SMALL).enlarged((2.3, 2.4), (SMALL.lattice,), 2)
+        scan.make()
+        scan.write()
+
+    def read(self):
+        scan = Scan.read(self.path.parent)
+        if len(scan.members()) < 100:
+            scan_status(scan)
+            list(facts_of(scan.path))
+
+
+class Record(Kind):
+    """The record of a holder in a lock file, which is never refused."""
+
+    def make(self):
+        with Run(self.path.with_name("run")).locked() as held:
+            self.path.write_bytes(held._path.read_bytes())
+
+    def read(self):
+        str(lock.read_holder(self.path))
+        str(lock._in_use(self.path, lock.read_holder(self.path)))
+
+
+class Checkpoint(Kind):
+    def make(self):
+        self.device = CpuDevice(threads=1)
+        Chain.begin(SMALL, self.device).save(self.path)
+
+    def read(self):
+        checkpoint.read_state(self.path)
+        chain, state = Chain.resume(SMALL, self.device, self.path)
+        return state, chain.field.to_numpy().tobytes()
+
+
+class SealedTable(Kind):
+    names = ("sweep", "plaquette", "spatial", "temporal")
+
+    def make(self):
+        header = {"observable": "plaquette", "group": "su2", "lattice": "2x2x2x2", "beta": "2.5"}
+        with Table(self.path, header, self.names) as table:
+            table.append((n, 0.5 + n / 100, 0.5, 0.25) for n in range(10))
+
+    def read(self):
+        found = read_table(self.path)
+        verify.verify(self.path)
+        # Without its seal a table is read up to its last row, and verify says so.
+        *_, last = self.path.read_bytes().rpartition(b"\n")[0].split(b"\n")
+        sealed = last.startswith(SEAL)
+        return {k: v.tobytes() for k, v in found.columns.items()} if sealed else None
+
+
+class ScanTable(Kind):
+    def make(self):
+        rows = [(2.3, "4x4x4x4", 1, 10, 0.5, 0.1, 0.5), (2.4, "4x4x4x4", 1, 10, 0.6, 0.1, 0.5)]
+        names = ("beta", "lattice", "chains", "sweeps", "plaquette", "plaquette_error", "tau")
+        write_table(self.path, {"group": "su2"}, names, rows)
+
+    def read(self):
+        verify._points(self.path)
+
+
+class FitResult(Kind):
+    def make(self):
+        folder = self.path.parent
+        write_loops(folder / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 40))
+        fit("potential", folder)
+        self.path = folder / "potential.json"
+
+    def read(self):
+        result = read_result(self.path)
+        Console(file=io.StringIO(), width=200).print(fit_table(result))
+
+
+class BenchResult(Kind):
+    def make(self):
+        kernels = [{"name": "heatbath", "ns_per_link": 12.5}, {"name": "copy", "ns_per_link": 1}]
+        self.path.write_text(json.dumps({"kernels": kernels}, indent=2))
+
+    def read(self):
+        _saved(self.path)
+
+
+class KernelObject(Kind):
+    suffix = ".so"
+
+    def make(self):
+        folder = cache.make_private_folder()
+        self.path = folder / f"copy-{24 * '0'}{self.suffix}"
+        cache._store(self.path.with_suffix(".so"), bytes(range(256)), "printed\n")
+
+    def read(self):
+        found = cache._report(self.path.with_suffix(".so"))
+        if found is None:
+            raise GaugeError("It is compiled again.")
+        return found, self.path.read_bytes()
+
+
+class KernelReport(KernelObject):
+    suffix = ".txt"
+
+
+class LaunchBounds(Kind):
+    def make(self):
+        TunedBounds("GPU").keep(Kernel("copy"), SU2, Bounds(256, 2))
+        (self.path,) = cache.cache_folder().glob("bounds-*.json")
+
+    def read(self):
+        found = TunedBounds("GPU")._found
+        if not found:
+            raise GaugeError("It is tuned again.")
+        return found
+
+
+def configuration(case):
+    class ConfigurationFile(Kind):
+        def make(self):
+            self.path.write_bytes(sample(*case, (2, 2, 2, 2))[1])
+
+        def read(self):
+            links = np.stack(list(open_configuration(self.path).slices()))
+            with InputFile(self.path) as file:
+                checked = case[0] in ("nersc", "milc") or b"scidac-checksum" in bytes(
+                    file.read(0, file.size)
+                )
+            # A mutated header may describe the same links on another lattice.
+            return np.sort(links.ravel()).tobytes() if checked else None
+
+    return ConfigurationFile
+
+
+KINDS = {
+    "card": Card,
+    "run.toml": RunToml,
+    "scan.toml": ScanToml,
+    "lock": Record,
+    "checkpoint": Checkpoint,
+    "table": SealedTable,
+    "scan.csv": ScanTable,
+    "result of a fit": FitResult,
+    "result of bench": BenchResult,
+    "kernel": KernelObject,
+    "report on a kernel": KernelReport,
+    "launch bounds": LaunchBounds,
+    **{"-".join(case): configuration(case) for case in HELD},
+}
+
+
+def attack(kind, cases, seed):
+    """Read a file in many mutations; return what went wrong, and how many were refused."""
+    good = kind.path.read_bytes()
+    expected = kind.read()
+    draw, wrong, refused = random.Random(seed), [], 0
+    for number in range(cases):
+        data = mutated(good, draw)
+        kind.path.write_bytes(data)
+        began = time.monotonic()
+        try:
+            found = kind.read()
+            if found is not None and expected is not None and found != expected:
+                wrong.append((number, "it was accepted, with another content"))
+        except GaugeError as error:
+            refused += 1
+            text = sentence(str(error))
+            if not text.isprintable() or len(text) > 2000 or not text.endswith((".", "?")):
+                wrong.append((number, text))
+        except Exception:
+            wrong.append((number, traceback.format_exc()[-1500:]))
+        if time.monotonic() - began > SECONDS:
+            wrong.append((number, "it took too long"))
+    kind.path.write_bytes(good)
+    return wrong, refused
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "cases", [150, pytest.param(8000, marks=pytest.mark.faults)], ids=["some", "many"]
+)
+def test_mutated_files_are_right_or_refused(tmp_path, monkeypatch, name, cases):
+    if "kernel" in name or "bounds" in name:
+        monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    kind = KINDS[name](tmp_path)
+    wrong, refused = attack(kind, cases, len(name))
+    print(f"{name}: {cases} mutations, {refused} refused, {len(wrong)} wrong")
+    assert not wrong, f"{len(wrong)} of {cases}; the first: {wrong[0][0]}: {wrong[0][1]}"
+    assert refused or name == "lock"
