@@ -46,6 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Other numbers of lanes than the best are tried with the quick groups and precisions alone.
     """
     left_out = []
+    if "faults" not in config.option.markexpr:  # they take hours, so that they must be asked for
+        left_out = [item for item in items if item.get_closest_marker("faults")]
     for item in items:
         values = getattr(getattr(item, "callspec", None), "params", {})
         kind = values.get("group"), values.get("precision")

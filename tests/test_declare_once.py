@@ -315,6 +315,7 @@ def test_pip_installs_the_package_of_toys(program, tmp_path):
 PACKAGE = Path(importlib.import_module("gauge_mc").__file__).parent
 ALLOWED = {
     # Fields of configuration files and of their headers, which are called like the observable.
+    ("plaquette", "formats/ildg.py"),
     ("plaquette", "formats/nersc.py"),
     # The kernel, whose average headers state.
     ("plaquette", "fields/averages.py"),

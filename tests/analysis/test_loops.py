@@ -12,15 +12,15 @@ from gauge_mc.analysis.loops import (
     smearing_levels,
 )
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.table import Table, TableData, read_table
+from gauge_mc.files.table import TableData, read_table, write_table
 from tests.analysis.synthetic_loops import SIGMA, potential, synthetic_loops
 
 COLUMNS = ("sweep", "smearing", "path", "r", "t", "loop")
 
 
 def write_rows(path, rows):
-    with Table(path, {"observable": "Wilson loops"}, COLUMNS) as table:
-        table.append(rows)
+    # Tables of earlier versions may contain values that are not finite.
+    write_table(path, {"observable": "Wilson loops"}, COLUMNS, rows)
     return read_table(path)
 
 

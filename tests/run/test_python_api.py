@@ -548,7 +548,7 @@ def test_the_default_place_is_that_of_the_command(folder):
         (lambda: generate(lattice=[4, 4, 4, 4]), "lattice must be a string"),
         (lambda: generate(time_limit=60), "'60' is not of the form HH:MM:SS"),
         (lambda: generate(measure=["plaquette", "plaquette:2"]), "names an observable twice"),
-        (lambda: generate("none.toml"), "Cannot read the run card none.toml"),
+        (lambda: generate("none.toml"), "The run card none.toml cannot be read"),
         (lambda: Parameters(lattice=4), "lattice must be a string, not 4"),
         (lambda: scan(bata=2.5), "no parameter 'bata'"),
         (lambda: scan({"lattices": "4"}), "no parameter 'lattices'"),

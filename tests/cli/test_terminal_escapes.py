@@ -1,0 +1,97 @@
+"""What others have written cannot control the terminal, in no message and in no table."""
+
+import json
+import os
+import re
+import shutil
+
+import pytest
+
+from gauge_mc.console import Console
+from gauge_mc.run.directory import Run
+from tests.calls import call, make_run
+from tests.formats.format_samples import ildg_bytes, nersc_bytes, random_links, record
+
+pytestmark = pytest.mark.kernels
+
+EVIL = "\x1b[31m\x9b2J\u202ered\x07"
+HARMLESS = re.compile(r"[^\n\x20-\x7e\xa1-\u200a\u2010-\u2027\u2030-\uffff]")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("escapes") / "run")
+
+
+def shown(*words):
+    """Return what a command shows, which nothing in it can control."""
+    text, _ = call(*words)
+    assert not HARMLESS.search(text), ascii(text)
+    return text
+
+
+def test_names_of_files(made, tmp_path):
+    run = tmp_path / f"run{EVIL}"
+    shutil.copytree(made, run)
+    config = run / "configs" / "0000005.lime"
+    out = tmp_path / f"out{EVIL}"
+    for words in (
+        ("status", run),
+        ("info", run),
+        ("info", config),
+        ("verify", run),
+        ("generate", "--output", run),
+        ("measure", "polyakov", run, "--backend", "cpu"),
+        ("export", run, f"{out}.h5"),
+        ("plot", "plaquette", run),
+        ("convert", config, out, "--to", "nersc"),
+        ("convert", config, out, "--to", "nersc"),
+        ("info", tmp_path / f"none{EVIL}"),
+        ("generate", "--card", tmp_path / f"none{EVIL}"),
+    ):
+        assert r"\x1b[31m" in shown(*words), words
+
+
+def test_headers_of_files(tmp_path):
+    links = random_links("su3", extents=(2, 2, 2, 2))
+    path = tmp_path / "file.nersc"
+    path.write_bytes(nersc_bytes(links, REMARK="\x1b[31m red", **{"EVIL\x1b[2J": "1"}))
+    for words in (("info", path), ("info", path, "--json"), ("verify", path)):
+        shown(*words)
+    more = record(b"xlf-info", EVIL.encode(), begins=1, ends=1)
+    (tmp_path / "file.lime").write_bytes(ildg_bytes(links, "double", more=more))
+    shown("info", tmp_path / "file.lime")
+    shown("convert", tmp_path / "file.lime", tmp_path / "out", "--to", "nersc")
+
+
+def test_locks_cards_and_tables(made, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(made, run)
+    holder = {
+        "host": EVIL,
+        "process": 7,
+        "since": EVIL,
+        "sweep": 1,
+        "rate": 1.0,
+        "times": {EVIL: 1},
+    }
+    with Run(run).locked() as lock:
+        (run / "lock").write_text(json.dumps(holder))
+        lock.holder = type(lock.holder)(**holder)
+        assert r"\x1b[31m" in shown("status", run)
+        assert r"\x1b[31m" in shown("generate", "--output", run)
+    card = tmp_path / "card.toml"
+    card.write_text('"\\u001b[31m" = 1\n')
+    assert r"\x1b[31m" in shown("generate", "--card", card)
+    (run / "plaquette.csv").write_text(f"# observable: x\n# {EVIL}: 1\nsweep,{EVIL}\n1,2\n")
+    shown("status", run)
+    shown("verify", run)
+    os.rename(run / "polyakov.csv", run / f"{EVIL}.csv")
+    shown("info", run)
+
+
+def test_a_console_escapes_but_keeps_its_own_colours(capsys):
+    console = Console(force_terminal=True, color_system="standard", width=60)
+    console.print(f"a{EVIL}b", style="red", markup=False, highlight=False)
+    text = capsys.readouterr().out
+    assert text.startswith("\x1b[31ma\\x1b[31m\\x9b2J\\u202ered")
