@@ -27,10 +27,15 @@ def prepare_writing(field: Field, format: str) -> None:
     FieldBlocks(field, stored).prepare()
 
 
-class BackgroundWriter:
-    """Writes configurations one after the other, in a thread of its own.
+class _GivenUpError(Exception):
+    """An earlier configuration could not be written."""
 
-    At most `IN_FLIGHT` of them are in memory; `write` waits until there is room for another. If
+
+class BackgroundWriter:
+    """Writes configurations in threads of its own, while the chain goes on.
+
+    At most `IN_FLIGHT` of them are in memory, and written at the same time, because one file alone
+    does not keep a disk busy. They appear in their order. `write` waits until there is room. If
     the memory of the host is too small for that, configurations are written at once, slice by
     slice. After a failure nothing more is written, and every call raises the error.
 
@@ -43,9 +48,9 @@ class BackgroundWriter:
     def __init__(self) -> None:
         self.waited = 0.0
         self._longest = 0.0
-        self._begun: float | None = None
-        self._thread = ThreadPoolExecutor(1, "writer")
-        self._pending: deque[Future[None]] = deque()
+        self._begun: dict[Path, float] = {}
+        self._threads = ThreadPoolExecutor(IN_FLIGHT, "writer")
+        self._pending: deque[Future[bool]] = deque()
         self._memory: list[Block] = []
         self._failure: BaseException | None = None
 
@@ -58,7 +63,7 @@ class BackgroundWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._thread.shutdown()
+        self._threads.shutdown()
         self._failure = None
         self._memory.clear()
 
@@ -78,7 +83,7 @@ class BackgroundWriter:
         path, format, provenance
             See `Field.save`; the precision is that of the field.
         before : callable
-            Called in the thread before anything is written.
+            Called in a thread before anything is written.
 
         Raises
         ------
@@ -103,22 +108,32 @@ class BackgroundWriter:
         assert snapshot
         assert memory is not None
 
-        def task() -> None:
-            if self._failure:
-                return
-            began = self._begun = time.monotonic()
+        previous = self._pending[-1] if self._pending else None
+
+        def turn() -> None:
+            if previous and not previous.result():
+                raise _GivenUpError
+
+        def task() -> bool:
+            began = self._begun[path] = time.monotonic()
             try:
+                if previous and previous.done():
+                    turn()
                 before()
-                snapshot.write(path, format, provenance)
+                snapshot.write(path, format, provenance, turn)
                 self._longest = max(self._longest, time.monotonic() - began)
+                return True
+            except _GivenUpError:
+                return False
             except BaseException as error:
                 # Its frames would keep the field alive, which this thread must not free.
-                self._failure = error.with_traceback(None)
+                self._failure = self._failure or error.with_traceback(None)
+                return False
             finally:
-                self._begun = None
+                del self._begun[path]
                 self._memory.append(memory)
 
-        self._pending.append(self._thread.submit(task))
+        self._pending.append(self._threads.submit(task))
 
     def flush(self) -> None:
         """Wait until everything is on disk.
@@ -133,8 +148,8 @@ class BackgroundWriter:
     @property
     def seconds(self) -> float:
         """The longest time that it took to write a configuration, including the current one."""
-        begun = self._begun
-        return max(self._longest, time.monotonic() - begun if begun is not None else 0.0)
+        now = time.monotonic()
+        return max([self._longest, *(now - began for began in list(self._begun.values()))])
 
     def check(self) -> None:
         """Raise the error of a configuration that could not be written."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -171,10 +171,14 @@ class Snapshot:
         return self.checksums, self.averages
 
     def write(
-        self, path: str | os.PathLike[str], format: str, provenance: Mapping[str, str] | None = None
+        self,
+        path: str | os.PathLike[str],
+        format: str,
+        provenance: Mapping[str, str] | None = None,
+        turn: Callable[[], object] | None = None,
     ) -> None:
-        """Write the file, which appears complete or not at all; see `Field.save`."""
-        write(path, self, format, provenance)
+        """Write the file, which appears complete or not at all; see `Field.save`, `replacing`."""
+        write(path, self, format, provenance, turn)
 
 
 @dataclass
@@ -277,11 +281,12 @@ def write(
     source: Source,
     format: str,
     provenance: Mapping[str, str] | None = None,
+    turn: Callable[[], object] | None = None,
 ) -> None:
-    """Write links to a file, which appears complete and synced to disk, or not at all."""
+    """Write links to a file, which appears complete and synced to disk; see `replacing`."""
     chosen, target = FORMATS[format], Path(path)
     fields = {**chosen.fields(target), **(provenance or {})}
-    with replacing(target) as out:
+    with replacing(target, turn) as out:
         chosen.write(out, source, fields)
 
 

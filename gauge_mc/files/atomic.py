@@ -6,7 +6,7 @@ import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -21,13 +21,19 @@ NAME_BYTES = 200
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, turn: Callable[[], object] | None = None) -> Iterator[BinaryIO]:
     """Open a file that appears at `path` complete and synced to disk, or not at all.
 
     The file is written under a temporary name in the same folder, hidden and ending in ``.tmp``,
     which cannot be guessed, and then renamed. On any error it is removed, and a file that was at
     `path` stays unchanged. Temporary files that killed processes have left for the same `path` are
     removed.
+
+    Parameters
+    ----------
+    path : Path
+    turn : callable, optional
+        Called when the file is on disk, before it is renamed; it may wait, or raise an exception.
 
     Raises
     ------
@@ -43,6 +49,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield out
             out.flush()
             os.fsync(out.fileno())
+            if turn:
+                turn()
             os.replace(temporary, path)
         sync_folder(path.parent)
     except BaseException as error:

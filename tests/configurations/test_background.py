@@ -134,7 +134,7 @@ def test_a_run_whose_write_failed_goes_on_as_if_it_had_not(tmp_path, best_device
         pytest.raises(GaugeError, match="No space left"),
     ):
         carry_out(run, p, best_device)
-    assert len(calls) == failing
+    assert failing <= len(calls) < failing + IN_FLIGHT
     assert len(run.configs()) == failing - 1
     carry_out(run, p, best_device)
     assert written(run.path) == written(usual.path)
