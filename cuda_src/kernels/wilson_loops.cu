@@ -10,9 +10,9 @@
 constexpr int EXTENTS_AT_A_TIME = 12;  // number of values of T per launch
 
 // Number of slices whose lines are kept in registers, and minimum number of resident blocks per multiprocessor.
-constexpr int SLICES_SINGLE = 4, SLICES_DOUBLE = 2;
+constexpr int SLICES_SINGLE = 2, SLICES_DOUBLE = 2;
 constexpr int SLICES_AT_A_TIME = REAL_BYTES == 4 ? SLICES_SINGLE : SLICES_DOUBLE;
-constexpr int RESIDENT_BLOCKS = REAL_BYTES == 4 ? 3 : 2;
+constexpr int RESIDENT_BLOCKS = REAL_BYTES == 4 ? 4 : 2;
 
 struct Arguments {
     Geometry geometry;

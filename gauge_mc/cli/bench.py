@@ -23,6 +23,7 @@ from gauge_mc.files.structured import parse_json
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from gauge_mc.bench.end_to_end import EndToEnd
     from gauge_mc.bench.kernels import Benchmark
     from gauge_mc.bench.observables import ObservablesTime
     from gauge_mc.console import Console
@@ -35,6 +36,9 @@ LEAST_SECONDS, MAX_SECONDS = 0.05, 3600.0
 
 MAX_SAVED = 2**20
 """Maximum size of a saved result in bytes."""
+
+RUN_EXTENT = 32
+"""Largest extent of the lattice of whole runs, unless one is given."""
 
 _extents = ", ".join(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
 
@@ -59,6 +63,14 @@ def bench(
         typer.Option(
             "--observables",
             help="Time observables and smearings instead, in units of heatbath sweeps.",
+        ),
+    ] = False,
+    end_to_end: Annotated[
+        bool,
+        typer.Option(
+            "--end-to-end",
+            help="Time whole runs instead: with measurements, with configurations in a temporary "
+            "folder here, in batches of small lattices, and from the command to the first update.",
         ),
     ] = False,
     tune: Annotated[
@@ -99,6 +111,7 @@ def bench(
     with processes.aborting():
         chosen = backend or AUTOMATIC
         extent = BACKENDS[choose_devices(devices, chosen, threads)[0].backend].bench_extent
+        extent = min(extent, RUN_EXTENT) if end_to_end else extent
         extents = Lattice.parse(lattice or str(extent))
         group_of_devices = open_device_group(
             devices, chosen, threads, processes, bool(share_gpus), lattice=extents
@@ -111,19 +124,23 @@ def bench(
         if tune:
             _tune(group_of_devices, console, *kind, rng or defaults.RNG, luxury)
         with _progress(Console(stderr=True, quiet=not root)) as progress:
-            if observables:
+            if end_to_end:
+                whole = _end_to_end(group_of_devices, *kind, progress)
+            elif observables:
                 found = observables_time(group_of_devices, *kind, seconds, progress)
             else:
                 generator = rng or defaults.RNG
                 result = benchmark(group_of_devices, *kind, generator, seconds, luxury, progress)
     if not root:
         return
-    values = asdict(found if observables else result)
+    values = asdict(whole if end_to_end else found if observables else result)
     if save:
         with replacing(save) as file:
             file.write(f"{text.dumps(values, indent=2)}\n".encode())
     if json:
         o.print_json(values)
+    elif end_to_end:
+        console.print(*_whole_runs(whole), sep="\n")
     elif observables:
         console.print(*_observables(found), sep="\n")
     else:
@@ -242,6 +259,39 @@ def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
             row.append(f"{kernel.ns_per_link / old:.3f}" if old else "–")
         table.add_row(*row)
     return table
+
+
+def _end_to_end(
+    devices: DeviceGroup,
+    group: str,
+    lattice: Lattice,
+    precision: str,
+    progress: Callable[[str, int], object],
+) -> EndToEnd:
+    from gauge_mc.bench.end_to_end import end_to_end
+
+    if len(devices.devices) > 1 or devices.processes.size > 1:
+        raise UsageError(
+            "--end-to-end times one device and one process; choose one with --devices, and leave "
+            "out mpirun."
+        )
+    return end_to_end(devices, group, lattice, precision, Path.cwd(), progress)
+
+
+def _whole_runs(found: EndToEnd) -> list[Any]:
+    from rich.filesize import decimal
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("what a user waits for", no_wrap=True)
+    for heading in ("rate or time", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("of", no_wrap=True)
+    for line in found.lines:
+        share = "" if line.share is None else f"{line.share:.0%}"
+        table.add_row(line.name, f"{line.value:.3g} {line.unit}", share, line.bound)
+    what = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
+    return [f"{what}; a configuration has {decimal(found.config_bytes)}", table]
 
 
 def _observables(found: ObservablesTime) -> list[Any]:

@@ -120,12 +120,9 @@ class Table:
         """
         lines = []
         for row in rows:
-            for name, value in zip(self._columns, row, strict=True):
+            for column, (_, value) in enumerate(zip(self._columns, row, strict=True)):
                 if isinstance(value, float) and not math.isfinite(value):
-                    raise GaugeError(
-                        f"{name} is {value} at {self._columns[0]} {row[0]}, so that nothing more "
-                        f"was added to {self.path}; choose other parameters of the measurement."
-                    )
+                    raise self._not_finite(column, value, row[0])
             lines.append(",".join(map(_format, row)) + "\n")
         self._append("".join(lines).encode())
 
@@ -144,8 +141,18 @@ class Table:
         GaugeError
             See `append`.
         """
+        bad = np.argwhere(~np.isfinite(values))
+        if len(bad):
+            row, column = bad[0]
+            raise self._not_finite(column + 1, values[row, column], sweeps[row])
         if len(sweeps):
             self._append(_lines(sweeps, values))
+
+    def _not_finite(self, column: int, value: Value, sweep: Value) -> GaugeError:
+        return GaugeError(
+            f"{self._columns[column]} is {value} at {self._columns[0]} {sweep}, so that nothing "
+            f"more was added to {self.path}; choose other parameters of the measurement."
+        )
 
     def _append(self, data: bytes) -> None:
         with self._writing():

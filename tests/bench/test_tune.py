@@ -13,7 +13,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables.plaquette import Plaquette
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.heatbath import HEATBATH, heatbath
+from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
 from tests.calls import call
 
@@ -28,7 +28,12 @@ def test_a_cpu_cannot_be_tuned():
 def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monkeypatch):
     monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path))
     lattice = Lattice(8, 4, 4, 4)
-    choices = (GROUPS[group].choice, ACTIONS["wilson"].choice, GENERATORS["philox"].choice())
+    choices = (
+        GROUPS[group].choice,
+        ACTIONS["wilson"].choice,
+        GENERATORS["philox"].choice(),
+        ONE_REPLICA,
+    )
     variant = Variant("single", choices)
     kernels = {kernel.name: kernel for kernel in (HEATBATH, OVERRELAXATION)}
 

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import hashlib
+import math
 import os
 import subprocess
 import sys
@@ -312,7 +313,7 @@ def test_full_disk_leaves_whole_rows_readable(path):
     assert path.read_bytes() == whole.read_bytes()
 
 
-NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=20))
@@ -326,3 +327,14 @@ def test_rows_of_numbers_are_written_like_other_rows(rows):
             table.append_numbers(range(len(rows)), np.array(rows))
             table.append_numbers([], np.empty((0, 3)))
         assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_numbers_that_are_not_finite_are_refused(tmp_path, value):
+    path = tmp_path / "table.csv"
+    with Table(path, {}, ("sweep", "x", "y")) as table:
+        table.append_numbers([1], np.array([[0.5, 1.5]]))
+        before = path.read_bytes()
+        with pytest.raises(GaugeError, match=f"y is {value} at sweep 3, so that nothing more"):
+            table.append_numbers([2, 3], np.array([[1.0, 2.0], [3.0, value]]))
+        assert path.read_bytes() == before

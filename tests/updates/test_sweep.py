@@ -11,7 +11,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.heatbath import HEATBATH, heatbath
+from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
 from tests.reference.fields import random_field
 
@@ -57,7 +57,7 @@ def test_cpu_and_gpu_agree(group, gpu, rng):
 
 def updates(slab):
     """Load the kernels of heatbath and overrelaxation for a slab."""
-    return slab.kernel(HEATBATH, WILSON, PHILOX), slab.kernel(OVERRELAXATION, WILSON)
+    return slab.kernel(HEATBATH, WILSON, PHILOX, ONE_REPLICA), slab.kernel(OVERRELAXATION, WILSON)
 
 
 @pytest.mark.gpu

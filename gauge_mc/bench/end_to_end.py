@@ -1,0 +1,363 @@
+"""Benchmark of what a user waits for, in units of what the machine can do.
+
+Runs are carried out in a temporary folder: with configurations, with measurements, in batches. The
+bounds are measured in the same benchmark: the sweeps alone, the disk, and the page cache.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from gauge_mc import __version__, defaults
+from gauge_mc.bench.timing import copy_bandwidth, seconds_of
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import stored_by
+from gauge_mc.devices import BACKENDS
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.run.batch import Batch
+from gauge_mc.run.chain import Chain
+from gauge_mc.run.convert import convert
+from gauge_mc.run.directory import Run
+from gauge_mc.run.functions import Catalogue
+from gauge_mc.run.parameters import NO_FORMAT, NO_MEASUREMENT, Parameters
+from gauge_mc.run.run_output import Task
+from gauge_mc.run.session import Work, carry_out
+
+WARM_UP = 20
+"""Updates before the timing of a run."""
+
+SECONDS = 2.0
+"""Approximate time in seconds of each run that is timed."""
+
+BATCHES = (("8x8x8x4", 128), ("16x16x16x4", 14))
+"""Small lattices, and the number of them that a scan may have."""
+
+WRITE_TRIALS = 5
+"""Number of files that are written to find the bandwidth of the disk."""
+
+CHUNK = 2**22
+"""Bytes of one write to the disk."""
+
+MOST_UPDATES = 5000
+"""Largest number of updates of a run that is timed."""
+
+FEWEST_CONFIGS = 6
+MOST_CONFIGS = 30
+"""Smallest and largest number of configurations from which the time of each is found."""
+
+GIGA = 1e9
+
+
+@dataclass(frozen=True)
+class Line:
+    """A result.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    unit : str
+    share : float or None
+        The value divided by its bound; None for a bound itself, or if there is none.
+    bound : str
+        Name of the bound.
+    """
+
+    name: str
+    value: float
+    unit: str
+    share: float | None = None
+    bound: str = ""
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """All results of the benchmark.
+
+    Attributes
+    ----------
+    date, version, device : str
+        Date in ISO 8601, version of gauge-mc, and name of the devices.
+    group, lattice, precision : str
+        Gauge group, lattice and precision of all runs but the batches.
+    config_bytes : int
+        Bytes of the links in a configuration file.
+    lines : list of Line
+    """
+
+    date: str
+    version: str
+    device: str
+    group: str
+    lattice: str
+    precision: str
+    config_bytes: int
+    lines: list[Line]
+
+
+Progress = Callable[[str, int], object]
+"""Function that takes the name of the next part, and the number of all parts."""
+
+
+def end_to_end(
+    devices: DeviceGroup,
+    group: str,
+    lattice: Lattice,
+    precision: str,
+    folder: Path,
+    progress: Progress = lambda name, total: None,
+) -> EndToEnd:
+    """Time whole runs.
+
+    Parameters
+    ----------
+    devices : DeviceGroup
+        A single device.
+    group, lattice, precision
+        The runs; the lattices of the batches are in `BATCHES`.
+    folder : Path
+        A folder on the disk to be used; temporary files are removed.
+    progress : callable
+        Function that is told what is timed next.
+
+    Raises
+    ------
+    GaugeError
+        If there is too little memory or disk space.
+    """
+    shared = {"group": group, "precision": precision, "start": "hot", "format": NO_FORMAT}
+    large = Parameters.from_values(
+        {**shared, "lattice": str(lattice), "measure": NO_MEASUREMENT, "thermalize": WARM_UP}
+    )
+    with tempfile.TemporaryDirectory(dir=folder, prefix="gauge-mc-bench-") as name:
+        timing = _Timing(devices, large, Path(name))
+        parts = (timing.runs, timing.files, timing.batches, timing.starts)
+        lines = []
+        for part in parts:
+            progress(part.__name__, len(parts))
+            lines += list(part())
+    return EndToEnd(
+        datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        __version__,
+        devices.name,
+        group,
+        str(lattice),
+        precision,
+        timing.config_bytes,
+        lines,
+    )
+
+
+class _Timing:
+    """The state of the benchmark."""
+
+    def __init__(self, devices: DeviceGroup, large: Parameters, folder: Path) -> None:
+        self._devices, self._large, self._folder = devices, large, folder
+        stored = stored_by(defaults.FORMAT, large.lattice, large.group, large.precision)
+        self.config_bytes = stored.nbytes
+        self._sweeps = self._disk = 0.0
+        self._number = 0
+        self._stored = Path()
+
+    def runs(self) -> Iterator[Line]:
+        """Time the sweeps alone, and runs that measure or write configurations."""
+        devices, p = self._devices, self._large
+        copy = copy_bandwidth(devices, p.group, p.precision)
+        yield Line("copy in memory", copy / GIGA, "GB/s")
+        update = self._update_seconds(p)
+        self._sweeps = p.links_per_update / update
+        yield Line("sweeps alone", self._sweeps / GIGA, "Glink/s")
+        updates = max(20, round(SECONDS / update))
+        empty = replace(p, configs=1, separation=updates)
+        rate = self._rate([empty])
+        yield self._of_sweeps("run without measurements", rate)
+        usual = Parameters.from_values({**empty.values(), "measure": ",".join(defaults.MEASURE)})
+        yield self._of_sweeps("run that measures every update", self._rate([usual]))
+        self._disk = self._write_bandwidth()
+        yield Line("disk, write and sync", self._disk / GIGA, "GB/s")
+        for separation in (100, 10):
+            yield from self._with_configurations(separation, update)
+
+    def _with_configurations(self, separation: int, update: float) -> Iterator[Line]:
+        p, each = self._large, self.config_bytes / self._disk
+        number = round(4 * SECONDS / max(separation * update, each))
+        number = max(FEWEST_CONFIGS, min(number, MOST_CONFIGS))
+        run = self._new_run()
+        wanted = replace(p, configs=number, separation=separation, format=defaults.FORMAT)
+        self._carry_out([(run, wanted)])
+        paths = sorted(run.configs().values())
+        # The time at which a file gets its name. The first ones wait for nothing.
+        times = [path.stat().st_ctime for path in paths][2:]
+        seconds = (times[-1] - times[0]) / (len(times) - 1)
+        what = f"run, a configuration every {separation} updates"
+        yield self._of_sweeps(what, separation * p.links_per_update / seconds)
+        written = self.config_bytes / seconds
+        yield Line(
+            f"its files, every {separation} updates",
+            written / GIGA,
+            "GB/s",
+            written / self._disk,
+            "disk",
+        )
+        self._stored = paths[-1]
+
+    def files(self) -> Iterator[Line]:
+        """Time reading, checking and converting a configuration that is in the page cache."""
+        path, device = self._stored, self._devices
+
+        def read() -> None:
+            with path.open("rb", buffering=0) as file:
+                memory = bytearray(CHUNK)
+                while file.readinto(memory):
+                    pass
+
+        cached = self.config_bytes / _fastest(read)
+        yield Line("page cache, read", cached / GIGA, "GB/s")
+
+        def load() -> None:
+            Field.load(path, device=device)
+            device.synchronize()
+
+        targets = (self._folder / f"converted_{n}" for n in count())
+        calls: dict[str, Callable[[], object]] = {
+            "load a configuration": load,
+            "check a configuration": lambda: open_configuration(path).check(),
+            "convert a configuration": lambda: convert(path, next(targets), "nersc"),
+        }
+        for name, call in calls.items():
+            call()
+            value = self.config_bytes / _fastest(call)
+            bound = (self._disk, "disk") if name.startswith("convert") else (cached, "page cache")
+            yield Line(name, value / GIGA, "GB/s", value / bound[0], bound[1])
+
+    def batches(self) -> Iterator[Line]:
+        """Time one small lattice, and batches of small lattices."""
+        busy = BACKENDS[self._devices.devices[0].backend].busy_sites
+        for extents, wanted in BATCHES:
+            lattice = Lattice.parse(extents)
+            for number in dict.fromkeys((1, min(wanted, max(1, busy // lattice.sites)))):
+                what = f"{extents}, {'alone' if number == 1 else f'{number} together'}"
+                rate = self._rate(self._small(lattice, number))
+                yield self._of_sweeps(f"{what}, measured", rate)
+
+    def _small(self, lattice: Lattice, number: int) -> list[Parameters]:
+        """Return the parameters of runs on a small lattice."""
+        usual = {"lattice": str(lattice), "measure": ",".join(defaults.MEASURE)}
+        one = Parameters.from_values({**self._large.values(), **usual})
+        # Alone, small lattices are slower than others; the time need not be exact.
+        updates = max(50, round(SECONDS * self._sweeps / (number * one.links_per_update)))
+        updates = min(updates, MOST_UPDATES)
+        return [replace(one, configs=1, separation=updates, seed=1 + n) for n in range(number)]
+
+    def starts(self) -> Iterator[Line]:
+        """Time the command until its first progress, with all kernels compiled and with none."""
+        p, backend = self._large, self._devices.devices[0].backend
+        words = f"--backend {backend} --group {p.group} --lattice {p.lattice} --configs 100000"
+        with tempfile.TemporaryDirectory(dir=self._folder) as cache:
+            cold = self._first_progress(words, cache)
+            warm = statistics.median(self._first_progress(words, cache) for _ in range(3))
+        yield Line("first progress, kernels to compile", cold, "s")
+        yield Line("first progress, kernels compiled", warm, "s")
+
+    def _first_progress(self, words: str, cache: str) -> float:
+        """Return the time until a new run has done its first update."""
+        run = self._new_run()
+        program = "from gauge_mc.cli import main; main()"
+        command = [sys.executable, "-c", program, "generate", *words.split(), "--quiet"]
+        began = time.monotonic()
+        child = subprocess.Popen(
+            [*command, "--output", str(run.path)],
+            env={**os.environ, "GAUGE_MC_CACHE": cache},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            while not run.holder()[0].sweep and child.poll() is None:
+                time.sleep(0.005)
+            return time.monotonic() - began
+        finally:
+            child.kill()
+            child.wait()
+
+    def _of_sweeps(self, name: str, rate: float) -> Line:
+        return Line(name, rate / GIGA, "Glink/s", rate / self._sweeps, "sweeps")
+
+    def _update_seconds(self, parameters: Parameters) -> float:
+        batch = Batch([Chain.begin(parameters, self._devices)], 1)
+
+        def updates(times: int) -> None:
+            for _ in range(times):
+                batch.update()
+
+        updates(WARM_UP)
+        return seconds_of(self._devices, updates, SECONDS)[0]
+
+    def _rate(self, members: list[Parameters]) -> float:
+        """Return the link updates per second of runs that are carried out together."""
+        p, marks = members[0], []
+
+        def report(chain: Chain) -> None:
+            if chain.sweep in (p.thermalize, p.updates):
+                self._devices.synchronize()
+                marks.append(time.monotonic())
+
+        self._carry_out([(self._new_run(), one) for one in members], report)
+        updates = p.updates - p.thermalize
+        return len(members) * p.links_per_update * updates / (marks[1] - marks[0])
+
+    def _carry_out(
+        self,
+        runs: list[tuple[Run, Parameters]],
+        report: Callable[[Chain], object] = lambda chain: None,
+    ) -> None:
+        first = runs[0][1]
+        observables = Catalogue.of(first.lattice, ()).chosen(first)
+        with ExitStack() as locks:
+            tasks = []
+            for run, parameters in runs:
+                tasks.append(Task(run, locks.enter_context(run.locked()), parameters))
+                run.write(parameters, [])
+            never: Callable[[float], str | None] = lambda seconds: None  # noqa: E731
+            work = Work(tuple(tasks), observables, self._devices, 1e9, never, report)
+            carry_out(work)
+
+    def _new_run(self) -> Run:
+        self._number += 1
+        return Run(self._folder / f"run_{self._number}")
+
+    def _write_bandwidth(self) -> float:
+        """Return the median rate in bytes/s at which single files are written and synced."""
+        path, data = self._folder / "disk", os.urandom(CHUNK)
+        times = []
+        for _ in range(WRITE_TRIALS):
+            began = time.monotonic()
+            with path.open("wb", buffering=0) as file:
+                for _ in range(-(-self.config_bytes // CHUNK)):
+                    file.write(data)
+                os.fsync(file.fileno())
+            times.append(time.monotonic() - began)
+        path.unlink()
+        return -(-self.config_bytes // CHUNK) * CHUNK / statistics.median(times)
+
+
+def _fastest(call: Callable[[], object]) -> float:
+    """Return the least time in seconds of three calls."""
+    times = []
+    for _ in range(3):
+        began = time.monotonic()
+        call()
+        times.append(time.monotonic() - began)
+    return min(times)

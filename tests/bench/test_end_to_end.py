@@ -1,0 +1,52 @@
+"""The benchmark of whole runs."""
+
+import json
+import re
+
+import pytest
+
+from gauge_mc.bench import end_to_end
+from tests.calls import call
+
+TINY = ("--backend", "cpu", "--threads", "1", "--lattice", "4x4x4x6", "--group", "su2")
+
+
+@pytest.fixture(autouse=True)
+def _short(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(end_to_end, "SECONDS", 0.1)
+    monkeypatch.setattr(end_to_end, "MOST_UPDATES", 60)
+    monkeypatch.setattr(end_to_end, "BATCHES", (("4x4x4x2", 3),))
+
+
+@pytest.mark.slow
+def test_whole_runs_are_timed_with_their_bounds(tmp_path):
+    shown, code = call("bench", "--end-to-end", *TINY, "--json", "--save", "found.json")
+    result = json.loads(shown)
+    assert code == 0
+    assert json.loads((tmp_path / "found.json").read_text()) == result
+    lines = {line["name"]: line for line in result["lines"]}
+    assert len(lines) == len(result["lines"]) > 14
+    assert all(line["value"] > 0 for line in lines.values())
+    sweeps, measured = lines["sweeps alone"], lines["run that measures every update"]
+    assert measured["share"] == pytest.approx(measured["value"] / sweeps["value"])
+    assert "4x4x4x2, 3 together, measured" in lines
+    cold, warm = (lines[f"first progress, kernels {one}"] for one in ("to compile", "compiled"))
+    assert cold["value"] > warm["value"]
+    assert not [path for path in tmp_path.iterdir() if path.name != "found.json"]
+
+
+def test_the_table_names_the_bounds(monkeypatch):
+    monkeypatch.setattr(end_to_end._Timing, "starts", lambda self: iter(()))
+    shown, code = call("bench", "--end-to-end", *TINY)
+    assert code == 0
+    rows = {line.split("│")[1].strip(): line for line in shown.splitlines() if "│" in line}
+    assert re.search(r"\d+% │ sweeps", rows["run that measures every update"])
+    assert re.search(r"\d+% │ disk", rows["its files, every 10 updates"])
+
+
+def test_several_devices_are_refused():
+    words = [*TINY[:2], "--threads", "2", "--devices", "cpu:2", *TINY[4:]]
+    shown, code = call("bench", "--end-to-end", *words)
+    assert code == 2
+    assert "times one device and one process" in shown
