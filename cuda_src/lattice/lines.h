@@ -51,12 +51,18 @@ UNCHANGED_CODE GROUP::Link longer(const GROUP::Link& line, const GROUP::Link& u)
 INLINE GROUP::Link time_line(const GROUP::Field& links, const TimeLines& before, const Geometry& g, const Site& site,
                              int slices) {
     typedef GROUP::Field Field;
+    auto load = [&](const Site& at) {
+        return GROUP::load(links, g, Field::place(g, at) + Field::direction(g, at.parity, 3));
+    };
     GROUP::Link line = load_time_line(before, g, TimeLines::place(g, site, TimeLines::parity(g, site)), 0);
+    GROUP::Link next = load(site);
     Site at = site;
     ROLLED
-    for (; at.t < slices; at.t++) {
-        line = longer(line, GROUP::load(links, g, Field::place(g, at) + Field::direction(g, at.parity, 3)));
-        at.parity = 1 - at.parity;
+    while (at.t < slices) {
+        const GROUP::Link u = next;
+        at.t++, at.parity = 1 - at.parity;
+        if (at.t < slices) next = load(at);  // early, because there are few lines to hide its latency
+        line = longer(line, u);
     }
     return line;
 }

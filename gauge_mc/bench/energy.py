@@ -48,8 +48,8 @@ def energy_of(
     readings = [dict(meter.joules)]
     for _ in range(max(LEAST_CHUNKS, math.ceil(seconds / (times * once)))):
         call(times)
+        meter.read()  # which takes some milliseconds, while a GPU is busy
         devices.synchronize()
-        meter.read()
         readings.append(dict(meter.joules))
     each = {name: slope([one[name] for one in readings]) for name in meter.joules}
     return meter.combined({name: one and one / times for name, one in each.items()})
