@@ -16,10 +16,11 @@ from gauge_mc.domain.layout import WORD_BYTES
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import GROUPS
+from gauge_mc.observables import Observable
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.directory import RUNS, Run, SessionRecord
 from gauge_mc.run.generate import Asked, RunResult
-from gauge_mc.run.parameters import Execution, Parameters, Wanted, named_values
+from gauge_mc.run.parameters import Execution, Measurement, Parameters, Wanted, named_values
 from gauge_mc.run.run_output import Task
 from gauge_mc.run.session import Work, carry_out
 from gauge_mc.run.stop import Stop
@@ -264,7 +265,7 @@ class _Together:
         with show_progress(p, clock, console) as report:
             work = Work(
                 tuple(one.task for one in batch),
-                first_observables(first, self.members),
+                _observables_of(first, self.members),
                 self.devices,
                 60 * self.execution.checkpoint_every,
                 self.stop,
@@ -323,7 +324,7 @@ class _Together:
         return Console(quiet=quiet, highlight=False, markup=False)
 
 
-def first_observables(first: _Begun, members: Sequence[Member]) -> Any:
+def _observables_of(first: _Begun, members: Sequence[Member]) -> dict[Measurement, Observable]:
     """Return the observables of a batch, which are those of its first run."""
     parameters = first.task.parameters
     return members[first.number].asked.catalogue(parameters).chosen(parameters)
