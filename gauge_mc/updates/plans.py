@@ -19,11 +19,11 @@ from pathlib import Path
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from gauge_mc.devices.base import Device, ThreadedDevice
-from gauge_mc.devices.cache import cache_folder
+from gauge_mc.devices.cache import cache_folder, keep, kept
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.structured import parse_json
 from gauge_mc.updates.wavefront import Wavefront, best_wavefront, fitting_wavefront
 
 FEWER = 1.15
@@ -252,30 +252,24 @@ def _interruptions() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
-def _digest(content: dict[str, object]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _read(path: Path, key: str, most: int, wavefronts: Sequence[Wavefront | None]) -> Plan | None:
     """Return the remembered plan; None if there is none that is whole and possible."""
     try:
-        stored = json.loads(path.read_text())
-        found = stored.pop("digest")
-        if found != _digest(stored) or stored["key"] != key:
+        stored = parse_json(kept(path) or b"{}")
+        if stored["key"] != key:
             return None
         shape = stored["wavefront"]
         plan = Plan(stored["threads"], None if shape is None else Wavefront(*shape))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        possible = 1 <= plan.threads <= most and (plan.wavefront in (None, *wavefronts))
+    except (GaugeError, ValueError, KeyError, TypeError):
         return None
-    possible = 1 <= plan.threads <= most and (plan.wavefront in (None, *wavefronts))
     return plan if possible else None
 
 
 def _write(path: Path, key: str, plan: Plan) -> None:
     """Remember a plan; if it cannot be written, it is found again in the next process."""
     shape = plan.wavefront and (plan.wavefront.depth, plan.wavefront.planes)
-    content: dict[str, object] = {"key": key, "threads": plan.threads, "wavefront": shape}
+    content = {"key": key, "threads": plan.threads, "wavefront": shape}
     with suppress(GaugeError, OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as out:
-            out.write(json.dumps({**content, "digest": _digest(content)}).encode())
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        keep(path, json.dumps(content).encode())

@@ -18,6 +18,7 @@ from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
+from gauge_mc.fields.field import Field
 from gauge_mc.files.input import InputFile
 from gauge_mc.files.table import SEAL, Table, read_table, write_table
 from gauge_mc.fits import fit
@@ -33,6 +34,7 @@ from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Execution, Parameters, read_card
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
+from gauge_mc.updates import plans
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.faults.mutations import mutated
 from tests.formats.format_samples import HELD, sample
@@ -205,6 +207,31 @@ class LaunchBounds(Kind):
         return found
 
 
+class RememberedPlan(Kind):
+    def make(self):
+        self.path = cache.make_private_folder() / f"plan-{24 * '0'}.json"
+        plans._write(self.path, "key", plans.Plan(2, None))
+
+    def read(self):
+        found = plans._read(self.path, "key", 2, [])
+        if found is None:
+            raise GaugeError("It is found again.")
+        return found
+
+
+class OpenQcd(Kind):
+    """A format without a checksum: what is accepted need not be what was written."""
+
+    def make(self):
+        Field.hot(Lattice(4, 4, 4, 4), "su3", "double", CpuDevice(threads=1)).save(
+            self.path, "openqcd"
+        )
+
+    def read(self):
+        for links in open_configuration(self.path).slices():
+            assert np.isfinite(links).all()
+
+
 def configuration(case):
     class ConfigurationFile(Kind):
         def make(self):
@@ -235,6 +262,8 @@ KINDS = {
     "kernel": KernelObject,
     "report on a kernel": KernelReport,
     "launch bounds": LaunchBounds,
+    "plan of sweeps": RememberedPlan,
+    "openqcd": OpenQcd,
     **{"-".join(case): configuration(case) for case in HELD},
 }
 
@@ -270,7 +299,7 @@ def attack(kind, cases, seed):
     "cases", [150, pytest.param(8000, marks=pytest.mark.faults)], ids=["some", "many"]
 )
 def test_mutated_files_are_right_or_refused(tmp_path, monkeypatch, name, cases):
-    if "kernel" in name or "bounds" in name:
+    if "kernel" in name or "bounds" in name or "plan" in name:
         monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     kind = KINDS[name](tmp_path)
