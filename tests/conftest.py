@@ -1,5 +1,6 @@
 """Devices that every kernel is tested on."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -112,3 +113,11 @@ def rng() -> np.random.Generator:
 def root() -> Path:
     """The checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _usual_hangup():
+    """Let SIGHUP have its usual effect, which `nohup` takes from all processes that it starts."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)

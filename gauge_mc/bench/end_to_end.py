@@ -27,6 +27,8 @@ from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
+from gauge_mc.formats import FORMATS
+from gauge_mc.groups import GROUPS
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.convert import convert
@@ -235,13 +237,24 @@ class _Timing:
         calls: dict[str, Callable[[], object]] = {
             "load a configuration": load,
             "check a configuration": lambda: open_configuration(path).check(),
-            "convert a configuration": lambda: convert(path, next(targets), "nersc"),
+            "convert a configuration": lambda: convert(path, next(targets), self._other_format()),
         }
         for name, call in calls.items():
             call()
             value = self.config_bytes / _fastest(call)
             bound = (self._disk, "disk") if name.startswith("convert") else (cached, "page cache")
             yield Line(name, value / GIGA, "GB/s", value / bound[0], bound[1])
+
+    def _other_format(self) -> str:
+        """Return a format other than that of the configurations."""
+        p = self._large
+        return next(
+            name
+            for name, one in FORMATS.items()
+            if name != defaults.FORMAT
+            and one.suffix
+            and one.refusal(GROUPS[p.group], p.precision) is None
+        )
 
     def batches(self) -> Iterator[Line]:
         """Time one small lattice, and batches of small lattices."""
