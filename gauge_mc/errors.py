@@ -23,6 +23,10 @@ class UnknownNameError(UsageError, KeyError):
     __str__ = Exception.__str__  # that of KeyError would quote the message
 
 
+class NoMemoryError(GaugeError):
+    """Too little memory, which says nothing about the files that were read."""
+
+
 INTERRUPTED = 75
 """Exit code of a run that was stopped and can be continued (EX_TEMPFAIL of sysexits.h)."""
 

@@ -15,7 +15,7 @@ from typing import BinaryIO, ClassVar, Protocol
 
 from gauge_mc import defaults
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import Header, Reader
 from gauge_mc.files.input import InputFile
@@ -171,8 +171,8 @@ def _check_memory(path: Path, header: Header) -> None:
         raise too_large(path)
 
 
-def too_large(path: Path) -> GaugeError:
+def too_large(path: Path) -> NoMemoryError:
     """Return the error for a file whose time slices do not fit into memory."""
-    return GaugeError(
+    return NoMemoryError(
         f"{path} has time slices that do not fit into memory: read it on a larger machine."
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.layout import REALS
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.stored import Block
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
@@ -102,9 +102,17 @@ def verify(*paths: str | os.PathLike[str], advance: Advance = lambda share: None
 
 
 def carry_out(check: Check, advance: Advance) -> Verdict:
-    """Carry out a check."""
+    """Carry out a check.
+
+    Raises
+    ------
+    NoMemoryError
+        If there is too little memory for it.
+    """
     try:
         return Verdict(check.path, True, check.carry_out(advance))
+    except NoMemoryError:
+        raise
     except GaugeError as error:
         return Verdict(check.path, False, str(error))
 

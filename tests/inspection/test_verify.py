@@ -355,3 +355,12 @@ def test_memory_does_not_grow_with_time(tmp_path, format):
     short, long = peak(8), peak(32)
     assert long < 11
     assert long < 1.1 * short
+
+
+def test_lack_of_memory_is_no_damage(tmp_path, monkeypatch):
+    make_run(tmp_path / "run")
+    monkeypatch.setattr("gauge_mc.devices.cpu.device.free_memory", lambda: 0)
+    shown, code = call("verify", tmp_path / "run")
+    assert code == 1
+    assert "cannot be allocated" in shown
+    assert "bad" not in shown

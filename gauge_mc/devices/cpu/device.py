@@ -33,7 +33,7 @@ from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.memory import free_memory
 from gauge_mc.devices.source import constants, source_folder
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 
 
 @cache
@@ -201,7 +201,7 @@ class CpuDevice:
                 return buffer
             except OSError:
                 pass
-        raise GaugeError(
+        raise NoMemoryError(
             f"{nbytes / 2**30:.3g} GiB for the lattice cannot be allocated, because only "
             f"{free / 2**30:.3g} GiB are free: use a smaller lattice or single precision."
         )

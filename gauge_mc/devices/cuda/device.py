@@ -25,7 +25,7 @@ from gauge_mc.devices.cuda.nvcc import describe, find_nvcc, nvcc_command, regist
 from gauge_mc.devices.cuda.nvml import gpu_counter
 from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import Kernel, Variant
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, NoMemoryError
 
 LEAST_BYTES = 16
 """Minimum size of an allocation, in bytes."""
@@ -233,7 +233,7 @@ class CudaDevice:
             allocation = self._driver.mem_alloc(max(nbytes, LEAST_BYTES))
         except self._driver.MemoryError as error:
             free, total = self._driver.mem_get_info()
-            raise GaugeError(
+            raise NoMemoryError(
                 f"{nbytes / 2**30:.3g} GiB for the lattice cannot be allocated on {self.name}, "
                 f"where {free / 2**30:.3g} of {total / 2**30:.3g} GiB are free: use a smaller "
                 "lattice, single precision or more GPUs."
