@@ -13,7 +13,10 @@ struct Arguments {
 };
 
 INLINE void polyakov_site(const Arguments& a, const Site& site, real (&values)[2]) {
-    const GROUP::Link line = time_line(a.links, a.before, a.geometry, site, a.slices);
+    // Lines are summed in the order of their parity on even slices, wherever the slab begins.
+    Site first = site;
+    first.parity = TimeLines::parity(a.geometry, site);
+    const GROUP::Link line = time_line(a.links, a.before, a.geometry, first, a.slices);
     values[0] = GROUP::trace_re(GROUP::matrix(line));
     values[1] = GROUP::trace_im(GROUP::matrix(line));
 }
