@@ -99,7 +99,7 @@ import os, sys
 from contextlib import contextmanager
 from gauge_mc.files import atomic
 @contextmanager
-def directly(path):  # neither atomic nor synced
+def directly(path, turn=None):  # neither atomic nor synced
     with open(path, "w+b") as out:
         yield out
 for name in ("run.checkpoint", "run.directory", "configurations.writing", "files.table"):
