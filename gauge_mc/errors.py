@@ -53,7 +53,7 @@ REMEDIES = {
     errno.ENFILE: "close other programs, because the system has too many open files",
     errno.ENOMEM: "free some memory",
 }
-"""What to do about the failures of the system to write a file."""
+"""Remedies for failures of the system to write a file, by error number."""
 
 
 def not_written(path: object, error: OSError) -> GaugeError:

@@ -30,7 +30,7 @@ def check(what: str) -> None:
     Parameters
     ----------
     what : str
-        What is being waited for, as in ``while the compiler was running``.
+        Activity that is interrupted, as in ``while the compiler was running``.
 
     Raises
     ------

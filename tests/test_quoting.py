@@ -1,4 +1,4 @@
-"""What others have written is shown without effect on the terminal."""
+"""Text of others is shown without effect on the terminal."""
 
 from gauge_mc.quoting import LONGEST_MESSAGE, printable, sentence, shortened
 

@@ -103,7 +103,7 @@ def generate_several(values: Mapping[str, object], chains: int, as_json: bool) -
         o.print_json({"chains": [result_values(one) for one in results], "stopped": stopped})
     elif stopped:
         path = quote(str(results[0].path).removesuffix("_chain1"))
-        print(
+        say(
             f"Stopped by {stopped}; to continue: gauge-mc generate --output {path} "
             f"--chains {chains}"
         )

@@ -293,7 +293,7 @@ def _output_of(command: Sequence[str], seconds: float, when: str) -> tuple[int, 
     seconds : float
         Time after which the program and its children are killed.
     when : str
-        What this process does, for the message if it is to stop meanwhile.
+        Activity of this process in words, for the message if it is to stop meanwhile.
 
     Raises
     ------

@@ -23,7 +23,7 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
     ----------
     path : Path
     what : str
-        What the user should name instead, for messages.
+        Name of the expected kind of file, for messages.
 
     Raises
     ------

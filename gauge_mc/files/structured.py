@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -22,10 +23,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     ValueError
         If the text is not valid, or nested too deeply.
     """
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise ValueError(NESTED) from None
+    content: dict[str, Any] = _parsed(tomllib.loads, text)
+    return content
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -36,8 +35,12 @@ def parse_json(text: str | bytes) -> Any:
     ValueError
         If the text is not valid, or nested too deeply.
     """
+    return _parsed(json.loads, text)
+
+
+def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
     try:
-        return json.loads(text)
+        return parse(text)
     except RecursionError:
         raise ValueError(NESTED) from None
 

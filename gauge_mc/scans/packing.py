@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gauge_mc.run.chains import OWN
+from gauge_mc.run.chains import shared_values
 from gauge_mc.scans.scan import Member
 
-Batch = tuple[Member, ...]
+Packed = tuple[Member, ...]
 """Runs on the same lattice after the same number of updates."""
 
 
-def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[Batch]:
+def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[Packed]:
     """Divide runs into batches, those on the largest lattices first.
 
     Parameters
@@ -26,9 +26,8 @@ def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[Batch]:
     """
     kinds: dict[tuple[object, ...], list[Member]] = {}
     for member in members:
-        values = member.parameters.values()
-        shared = tuple(value for name, value in values.items() if name not in OWN)
-        kinds.setdefault((*shared, member.progress()), []).append(member)
+        kind = (*shared_values(member.parameters), member.progress())
+        kinds.setdefault(kind, []).append(member)
     batches = []
     for alike in kinds.values():
         most = max(1, busy_sites // alike[0].parameters.lattice.sites)

@@ -219,7 +219,7 @@ def wavefronts_to_try(slab: Slab) -> list[Wavefront | None]:
 
 
 class _Lattice:
-    """What all sweeps on lattices of one shape on a device share.
+    """Plans of all sweeps on lattices of one shape on a device.
 
     Attributes
     ----------

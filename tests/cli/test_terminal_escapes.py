@@ -1,4 +1,4 @@
-"""What others have written cannot control the terminal, in no message and in no table."""
+"""Text of others cannot control the terminal, neither in messages nor in tables."""
 
 import json
 import os

@@ -50,7 +50,7 @@ def numbers(cores):
     return [core.number for core in cores]
 
 
-# What the system says
+# Files of the system
 
 
 @pytest.mark.parametrize(

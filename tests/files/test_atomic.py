@@ -94,7 +94,7 @@ def test_what_a_killed_process_has_left_is_removed(path):
 
 
 def test_what_others_may_be_writing_is_left(path, tmp_path):
-    """What is young, is locked, is a link, or belongs to another file."""
+    """Temporary files that are young, locked, links, or those of another file are kept."""
     young = leftover(path, 0)
     with replacing(path):
         pass

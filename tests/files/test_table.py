@@ -70,7 +70,7 @@ def test_what_is_not_finite_is_refused(path, value):
 
 
 def test_a_header_from_another_file_stays_a_header(path):
-    """Such as the provenance of a configuration."""
+    """Texts such as the provenance of a configuration."""
     header = {"beta": "2.5\nsweep,plaquette,path\n1,2,3", "evil": "\x1b[31m", "a\nb": "c"}
     write_table(path, header, COLUMNS, [(1, 0.5, "100")])
     found = read_table(path)

@@ -37,7 +37,7 @@ def scripts(tmp_path, monkeypatch):
 
 
 def command_of(folder, name):
-    """What a batch system runs, and the variables that it sets for the third of the jobs."""
+    """A script of a batch system, and the variables that it sets for the third job."""
     if name.endswith(".yaml"):
         listed = re.search(r"command: \[(.*)\]", (folder / name).read_text())[1]
         words = [word.strip('"') for word in listed.split(", ")]
