@@ -1,0 +1,359 @@
+"""The reference of the gradient flow against definitions, exact solutions and continuum fields."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+from . import fields, flow, observables
+from .fields import CHARGES, Complex, Extents, Real, angle, dagger
+
+GROUPS = ("su2", "su3")
+KINDS = ("wilson", "symanzik", "zeuthen")
+EXTENTS: Extents = (4, 2, 4, 6)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(10064518)
+
+
+def random_algebra(n: int, shape: tuple[int, ...], rng: np.random.Generator) -> Complex:
+    """Gaussian traceless anti-Hermitian matrices."""
+    gaussian = rng.normal(size=(2, *shape, n, n))
+    return flow.algebra(gaussian[0] + 1j * gaussian[1])
+
+
+def rough_field(extents: Extents, group: str, width: float, rng: np.random.Generator) -> Complex:
+    """Independent links at a distance of about `width` from 1."""
+    shape = (*extents[::-1], 4)
+    return flow.exponential(width * random_algebra(fields.COLOURS[group], shape, rng))
+
+
+def smooth_field(extents: Extents, group: str, rng: np.random.Generator) -> Complex:
+    """Links after a little flow in few steps, with plaquettes like those of an ensemble."""
+    return flow.flow(rough_field(extents, group, 0.5, rng), 0.2, 2, "wilson")
+
+
+# The algebra
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_algebra_and_exponential(n: int, rng: np.random.Generator) -> None:
+    m = rng.normal(size=(5, n, n)) + 1j * rng.normal(size=(5, n, n))
+    x = flow.algebra(m)
+    assert np.allclose(dagger(x), -x)
+    assert np.allclose(fields.trace(x), 0)
+    assert np.allclose(flow.algebra(x), x)
+    y = random_algebra(n, (5,), rng)
+    # The projection is orthogonal: nothing in the algebra is nearer to M.
+    assert np.allclose(fields.trace((m - x) @ y).real, 0)
+    assert np.allclose(flow.exponential(x), linalg.expm(x))
+
+
+# The action and its force
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_rectangle_goes_through_six_links(group: str, rng: np.random.Generator) -> None:
+    u = fields.random_field(EXTENTS, group, rng)
+    n = u.shape[-1]
+    # c0 = 0 for c1 = 1/8: twelve rectangles for each site, in one orientation.
+    rectangles = np.sum(12 * n - 4 * flow.action_density(u, 1 / 8))
+    through = sum(
+        np.sum(fields.trace(u[..., mu, :, :] @ flow.rectangle_staple(u, mu)).real)
+        for mu in range(4)
+    )
+    assert through == pytest.approx(6 * rectangles, abs=1e-9)
+
+
+def test_rectangles_of_one_link_by_hand(rng: np.random.Generator) -> None:
+    """The six rectangles in the (x, y) plane with the link from (1, 1) to (2, 1)."""
+    u = fields.random_field((6, 6, 2, 2), "su3", rng)
+    # Nothing depends on z and t, and links in these directions are 1.
+    u[..., 2:, :, :] = np.eye(3)
+    u[:] = u[:1, :1]
+
+    def x(i: int, j: int) -> Complex:
+        link: Complex = u[0, 0, j, i, 0]
+        return link
+
+    def y(i: int, j: int) -> Complex:
+        link: Complex = u[0, 0, j, i, 1]
+        return link
+
+    def loop(*matrices: Complex) -> Complex:
+        product: Complex = np.linalg.multi_dot(matrices)
+        return product
+
+    d = dagger
+    expected = (
+        # First and second half of the lower long side.
+        loop(x(2, 1), y(3, 1), d(x(2, 2)), d(x(1, 2)), d(y(1, 1)))
+        + loop(y(2, 1), d(x(1, 2)), d(x(0, 2)), d(y(0, 1)), x(0, 1))
+        # First and second half of the upper long side.
+        + loop(x(2, 1), d(y(3, 0)), d(x(2, 0)), d(x(1, 0)), y(1, 0))
+        + loop(d(y(2, 0)), d(x(1, 0)), d(x(0, 0)), y(0, 0), x(0, 1))
+        # The lower and the upper short side; (1, -1) is (1, 5).
+        + loop(y(2, 1), y(2, 2), d(x(1, 3)), d(y(1, 2)), d(y(1, 1)))
+        + loop(d(y(2, 0)), d(y(2, 5)), d(x(1, 5)), y(1, 5), y(1, 0))
+    )
+    # The 12 rectangles in the planes of x with z and with t are all 1.
+    expected = expected + 12 * d(x(1, 1))
+    assert np.allclose(flow.rectangle_staple(u, 0)[0, 0, 1, 1], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["wilson", "symanzik"])
+@pytest.mark.parametrize("group", GROUPS)
+def test_force_is_the_derivative_of_the_action(
+    group: str, kind: str, rng: np.random.Generator
+) -> None:
+    u = fields.random_field(EXTENTS, group, rng)
+    x = random_algebra(u.shape[-1], u.shape[:5], rng)
+    z = flow.force(u, kind)
+    predicted = 2 * np.sum(fields.trace(x @ z).real)
+
+    def action(s: float) -> float:
+        return float(flow.action_density(flow.exponential(s * x) @ u, flow.C1[kind]).sum())
+
+    def slope(h: float) -> float:
+        return (action(h) - action(-h)) / (2 * h)
+
+    assert (4 * slope(1e-3) - slope(2e-3)) / 3 == pytest.approx(predicted, rel=1e-7)
+    assert np.allclose(flow.algebra(z), z)
+
+
+def plane_wave(
+    extents: Extents, group: str, waves: tuple[int, ...], amplitude: Real, size: float
+) -> tuple[Complex, Real]:
+    """Links exp(size amplitude_mu cos(p (x + mu / 2)) T) and the momentum p.
+
+    T is the diagonal generator of `CHARGES`, p_mu = 2 pi waves_mu / L_mu.
+    """
+    p = 2 * np.pi * np.array(waves) / np.array(extents)
+    phase = np.tensordot(p, fields.coordinates(extents), 1)[..., None] + p / 2
+    generator = 1j * np.diag(CHARGES[group])
+    a = size * amplitude * np.cos(phase)
+    return flow.exponential(a[..., None, None] * generator), p
+
+
+def kernel(p: Real, kind: str) -> Real:
+    """K of the linearised flow dA/dt = -K A of a plane wave.
+
+    K_mu nu = delta_mu nu sum_rho w_mu rho phat_rho^2 - w_mu nu phat_mu phat_nu with
+    phat = 2 sin(p / 2) and w_mu nu = 1 - c1 (phat_mu^2 + phat_nu^2) (Weisz, Nucl. Phys. B212
+    (1983) 1); the Zeuthen flow multiplies row mu by 1 - phat_mu^2 / 12.
+    """
+    phat = 2 * np.sin(p / 2)
+    w = 1 - flow.C1[kind] * np.add.outer(phat**2, phat**2)
+    k = np.diag(w @ phat**2) - w * np.outer(phat, phat)
+    zeuthen: Real = (1 - phat**2 / 12)[:, None] * k
+    return zeuthen if kind == "zeuthen" else k
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plane_waves_decay_with_the_lattice_heat_kernel(kind: str) -> None:
+    extents, t, size = (4, 6, 2, 8), 0.1, 1e-4
+    amplitude = np.array([0.3, -0.8, 0.5, 0.6])  # Transverse and longitudinal.
+    u, p = plane_wave(extents, "su3", (1, 1, 0, 3), amplitude, size)
+    v = flow.flow(u, t, 8, kind)
+    decayed = linalg.expm(-t * kernel(p, kind)) @ amplitude
+    expected, _ = plane_wave(extents, "su3", (1, 1, 0, 3), decayed, size)
+    assert abs(v - expected).max() < 1e-4 * size
+    # E is quadratic in A: the mean of cos^2 is 1/2, and -tr T^2 = sum q^2.
+    energy = sum(q**2 for q in CHARGES["su3"]) / 2 * size**2
+    energy *= decayed @ kernel(p, "wilson") @ decayed
+    assert flow.energy_plaquette(v).mean() == pytest.approx(energy, rel=1e-3, abs=0)
+
+
+def test_transverse_waves_decay_with_exp_of_t_phat_squared() -> None:
+    extents, t, size = (4, 6, 2, 8), 0.5, 1e-4
+    amplitude = np.array([0.0, 0.0, 1.0, 0.0])
+    u, p = plane_wave(extents, "su2", (1, 1, 0, 1), amplitude, size)
+    v = flow.flow(u, t, 25, "wilson")
+    damped = amplitude * np.exp(-t * np.sum(4 * np.sin(p / 2) ** 2))
+    assert abs(v - plane_wave(extents, "su2", (1, 1, 0, 1), damped, size)[0]).max() < 1e-4 * size
+
+
+def test_only_the_zeuthen_flow_has_no_artefacts_of_second_order() -> None:
+    """Decay rates of transverse waves are p^2 + O(a^2), or O(a^4) for Zeuthen.
+
+    The error relative to p^2 falls by 4, or by 16, when the momentum is halved. `kernel` is
+    that of `force` by the test above.
+    """
+    p = np.array([0.1, 0.25, -0.2, 0.3])
+
+    def error(scale: float, kind: str) -> float:
+        rates = np.sort(np.linalg.eigvals(kernel(scale * p, kind)).real)
+        assert abs(rates[0]) < 1e-12  # A gauge transformation does not decay.
+        return float(abs(rates[1:] / np.sum((scale * p) ** 2) - 1).max())
+
+    ratios = {kind: error(1, kind) / error(0.5, kind) for kind in KINDS}
+    assert ratios["wilson"] == pytest.approx(4, rel=0.1)
+    assert ratios["symanzik"] == pytest.approx(4, rel=0.1)
+    assert ratios["zeuthen"] == pytest.approx(16, rel=0.1)
+
+
+# Integration
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("group", GROUPS)
+def test_flow_is_covariant_and_observables_are_invariant(
+    group: str, kind: str, rng: np.random.Generator
+) -> None:
+    extents = (2, 4, 2, 4)
+    u = rough_field(extents, group, 0.5, rng)
+    g = fields.random_su(u.shape[-1], extents[::-1], rng)
+    v = fields.gauge_transform(u, g)
+    flowed = flow.rk3_step(u, 0.05, kind)
+    also = flow.rk3_step(v, 0.05, kind)
+    assert np.allclose(also, fields.gauge_transform(flowed, g), atol=1e-12)
+    for density in (flow.energy_plaquette, flow.energy_clover, flow.charge):
+        assert np.allclose(density(v), density(u), atol=1e-12)
+    assert flow.largest_plaquette_action(v) == pytest.approx(flow.largest_plaquette_action(u))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_flow_stays_in_the_group_and_lowers_the_action(kind: str, rng: np.random.Generator) -> None:
+    u = fields.random_field((2, 4, 2, 4), "su3", rng)
+    history = [float(flow.action_density(u, flow.C1[kind]).sum())]
+    for _ in range(5):
+        u = flow.rk3_step(u, 0.02, kind)
+        history.append(float(flow.action_density(u, flow.C1[kind]).sum()))
+    assert all(later < earlier for earlier, later in pairwise(history))
+    assert np.allclose(u @ dagger(u), np.eye(3), atol=1e-13)
+    assert np.allclose(np.linalg.det(u), 1, atol=1e-13)
+
+
+def test_energy_falls_at_the_rate_of_the_squared_force(rng: np.random.Generator) -> None:
+    """dS/dt = 2 Re sum tr(Z Z) = -2 |Z|^2, for S = the total of `action_density`."""
+    u = rough_field((2, 4, 2, 4), "su2", 0.5, rng)
+    h = 1e-3
+    after, before = (flow.action_density(flow.rk3_step(u, s, "wilson"), 0).sum() for s in (h, -h))
+    rate = -2 * np.linalg.norm(flow.force(u, "wilson")) ** 2
+    assert (after - before) / (2 * h) == pytest.approx(rate, rel=1e-3)
+
+
+def test_rk3_is_of_third_order(rng: np.random.Generator) -> None:
+    """The error at a fixed flow time falls by 8 when the step is halved."""
+    u, t = smooth_field((2, 4, 2, 4), "su3", rng), 0.02
+    exact = flow.flow(u, t, 16, "wilson")
+    errors = [np.linalg.norm(flow.flow(u, t, steps, "wilson") - exact) for steps in (2, 4)]
+    assert errors[0] / errors[1] == pytest.approx(8, rel=0.1)
+
+
+def test_errors_of_one_step(rng: np.random.Generator) -> None:
+    """One step is wrong by O(eps^4), and the embedded one of second order by O(eps^3)."""
+    u = smooth_field((2, 4, 2, 4), "su3", rng)
+    errors = []
+    for eps in (0.04, 0.02):
+        exact = flow.flow(u, eps, 8, "wilson")
+        errors.append([np.linalg.norm(w - exact) for w in flow.embedded_step(u, eps, "wilson")])
+    third, second = np.array(errors[0]) / np.array(errors[1])
+    assert third == pytest.approx(16, rel=0.15)
+    assert second == pytest.approx(8, rel=0.15)
+
+
+def test_adaptive_flow_agrees_with_small_steps(rng: np.random.Generator) -> None:
+    u, t, tolerance = rough_field((4, 4, 2, 2), "su3", 0.5, rng), 1.0, 1e-3
+    v, steps = flow.adaptive_flow(u, t, tolerance, "wilson", first_step=0.5)
+    assert sum(steps) == pytest.approx(t, abs=1e-14)
+    assert steps[0] < 0.1  # The first trial is repeated with a smaller step,
+    assert max(steps) > 1.5 * steps[0]  # and steps grow as the field becomes smooth.
+    # The tolerance bounds the error of the second-order result; the third-order one is better.
+    assert flow.distance(v, flow.flow(u, t, 40, "wilson")) < tolerance
+
+
+def test_steps_follow_the_tolerance(rng: np.random.Generator) -> None:
+    """A step of error d leads to 0.95 eps (tolerance / d)^(1/3), accepted or not."""
+    u, eps = rough_field((2, 4, 2, 2), "su3", 0.5, rng), 0.02
+    v, w = flow.embedded_step(u, eps, "wilson")
+    d = np.sqrt(np.sum(abs(v - w) ** 2, axis=(-1, -2))).max() / 9
+    _, steps = flow.adaptive_flow(u, 0.1, 1.1 * d, "wilson", first_step=eps)
+    assert steps[:2] == pytest.approx([eps, 0.95 * eps * 1.1 ** (1 / 3)])
+    _, steps = flow.adaptive_flow(u, 0.1, 0.9 * d, "wilson", first_step=eps)
+    assert steps[0] == pytest.approx(0.95 * eps * 0.9 ** (1 / 3))
+
+
+def test_adaptive_flow_of_a_vacuum_is_one_step() -> None:
+    u = fields.cold_field((2, 2, 2, 2), "su2")
+    v, steps = flow.adaptive_flow(u, 3.0, 1e-6, "wilson", first_step=5.0)
+    assert steps == [3.0]
+    assert np.allclose(v, u, atol=1e-14)
+
+
+# Energy and charge
+
+
+def test_energies_agree_with_the_definition(rng: np.random.Generator) -> None:
+    u = fields.random_field(EXTENTS, "su3", rng)
+    sites = np.prod(EXTENTS)
+    mean = observables.plaquette(u).mean
+    assert flow.energy_plaquette(u).sum() == pytest.approx(2 * 3 * 6 * sites * (1 - mean))
+    total = np.zeros(EXTENTS[::-1])
+    for mu in range(4):
+        for nu in range(4):
+            if mu != nu:
+                f = flow.field_strength(u, mu, nu)
+                assert np.allclose(f, -flow.field_strength(u, nu, mu))
+                total -= fields.trace(f @ f).real / 2
+    assert np.allclose(flow.energy_clover(u), total)
+    planes = [1 - observables.plaquette_field(u, mu, nu) for mu, nu in flow.PLANES]
+    assert flow.largest_plaquette_action(u) == pytest.approx(3 * np.max(planes))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_clover_by_hand(m: int) -> None:
+    """In a constant abelian field every m x m loop has the angle m^2 omega."""
+    extents = (4, 6, 4, 8)
+    u = fields.abelian_field(extents, "su2", {(1, 3): 2})
+    f = flow.field_strength(u, 1, 3, m)
+    omega = angle(extents, (1, 3), 2)
+    expected = np.diag([1j, -1j]) * np.sin(m**2 * omega) / m**2
+    assert np.allclose(f, expected, atol=1e-13)
+    assert np.allclose(flow.field_strength(u, 0, 2, m), 0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sign"),
+    [((0, 1), (2, 3), 1), ((0, 2), (1, 3), -1), ((0, 3), (1, 2), 1)],
+)
+@pytest.mark.parametrize("group", GROUPS)
+def test_charge_of_constant_fields(
+    group: str, first: tuple[int, int], second: tuple[int, int], sign: int
+) -> None:
+    """Q = eps sum_i q_i^2 n n' for n and n' flux quanta in two orthogonal planes.
+
+    F = i q_i omega on the diagonal, hence q = eps sum_i q_i^2 omega omega' / (4 pi^2), with
+    omega = 2 pi n / (L L').
+    """
+    extents = (6, 4, 4, 6)
+    u = fields.abelian_field(extents, group, {first: 1, second: -1})
+    sines = np.array(
+        [
+            [np.sin(q * angle(extents, plane, quanta)) for q in CHARGES[group]]
+            for plane, quanta in ((first, 1), (second, -1))
+        ]
+    )
+    # F is traceless, but the sines of SU(3) do not add up to zero.
+    sines -= sines.mean(axis=1, keepdims=True)
+    expected = sign * np.sum(sines[0] * sines[1]) / (4 * np.pi**2)
+    assert np.allclose(flow.charge(u), expected, atol=1e-14)
+    exact = -sign * sum(q**2 for q in CHARGES[group])
+    assert flow.charge(u).sum() == pytest.approx(exact, rel=0.25)
+
+
+def test_improved_field_strength_has_neither_a2_nor_a4_errors() -> None:
+    """F of plane waves: the relative error falls by 2^6 when the momentum is halved."""
+    amplitude, size = np.array([0.0, 1.0, 0.0, 0.0]), 1e-5
+    errors = []
+    for length in (12, 24):
+        u, p = plane_wave((length, 2, 2, 2), "su2", (1, 0, 0, 0), amplitude, size)
+        # A_y = size cos(p x) T does not depend on y, so that links along y contain it exactly.
+        x = np.arange(length)
+        exact = -size * p[0] * np.sin(p[0] * x)
+        f = flow.improved_field_strength(u, 0, 1)[0, 0, 0, :, 0, 0].imag
+        errors.append(np.linalg.norm(f - exact) / np.linalg.norm(exact))
+    assert errors[0] / errors[1] == pytest.approx(64, rel=0.1)
