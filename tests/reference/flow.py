@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .fields import Complex, Real, dagger, shift, trace
+from .fields import Complex, Extents, Real, cold_field, coordinates, dagger, shift, trace
 from .observables import plaquette_matrix, staple, transport
 
 PLANES = tuple(combinations(range(4), 2))
@@ -271,3 +271,60 @@ def largest_plaquette_action(links: Complex) -> float:
     """
     n = links.shape[-1]
     return max(float((n - trace(plaquette_matrix(links, mu, nu)).real).max()) for mu, nu in PLANES)
+
+
+# An instanton
+
+
+def anti_self_dual_symbol() -> Real:
+    """'t Hooft's symbol etabar[a, mu, nu] ('t Hooft, Phys. Rev. D14 (1976) 3432).
+
+    etabar_a mu nu = eps_a mu nu for spatial mu and nu, -delta_a mu for nu = t, and antisymmetric.
+    """
+    eta = np.zeros((3, 4, 4))
+    for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        eta[a, b, c], eta[a, c, b] = 1, -1
+        eta[a, a, 3], eta[a, 3, a] = -1, 1
+    return eta
+
+
+def instanton(extents: Extents, rho: float, group: str) -> Complex:
+    """Field with an instanton of radius `rho` in the middle of the lattice, of charge Q = +1.
+
+    In singular gauge, with T_a = -i sigma_a / 2 ('t Hooft, Phys. Rev. D14 (1976) 3432),
+
+        A_mu(x) = -T_a etabar_a mu nu d_nu ln(1 + rho^2 / x^2)
+
+    is self-dual with respect to eps_xyzt = +1: the anti-self-dual symbol gives the self-dual
+    field, because the singular gauge transformation by x / |x| turns it into the regular gauge,
+    A_mu = 2 T_a eta_a mu nu x_nu / (x^2 + rho^2), where F is proportional to the self-dual eta.
+    On the torus x^2 is replaced by the periodic
+
+        s^2 = sum_nu (L_nu / pi)^2 sin^2(pi x_nu / L_nu),
+
+    which leaves A_mu smooth except for the singularity at the centre, a pure gauge that winds
+    once. The charge in the continuum is therefore exactly 1, although the field is self-dual only
+    in the limit of rho much smaller than L. The centre is half a lattice spacing away from the
+    nearest sites in every direction. Along a link in direction mu the magnitude of A_mu changes,
+    but not its direction in the algebra (etabar_a mu mu = 0), so that the path-ordered
+    exponential is the exponential of the integral. For SU(3) the field is in the upper left 2x2
+    block.
+    """
+    generators = -0.5j * np.array([[[0, 1], [1, 0]], [[0, -1j], [1j, 0]], [[1, 0], [0, -1]]])
+    length = np.array(extents, dtype=float).reshape(4, 1, 1, 1, 1)
+    centre = length // 2 - 0.5
+    x = coordinates(extents) - centre
+    gradient = length / np.pi * np.sin(2 * np.pi * x / length)
+    links = cold_field(extents, group)
+    for mu in range(4):
+        # A_mu = T_a etabar_a mu nu (d_nu s^2) rho^2 / (s^2 (s^2 + rho^2)).
+        integral = np.zeros(extents[::-1])
+        for node, weight in zip(*np.polynomial.legendre.leggauss(32), strict=True):
+            along = x.copy()
+            along[mu] += (1 + node) / 2
+            s2 = np.sum((length / np.pi * np.sin(np.pi * along / length)) ** 2, axis=0)
+            integral += weight / 2 * rho**2 / (s2 * (s2 + rho**2))
+        eta = anti_self_dual_symbol()[:, mu]
+        direction = np.einsum("an,n...,aij->...ij", eta, gradient, generators)
+        links[..., mu, :2, :2] = exponential(integral[..., None, None] * direction)
+    return links

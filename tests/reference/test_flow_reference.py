@@ -36,6 +36,13 @@ def smooth_field(extents: Extents, group: str, rng: np.random.Generator) -> Comp
     return flow.flow(rough_field(extents, group, 0.5, rng), 0.2, 2, "wilson")
 
 
+def reflect(links: Complex, mu: int) -> Complex:
+    """Reflection of the axis mu, x_mu -> L_mu - 1 - x_mu, which reverses its links."""
+    mirrored = np.flip(links, axis=3 - mu).copy()
+    mirrored[..., mu, :, :] = dagger(fields.shift(mirrored[..., mu, :, :], mu))
+    return mirrored
+
+
 # The algebra
 
 
@@ -357,3 +364,56 @@ def test_improved_field_strength_has_neither_a2_nor_a4_errors() -> None:
         f = flow.improved_field_strength(u, 0, 1)[0, 0, 0, :, 0, 0].imag
         errors.append(np.linalg.norm(f - exact) / np.linalg.norm(exact))
     assert errors[0] / errors[1] == pytest.approx(64, rel=0.1)
+
+
+# The instanton
+
+
+@pytest.fixture(scope="module")
+def instanton() -> Complex:
+    return flow.instanton((8, 8, 8, 8), 2.0, "su2")
+
+
+def test_links_of_the_instanton_are_in_the_group(instanton: Complex) -> None:
+    assert np.allclose(instanton @ dagger(instanton), np.eye(2), atol=1e-13)
+    assert np.allclose(np.linalg.det(instanton), 1, atol=1e-13)
+
+
+def test_instanton_has_charge_plus_one(instanton: Complex) -> None:
+    flowed = flow.flow(instanton, 0.2, 2, "wilson")
+    improved = flow.charge(flowed, flow.improved_field_strength).sum()
+    assert improved == pytest.approx(1, abs=0.02)
+    # (1 + (d_mu^2 + d_nu^2) / 6) F in an instanton makes Q = 1 - 4 / (5 rho^2) of the clover.
+    clover = flow.charge(flowed).sum()
+    assert clover == pytest.approx(1 - 4 / 5 / 2**2, abs=0.03)
+    assert abs(improved - 1) < abs(clover - 1)
+    # The action of charge 1 is at least 8 pi^2; the periodic field is not quite the minimum.
+    assert 1 < flow.energy_plaquette(flowed).sum() / (8 * np.pi**2) < 1.1
+
+
+def test_instanton_is_self_dual_and_in_the_middle(instanton: Complex) -> None:
+    """Up to some per cent, because the field is made periodic."""
+    f = {plane: flow.improved_field_strength(instanton, *plane) for plane in flow.PLANES}
+    middle = (slice(3, 5),) * 4
+    pairs = (((0, 1), (2, 3), 1), ((0, 2), (1, 3), -1), ((0, 3), (1, 2), 1))
+    for first, second, sign in pairs:
+        one, other = f[first][middle], sign * f[second][middle]
+        assert np.linalg.norm(one - other) < 0.1 * np.linalg.norm(one + other)
+    density = flow.charge(instanton)
+    assert np.allclose(density[middle], density.max(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("mu", [0, 3])
+def test_reflection_changes_the_sign_of_the_charge(instanton: Complex, mu: int) -> None:
+    mirrored = reflect(instanton, mu)
+    density = np.flip(flow.charge(instanton), axis=3 - mu)
+    assert np.allclose(flow.charge(mirrored), -density, atol=1e-13)
+    energy = np.flip(flow.energy_clover(instanton), axis=3 - mu)
+    assert np.allclose(flow.energy_clover(mirrored), energy, atol=1e-13)
+
+
+def test_su3_instanton_is_the_su2_one(instanton: Complex) -> None:
+    u = flow.instanton((8, 8, 8, 8), 2.0, "su3")
+    assert np.allclose(u[..., :2, :2], instanton)
+    # F of SU(2) is traceless already.
+    assert np.allclose(flow.charge(u), flow.charge(instanton), atol=1e-13)
