@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gauge_mc.fields.random_field import Random
     from gauge_mc.fits import fit
     from gauge_mc.inspection.verify import verify
+    from gauge_mc.observables.flow import flow
     from gauge_mc.run.chain import Chain
     from gauge_mc.run.chains import generate_chains
     from gauge_mc.run.convert import convert
@@ -43,6 +44,7 @@ _HOMES = {
     "convert": "run.convert",
     "export": "exports",
     "fit": "fits",
+    "flow": "observables.flow",
     "generate": "run.generate",
     "generate_chains": "run.chains",
     "heatbath": "updates.heatbath",
@@ -66,6 +68,7 @@ __all__ = [
     "convert",
     "export",
     "fit",
+    "flow",
     "generate",
     "generate_chains",
     "heatbath",

@@ -21,6 +21,8 @@
 // and the functions that follow these definitions in cpu.h and gpu.h.
 #pragma once
 
+#include <cstring>
+
 #if REAL_BYTES == 4
 typedef float scalar;
 #else
@@ -34,6 +36,15 @@ typedef double scalar;
 #endif
 
 INLINE real square(real x) { return x * x; }
+
+// Raise a word of memory to the bits of the largest lane of x, in single precision, unless it is larger already. The
+// bits of floats that are not negative are in the order of the floats.
+INLINE void raise_largest(unsigned* at, real x) {
+    const float most = (float)lane_max(larger(x, broadcast(0)));
+    unsigned bits;
+    memcpy(&bits, &most, sizeof bits);
+    if (bits > *(const volatile unsigned*)at) max_atomically(at, bits);  // most values are smaller
+}
 
 // A number to be added to a sum of staples, so that it can be divided by its norm even if the staples
 // cancel. It is far below the rounding error of any staple, about 1e-7 or 1e-16, and its square, 1e-36 or

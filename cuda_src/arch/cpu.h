@@ -139,6 +139,13 @@ INLINE double lane_sum(real x) {
     return part[0];
 }
 
+// The largest element.
+INLINE scalar lane_max(real x) {
+    scalar most = x[0];
+    for (int lane = 1; lane < LANES; lane++) most = x[lane] > most ? x[lane] : most;
+    return most;
+}
+
 // Return y with y[lane] = x[order[lane]].
 INLINE real permute(real x, const lane_integer* order) {
 #if defined(__AVX512F__) && REGISTER_BYTES == 64 && REAL_BYTES == 4
@@ -180,7 +187,8 @@ template <int C> INLINE void load_packets(const packet* data, packet_index first
     // The next slot reads the next link. Prefetching doubles the bandwidth of fields that exceed the cache.
     UNROLL for (int i = 0; i < C; i++) __builtin_prefetch(&data[first + C + i]);
 }
-template <int C> INLINE void store_packets(packet* data, packet_index first, packet_index, const real (&c)[C]) {
+template <bool STREAMED, int C>
+INLINE void store_packets(packet* data, packet_index first, packet_index, const real (&c)[C]) {
     UNROLL for (int i = 0; i < C; i++) data[first + i] = c[i];
 }
 template <int W> INLINE void load_words(const unsigned* data, packet_index first, packet_index, word (&w)[W]) {

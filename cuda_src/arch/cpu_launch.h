@@ -98,6 +98,8 @@ INLINE void run_slice_sums(const A* steps, int count, Team& team, Body body) {
                         __attribute__((always_inline)) { BODY(a, site, values); });                  \
     }
 
+#define PAIRED_KERNEL SITE_KERNEL
+
 #define SLICES_SUM_KERNEL(NAME, SLICES, K, BLOCKS, BODY)                                             \
     extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
         run_slice_sums<SLICES, K>(steps, count, *team,                                               \

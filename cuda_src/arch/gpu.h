@@ -48,6 +48,7 @@ INLINE real from_bits(real_bits x) { return __longlong_as_double(x); }
 
 template <class F> INLINE real lanewise(real x, F f) { return f(x); }
 INLINE double lane_sum(real x) { return (double)x; }
+INLINE scalar lane_max(real x) { return x; }
 
 // The GPU has an instruction for the logarithm in single precision.
 #if REAL_BYTES == 4
@@ -95,13 +96,18 @@ INLINE void load_packets(const packet* data, packet_index first, packet_index st
 #endif
     }
 }
-template <int C>
+// With STREAMED the cache need not keep what is stored.
+template <bool STREAMED> INLINE void put(packet* at, const packet& value) {
+    if constexpr (STREAMED) __stcs(at, value);
+    else *at = value;
+}
+template <bool STREAMED, int C>
 INLINE void store_packets(packet* data, packet_index first, packet_index stride, const real (&c)[C]) {
     UNROLL for (int i = 0; i < C / COMPONENTS_PER_PACKET; i++) {
 #if REAL_BYTES == 4
-        data[first + i * stride] = make_float4(c[4 * i], c[4 * i + 1], c[4 * i + 2], c[4 * i + 3]);
+        put<STREAMED>(&data[first + i * stride], make_float4(c[4 * i], c[4 * i + 1], c[4 * i + 2], c[4 * i + 3]));
 #else
-        data[first + i * stride] = make_double2(c[2 * i], c[2 * i + 1]);
+        put<STREAMED>(&data[first + i * stride], make_double2(c[2 * i], c[2 * i + 1]));
 #endif
     }
 }

@@ -11,14 +11,15 @@ struct Tile {
     int t;            // extent along t; the last tile may extend beyond the work
 };
 
-// Return this thread's site in the tile with the given place in the grid.
-template <class A> INLINE Site site_in_tile(const A& a, const Tile& tile, int tile_x, int tile_y, int tile_z) {
+// Return this thread's site in the tile with the given place in the grid. If it is PAIRED, the site is even.
+template <bool PAIRED = false, class A>
+INLINE Site site_in_tile(const A& a, const Tile& tile, int tile_x, int tile_y, int tile_z) {
     const Geometry& g = a.geometry;
     const int half_x = tile_x * blockDim.x + threadIdx.x, y = tile_y * blockDim.y + threadIdx.y;
     const int in_t = tile.z.quotient(threadIdx.z), in_z = threadIdx.z - in_t * (int)tile.z.divisor;
     int rest = tile.tiles_z.quotient(tile_z);
     const int z = (tile_z - rest * (int)tile.tiles_z.divisor) * (int)tile.z.divisor + in_z;
-    int parity = a.work.parity;
+    int parity = PAIRED ? 0 : a.work.parity;
     if (parity == 2) {
         parity = rest & 1;
         rest >>= 1;
@@ -170,6 +171,18 @@ template <class A> struct Steps {
         NAME(const Arguments a, const Tile tile) {                                             \
         const Site site = my_site(a, tile);                                                    \
         if (in_work(a, site)) BODY(a, site);                                                   \
+    }
+
+#define PAIRED_KERNEL(NAME, BODY)                                                              \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
+        NAME(const Arguments a, const Tile tile) {                                             \
+        Site site = site_in_tile<true>(a, tile, blockIdx.x, blockIdx.y, blockIdx.z);           \
+        if (!in_work(a, site)) return;                                                         \
+        ROLLED for (int parity = 0; parity < 2; parity++) {                                    \
+            BODY(a, site);                                                                     \
+            site.parity = 1;                                                                   \
+            site.x ^= 1; /* the sites of a slot are neighbours along x */                      \
+        }                                                                                      \
     }
 
 // If a lattice is so small that all its blocks are resident at once, launches take most of the time.

@@ -1,22 +1,25 @@
 // SU(2): links and sums of links are quaternions.
 #pragma once
 
+#include "group/algebra.h"
 #include "group/quaternion.h"
-#include "lattice/links.h"
 
 struct SU2 {
-    static constexpr int N = 2, COMPONENTS = 4, MATRIX_COMPONENTS = 4;
+    static constexpr int N = 2, COMPONENTS = 4, MATRIX_COMPONENTS = 4, ALGEBRA_COMPONENTS = 4;
     typedef Quaternion Link;
     typedef Quaternion Matrix;
+    typedef AlgebraElement<ALGEBRA_COMPONENTS> Algebra;  // i a.sigma; a[0] is 0
     typedef Links<COMPONENTS> Field;
+    typedef ElementField<ALGEBRA_COMPONENTS> AlgebraField;
 
     static INLINE Link load(const Field& f, const Geometry& g, packet_index first, int crossing = 0) {
         Link u;
         f.read(g, first, crossing, u.a);
         return u;
     }
+    template <bool STREAMED = false>
     static INLINE void store(const Field& f, const Geometry& g, packet_index first, const Link& u) {
-        f.write(g, first, u.a);
+        f.template write<STREAMED>(g, first, u.a);
     }
     static INLINE Matrix unpack(const real (&c)[MATRIX_COMPONENTS]) {
         Matrix m;
@@ -44,6 +47,7 @@ struct SU2 {
     static INLINE Matrix product(const Matrix& a, const Matrix& b) { return a * b; }
     static INLINE Matrix multiply(const Matrix& a, const Link& u) { return a * u; }
     static INLINE Matrix multiply_adjoint(const Matrix& a, const Link& u) { return a * u.conj(); }
+    static INLINE Matrix adjoint_times(const Link& u, const Matrix& a) { return u.conj() * a; }
     static INLINE Link transformed(const Link& g, const Link& u, const Link& h) { return g * u * h.conj(); }
     static INLINE Matrix scaled(const Matrix& m, scalar s) { return m.times(broadcast(s)); }
     static INLINE void add(Matrix& s, const Matrix& x) { UNROLL for (int i = 0; i < 4; i++) s.a[i] = s.a[i] + x.a[i]; }
@@ -70,5 +74,21 @@ struct SU2 {
     template <class Choose> static INLINE Link update(const Link& u, const Matrix& s, Choose& choose) {
         const Quaternion w = u * s.conj();
         return normalised(choose(0, w.times(broadcast(2))) * u);
+    }
+
+    static INLINE Algebra traceless(const Matrix& m) { return {{broadcast(0), m.a[1], m.a[2], m.a[3]}}; }
+    static INLINE Matrix matrix(const Algebra& x) { return {{x.a[0], x.a[1], x.a[2], x.a[3]}}; }
+    static INLINE real overlap(const Algebra& x, const Algebra& y) { return overlap(matrix(x), matrix(y)); }
+
+    // exp(i a.sigma) = cos |a| + i a.sigma sin |a| / |a|, as Taylor series in |a|^2.
+    static INLINE Link exponential_times(const Algebra& x, const Link& u) {
+        const real minus2 = -(square(x.a[1]) + square(x.a[2]) + square(x.a[3]));
+        real cosine = broadcast(0), sine = broadcast(0);
+        UNROLL for (int n = EXPONENTIAL_TERMS; n >= 0; n -= 2) {
+            cosine = cosine * minus2 + scalar(inverse_factorial(n));
+            sine = sine * minus2 + scalar(inverse_factorial(n + 1));
+        }
+        const Quaternion e = {{cosine, sine * x.a[1], sine * x.a[2], sine * x.a[3]}};
+        return e * u;
     }
 };

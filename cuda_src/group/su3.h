@@ -4,8 +4,8 @@
 #pragma once
 
 #include "arch/maths.h"
+#include "group/algebra.h"
 #include "group/quaternion.h"
-#include "lattice/links.h"
 
 struct complex {
     real re, im;
@@ -29,8 +29,11 @@ INLINE void add_product_conj(complex& s, const complex& a, const complex& b) {
 
 struct SU3 {
     // The 18 reals of a matrix do not fill whole packets on a GPU, so two more are stored.
-    static constexpr int N = 3, COMPONENTS = 12, MATRIX_COMPONENTS = 20;
+    static constexpr int N = 3, COMPONENTS = 12, MATRIX_COMPONENTS = 20, ALGEBRA_COMPONENTS = 8;
+    // [[i a0, z01, z02], [., i a1, z12], [., ., -i (a0 + a1)]] as a0, a1, z01, z02, z12
+    typedef AlgebraElement<ALGEBRA_COMPONENTS> Algebra;
     typedef Links<COMPONENTS> Field;
+    typedef ElementField<ALGEBRA_COMPONENTS> AlgebraField;
 
     struct Row {
         complex c[3];
@@ -49,13 +52,14 @@ struct SU3 {
         UNROLL for (int i = 0; i < 6; i++) u.row[i / 3].c[i % 3] = {c[2 * i], c[2 * i + 1]};
         return u;
     }
+    template <bool STREAMED = false>
     static INLINE void store(const Field& f, const Geometry& g, packet_index first, const Link& u) {
         real c[COMPONENTS];
         UNROLL for (int i = 0; i < 6; i++) {
             c[2 * i] = u.row[i / 3].c[i % 3].re;
             c[2 * i + 1] = u.row[i / 3].c[i % 3].im;
         }
-        f.write(g, first, c);
+        f.template write<STREAMED>(g, first, c);
     }
 
     // Component i of the complex conjugate of the cross product of two rows.
@@ -141,6 +145,7 @@ struct SU3 {
         UNROLL for (int i = 0; i < 9; i++) a.row[i % 3].c[i / 3] = conj(m.row[i / 3].c[i % 3]);
         return a;
     }
+    static INLINE Matrix adjoint_times(const Link& u, const Matrix& a) { return product(adjoint(matrix(u)), a); }
     static INLINE Link transformed(const Link& g, const Link& u, const Link& h) {
         const Matrix m = matrix(u);
         const Row first = times(g.row[0], m), second = times(g.row[1], m);
@@ -282,6 +287,79 @@ struct SU3 {
         rotate<0, 2>(u, w, choose(1, projected<0, 2>(w)));
         rotate<1, 2>(u, w, choose(2, projected<1, 2>(w)));
         return normalised({{u.row[0], u.row[1]}});
+    }
+
+    static INLINE Algebra traceless(const Matrix& m) {
+        const real third = (m.row[0].c[0].im + m.row[1].c[1].im + m.row[2].c[2].im) * scalar(1.0 / 3.0);
+        Algebra x;
+        x.a[0] = m.row[0].c[0].im - third;
+        x.a[1] = m.row[1].c[1].im - third;
+        UNROLL for (int k = 0; k < 3; k++) {
+            const int i = k / 2, j = k == 0 ? 1 : 2;
+            x.a[2 + 2 * k] = scalar(0.5) * (m.row[i].c[j].re - m.row[j].c[i].re);
+            x.a[3 + 2 * k] = scalar(0.5) * (m.row[i].c[j].im + m.row[j].c[i].im);
+        }
+        return x;
+    }
+    static INLINE Matrix matrix(const Algebra& x) {
+        Matrix m;
+        m.row[0].c[0] = {broadcast(0), x.a[0]};
+        m.row[1].c[1] = {broadcast(0), x.a[1]};
+        m.row[2].c[2] = {broadcast(0), -(x.a[0] + x.a[1])};
+        UNROLL for (int k = 0; k < 3; k++) {
+            const int i = k / 2, j = k == 0 ? 1 : 2;
+            m.row[i].c[j] = {x.a[2 + 2 * k], x.a[3 + 2 * k]};
+            m.row[j].c[i] = {-x.a[2 + 2 * k], x.a[3 + 2 * k]};
+        }
+        return m;
+    }
+    static INLINE real overlap(const Algebra& x, const Algebra& y) {
+        real off = x.a[2] * y.a[2];
+        UNROLL for (int i = 3; i < 8; i++) off = off + x.a[i] * y.a[i];
+        return x.a[0] * y.a[0] + x.a[1] * y.a[1] + (x.a[0] + x.a[1]) * (y.a[0] + y.a[1]) + (off + off);
+    }
+
+    // exp(x) u. By the Cayley-Hamilton theorem x^3 = i d - t x with i d = det x and t = -Tr x^2 / 2, so
+    // that Horner's scheme for the Taylor series has three coefficients: exp(x) = p0 + p1 x + p2 x^2.
+    static INLINE Link exponential_times(const Algebra& x, const Link& u) {
+        const real a0 = x.a[0], a1 = x.a[1], a2 = -(a0 + a1);
+        const complex z01 = {x.a[2], x.a[3]}, z02 = {x.a[4], x.a[5]}, z12 = {x.a[6], x.a[7]};
+        const real n01 = square(z01.re) + square(z01.im), n02 = square(z02.re) + square(z02.im);
+        const real n12 = square(z12.re) + square(z12.im);
+        const complex cycle = z01 * z12;  // and times z02^*, the closed path 0 -> 1 -> 2 -> 0
+        const real cycle_im = cycle.im * z02.re - cycle.re * z02.im;
+        const real t = scalar(0.5) * (square(a0) + square(a1) + square(a2)) + n01 + n02 + n12;
+        const real d = a0 * (n12 - a1 * a2) + a2 * n01 + a1 * n02 - (cycle_im + cycle_im);
+
+        complex p0 = {broadcast(scalar(inverse_factorial(EXPONENTIAL_TERMS))), broadcast(0)};
+        complex p1 = {broadcast(0), broadcast(0)}, p2 = p1;
+        UNROLL for (int n = EXPONENTIAL_TERMS - 1; n >= 0; n--) {
+            const complex next = {scalar(inverse_factorial(n)) - d * p2.im, d * p2.re};
+            const complex middle = {p0.re - t * p2.re, p0.im - t * p2.im};
+            p2 = p1, p1 = middle, p0 = next;
+        }
+
+        // The first two rows of x^2, which is hermitian, and of exp(x).
+        complex s01 = conj(z12) * z02, s12 = conj(z01) * z02;
+        s01 = {-s01.re + a2 * z01.im, -s01.im - a2 * z01.re};
+        s12 = {-s12.re + a0 * z12.im, -s12.im - a0 * z12.re};
+        const complex s02 = {cycle.re + a1 * z02.im, cycle.im - a1 * z02.re};
+        const real s00 = -(square(a0) + n01 + n02), s11 = -(square(a1) + n01 + n12);
+        auto entry = [&](const complex& first, const complex& second) {
+            complex e = p1 * first;
+            add_product(e, p2, second);
+            return e;
+        };
+        const complex zero = {broadcast(0), broadcast(0)};
+        Row first, second;
+        first.c[0] = p0 + entry({zero.re, a0}, {s00, zero.im});
+        first.c[1] = entry(z01, s01);
+        first.c[2] = entry(z02, s02);
+        second.c[0] = entry({-z01.re, z01.im}, conj(s01));
+        second.c[1] = p0 + entry({zero.re, a1}, {s11, zero.im});
+        second.c[2] = entry(z12, s12);
+        const Matrix full = matrix(u);
+        return {{times(first, full), times(second, full)}};
     }
 
 private:

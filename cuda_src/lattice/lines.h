@@ -96,3 +96,17 @@ template <class M> INLINE M brought_from(const Displaced& from, const Geometry& 
     }
     return m;
 }
+
+// Return the link of direction d at the site i steps along mu and j steps along nu, forwards or backwards.
+INLINE GROUP::Link distant_link(const GROUP::Field& links, const Geometry& g, Site site, int d, int mu, int i, int nu,
+                                int j) {
+    int steps[4];
+    UNROLL for (int k = 0; k < 4; k++) steps[k] = (k == mu ? i : 0) + (k == nu ? j : 0);
+    site.t += steps[3];
+    site.parity = (site.parity + steps[3]) & 1;
+    for (; site.t >= g.slices;) site.t -= g.slices;
+    for (; site.t < 0;) site.t += g.slices;
+    const int in_space[3] = {steps[0], steps[1], steps[2]};
+    const Displaced from = displaced(g, site, in_space);
+    return brought_from(from, g, load_link(links, g, from.site, d));
+}

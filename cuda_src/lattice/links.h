@@ -42,6 +42,22 @@ template <int C> struct Links {
         return {(packet_index)(slots * PER_SLOT), crossing};
     }
 
+    // Return the offset to the site `steps` steps along mu, at most as many as the smallest extent of a lane's
+    // sub-lattice, which is 2 or more.
+    static INLINE Offset steps(const Geometry& g, const Site& s, int mu, int steps) {
+        if (mu == 3) {
+            int t = s.t + steps;
+            for (; t >= g.slices;) t -= g.slices;
+            for (; t < 0;) t += g.slices;
+            return {(packet_index)((t - s.t) * 8 * PACKETS) * (packet_index)g.slots, 0};
+        }
+        const int at = mu == 0 ? s.x : mu == 1 ? s.y : s.z, extent = g.extent[mu];
+        const int there = at + steps, edge = there >= extent ? 1 : there < 0 ? -1 : 0, inside = there - edge * extent;
+        const int stride = mu == 1 ? (int)g.half_x.divisor : (int)g.half_x.divisor * (int)g.y.divisor;
+        const int slots = mu == 0 ? (inside >> 1) - (at >> 1) : (inside - at) * stride;
+        return {(packet_index)(slots * PER_SLOT), LANES == 1 ? 0 : edge * g.crossing[mu]};
+    }
+
     // Read the link whose first packet is `first`; `crossing` is that of its Offset.
     INLINE void read(const Geometry& g, packet_index first, int crossing, real (&c)[C]) const {
         load_packets(data, first, (packet_index)g.slots, c);
@@ -50,7 +66,8 @@ template <int C> struct Links {
         }
     }
 
-    INLINE void write(const Geometry& g, packet_index first, const real (&c)[C]) const {
-        store_packets(data, first, (packet_index)g.slots, c);
+    // With STREAMED the link is not read again soon.
+    template <bool STREAMED = false> INLINE void write(const Geometry& g, packet_index first, const real (&c)[C]) const {
+        store_packets<STREAMED>(data, first, (packet_index)g.slots, c);
     }
 };

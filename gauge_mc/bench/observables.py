@@ -63,7 +63,7 @@ def observables_time(
     observables = {}
     for name, one in OBSERVABLES.items():
         progress(name, total)
-        options = {"smear": NO_SMEARING} if one.smears else {}
+        options = {**one.bench_options, **({"smear": NO_SMEARING} if one.smears else {})}
         measure = one.for_lattice(lattice, **options).measurer(field)
         median, _ = seconds_of(devices, partial(_measure, measure, field), seconds)
         observables[name] = median / sweep

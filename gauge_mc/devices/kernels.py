@@ -168,6 +168,11 @@ class Kernel(KeptHash):
         """Whether the kernel computes sums, which it stores in its argument ``sums``."""
         return any(member.name == "sums" for member in members(ARGUMENTS, (self.source,)))
 
+    @cached_property
+    def paired(self) -> bool:
+        """Whether a thread of a GPU works on both sites of a slot."""
+        return "PAIRED_KERNEL(" in self.source.read_text(encoding="utf-8")
+
     def constant(self, name: str) -> int:
         """Return the value of a ``constexpr int`` in the source file."""
         return constants(self.source)[name]

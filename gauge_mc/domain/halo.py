@@ -44,23 +44,29 @@ class Window:
     nbytes: int
 
 
-def transfers_of(layouts: Sequence[Layout], nearest: bool) -> list[Transfer]:
+def transfers_of(layouts: Sequence[Layout], depth: int | None = None) -> list[Transfer]:
     """Return all transfers between slabs, in the same order in all processes.
 
     Parameters
     ----------
     layouts : sequence of Layout
         The layouts of all slabs, in order.
-    nearest : bool
-        Whether to transfer only the halo slices next to a slab, instead of the whole halo.
+    depth : int, optional
+        How many of the halo slices next to a slab to transfer on either side; by default all.
     """
     place_of = {t: (n, t - layout.first) for n, layout in enumerate(layouts) for t in layout.times}
     return [
         Transfer(*place_of[t], target, place)
         for target, layout in enumerate(layouts)
         for place, t in layout.halo.items()
-        if not nearest or place in (layout.slices, layout.slices_in_memory - 1)
+        if depth is None or _distance(layout, place) <= depth
     ]
+
+
+def _distance(layout: Layout, place: int) -> int:
+    """Return the distance of a halo slice from the slab, given its position in memory."""
+    above = place - layout.slices + 1
+    return above if above <= layout.above else layout.period - place
 
 
 @dataclass(frozen=True)

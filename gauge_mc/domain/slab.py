@@ -62,17 +62,25 @@ class Slab:
     layout : Layout
     buffer : Buffer
         The memory that holds the links.
+    components : int, optional
+        Number of stored reals per link, if they are not those of the group's links.
     """
 
     group: Group
     device: Device
     layout: Layout
     buffer: Buffer
+    components: int | None = None
 
     @cached_property
     def slice_bytes(self) -> int:
         """The bytes of a time slice."""
-        return self.layout.slice_bytes(self.group.components)
+        return self.layout.slice_bytes(self.components or self.group.components)
+
+    @property
+    def own_slices(self) -> BufferPart:
+        """The memory of the slices, without the halo."""
+        return BufferPart(self.buffer, 0, self.layout.slices * self.slice_bytes)
 
     def whole(self, parity: int = BOTH_PARITIES, mu: int = 0) -> ctypes.Structure:
         """Return the work on all time slices of all replicas, without the halo."""

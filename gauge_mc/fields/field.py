@@ -70,6 +70,7 @@ class Field:
         device: Device | DeviceGroup | None = None,
         above: int = 1,
         replicas: int = 1,
+        below: int = 1,
     ) -> Field:
         """Return a field whose components are all zero; it is not a valid configuration.
 
@@ -82,8 +83,8 @@ class Field:
             ``single`` or ``double``.
         device : Device or DeviceGroup, optional
             The devices that hold the links; by default the one that `open_device` opens.
-        above : int
-            Halo depth above a slab, in time slices, if there are several slabs.
+        above, below : int
+            Halo depth above and below a slab, in time slices, if there are several slabs.
         replicas : int
             Number of independent lattices, which must be 1 if there are several slabs.
 
@@ -101,7 +102,7 @@ class Field:
         first = devices.devices[0]
         split = split_lanes(lattice, first.lanes(precision))
         times = devices.slabs(lattice)
-        halo = (above, 1) if len(times) > 1 else (0, 0)
+        halo = (above, below) if len(times) > 1 else (0, 0)
         assert replicas == 1 or len(times) == 1
         layouts = tuple(
             Layout(
@@ -295,12 +296,18 @@ class Field:
     @cached_property
     def halo(self) -> HaloExchange:
         """The halo exchange of the slices next to each slab."""
-        return HaloExchange(self.devices, self.slabs, transfers_of(self.layouts, nearest=True))
+        return self._exchange(1)
+
+    def _exchange(self, depth: int | None) -> HaloExchange:
+        """Return the halo exchange of a number of slices on either side; by default of all."""
+        if depth not in self._exchanges:
+            transfers = transfers_of(self.layouts, depth)
+            self._exchanges[depth] = HaloExchange(self.devices, self.slabs, transfers)
+        return self._exchanges[depth]
 
     @cached_property
-    def _whole_halo(self) -> HaloExchange:
-        """The halo exchange of all halo slices."""
-        return HaloExchange(self.devices, self.slabs, transfers_of(self.layouts, nearest=False))
+    def _exchanges(self) -> dict[int | None, HaloExchange]:
+        return {}
 
     @cached_property
     def prepared(self) -> dict[tuple[object, ...], object]:
@@ -312,9 +319,9 @@ class Field:
         nbytes = self.slabs[0].slice_bytes // 8
         return Window((4 * parity + mu) * nbytes, nbytes)
 
-    def exchange_halo(self, nearest: bool = True) -> None:
-        """Update the halos: only the slices next to each slab, or all slices."""
-        halo = self.halo if nearest else self._whole_halo
+    def exchange_halo(self, depth: int | None = 1) -> None:
+        """Update the halos: so many slices on either side of each slab; None means all."""
+        halo = self._exchange(depth)
         halo.post(Window(0, self.slabs[0].slice_bytes))
         halo.wait()
 

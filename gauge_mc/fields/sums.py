@@ -159,10 +159,12 @@ def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
 
 def add_slices(devices: DeviceGroup, local: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Add up sums over time slices, of shape (rows, slices, values), of all slabs; see `total`."""
-    return np.asarray(_of_all_slabs(devices, local).sum(axis=1))
+    return np.asarray(slices_of_all_slabs(devices, local).sum(axis=1))
 
 
-def _of_all_slabs(devices: DeviceGroup, local: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def slices_of_all_slabs(
+    devices: DeviceGroup, local: list[NDArray[np.float64]]
+) -> NDArray[np.float64]:
     """Join sums over time slices, of shape (rows, slices, values), in the order of the slabs."""
     parts = devices.processes.gather(local)
     return np.concatenate([one for process in parts for one in process], axis=1)
@@ -264,7 +266,7 @@ class DeferredSums:
         if self._empty:
             local.insert(0, np.empty((self._begun, 0, self._values)))
         self._begun = 0
-        by_slice = _of_all_slabs(self._devices, local)
+        by_slice = slices_of_all_slabs(self._devices, local)
         begun, slices, values = by_slice.shape
         own = by_slice.reshape(begun, self._replicas, slices // self._replicas, values)
         totals = np.zeros((begun, self._replicas, values))

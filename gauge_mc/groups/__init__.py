@@ -64,6 +64,11 @@ class Group:
         """Number of stored reals per general matrix, from the C++ header."""
         return self._constants["MATRIX_COMPONENTS"]
 
+    @property
+    def algebra_components(self) -> int:
+        """Number of stored reals per element of the Lie algebra, from the C++ header."""
+        return self._constants["ALGEBRA_COMPONENTS"]
+
     @cached_property
     def choice(self) -> Choice:
         """The compile-time selection of this group."""

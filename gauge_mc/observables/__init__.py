@@ -211,6 +211,8 @@ class Observable:
         of the lattice; None if it is unknown.
     main_kernel : Kernel or None
         Kernel whose number of registers benchmarks show.
+    bench_options : mapping of str to object
+        Options with which benchmarks measure it, if the default ones take too long.
     """
 
     name: ClassVar[str]
@@ -225,6 +227,7 @@ class Observable:
     derived: ClassVar[tuple[Derived, ...]] = ()
     links_moved: ClassVar[float | None] = None
     main_kernel: ClassVar[Kernel | None] = None
+    bench_options: ClassVar[Mapping[str, object]] = {}
 
     def __init_subclass__(cls) -> None:
         """Make the first column the only quantity if no quantities are declared."""
@@ -262,8 +265,12 @@ class Observable:
 
     @property
     def records(self) -> int:
-        """Number of records per field."""
+        """Number of records per field; 0 if only `prepared` can tell it."""
         return 1
+
+    def prepared(self, field: Field) -> Observable:
+        """Return the observable after a look at the first field, if it has no `records` before."""
+        return self
 
     @property
     def header(self) -> dict[str, str]:

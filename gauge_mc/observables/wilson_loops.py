@@ -275,7 +275,7 @@ class LoopMeasurer:
                 for slab in self._slabs:
                     slab.swap()
             done = level
-            self._links.exchange_halo(nearest=False)
+            self._links.exchange_halo(depth=None)
             for path in self._loops.paths:
                 yield level, path, self._along(path)
 

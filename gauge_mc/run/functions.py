@@ -50,7 +50,7 @@ class FunctionObservable(Observable):
     name : str
         Name of the function.
     columns : tuple of str
-        Columns of the table, known only after `prepare` or the first measurement.
+        Columns of the table, known only after `prepared` or the first measurement.
     """
 
     def __init__(self, function: Function) -> None:
@@ -59,9 +59,10 @@ class FunctionObservable(Observable):
         self._function = function
         self._records = 0
 
-    def prepare(self, like: Field) -> None:
+    def prepared(self, field: Field) -> FunctionObservable:
         """Call the function once on a field, to determine the columns and the number of records."""
-        self._determine(*_table_of(self._function(like), self.name))
+        self._determine(*_table_of(self._function(field), self.name))
+        return self
 
     def _determine(self, columns: tuple[str, ...], rows: list[Record]) -> None:
         """Take the columns and the number of records from a result of the function."""

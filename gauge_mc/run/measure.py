@@ -36,7 +36,7 @@ from gauge_mc.observables import (
 from gauge_mc.registry import in_words
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.ensemble import Ensemble, find_ensemble
-from gauge_mc.run.functions import FunctionObservable, UserDefined, observable_of
+from gauge_mc.run.functions import UserDefined, observable_of
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import with_defaults
 from gauge_mc.run.session import version
@@ -258,8 +258,8 @@ def measure(
     openers = openers[: len(ensemble.files)]
     advice = hint() if backend == AUTOMATIC and not devices else None
     with device_pool(openers) as pool:
-        if isinstance(wanted, FunctionObservable):
-            _prepare(wanted, ensemble, width, pool)
+        if not wanted.records:
+            wanted = _prepared(wanted, ensemble, width, pool)
         with measuring(ensemble, wanted, path, width) as work:
             console = _console(progress)
             console.print(*_opening(work, pool.name, advice), sep="\n", soft_wrap=True)
@@ -279,22 +279,23 @@ def _observable(
     return observable_of(given, lattice, **options)
 
 
-def _prepare(
-    observable: FunctionObservable, ensemble: Ensemble, precision: str, pool: DevicePool
-) -> None:
-    """Determine the columns of a function's table, by calling it on the first configuration."""
+def _prepared(
+    observable: Observable, ensemble: Ensemble, precision: str, pool: DevicePool
+) -> Observable:
+    """Return the observable after a look at the first configuration."""
 
-    def job(device: Devices, numbers: Sequence[int]) -> Generator[None, None, None]:
+    def job(device: Devices, numbers: Sequence[int]) -> Generator[Observable, None, None]:
         for number in numbers:
-            observable.prepare(ensemble.load(number, precision, device))
-            yield
+            yield observable.prepared(ensemble.load(number, precision, device))
 
-    for _ in pool.results(job, [min(ensemble.files)]):
-        pass
+    (prepared,) = pool.results(job, [min(ensemble.files)])
+    return prepared
 
 
 def _measure_field(field: Field, observable: Observable) -> TableData:
     """Measure an observable on a field in memory."""
+    if not observable.records:
+        observable = observable.prepared(field)
     records = observable.measurer(field)(field)
     columns = {
         column: np.array([record[i] for record in records])

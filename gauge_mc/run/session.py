@@ -281,7 +281,7 @@ class Session:
         with self._saving_on_failure():
             for observable in observables.values():
                 if isinstance(observable, FunctionObservable):
-                    observable.prepare(field)
+                    observable.prepared(field)
             self._recorders = {
                 item: observable.recorder(field) for item, observable in observables.items()
             }

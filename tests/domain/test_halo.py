@@ -14,10 +14,10 @@ def numbered_slices(components):
 
 
 def test_halos_are_copies_of_the_neighbours_slices(device_groups, group):
-    field = Field.empty(LATTICE, group, "single", device_groups[3], above=5)
+    field = Field.empty(LATTICE, group, "single", device_groups[3], above=5, below=2)
     field.restore(numbered_slices(field.group.components))
-    for nearest, held in ((True, 1), (False, 5)):
-        field.exchange_halo(nearest)
+    for depth, above, below in ((1, 1, 1), (2, 2, 2), (3, 3, 2), (None, 5, 2)):
+        field.exchange_halo(depth)
         for slab in field.slabs:
             nbytes, layout = slab.slice_bytes, slab.layout
             places = range(layout.slices_in_memory)
@@ -25,6 +25,7 @@ def test_halos_are_copies_of_the_neighbours_slices(device_groups, group):
             found = np.stack(slices).view(np.float32)
             assert np.all(found == found[:, :1])
             times = found[:, 0]
-            known = np.arange(layout.first, layout.first + layout.slices + held) % LATTICE.t
+            known = np.arange(layout.first, layout.first + layout.slices + above) % LATTICE.t
             assert np.array_equal(times[: known.size], known)
-            assert times[-1] == (layout.first - 1) % LATTICE.t
+            before = np.arange(layout.first - below, layout.first) % LATTICE.t
+            assert np.array_equal(times[-below:], before)

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_strength import field_strength, improved_charge
+from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
+from gauge_mc.flows import FLOWS
 from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.observables.wilson_loops import PATHS, LoopMeasurer, WilsonLoops
@@ -65,3 +68,22 @@ def test_links_go_in_and_out(device_groups, group):
         field = Field.from_slices(LATTICE, group, whole.slices(), "double", devices)
         assert np.array_equal(bits(field), bits(whole))
         assert plaquette(field) == plaquette(whole)
+
+
+@pytest.mark.parametrize(
+    "kind", ["wilson", pytest.param("symanzik", marks=pytest.mark.slow), "zeuthen"]
+)
+def test_gradient_flow(device_groups, group, precision, kind):
+    def measured(devices):
+        field = Field.hot(LATTICE, group, precision, devices, seed=4)
+        flow = GradientFlow(FLOWS[kind], field, adaptive=True)
+        flow.start(field)
+        flow.advance(0.1, 0.05)
+        flow.advance(0.2, 0.05, 1e-3)
+        flow.field.exchange_halo(depth=None)
+        found = field_strength(flow.field)
+        links = bits(flow.field)
+        improved = improved_charge(flow.field, flow.spare, found.charge)
+        return links, found.plaquette, found.clover, found.charge, found.largest, improved
+
+    assert_same_bits([measured(devices) for devices in device_groups])

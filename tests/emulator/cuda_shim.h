@@ -45,6 +45,7 @@ inline double __hiloint2double(int high, int low) {
     return __builtin_bit_cast(double, (unsigned long long)(unsigned)high << 32 | (unsigned)low);
 }
 // Only the order of the bytes 3, 2, 1, 0 is emulated.
+template <class T> inline void __stcs(T* at, const T& value) { *at = value; }
 inline unsigned __byte_perm(unsigned x, unsigned, unsigned) { return __builtin_bswap32(x); }
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }

@@ -197,6 +197,7 @@ class CudaDevice:
             bounds.threads,
             registers_of(report, kernel.name),
             kernel.sums,
+            kernel.paired,
         )
 
     def tuning_choices(self, kernel: Kernel, variant: Variant) -> list[Bounds]:

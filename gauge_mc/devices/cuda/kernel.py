@@ -194,6 +194,8 @@ class CudaKernel:
     sums : bool
         Whether this is a sum kernel. Its tiles lie in one slice, so that the sums do not depend on
         the division into slabs.
+    paired : bool
+        Whether a thread works on both sites of a slot.
     """
 
     def __init__(
@@ -204,6 +206,7 @@ class CudaKernel:
         threads: int,
         registers: Registers | None,
         sums: bool,
+        paired: bool = False,
     ):
         self._device = device
         self._function = function
@@ -211,6 +214,7 @@ class CudaKernel:
         self._threads = threads
         self._registers = registers
         self._sums = sums
+        self._paired = paired
         self._prepared = 0
 
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
@@ -283,7 +287,7 @@ class CudaKernel:
         tile = best_tile(extents, 1 if self._sums else work.slices, threads)
         if size != self._prepared:
             self._prepare(size)
-        parities = 1 if work.parity < 2 else 2
+        parities = 1 if work.parity < 2 or self._paired else 2
         grid = (
             extents[0] // 2 // tile.half_x,
             extents[1] // tile.y,

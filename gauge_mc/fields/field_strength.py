@@ -1,0 +1,134 @@
+"""The action density and the topological charge of a field."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
+
+CLOVER = Kernel("clover")
+LONG_CLOVER = Kernel("long_clover")
+LENGTHEN_LINES = Kernel("lengthen_lines")
+
+IMPROVED = {1: 3 / 2, 2: -3 / 5, 3: 1 / 10}
+"""Weights of the charges of clovers of l x l loops, which cancel the errors of order a^2 and a^4:
+the combination with c5 = 1/10 of P. de Forcrand, M. Garcia Perez and I.-O. Stamatescu,
+hep-lat/9701012."""
+
+
+@dataclass(frozen=True)
+class FieldStrength:
+    """Action density and topological charge of the time slices of a field.
+
+    Attributes
+    ----------
+    plaquette : ndarray of float64, shape (T,)
+        Sums of a^4 E over each slice, from plaquettes: E = 2 sum_p Re Tr (1 - U_p)
+        (arXiv:1006.4518, eq. 3.1).
+    clover : ndarray of float64, shape (T,)
+        The same from the traceless clover: E = G^a_mu_nu G^a_mu_nu / 4.
+    charge : ndarray of float64, shape (T,)
+        Topological charge of each slice, from the clover; see `topological_charge`.
+    largest : ndarray of float64, shape (T,)
+        Largest Re Tr (1 - U_p) of the plaquettes that begin on each slice.
+    """
+
+    plaquette: NDArray[np.float64]
+    clover: NDArray[np.float64]
+    charge: NDArray[np.float64]
+    largest: NDArray[np.float64]
+
+
+class LargestValues:
+    """The largest values of the time slices of a field, which kernels find.
+
+    Parameters
+    ----------
+    field : Field
+    """
+
+    def __init__(self, field: Field) -> None:
+        self._devices, self._slabs = field.devices, field.slabs
+        words = [np.zeros(slab.layout.slices_in_memory, np.uint32) for slab in field.slabs]
+        self._zeros = words
+        self._memory = [
+            slab.device.allocate(one.nbytes) for slab, one in zip(field.slabs, words, strict=True)
+        ]
+
+    def clear(self) -> None:
+        """Set all values to 0."""
+        for slab, memory, zeros in zip(self._slabs, self._memory, self._zeros, strict=True):
+            slab.device.write(memory, 0, zeros)
+
+    def address(self, number: int) -> int:
+        """Return the address of the values of a slab of this process."""
+        return self._memory[number].address
+
+    def by_slice(self) -> NDArray[np.float64]:
+        """Return the values of all slices of the lattice, rounded to single precision."""
+        local = []
+        for slab, memory in zip(self._slabs, self._memory, strict=True):
+            found = slab.device.read(memory, 0, 4 * slab.layout.slices).view(np.float32)
+            local.append(found.astype(np.float64).reshape(1, -1, 1))
+        return slices_of_all_slabs(self._devices, local)[0, :, 0]
+
+
+def field_strength(field: Field, largest: LargestValues | None = None) -> FieldStrength:
+    """Return action density and topological charge of a field.
+
+    Parameters
+    ----------
+    field : Field
+        A field whose halos are up to date.
+    largest : LargestValues, optional
+        Memory to be used again.
+    """
+    largest = largest or LargestValues(field)
+    largest.clear()
+    sums = [SlabSums(slab, 3, 1) for slab in field.slabs]
+    for n, one in enumerate(sums):
+        values = {"links": one.slab.buffer.address, "largest": largest.address(n)}
+        one.launch(CLOVER, values)
+    by_slice = slices_of_all_slabs(field.devices, [one.by_slice() for one in sums])[0]
+    plaquette, clover, charge = by_slice.T
+    return FieldStrength(2 * plaquette, clover, charge / (4 * math.pi**2), largest.by_slice())
+
+
+def improved_charge(field: Field, spare: Field, charge: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the topological charge from clovers of 1x1, 2x2 and 3x3 loops, for each time slice.
+
+    Parameters
+    ----------
+    field : Field
+        A field whose halos have a depth of 3 and are up to date, if there are several slabs.
+    spare : Field
+        Memory of the same layout, which is overwritten.
+    charge : ndarray, shape (T,)
+        The charge from the clover of plaquettes; see `FieldStrength`.
+    """
+    total = IMPROVED[1] * charge
+    lines = field
+    for length in (2, 3):
+        for slab, old, new in zip(field.slabs, lines.slabs, spare.slabs, strict=True):
+            slab.launch(
+                LENGTHEN_LINES,
+                slab.whole(),
+                links=slab.buffer.address,
+                lines=old.buffer.address,
+                longer=new.buffer.address,
+                length=length - 1,
+            )
+        spare.exchange_halo(depth=None)
+        lines = spare
+        sums = [SlabSums(slab, 1, 1) for slab in field.slabs]
+        for one, slab in zip(sums, spare.slabs, strict=True):
+            one.launch(LONG_CLOVER, {"lines": slab.buffer.address, "length": length})
+        by_slice = slices_of_all_slabs(field.devices, [one.by_slice() for one in sums])[0, :, 0]
+        total = total + IMPROVED[length] * by_slice / (4 * math.pi**2 * length**4)
+    return total

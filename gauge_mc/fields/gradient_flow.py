@@ -1,0 +1,281 @@
+"""The gradient flow of a field."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+from gauge_mc.devices.base import Buffer, Launch, repeated
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.slab import Slab
+from gauge_mc.errors import GaugeError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_strength import LargestValues
+from gauge_mc.flows import Flow
+
+FLOW_STAGE = Kernel("flow_stage")
+FLOW_FORCE = Kernel("flow_force")
+ZEUTHEN_STAGE = Kernel("zeuthen_stage")
+FLOW_ERROR = Kernel("flow_error")
+
+KEEP = (0.0, -17 / 32, -32 / 27)
+MOVE = (1 / 4, 8 / 9, 3 / 4)
+"""Coefficients of the third-order scheme of arXiv:1006.4518, appendix C, in 2N storage: stage k
+does A <- KEEP[k] A + step Z(W), W <- exp(MOVE[k] A) W."""
+
+STAGES = len(MOVE)
+
+LARGEST_STEP = 0.15
+"""Largest step. The fastest modes decay with the rate 16 (Wilson flow), and the scheme is unstable
+if the step times the rate exceeds 2.5."""
+
+HALO = 3
+"""Halo depth of the fields, for clovers of loops with sides of up to three links."""
+
+ROUNDING = 1e-9
+"""Relative rounding error of flow times that is ignored when steps are counted."""
+
+SAFETY = 0.95
+"""Factor of a new adaptive step (arXiv:1301.4388, eq. D.8)."""
+
+LARGEST_FACTOR = 2.0
+"""Largest ratio of successive adaptive steps."""
+
+SMALLEST_STEP = 1e-7
+"""Adaptive steps that become smaller end the flow, because the tolerance cannot be reached."""
+
+
+@dataclass(frozen=True)
+class _SlabFlow:
+    """The memory of a flow on one slab, apart from the links.
+
+    Attributes
+    ----------
+    momenta : Buffer
+        The algebra elements A of all links.
+    estimate : Buffer or None
+        Those of the embedded scheme of second order, for adaptive steps.
+    force : Slab or None
+        The uncorrected force, for a flow that corrects it.
+    """
+
+    momenta: Buffer
+    estimate: Buffer | None
+    force: Slab | None
+
+
+class GradientFlow:
+    """The gradient flow of fields of one kind, with the memory that it needs.
+
+    This is two fields of links and one of algebra elements (2/3 of the size of a field for SU(3),
+    the same size for SU(2)). Adaptive steps need one more of each, and the Zeuthen flow one more
+    field of algebra elements.
+
+    Parameters
+    ----------
+    flow : Flow
+    like : Field
+        A field of the same kind as those that will flow. It is not changed.
+    adaptive : bool
+        Whether `advance` will be called with a tolerance.
+
+    Raises
+    ------
+    GaugeError
+        If the device does not have enough memory.
+    """
+
+    def __init__(self, flow: Flow, like: Field, adaptive: bool = False) -> None:
+        self.flow = flow
+        kind = (like.lattice, like.group.name, like.precision, like.devices)
+        make = partial(Field.empty, *kind, above=HALO, below=HALO)
+        self._fields = [make(), make()]
+        self._begin = make() if adaptive else None
+        self._now = 0
+        self._slabs = [self._memory(slab, adaptive) for slab in self.field.slabs]
+        self._largest = LargestValues(self.field) if adaptive else None
+        self._prepared: dict[tuple[float, int, int], list[Launch]] = {}
+        self.t = 0.0
+
+    def _memory(self, slab: Slab, adaptive: bool) -> _SlabFlow:
+        components = slab.group.algebra_components
+        nbytes = slab.layout.field_bytes(components)
+        allocate = slab.device.allocate
+        force = None
+        if self.flow.corrected:
+            force = replace(slab, buffer=allocate(nbytes), components=components)
+        return _SlabFlow(allocate(nbytes), allocate(nbytes) if adaptive else None, force)
+
+    @property
+    def field(self) -> Field:
+        """The links at flow time `t`; later steps overwrite them."""
+        return self._fields[self._now]
+
+    @property
+    def spare(self) -> Field:
+        """A field with arbitrary content, which the next step overwrites."""
+        return self._fields[1 - self._now]
+
+    @cached_property
+    def _force(self) -> Field | None:
+        """The force as a field with a halo."""
+        slabs = [one.force for one in self._slabs if one.force]
+        return replace(self.field, slabs=tuple(slabs)) if slabs else None
+
+    def start(self, field: Field) -> None:
+        """Copy the links of a field, and set t = 0."""
+        _copy(field, self.field)
+        self.field.exchange_halo(depth=None)
+        self.t = 0.0
+
+    def step(self, size: float) -> None:
+        """Advance by one step of the third-order scheme; t is in lattice units."""
+        for stage in range(STAGES):
+            key = (size, stage, self._now)
+            if key not in self._prepared:
+                self._prepared[key] = list(self._launches(size, stage))
+            for launch in self._prepared[key]:
+                launch()
+            self._now = 1 - self._now
+            self.field.exchange_halo(self.flow.halo_depth)
+        self.t += size
+
+    def advance(self, to: float, step: float, tolerance: float | None = None) -> float:
+        """Advance to the flow time `to`.
+
+        Parameters
+        ----------
+        to : float
+            Flow time in lattice units, at least `t`.
+        step : float
+            With fixed steps, the largest step: all steps have the same size. With adaptive ones,
+            the first step.
+        tolerance : float, optional
+            Largest distance to the embedded scheme of second order in a step: the maximum over the
+            links of |V - V'| / N^2 (arXiv:1301.4388, appendix D). By default steps are fixed.
+
+        Returns
+        -------
+        float
+            The step to go on with.
+
+        Raises
+        ------
+        GaugeError
+            If the tolerance cannot be reached.
+        """
+        if tolerance is None:
+            count = math.ceil((to - self.t) / step * (1 - ROUNDING))
+            sizes = [(to - self.t) / count] * count if count else []
+            for size in sizes:
+                self.step(size)
+            self.t = to
+            return step
+        while self.t < to:
+            size = min(step, to - self.t)
+            last = size == to - self.t
+            error = self._try(size)
+            factor = min(
+                SAFETY * (tolerance / error) ** (1 / 3) if error else math.inf, LARGEST_FACTOR
+            )
+            proposed = min(size * factor, LARGEST_STEP)
+            if error > tolerance:
+                self._go_back(size)
+                if proposed < SMALLEST_STEP:
+                    raise GaugeError(
+                        f"The gradient flow does not reach the tolerance {tolerance:g} with steps "
+                        f"of {size:.1e}; choose a larger one, or double precision."
+                    )
+                step = proposed
+                continue
+            # A step that was shortened to end at `to` says little about longer ones.
+            step = max(step, proposed) if last else proposed
+            if last:
+                self.t = to
+        return step
+
+    def _try(self, size: float) -> float:
+        """Do a step, and return the distance to the embedded scheme."""
+        assert self._begin is not None
+        assert self._largest is not None
+        _copy(self.field, self._begin)
+        self.step(size)
+        self._largest.clear()
+        slabs = zip(self._slabs, self.field.slabs, self._begin.slabs, strict=True)
+        for n, (memory, slab, begin) in enumerate(slabs):
+            slab.launch(
+                FLOW_ERROR,
+                slab.whole(),
+                before=begin.buffer.address,
+                after=slab.buffer.address,
+                estimate=memory.estimate.address if memory.estimate else None,
+                largest=self._largest.address(n),
+            )
+        return float(self._largest.by_slice().max())
+
+    def _go_back(self, size: float) -> None:
+        assert self._begin is not None
+        _copy(self._begin, self.field)
+        self.field.exchange_halo(self.flow.halo_depth)
+        self.t -= size
+
+    def _launches(self, size: float, stage: int) -> Iterator[Launch]:
+        """Yield calls that carry out a stage on all slabs, apart from the halo exchange."""
+        values = {
+            "keep": KEEP[stage],
+            "step": size,
+            "move": MOVE[stage],
+            "last": stage == STAGES - 1,
+        }
+        slabs = zip(self._slabs, self.field.slabs, self.spare.slabs, strict=True)
+        kernel = ZEUTHEN_STAGE if self.flow.corrected else FLOW_STAGE
+        own = () if self.flow.corrected else (self.flow.action,)
+        forces, stages = [], []
+        for memory, source, target in slabs:
+            more: dict[str, Any] = {"force": memory.force.buffer.address} if memory.force else {}
+            action = {"action": _filled(FLOW_FORCE, source, self.flow)}
+            if memory.force:
+                given = {"links": source.buffer.address, **more, **action}
+                forces.append(_launch(FLOW_FORCE, source, (self.flow.action,), given))
+            else:
+                more = action
+            estimates = stage == 1 and memory.estimate is not None
+            fields = {
+                "source": source.buffer.address,
+                "target": target.buffer.address,
+                "momenta": memory.momenta.address,
+                "estimate": memory.estimate.address if estimates and memory.estimate else None,
+            }
+            variant = source.variant(*own)
+            given = {
+                "fields": kernel.part("Flowing", variant)(**fields),
+                "stage": kernel.part("Stage", variant)(**values),
+                **more,
+            }
+            stages.append(_launch(kernel, source, own, given))
+        yield from forces
+        if self._force:
+            yield self._force.exchange_halo
+        yield from stages
+
+
+def _filled(kernel: Kernel, slab: Slab, flow: Flow) -> ctypes.Structure:
+    """Return the coefficients of the action of a flow as a structure."""
+    kind = kernel.part("ACTION::Coefficients", slab.variant(flow.action))
+    return kind(**flow.coefficients)
+
+
+def _launch(kernel: Kernel, slab: Slab, choices: tuple[Any, ...], values: dict[str, Any]) -> Launch:
+    """Return a call that runs a kernel on the whole slab."""
+    arguments = repeated([slab.arguments(kernel, slab.whole(), *choices, **values)], 1)
+    return next(iter(slab.kernel(kernel, *choices).launches(arguments, [1])))
+
+
+def _copy(source: Field, target: Field) -> None:
+    """Copy the links of a field to another, whose halo may have another depth."""
+    for mine, other in zip(target.slabs, source.slabs, strict=True):
+        mine.device.copy(mine.own_slices, other.own_slices)

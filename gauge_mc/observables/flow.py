@@ -1,0 +1,387 @@
+"""Action density and topological charge along the gradient flow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_strength import (
+    CLOVER,
+    LENGTHEN_LINES,
+    LONG_CLOVER,
+    FieldStrength,
+    LargestValues,
+    field_strength,
+    improved_charge,
+)
+from gauge_mc.fields.gradient_flow import LARGEST_STEP, GradientFlow
+from gauge_mc.files.table import TableData
+from gauge_mc.flows import FLOWS
+from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Record, Series
+from gauge_mc.options import Option, check_options
+from gauge_mc.registry import in_words
+
+WHOLE = -1
+"""Value of the column ``slice`` for the whole lattice."""
+
+KIND, STEP, EVERY = "wilson", 0.02, 0.1
+"""Defaults of the flow, its step, and the flow time between records. With this step the error of
+the energy is a few parts in a million."""
+
+MOST_RECORDS = 100_000
+"""Largest number of flow times, to catch typing errors."""
+
+BEYOND = 1.25
+"""Ratio to the target that t^2 E of the first configuration must reach, so that the average over
+all configurations passes it, and w0 can be determined."""
+
+
+@dataclass(frozen=True)
+class FlowedField:
+    """A field at a flow time, and its action density and topological charge.
+
+    Attributes
+    ----------
+    t : float
+        Flow time in lattice units.
+    field : Field
+        The links; valid until the flow goes on. Save or copy them to keep them.
+    energy_plaquette, energy_clover : float
+        a^4 E, averaged over the sites, from plaquettes and from the clover.
+    charge, charge_improved : float
+        Topological charge from the clover, and from clovers of 1x1, 2x2 and 3x3 loops.
+    largest : float
+        Largest Re Tr (1 - U_p).
+    by_slice : FieldStrength
+        The sums over the time slices.
+    charge_improved_by_slice : ndarray, shape (T,)
+    """
+
+    t: float
+    field: Field
+    energy_plaquette: float
+    energy_clover: float
+    charge: float
+    charge_improved: float
+    largest: float
+    by_slice: FieldStrength
+    charge_improved_by_slice: NDArray[np.float64]
+
+    @property
+    def energy_improved(self) -> float:
+        """The combination (4 E_plaquette - E_clover) / 3 without tree-level errors of order a^2.
+
+        Ramos and Sint, arXiv:1508.05552.
+        """
+        return (4 * self.energy_plaquette - self.energy_clover) / 3
+
+
+@OBSERVABLES.register
+@dataclass(frozen=True)
+class GradientFlowObservable(Observable):
+    """Action density and topological charge along the gradient flow, with one record per flow time.
+
+    Attributes
+    ----------
+    lattice : Lattice
+        Lattice of the fields.
+    kind : str
+        Name of the flow, from `FLOWS`.
+    to : float
+        Last flow time in lattice units; 0 if `until` is to determine it.
+    until : float
+        Value of t^2 E (clover) that the first configuration passes by a quarter before the flow
+        ends; 0 if `to` is given.
+    every : float
+        Flow time between records.
+    step : float
+        Largest step of the integration; the first one if steps are adaptive.
+    tolerance : float
+        Tolerance of adaptive steps; 0 for fixed steps.
+    slices : bool
+        Whether there are also records of every time slice.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
+    lattice: Lattice
+    kind: str = KIND
+    to: float = 0.0
+    until: float = 0.0
+    every: float = EVERY
+    step: float = STEP
+    tolerance: float = 0.0
+    slices: bool = False
+
+    name: ClassVar[str] = "flow"
+    summary: ClassVar[str] = "energy and topological charge along the gradient flow"
+    columns: ClassVar[tuple[str, ...]] = (
+        "t",
+        "slice",
+        "energy_plaquette",
+        "energy_clover",
+        "charge",
+        "charge_improved",
+        "s_max",
+    )
+    descriptions: ClassVar[Mapping[str, str]] = {
+        "t": "flow time in lattice units",
+        "slice": f"time slice, or {WHOLE} for the whole lattice",
+        "energy_plaquette": "a⁴E = 2 Σ Re Tr (1 − U_p), averaged over the sites",
+        "energy_clover": "a⁴E = G^a_μν G^a_μν / 4 from the clover, averaged over the sites",
+        "charge": "topological charge from the clover",
+        "charge_improved": "topological charge from clovers of 1×1, 2×2 and 3×3 loops",
+        "s_max": "largest Re Tr (1 − U_p)",
+    }
+    normalisation: ClassVar[str] = (
+        "E = G^a_mu_nu G^a_mu_nu / 4, averaged over sites; plaquette: 2 sum_p Re Tr (1 - U_p); "
+        "clover: traceless; Q = - sum of eps tr(G G) / 32 pi^2 with eps_xyzt = +1 and antihermitian "
+        "G; charge_improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
+    )
+    units: ClassVar[str] = "lattice units"
+    quantities: ClassVar[tuple[Quantity, ...]] = ()
+    main_kernel: ClassVar[Kernel | None] = CLOVER
+    bench_options: ClassVar[Mapping[str, object]] = {"to": 0.0, "every": 1.0}
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("flow", str, "Action of the gradient flow.", KIND, "|".join(FLOWS)),
+        Option(
+            "to",
+            float,
+            "Last flow time, in lattice units.",
+            "where √(8t) is half the shortest extent",
+            "T",
+        ),
+        Option(
+            "until",
+            float,
+            "Instead of --to: flow the first configuration until t²E (clover) has passed this "
+            "number by a quarter, and all others as far.",
+            metavar="X",
+        ),
+        Option("every", float, "Flow time between records.", f"{EVERY}", "T"),
+        Option("step", float, "Step of the third-order Runge-Kutta scheme.", f"{STEP}", "T"),
+        Option(
+            "tolerance",
+            float,
+            "Choose the steps so that the error of every link in a step is at most this, as 1e-5.",
+            "fixed steps",
+        ),
+        Option("slices", bool, "Also record every time slice."),
+    )
+
+    def __post_init__(self) -> None:
+        if self.kind not in FLOWS:
+            raise UsageError(f"There is no flow '{self.kind}'; choose {in_words(FLOWS, 'or')}.")
+        _between("step", self.step, 1e-5, LARGEST_STEP)
+        _between("every", self.every, 1e-5, 1e5)
+        if self.tolerance:
+            _between("tolerance", self.tolerance, 1e-12, 1.0)
+        if self.until:
+            _between("until", self.until, 1e-3, 10.0)
+        elif not 0 <= self.to < self.every * MOST_RECORDS:
+            raise UsageError(
+                f"--to is {self.to:g}; choose a flow time from 0 to {MOST_RECORDS} times --every."
+            )
+
+    @classmethod
+    def for_lattice(cls, lattice: Lattice, **options: Any) -> GradientFlowObservable:
+        """Return the observable with the given options; see `Observable.for_lattice`."""
+        given = check_options(cls.options, options, cls.name)
+        if "until" in given and "to" in given:
+            raise UsageError("--to and --until exclude each other; give one.")
+        kind = given.pop("flow", KIND)
+        if "until" not in given:
+            given.setdefault("to", min(lattice.extents) ** 2 / 32)
+        return cls(lattice, kind, **given)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels of the energies and charges; those of the flow depend on its action."""
+        return (CLOVER, LENGTHEN_LINES, LONG_CLOVER)
+
+    @property
+    def times(self) -> list[float]:
+        """The flow times of the records."""
+        count = math.floor(self.to / self.every * (1 + 1e-9))
+        return [round(n * self.every, 9) for n in range(count + 1)]
+
+    @property
+    def records(self) -> int:
+        """Number of records per field; 0 if it depends on the first configuration."""
+        if self.until and not self.to:
+            return 0
+        return len(self.times) * (1 + self.lattice.t * self.slices)
+
+    @property
+    def header(self) -> dict[str, str]:
+        """Header of the table; see `Observable.header`."""
+        steps = f"fixed, at most {self.step:g}"
+        if self.tolerance:
+            steps = f"adaptive, tolerance {self.tolerance:g} (arXiv:1301.4388)"
+        reach = {"until": f"{self.until:g}"} if self.until else {"to": f"{self.to:.10g}"}
+        return {
+            **super().header,
+            "flow": self.kind,
+            "force": FLOWS[self.kind].formula,
+            "steps": f"{steps}; third-order Runge-Kutta (arXiv:1006.4518)",
+            "every": f"{self.every:g}",
+            **reach,
+            "slices": "yes" if self.slices else "no",
+        }
+
+    def prepared(self, field: Field) -> GradientFlowObservable:
+        """Return the observable whose last flow time `until` determines on this field."""
+        if not self.until:
+            return self
+        longest = replace(self, to=self.every * (MOST_RECORDS - 1), slices=False)
+        for flowed in longest.along(field):
+            if flowed.t**2 * flowed.energy_clover >= BEYOND * self.until:
+                return replace(self, to=flowed.t)
+            if 8 * flowed.t > max(self.lattice.extents) ** 2:
+                break
+        raise UsageError(
+            f"t²E of the first configuration does not reach {BEYOND:g} times {self.until:g}, even "
+            "when √(8t) is the extent of the lattice; choose a smaller --until, or --to."
+        )
+
+    def along(self, field: Field) -> Iterator[FlowedField]:
+        """Flow a field, which is not changed, and yield it at the times of the records."""
+        return _Along(self, field)(field)
+
+    def measurer(self, like: Field) -> Measurer:
+        """Return a function that flows copies of fields like this one."""
+        along = _Along(self, like)
+        return lambda field: [record for one in along(field) for record in self._records(one)]
+
+    def _records(self, flowed: FlowedField) -> Iterator[Record]:
+        f, sites = flowed, self.lattice.slice_sites
+        energies = (f.energy_plaquette, f.energy_clover)
+        yield (f.t, WHOLE, *energies, f.charge, f.charge_improved, f.largest)
+        if self.slices:
+            values = (
+                f.by_slice.plaquette / sites,
+                f.by_slice.clover / sites,
+                f.by_slice.charge,
+                f.charge_improved_by_slice,
+                f.by_slice.largest,
+            )
+            for n, row in enumerate(np.stack(values, axis=1).tolist()):
+                yield (f.t, n, *row)
+
+    @classmethod
+    def series(cls, table: TableData, source: str) -> dict[str, Series]:
+        """Return every column as a function of the flow time; see `Observable.series`.
+
+        The correlators of time slices are named by the column and the flow time.
+        """
+        columns = dict(table.columns)
+        whole = columns["slice"] == WHOLE
+        sweeps, counts = np.unique(columns["sweep"][whole], return_counts=True)
+        names = cls.columns[2:]
+        found = {
+            name: Series(sweeps, columns[name][whole].reshape(sweeps.size, counts[0]))
+            for name in names
+        }
+        if whole.all():
+            return found
+        for t in np.unique(columns["t"]):
+            of_slices = ~whole & (columns["t"] == t)
+            for name in names:
+                samples = columns[name][of_slices].reshape(sweeps.size, -1)
+                found[f"{name},t={t:g}"] = Series(sweeps, samples)
+        return found
+
+
+class _Along:
+    """The flow of fields of one kind through the times of an observable's records."""
+
+    def __init__(self, observable: GradientFlowObservable, like: Field) -> None:
+        self._observable = observable
+        flow = FLOWS[observable.kind]
+        self._flow = GradientFlow(flow, like, adaptive=bool(observable.tolerance))
+        self._largest = LargestValues(self._flow.field)
+
+    def __call__(self, field: Field) -> Iterator[FlowedField]:
+        o, flow = self._observable, self._flow
+        flow.start(field)
+        step = o.step
+        for t in o.times:
+            step = flow.advance(t, step, o.tolerance or None)
+            yield self._measured(t)
+
+    def _measured(self, t: float) -> FlowedField:
+        field, sites = self._flow.field, self._flow.field.lattice.sites
+        field.exchange_halo(depth=None)
+        found = field_strength(field, self._largest)
+        improved = improved_charge(field, self._flow.spare, found.charge)
+        return FlowedField(
+            t,
+            field,
+            float(found.plaquette.sum()) / sites,
+            float(found.clover.sum()) / sites,
+            float(found.charge.sum()),
+            float(improved.sum()),
+            float(found.largest.max()),
+            found,
+            improved,
+        )
+
+
+def flow(
+    field: Field,
+    to: float,
+    kind: str = KIND,
+    *,
+    every: float = EVERY,
+    step: float = STEP,
+    tolerance: float | None = None,
+) -> Iterator[FlowedField]:
+    """Flow a field, which is not changed, and yield it at t = 0, every, 2 every, …, to.
+
+    Parameters
+    ----------
+    field : Field
+    to : float
+        Last flow time, in lattice units.
+    kind : str
+        ``wilson``, ``symanzik`` or ``zeuthen``.
+    every : float
+        Flow time between the fields that are yielded.
+    step : float
+        Largest step of the third-order Runge-Kutta scheme of M. Luescher, arXiv:1006.4518.
+    tolerance : float, optional
+        Tolerance of adaptive steps; see `GradientFlow.advance`. By default steps are fixed.
+
+    Yields
+    ------
+    FlowedField
+        Its field is valid until the next one is asked for.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    GaugeError
+        If the device has too little memory.
+    """
+    made = GradientFlowObservable(
+        field.lattice, kind, to, every=every, step=step, tolerance=tolerance or 0.0
+    )
+    yield from made.along(field)
+
+
+def _between(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise UsageError(f"--{name} is {value:g}; choose a number from {low:g} to {high:g}.")

@@ -1,0 +1,204 @@
+"""The gradient flow, and energy and charge along it, against NumPy."""
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_strength import IMPROVED, field_strength, improved_charge
+from gauge_mc.fields.gradient_flow import GradientFlow
+from gauge_mc.fields.random_field import Random
+from gauge_mc.flows import FLOWS
+from gauge_mc.updates.heatbath import heatbath
+from tests.reference import flow as reference
+from tests.reference.fields import gauge_transform, random_field, random_su
+
+LATTICE = Lattice(8, 4, 6, 4)
+TOLERANCE = {"single": 3e-6, "double": 1e-13}
+EPSILON = 0.05
+
+
+@cache
+def random_links(group):
+    return random_field(LATTICE.extents, group, np.random.default_rng(5))
+
+
+@cache
+def one_step(group, kind, size):
+    return reference.rk3_step(random_links(group), size, kind)
+
+
+def on(device, links, group, precision="double", lattice=LATTICE):
+    return Field.from_slices(lattice, group, links, precision, device)
+
+
+def flowed(field, kind, to, step=0.02, tolerance=None):
+    flow = GradientFlow(FLOWS[kind], field, adaptive=tolerance is not None)
+    flow.start(field)
+    flow.advance(to, step, tolerance)
+    assert flow.t == to
+    return flow
+
+
+@pytest.mark.parametrize("kind", FLOWS)
+def test_one_step(device, group, precision, kind):
+    found = flowed(on(device, random_links(group), group, precision), kind, EPSILON, EPSILON)
+    difference = np.abs(found.field.to_numpy() - one_step(group, kind, EPSILON)).max()
+    assert difference < TOLERANCE[precision]
+
+
+def test_the_largest_step_keeps_the_group(best_device, group, precision):
+    found = flowed(on(best_device, random_links(group), group, precision), "wilson", 0.15, 0.15)
+    links = found.field.to_numpy()
+    unit = links @ links.conj().swapaxes(-1, -2)
+    limit = 2e-6 if precision == "single" else 1e-14
+    assert np.abs(unit - np.eye(unit.shape[-1])).max() < limit
+    assert np.abs(links - one_step(group, "wilson", 0.15)).max() < TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("kind", FLOWS)
+def test_several_steps(best_device, group, kind):
+    found = flowed(on(best_device, random_links(group), group), kind, 0.1, 0.034)
+    expected = reference.flow(random_links(group), 0.1, 3, kind)
+    assert np.abs(found.field.to_numpy() - expected).max() < 1e-12
+
+
+def test_a_flow_can_be_used_again_and_leaves_the_field(best_device, group):
+    field = on(best_device, random_links(group), group)
+    before = field.to_numpy()
+    flow = flowed(field, "wilson", 0.1)
+    first = flow.field.to_numpy()
+    flow.start(field)
+    assert flow.t == 0
+    flow.advance(0.1, 0.02)
+    assert np.array_equal(flow.field.to_numpy(), first)
+    assert np.array_equal(field.to_numpy(), before)
+
+
+@pytest.mark.parametrize("kind", ["wilson", "zeuthen"])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-5])
+def test_adaptive_steps(best_device, group, kind, tolerance):
+    field = on(best_device, random_links(group), group)
+    found = flowed(field, kind, 0.5, 0.05, tolerance)
+    exact, _ = reference.adaptive_flow(random_links(group), 0.5, 1e-7, kind, 0.01)
+    distance = reference.distance(found.field.to_numpy(), exact)
+    assert 1e-3 * tolerance < distance < 2 * tolerance
+
+
+def test_the_error_estimate_is_that_of_the_embedded_step(best_device, group):
+    field = on(best_device, random_links(group), group)
+    flow = GradientFlow(FLOWS["wilson"], field, adaptive=True)
+    third, second = reference.embedded_step(random_links(group), EPSILON, "wilson")
+    error = reference.distance(third, second)
+    # A step is repeated if its error is above the tolerance by the smallest amount, and only then.
+    for factor, steps in ((1 + 1e-6, 1), (1 - 1e-6, 2)):
+        flow.start(field)
+        taken = []
+        step = flow.step
+        flow.step = lambda size, step=step, taken=taken: (taken.append(size), step(size))
+        flow.advance(EPSILON, EPSILON, factor * error)
+        del flow.step
+        assert len(taken) > steps - 1
+        assert (len(taken) == 1) == (steps == 1)
+        assert taken[0] == EPSILON
+
+
+def test_a_tolerance_that_single_precision_cannot_reach_is_refused(best_device):
+    field = on(best_device, random_links("su3"), "su3", "single")
+    with pytest.raises(GaugeError, match=r"does not reach the tolerance 1e-11.*double precision"):
+        flowed(field, "wilson", 0.1, 0.02, 1e-11)
+
+
+def test_the_error_of_a_step_is_of_third_order(best_device, group):
+    def energy(step):
+        return field_strength(flowed(field, "wilson", 0.48, step).field).clover.sum()
+
+    field = on(best_device, random_links(group), group)
+    field = flowed(field, "wilson", 0.2, 0.01).field
+    exact = energy(0.005)
+    errors = [abs(energy(step) - exact) for step in (0.08, 0.04, 0.02)]
+    for coarse, fine in pairwise(errors):
+        assert 6.5 < coarse / fine < 11
+
+
+def by_slice(density):
+    return density.sum(axis=(1, 2, 3))
+
+
+def test_energy_and_charge(device, group, precision):
+    links = random_links(group)
+    field = on(device, links, group, precision)
+    found = field_strength(field)
+    tolerance = 1e-4 if precision == "single" else 1e-11
+    for mine, expected in (
+        (found.plaquette, reference.energy_plaquette(links)),
+        (found.clover, reference.energy_clover(links)),
+        (found.charge, reference.charge(links)),
+    ):
+        assert mine.shape == (LATTICE.t,)
+        assert np.abs(mine - by_slice(expected)).max() < tolerance
+    largest = reference.largest_plaquette_action(links)
+    assert found.largest.max() == pytest.approx(largest, rel=1e-6)
+    spare = Field.empty(LATTICE, group, precision, field.devices)
+    improved = improved_charge(field, spare, found.charge)
+    expected = sum(
+        weight * reference.charge(links, lambda u, mu, nu, m=m: strength(u, mu, nu, m))
+        for m, weight in IMPROVED.items()
+    )
+    assert np.abs(improved - by_slice(expected)).max() < tolerance
+
+
+def strength(links, mu, nu, m):
+    return reference.field_strength(links, mu, nu, m)
+
+
+def test_largest_values_are_those_of_every_slice(best_device, group):
+    links = random_links(group)
+    expected = np.zeros(LATTICE.t)
+    n = links.shape[-1]
+    for mu, nu in reference.PLANES:
+        loops = reference.plaquette_matrix(links, mu, nu)
+        values = n - np.trace(loops, axis1=-2, axis2=-1).real
+        expected = np.maximum(expected, values.max(axis=(1, 2, 3)))
+    found = field_strength(on(best_device, links, group)).largest
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", FLOWS)
+def test_gauge_transformations_change_nothing(best_device, group, kind, rng):
+    links = random_links(group)
+    gauge = random_su(links.shape[-1], links.shape[:4], rng)
+    transformed = gauge_transform(links, gauge)
+    values = []
+    for one in (links, transformed):
+        flow = flowed(on(best_device, one, group), kind, 0.2)
+        found = field_strength(flow.field)
+        improved = improved_charge(flow.field, flow.spare, found.charge)
+        values.append((found.plaquette, found.clover, found.charge, improved))
+    assert np.abs(np.array(values[0]) - np.array(values[1])).max() < 1e-9
+
+
+def test_an_instanton_has_the_charge_one(best_device, group):
+    lattice, rho = Lattice(8, 8, 8, 8), 2.0
+    links = reference.instanton(lattice.extents, rho, group)
+    flow = flowed(on(best_device, links, group, lattice=lattice), "wilson", 0.2)
+    found = field_strength(flow.field)
+    assert found.charge.sum() == pytest.approx(1 - 4 / (5 * rho**2), abs=0.03)
+    improved = improved_charge(flow.field, flow.spare, found.charge).sum()
+    assert improved == pytest.approx(1, abs=0.04)
+
+
+@pytest.mark.parametrize("kind", FLOWS)
+def test_single_precision_is_good_for_five_digits(best_device, group, kind):
+    lattice = Lattice(8, 8, 8, 8)
+    field = Field.hot(lattice, group, "double", best_device)
+    beta = {"su2": 2.5, "su3": 6.0}[group]
+    heatbath(field, beta, Random.for_field(field), sweeps=20)
+    rough = Field.from_slices(lattice, group, field.slices(), "single", best_device)
+    energies = [field_strength(flowed(one, kind, 2.0).field).clover.sum() for one in (field, rough)]
+    # t0 changes by less than the energy, relatively: d ln(t^2 E) / d ln t is about 1 there.
+    assert energies[1] == pytest.approx(energies[0], rel=5e-6)
