@@ -327,6 +327,20 @@ ALLOWED = {
     ("potential", "plots/potential.py"),
     ("polyakov", "observables/polyakov.py"),
     ("wilson-loops", "observables/wilson_loops.py"),
+    # The discretisation of the energy density with the plaquette.
+    ("plaquette", "analysis/flow.py"),
+    # The flow along the gradient of this action.
+    ("wilson", "analysis/tree_level.py"),
+    # The key of the header with the kind of the flow.
+    ("flow", "analysis/flow.py"),
+    ("flow", "observables/flow.py"),
+    ("flow", "plots/flow.py"),
+    # A fit and a plot of the same name.
+    ("topology", "fits/topology.py"),
+    ("topology", "plots/topology.py"),
+    # Folders of the kernel's description of the processors.
+    ("topology", "devices/cpu/rapl.py"),
+    ("topology", "devices/cpu/topology.py"),
     # The averages in the JSON objects that commands print, an entry called like a plot.
     ("averages", "cli/measure.py"),
     ("averages", "run/generate.py"),

@@ -20,7 +20,9 @@ import pytest
 import gauge_mc
 from gauge_mc import cli, fit
 from gauge_mc.actions import ACTIONS
+from gauge_mc.analysis.flow_scales import FlowScales
 from gauge_mc.analysis.potential import StaticPotential
+from gauge_mc.analysis.topology import TopologicalCharge
 from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.exports import EXPORTS
@@ -34,6 +36,7 @@ from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.scans.averages import average
 from gauge_mc.smearing import SMEARINGS
+from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -137,15 +140,17 @@ def test_columns_of_scans_are_described(files, tmp_path):
 
 @pytest.mark.parametrize("name", FITS)
 def test_keys_of_the_results_of_fits_are_described(files, name, tmp_path, rng):
-    table = write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(rng, 100))
-    for key in fit(name, table).values():
+    write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(rng, 100))
+    write_flow(tmp_path / "flow.csv", synthetic_flow(rng, 20))
+    for key in fit(name, tmp_path).values():
         assert f"`{key}`" in files
     assert f"`{FITS[name].file}`" in files
 
 
 def test_what_results_consist_of_is_described():
-    """Every data class within the result of the largest fit."""
-    text, seen, left = (ROOT / "docs/reference/files.md").read_text(), set(), [StaticPotential]
+    """Every data class within the results of the larger fits."""
+    text, seen = (ROOT / "docs/reference/files.md").read_text(), set()
+    left = [StaticPotential, FlowScales, TopologicalCharge]
     while left:
         kind = left.pop()
         seen.add(kind)

@@ -51,6 +51,9 @@ class Action(ABC):
         Sets of links in the order in which a sweep updates them. Each link is in one of them.
     halo_depth : int
         Largest distance in t between a link and the links of its staples, in time slices.
+    rectangle : float or None
+        Coefficient c1 of rectangles in units of c0 + 8 c1, where c0 is the coefficient of
+        plaquettes, for perturbation theory at tree level; None if the action is of another kind.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Action(ABC):
     cpp: str
     update_sets: tuple[UpdateSet, ...]
     halo_depth: int
+    rectangle: float | None = None
 
     @abstractmethod
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:

@@ -18,6 +18,7 @@ class Wilson(Action):
     # Links of one direction at sites of one parity share no plaquette.
     update_sets = tuple(UpdateSet(mu, parity) for mu in range(4) for parity in range(2))
     halo_depth = 1
+    rectangle = 0.0
 
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
         """Return beta / N."""

@@ -36,6 +36,8 @@ class Group:
         Default launch bounds of the updates on a GPU, by precision: threads per block and minimum
         number of resident blocks per multiprocessor. They were the fastest with ``gauge-mc bench
         --tune``.
+    sqrt_t0 : (float, float, str) or None
+        sqrt(t0) in fm, where t0^2 <E(t0)> = 0.3, with its error and its source; None if unknown.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Group:
     cpp: str
     beta: float
     launch_bounds: ClassVar[Mapping[str, tuple[int, int]]]
+    sqrt_t0: ClassVar[tuple[float, float, str] | None] = None
 
     @cached_property
     def _constants(self) -> dict[str, int]:

@@ -20,6 +20,12 @@ class SU3(Group):
         "single": (128, 5),
         "double": (128, 3),
     }
+    # Tc r0 = 0.7457(45) and Tc sqrt(t0) = 0.2489(14), with their errors added in quadrature.
+    sqrt_t0: ClassVar[tuple[float, float, str] | None] = (
+        0.1669,
+        0.0014,
+        "r0 = 0.5 fm, with sqrt(t0)/r0 = 0.3338(28) from arXiv:1503.05652",
+    )
 
 
 GROUPS.register(SU3())

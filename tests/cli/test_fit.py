@@ -7,6 +7,7 @@ import pytest
 
 from tests.analysis.synthetic_loops import SIGMA, synthetic_loops, write_loops
 from tests.calls import call, make_run
+from tests.fits.test_scale import make
 
 ENSEMBLE = {"group": "su2", "beta": "2.5", "lattice": "24x24x24x32"}
 
@@ -38,6 +39,21 @@ def test_a_string_tension(tmp_path):
     assert abs(value - (SIGMA - 0.25 / 4 + 0.25 / 3)) < 4 * error
 
 
+def test_the_gradient_flow(tmp_path):
+    run = make(tmp_path, 60)
+    shown, code = call("fit", "scale", run, "--tree-level", "--target", "0.25", "--sqrt-t0", "0.15")
+    assert (code, "given with --sqrt-t0" in " ".join(shown.split())) == (0, True)
+    assert shown.endswith(f"{run}/scale.json\n\n")
+    shown, code = call("fit", "topology", run, "--round", "--t", "2.5", "--charge", "improved")
+    assert (code, "Topological charge at t/a² = 2.5" in shown) == (0, True)
+    assert call("plot", "topology", run, "--round")[0] == f"{run}/topology.pdf\n"
+    assert call("plot", "flow", run, "--target", "0.2")[0] == f"{run}/flow.pdf\n"
+    assert (
+        "--energy is not an option of the plot flow"
+        in call("plot", "flow", run, "--energy", "clover")[0]
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
@@ -50,7 +66,7 @@ def test_a_string_tension(tmp_path):
         (("potential", "no"), "no", 1),
         (("creutz", "good", "--r-min", "2"), "--r-min is not an option of fit creutz", 2),
         (("creutz", "good", "--level", "x"), "--level", 2),
-        (("mass",), "no fit 'mass'; choose creutz or potential", 2),
+        (("mass",), "no fit 'mass'; choose creutz, potential, scale or topology", 2),
         (("potential",), "There are no runs in runs", 2),
     ],
 )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
+from gauge_mc.analysis.flow import FLOW_COLUMNS
 from gauge_mc.analysis.loops import LOOP_COLUMNS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
@@ -47,7 +48,9 @@ def test_a_missing_table_is_named(tmp_path):
 
 
 def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match="no fit 'mass'; choose creutz or potential"):
+    with pytest.raises(
+        UsageError, match="no fit 'mass'; choose creutz, potential, scale or topology"
+    ):
         gauge_mc.fit("mass", tmp_path)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="no runs in runs"):
@@ -58,4 +61,6 @@ def test_every_fit_states_its_file_and_columns():
     assert {name: (one.file, one.columns) for name, one in FITS.items()} == {
         "creutz": ("creutz.json", tuple(LOOP_COLUMNS)),
         "potential": ("potential.json", tuple(LOOP_COLUMNS)),
+        "scale": ("scale.json", FLOW_COLUMNS),
+        "topology": ("topology.json", FLOW_COLUMNS),
     }

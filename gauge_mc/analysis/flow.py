@@ -1,0 +1,210 @@
+"""Tables of the gradient flow: energy density and topological charge against the flow time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.plateau import MIN_CONFIGURATIONS
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.table import TableData, read_table
+from gauge_mc.registry import in_words
+
+Array = NDArray[np.float64]
+
+ENERGIES = {"clover": (0.0, 1.0), "plaquette": (1.0, 0.0), "improved": (4 / 3, -1 / 3)}
+"""Discretisations of E by name, as weights of the plaquette and the clover energy. The combination
+``improved`` has no classical a^2 effect (A. Ramos and S. Sint, arXiv:1508.05552)."""
+
+CHARGES = {"clover": "charge", "improved": "charge_improved"}
+"""Columns of the topological charge by the name of its discretisation."""
+
+FLOW_COLUMNS = (
+    "sweep",
+    "t",
+    "slice",
+    "energy_plaquette",
+    "energy_clover",
+    *CHARGES.values(),
+    "s_max",
+)
+"""Columns of a table of the gradient flow."""
+
+WHOLE = -1
+"""Number in the column ``slice`` of the rows for the whole lattice."""
+
+FACTS = ("group", "beta", "lattice", "action", "flow")
+"""Keys of the header that identify the ensemble and its flow."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The gradient flow of an ensemble.
+
+    Attributes
+    ----------
+    ensemble : mapping of str to str
+        Group, beta, lattice and action of the ensemble and the kind of the flow, as far as the
+        header of the table states them.
+    lattice : Lattice
+    sweeps : ndarray of int64, shape (configurations,)
+        Numbers (updates) of the configurations, ascending.
+    t : ndarray of float64, shape (times,)
+        Flow times t/a^2, ascending.
+    columns : mapping of str to ndarray of float64, shape (configurations, times)
+        The other columns of the table, for the whole lattice.
+    """
+
+    ensemble: Mapping[str, str]
+    lattice: Lattice
+    sweeps: NDArray[np.int64]
+    t: Array
+    columns: Mapping[str, Array]
+
+    def energy(self, name: str) -> Array:
+        """Return a^4 E, shape (configurations, times), in one of the discretisations `ENERGIES`.
+
+        Raises
+        ------
+        UsageError
+            If there is no such discretisation.
+        """
+        plaquette, clover = weights_of(name)
+        columns = self.columns
+        return plaquette * columns["energy_plaquette"] + clover * columns["energy_clover"]
+
+    def charge(self, name: str) -> Array:
+        """Return the charge, shape (configurations, times), in one of the definitions `CHARGES`.
+
+        Raises
+        ------
+        UsageError
+            If there is no such definition.
+        """
+        if name not in CHARGES:
+            raise UsageError(f"--charge is '{name}'; choose {in_words(CHARGES, 'or')}.")
+        return self.columns[CHARGES[name]]
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of the flow, such as ``wilson``, or None if the table does not state it."""
+        return self.ensemble.get("flow")
+
+    @property
+    def updates(self) -> int | None:
+        """Updates from one configuration to the next, or None if they differ."""
+        steps = np.unique(np.diff(self.sweeps))
+        return int(steps[0]) if steps.size == 1 else None
+
+    @property
+    def cautions(self) -> list[str]:
+        """Cautions about the measurements, one sentence each."""
+        if self.updates is None:
+            return [
+                "The configurations are not equally spaced in the Markov chain, so that "
+                "autocorrelation times and errors are approximate."
+            ]
+        return []
+
+
+def weights_of(energy: str) -> tuple[float, float]:
+    """Return the weights of the plaquette and the clover energy in a discretisation of E.
+
+    Raises
+    ------
+    UsageError
+        If there is no such discretisation.
+    """
+    if energy not in ENERGIES:
+        raise UsageError(f"--energy is '{energy}'; choose {in_words(ENERGIES, 'or')}.")
+    return ENERGIES[energy]
+
+
+def read_flow(path: Path) -> Flow:
+    """Read the gradient flow of the whole lattice from the file of a table.
+
+    Raises
+    ------
+    GaugeError
+        If the file is damaged or not such a table, if it contains fewer than `MIN_CONFIGURATIONS`
+        configurations, or if its configurations have different flow times.
+    """
+    table, source = read_table(path), f"The table {path}"
+    _check_columns(table, source)
+    whole = table["slice"] == WHOLE
+    if not whole.any():
+        raise GaugeError(
+            f"{source} has no rows of the whole lattice (slice {WHOLE}); measure the flow again."
+        )
+    rows = {name: table[name][whole] for name in FLOW_COLUMNS}
+    sweeps, counts = np.unique(rows["sweep"], return_counts=True)
+    if sweeps.size < MIN_CONFIGURATIONS:
+        raise GaugeError(
+            f"The fit needs the flow of at least {MIN_CONFIGURATIONS} configurations; measure more "
+            f"than these {sweeps.size}."
+        )
+    _check_times(source, rows, sweeps, counts)
+    shape = (sweeps.size, int(counts[0]))
+    values = {
+        name: np.asarray(column, dtype=np.float64).reshape(shape)
+        for name, column in rows.items()
+        if name not in ("sweep", "t", "slice")
+    }
+    facts = {name: table.header[name] for name in FACTS if name in table.header}
+    times = np.asarray(rows["t"][: shape[1]], dtype=np.float64)
+    return Flow(facts, _lattice(facts, source), sweeps, times, values)
+
+
+def _check_columns(table: TableData, source: str) -> None:
+    """Refuse a table that is empty or does not contain the gradient flow."""
+    for name in FLOW_COLUMNS:
+        if name not in table.columns:
+            raise GaugeError(
+                f"{source} has no column '{name}': it is not a table of the gradient flow."
+            )
+    if not len(table):
+        raise GaugeError(f"{source} has no measurements yet; measure some first.")
+    for name in FLOW_COLUMNS:
+        column = table[name]
+        if (
+            column.dtype.kind not in ("i" if name == "sweep" else "if")
+            or not np.isfinite(column).all()
+        ):
+            raise GaugeError(
+                f"{source} is damaged: its column '{name}' contains a value that is not a number."
+            )
+
+
+def _check_times(
+    source: str,
+    rows: Mapping[str, NDArray[np.float64]],
+    sweeps: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Refuse configurations with different flow times, and times that are not ascending."""
+    usual = int(np.bincount(counts).argmax())
+    bad = counts != usual
+    if not bad.any():
+        t = rows["t"].reshape(-1, usual)
+        order = np.diff(rows["sweep"].reshape(-1, usual), axis=1).any(axis=1)
+        bad = (
+            order | (t != np.median(t, axis=0)).any(axis=1) | (np.diff(t, axis=1) <= 0).any(axis=1)
+        )
+    if bad.any():
+        raise GaugeError(
+            f"{source} is incomplete: configuration {sweeps[np.argmax(bad)]} does not have the "
+            "same ascending flow times as the others; measure the flow again."
+        )
+
+
+def _lattice(facts: Mapping[str, str], source: str) -> Lattice:
+    """Return the lattice that the header of a table states."""
+    try:
+        return Lattice.parse(facts["lattice"])
+    except (KeyError, UsageError) as error:
+        raise GaugeError(f"{source} does not state its lattice; measure the flow again.") from error
