@@ -148,7 +148,7 @@ class GradientFlowObservable(Observable):
     normalisation: ClassVar[str] = (
         "E = G^a_mu_nu G^a_mu_nu / 4, averaged over sites; plaquette: 2 sum_p Re Tr (1 - U_p); "
         "clover: traceless; Q = - sum of eps tr(G G) / 32 pi^2 with eps_xyzt = +1 and antihermitian "
-        "G; charge_improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
+        "G; improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
     )
     units: ClassVar[str] = "lattice units"
     quantities: ClassVar[tuple[Quantity, ...]] = ()
@@ -175,7 +175,7 @@ class GradientFlowObservable(Observable):
         Option(
             "tolerance",
             float,
-            "Choose the steps so that the error of every link in a step is at most this, as 1e-5.",
+            "Choose steps so that the error of every link in a step is at most this, as 1e-5.",
             "fixed steps",
         ),
         Option("slices", bool, "Also record every time slice."),
