@@ -13,7 +13,6 @@ where G = p̂ p̂^T / alpha fixes the gauge. C does not depend on alpha.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import factorial
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError
+from gauge_mc.flows import FLOWS
 from gauge_mc.registry import in_words
 
 Array = NDArray[np.float64]
@@ -28,32 +28,6 @@ Array = NDArray[np.float64]
 NODES = 32
 """Points of the Gauss quadrature in each direction. C is exact to 1e-9 at t/a^2 = 10 and to 1e-7 at
 t/a^2 = 30."""
-
-
-@dataclass(frozen=True)
-class FlowKernel:
-    """The kernel of a flow at tree level.
-
-    Attributes
-    ----------
-    rectangle : float
-        Coefficient c1 of rectangles in the action whose gradient the flow follows, with
-        c0 + 8 c1 = 1 for that of plaquettes.
-    corrected : bool
-        Whether the force is multiplied by 1 + a^2 D_mu D*_mu / 12, as in the Zeuthen flow.
-    """
-
-    rectangle: float
-    corrected: bool = False
-
-
-FLOWS = {
-    "wilson": FlowKernel(0.0),
-    "symanzik": FlowKernel(-1 / 12),
-    "zeuthen": FlowKernel(-1 / 12, corrected=True),
-}
-"""Kernels of the flows by name: M. Luescher, arXiv:1006.4518; the tree-level improved action of M.
-Luescher and P. Weisz; A. Ramos and S. Sint, arXiv:1508.05552."""
 
 
 def tree_level(
@@ -68,7 +42,7 @@ def tree_level(
     rectangle : float
         Coefficient c1 of rectangles in the action of the ensemble, with c0 + 8 c1 = 1.
     flow : str
-        Name of the flow.
+        Name of the flow, from `FLOWS`.
     weights : (float, float)
         Weights of the plaquette and the clover energy in E.
     alpha : float
@@ -83,12 +57,13 @@ def tree_level(
     GaugeError
         If the flow is not known.
     """
-    if flow not in FLOWS:
+    kind = FLOWS.get(flow)
+    if kind is None or kind.rectangle is None:
+        known = [name for name, one in FLOWS.items() if one.rectangle is not None]
         raise GaugeError(
             f"The tree-level correction of the flow '{flow}' is not known, only those of "
-            f"{in_words(FLOWS)}; leave --tree-level out."
+            f"{in_words(known)}; leave --tree-level out."
         )
-    kernel = FLOWS[flow]
     p, measure = _momenta()
     hat = 2 * np.sin(p / 2)
     cosine = np.cos(p / 2) ** 2
@@ -98,8 +73,8 @@ def tree_level(
     propagator = np.linalg.inv(action + hat[:, :, None] * hat[:, None, :] / alpha)
     # The kernel of the Zeuthen flow is D S with the diagonal D = 1 - p̂^2/12, which is similar to
     # the symmetric matrix sqrt(D) S sqrt(D).
-    root = np.sqrt(1 - hat**2 / 12) if kernel.corrected else np.ones_like(hat)
-    symmetric = root[:, :, None] * _kernel(hat, _with_rectangles(hat, kernel.rectangle))
+    root = np.sqrt(1 - hat**2 / 12) if kind.corrected else np.ones_like(hat)
+    symmetric = root[:, :, None] * _kernel(hat, _with_rectangles(hat, kind.rectangle))
     rates, modes = np.linalg.eigh(symmetric * root[:, None, :])
     left, right = modes / root[:, :, None], modes * root[:, :, None]
     product = (left.mT @ propagator @ left) * (right.mT @ observable @ right)

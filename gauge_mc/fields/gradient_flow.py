@@ -29,9 +29,9 @@ does A <- KEEP[k] A + step Z(W), W <- exp(MOVE[k] A) W."""
 
 STAGES = len(MOVE)
 
-LARGEST_STEP = 0.15
-"""Largest step. The fastest modes decay with the rate 16 (Wilson flow), and the scheme is unstable
-if the step times the rate exceeds 2.5."""
+STABLE = 2.4
+"""Largest product of the step and the rate at which the fastest modes decay. The scheme is unstable
+if it exceeds 2.51."""
 
 HALO = 3
 """Halo depth of the fields, for clovers of loops with sides of up to three links."""
@@ -47,6 +47,14 @@ LARGEST_FACTOR = 2.0
 
 SMALLEST_STEP = 1e-7
 """Adaptive steps that become smaller end the flow, because the tolerance cannot be reached."""
+
+MOST_PREPARED = 64
+"""Number of step sizes whose launches are kept; adaptive steps nearly always have a new size."""
+
+
+def largest_step(flow: Flow) -> float:
+    """Return the largest step with which the scheme is stable."""
+    return STABLE / flow.fastest
 
 
 @dataclass(frozen=True)
@@ -137,6 +145,8 @@ class GradientFlow:
         for stage in range(STAGES):
             key = (size, stage, self._now)
             if key not in self._prepared:
+                if len(self._prepared) >= 2 * STAGES * MOST_PREPARED:
+                    self._prepared.clear()
                 self._prepared[key] = list(self._launches(size, stage))
             for launch in self._prepared[key]:
                 launch()
@@ -182,7 +192,7 @@ class GradientFlow:
             factor = min(
                 SAFETY * (tolerance / error) ** (1 / 3) if error else math.inf, LARGEST_FACTOR
             )
-            proposed = min(size * factor, LARGEST_STEP)
+            proposed = min(size * factor, largest_step(self.flow))
             if error > tolerance:
                 self._go_back(size)
                 if proposed < SMALLEST_STEP:

@@ -28,11 +28,18 @@ class Flow:
     action : Choice
         Compile-time selection of the action.
     coefficients : mapping of str to float
-        Members of ``Coefficients`` in the header of the action.
+        Members of ``Coefficients`` in the header of the action. Only the staples of the action
+        enter the force, not its weight.
     halo_depth : int
         Largest distance in t between a link and the links of its staples, in time slices.
+    fastest : float
+        Rate at which the fastest modes of a smooth field decay, which limits the step.
     corrected : bool
-        Whether the kernel ``zeuthen_stage`` adds its correction to the force.
+        Whether the force is multiplied by 1 + D_mu D*_mu / 12, as in the kernel ``zeuthen_stage``.
+    rectangle : float or None
+        Coefficient c1 of rectangles in the action, in units of c0 + 8 c1, where c0 is the
+        coefficient of plaquettes, for perturbation theory at tree level; None if the action is of
+        another kind.
     """
 
     name: str
@@ -40,7 +47,9 @@ class Flow:
     action: Choice
     coefficients: ClassVar[Mapping[str, float]]
     halo_depth: int
+    fastest: float
     corrected: bool = False
+    rectangle: float | None = None
 
 
 FLOWS: Registry[Flow] = Registry("flow", __name__)

@@ -24,6 +24,8 @@ class SymanzikFlow(Flow):
     action = RECTANGLES
     coefficients: ClassVar[Mapping[str, float]] = COEFFICIENTS
     halo_depth = 2
+    fastest = 16 * (1 - 8 * C1)
+    rectangle = C1
 
 
 FLOWS.register(SymanzikFlow())

@@ -17,6 +17,8 @@ class WilsonFlow(Flow):
     action = ACTIONS["wilson"].choice
     coefficients: ClassVar[Mapping[str, float]] = {"beta_over_n": 1.0}
     halo_depth = 1
+    fastest = 16.0
+    rectangle = 0.0
 
 
 FLOWS.register(WilsonFlow())

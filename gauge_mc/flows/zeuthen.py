@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from gauge_mc.flows import FLOWS, Flow
-from gauge_mc.flows.symanzik import COEFFICIENTS, RECTANGLES
+from gauge_mc.flows.symanzik import C1, COEFFICIENTS, RECTANGLES
 
 
 class ZeuthenFlow(Flow):
@@ -17,7 +17,9 @@ class ZeuthenFlow(Flow):
     action = RECTANGLES
     coefficients: ClassVar[Mapping[str, float]] = COEFFICIENTS
     halo_depth = 2
+    fastest = 16 * (1 - 8 * C1) * (1 - 4 / 12)
     corrected = True
+    rectangle = C1
 
 
 FLOWS.register(ZeuthenFlow())

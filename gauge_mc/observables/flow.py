@@ -23,7 +23,7 @@ from gauge_mc.fields.field_strength import (
     field_strength,
     improved_charge,
 )
-from gauge_mc.fields.gradient_flow import LARGEST_STEP, GradientFlow
+from gauge_mc.fields.gradient_flow import GradientFlow, largest_step
 from gauge_mc.files.table import TableData
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Record, Series
@@ -147,8 +147,8 @@ class GradientFlowObservable(Observable):
     }
     normalisation: ClassVar[str] = (
         "E = G^a_mu_nu G^a_mu_nu / 4, averaged over sites; plaquette: 2 sum_p Re Tr (1 - U_p); "
-        "clover: traceless; Q = - sum of eps tr(G G) / 32 pi^2 with eps_xyzt = +1 and antihermitian "
-        "G; improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
+        "clover: traceless; Q = - sum of eps tr(G G) / 32 pi^2 with eps_xyzt = +1 and "
+        "antihermitian G; improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
     )
     units: ClassVar[str] = "lattice units"
     quantities: ClassVar[tuple[Quantity, ...]] = ()
@@ -184,7 +184,7 @@ class GradientFlowObservable(Observable):
     def __post_init__(self) -> None:
         if self.kind not in FLOWS:
             raise UsageError(f"There is no flow '{self.kind}'; choose {in_words(FLOWS, 'or')}.")
-        _between("step", self.step, 1e-5, LARGEST_STEP)
+        _between("step", self.step, 1e-5, largest_step(FLOWS[self.kind]))
         _between("every", self.every, 1e-5, 1e5)
         if self.tolerance:
             _between("tolerance", self.tolerance, 1e-12, 1.0)

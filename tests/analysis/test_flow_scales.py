@@ -125,7 +125,7 @@ def test_the_tree_level_correction_divides_the_energy(kind):
         ({"action": "double"}, "correction for the action 'double' is not known; leave --tree"),
         ({"action": None}, "does not state the action and the flow.*leave --tree-level out"),
         ({"flow": None}, "does not state the action and the flow"),
-        ({"flow": "stout"}, "flow 'stout' is not known, only those of wilson, symanzik and zeuth"),
+        ({"flow": "stout"}, "flow 'stout' is not known, only those of symanzik, wilson and zeuth"),
     ],
 )
 def test_unknown_tree_level_corrections(facts, sentence):

@@ -5,8 +5,9 @@ import pytest
 from scipy.special import ive
 
 from gauge_mc.analysis.flow import ENERGIES
-from gauge_mc.analysis.tree_level import FLOWS, tree_level
+from gauge_mc.analysis.tree_level import tree_level
 from gauge_mc.errors import GaugeError
+from gauge_mc.flows import FLOWS
 
 T = np.array([0.1, 0.5, 1.0, 3.0, 10.0])
 FLOW_TERM = {"wilson": 0.0, "symanzik": -1 / 6, "zeuthen": -1 / 6 + 1 / 24}
@@ -39,6 +40,21 @@ def test_leading_artefacts(rectangle, flow, energy):
     assert limit == pytest.approx(expected, abs=2e-3)
     if (flow, energy, rectangle) == ("zeuthen", "improved", -1 / 12):
         assert expected == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_the_fastest_modes_are_those_of_the_flow(flow):
+    """The largest eigenvalue of the kernel, which bounds the step."""
+    p = np.pi * np.stack(np.meshgrid(*[np.linspace(0, 1, 7)] * 4, indexing="ij"), -1).reshape(-1, 4)
+    hat, kind = 2 * np.sin(p / 2), FLOWS[flow]
+    root = np.sqrt(1 - hat**2 / 12) if kind.corrected else np.ones_like(hat)
+    planes = 1 - kind.rectangle * (hat[:, :, None] ** 2 + hat[:, None, :] ** 2)
+    kernel = -planes * hat[:, :, None] * hat[:, None, :]
+    for mu in range(4):
+        others = [nu for nu in range(4) if nu != mu]
+        kernel[:, mu, mu] = (planes[:, mu] * hat**2)[:, others].sum(axis=1)
+    rates = np.linalg.eigvalsh(root[:, :, None] * kernel * root[:, None, :])
+    assert rates.max() == pytest.approx(kind.fastest, rel=1e-12)
 
 
 def test_the_gauge_does_not_matter():

@@ -10,7 +10,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import IMPROVED, field_strength, improved_charge
-from gauge_mc.fields.gradient_flow import GradientFlow
+from gauge_mc.fields.gradient_flow import GradientFlow, largest_step
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
 from gauge_mc.updates.heatbath import heatbath
@@ -58,6 +58,26 @@ def test_the_largest_step_keeps_the_group(best_device, group, precision):
     limit = 2e-6 if precision == "single" else 1e-14
     assert np.abs(unit - np.eye(unit.shape[-1])).max() < limit
     assert np.abs(links - one_step(group, "wilson", 0.15)).max() < TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("kind", FLOWS)
+def test_the_largest_step_is_stable(best_device, kind):
+    """The fastest modes decay, whereas a step that is larger by 10 % lets them grow."""
+    lattice = Lattice(4, 4, 4, 4)
+    n = np.indices(lattice.extents[::-1]).sum(axis=0)
+    phase = 1e-3 * (-1.0) ** n[..., None] * np.array([1, 1, -1, -1])
+    links = np.zeros((*phase.shape, 2, 2), complex)
+    links[..., 0, 0], links[..., 1, 1] = np.exp(1j * phase), np.exp(-1j * phase)
+    field, step = on(best_device, links, "su2", lattice=lattice), largest_step(FLOWS[kind])
+    energies = []
+    for size in (step, 1.1 * step):
+        flow = GradientFlow(FLOWS[kind], field)
+        flow.start(field)
+        for _ in range(5):
+            flow.step(size)
+        energies.append(field_strength(flow.field).plaquette.sum())
+    before = field_strength(field).plaquette.sum()
+    assert energies[0] < before < energies[1]
 
 
 @pytest.mark.parametrize("kind", FLOWS)
