@@ -29,6 +29,7 @@ from gauge_mc.actions import ACTIONS
 from gauge_mc.devices import BACKENDS
 from gauge_mc.exports import EXPORTS
 from gauge_mc.fits import FITS
+from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, SWEEP, Observable, table_name
@@ -430,6 +431,13 @@ def actions() -> str:
     """List the gauge actions."""
     rows = [(code(name), plain(one.formula)) for name, one in ACTIONS.items()]
     return table(("name", "S"), rows)
+
+
+@part
+def flows() -> str:
+    """List the gradient flows."""
+    rows = [(code(name), first_paragraph(one), plain(one.formula)) for name, one in FLOWS.items()]
+    return table(("name", "what it is", "dV/dt V⁻¹"), rows)
 
 
 @part

@@ -28,6 +28,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.exports import EXPORTS
 from gauge_mc.files.table import write_table
 from gauge_mc.fits import FITS
+from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
@@ -46,6 +47,7 @@ CHOICES = {
     "backends": BACKENDS,
     "exports": EXPORTS,
     "fits": FITS,
+    "flows": FLOWS,
     "formats": FORMATS,
     "generators": GENERATORS,
     "groups": GROUPS,

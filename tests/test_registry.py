@@ -11,6 +11,7 @@ from gauge_mc.devices import BACKENDS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.exports import EXPORTS
 from gauge_mc.fits import FITS
+from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
@@ -20,8 +21,8 @@ from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.smearing import SMEARINGS
 
 REGISTRIES = [
-    *(ACTIONS, BACKENDS, EXPORTS, FITS, FORMATS, GENERATORS),
-    *(GROUPS, OBSERVABLES, PLOTS, SMEARINGS),
+    *(ACTIONS, BACKENDS, EXPORTS, FITS, FLOWS, FORMATS),
+    *(GENERATORS, GROUPS, OBSERVABLES, PLOTS, SMEARINGS),
 ]
 
 
