@@ -32,6 +32,7 @@ SEPARATION = 20
 MEASURE = ("plaquette", "polyakov")
 FORMAT = "ildg"
 SMEARING = "ape"
+FLOW = "wilson"
 CHECKPOINT_EVERY = 10.0
 """Minutes between checkpoints."""
 

@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc import defaults
+from gauge_mc.analysis.flow import FLOW_COLUMNS, WHOLE
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import (
     CLOVER,
@@ -28,17 +30,16 @@ from gauge_mc.files.table import TableData
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Record, Series
 from gauge_mc.options import Option, check_options
-from gauge_mc.registry import in_words
 
-WHOLE = -1
-"""Value of the column ``slice`` for the whole lattice."""
-
-KIND, STEP, EVERY = "wilson", 0.02, 0.1
-"""Defaults of the flow, its step, and the flow time between records. With this step the error of
-the energy is a few parts in a million."""
+STEP, EVERY = 0.02, 0.1
+"""Defaults of the step and of the flow time between records. With this step the error of the energy
+is a few parts in a million."""
 
 MOST_RECORDS = 100_000
 """Largest number of flow times, to catch typing errors."""
+
+UNTIL = (1e-3, 10.0)
+"""Smallest and largest target of t^2 E."""
 
 BEYOND = 1.25
 """Ratio to the target that t^2 E of the first configuration must reach, so that the average over
@@ -117,7 +118,7 @@ class GradientFlowObservable(Observable):
     """
 
     lattice: Lattice
-    kind: str = KIND
+    kind: str = defaults.FLOW
     to: float = 0.0
     until: float = 0.0
     every: float = EVERY
@@ -127,15 +128,7 @@ class GradientFlowObservable(Observable):
 
     name: ClassVar[str] = "flow"
     summary: ClassVar[str] = "energy and topological charge along the gradient flow"
-    columns: ClassVar[tuple[str, ...]] = (
-        "t",
-        "slice",
-        "energy_plaquette",
-        "energy_clover",
-        "charge",
-        "charge_improved",
-        "s_max",
-    )
+    columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS[1:]
     descriptions: ClassVar[Mapping[str, str]] = {
         "t": "flow time in lattice units",
         "slice": f"time slice, or {WHOLE} for the whole lattice",
@@ -155,7 +148,7 @@ class GradientFlowObservable(Observable):
     main_kernel: ClassVar[Kernel | None] = CLOVER
     bench_options: ClassVar[Mapping[str, object]] = {"to": 0.0, "every": 1.0}
     options: ClassVar[tuple[Option, ...]] = (
-        Option("flow", str, "Action of the gradient flow.", KIND, "|".join(FLOWS)),
+        Option("flow", str, "Kind of the gradient flow.", defaults.FLOW, "|".join(FLOWS)),
         Option(
             "to",
             float,
@@ -182,14 +175,13 @@ class GradientFlowObservable(Observable):
     )
 
     def __post_init__(self) -> None:
-        if self.kind not in FLOWS:
-            raise UsageError(f"There is no flow '{self.kind}'; choose {in_words(FLOWS, 'or')}.")
+        FLOWS.check(self.kind)
         _between("step", self.step, 1e-5, largest_step(FLOWS[self.kind]))
         _between("every", self.every, 1e-5, 1e5)
         if self.tolerance:
             _between("tolerance", self.tolerance, 1e-12, 1.0)
         if self.until:
-            _between("until", self.until, 1e-3, 10.0)
+            _between("until", self.until, *UNTIL)
         elif not 0 <= self.to < self.every * MOST_RECORDS:
             raise UsageError(
                 f"--to is {self.to:g}; choose a flow time from 0 to {MOST_RECORDS} times --every."
@@ -201,8 +193,10 @@ class GradientFlowObservable(Observable):
         given = check_options(cls.options, options, cls.name)
         if "until" in given and "to" in given:
             raise UsageError("--to and --until exclude each other; give one.")
-        kind = given.pop("flow", KIND)
-        if "until" not in given:
+        kind = given.pop("flow", defaults.FLOW)
+        if "until" in given:
+            _between("until", given["until"], *UNTIL)
+        else:
             given.setdefault("to", min(lattice.extents) ** 2 / 32)
         return cls(lattice, kind, **given)
 
@@ -326,6 +320,11 @@ class _Along:
         field.exchange_halo(depth=None)
         found = field_strength(field, self._largest)
         improved = improved_charge(field, self._flow.spare, found.charge)
+        if not np.isfinite(found.clover.sum()):
+            raise GaugeError(
+                f"The links of the field are not all numbers at the flow time {t:g}; check where "
+                "the field comes from."
+            )
         return FlowedField(
             t,
             field,
@@ -342,13 +341,13 @@ class _Along:
 def flow(
     field: Field,
     to: float,
-    kind: str = KIND,
+    kind: str = defaults.FLOW,
     *,
     every: float = EVERY,
     step: float = STEP,
     tolerance: float | None = None,
 ) -> Iterator[FlowedField]:
-    """Flow a field, which is not changed, and yield it at t = 0, every, 2 every, …, to.
+    """Flow a field, which is not changed, and return it at t = 0, every, 2 every, … up to `to`.
 
     Parameters
     ----------
@@ -356,30 +355,31 @@ def flow(
     to : float
         Last flow time, in lattice units.
     kind : str
-        ``wilson``, ``symanzik`` or ``zeuthen``.
+        Name of the flow, from `FLOWS`.
     every : float
-        Flow time between the fields that are yielded.
+        Flow time between the fields that are returned.
     step : float
         Largest step of the third-order Runge-Kutta scheme of M. Luescher, arXiv:1006.4518.
     tolerance : float, optional
         Tolerance of adaptive steps; see `GradientFlow.advance`. By default steps are fixed.
 
-    Yields
-    ------
-    FlowedField
-        Its field is valid until the next one is asked for.
+    Returns
+    -------
+    iterator of FlowedField
+        The fields are in the same memory: each is valid until the next one is asked for.
 
     Raises
     ------
     UsageError
         If a value is invalid.
     GaugeError
-        If the device has too little memory.
+        If the device has too little memory, the tolerance cannot be reached, or a link is not a
+        number.
     """
     made = GradientFlowObservable(
         field.lattice, kind, to, every=every, step=step, tolerance=tolerance or 0.0
     )
-    yield from made.along(field)
+    return made.along(field)
 
 
 def _between(name: str, value: float, low: float, high: float) -> None:
