@@ -1,4 +1,4 @@
-"""Benchmark of observables and smearings in units of heatbath sweeps."""
+"""Benchmark of observables, smearings and gradient flows in units of sweeps."""
 
 from __future__ import annotations
 
@@ -13,36 +13,58 @@ from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
+from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.smearing import NO_SMEARING, SMEARINGS, Smearing
 from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
+
+STEP = 0.02
+"""Size of the steps of gradient flows, on which their time does not depend."""
 
 
 @dataclass(frozen=True)
 class ObservablesTime:
-    """The times of observables and smearings, in units of a heatbath sweep of the same field.
+    """The times of observables, smearings and flows, in heatbath sweeps of the same field.
 
     Attributes
     ----------
     device, group, lattice, precision : str
         Device, gauge group, lattice, and precision of the links.
-    heatbath_s : float
-        Time of one heatbath sweep in seconds.
+    links : int
+        Number of links of the lattice.
+    heatbath_s, overrelaxation_s : float
+        Time of one heatbath sweep and of one overrelaxation sweep in seconds.
     observables : dict of str to float
-        Time of one measurement with the default options but without smearing, by observable.
+        Time of one measurement without smearing, by observable: with the default options, and along
+        the gradient flow at t = 0 only.
     smearings : dict of str to float
         Time of one iteration with the default options, by smearing.
+    flows : dict of str to float
+        Time of one Runge-Kutta step with fixed step size, by gradient flow.
     """
 
     device: str
     group: str
     lattice: str
     precision: str
+    links: int
     heatbath_s: float
+    overrelaxation_s: float
     observables: dict[str, float]
     smearings: dict[str, float]
+    flows: dict[str, float]
+
+    def ns_per_link(self, sweeps: float) -> float:
+        """Return a time in ns per link, given in heatbath sweeps."""
+        return 1e9 * self.heatbath_s * sweeps / self.links
+
+    def overrelaxations(self, sweeps: float) -> float:
+        """Return a time in overrelaxation sweeps, given in heatbath sweeps."""
+        return self.heatbath_s * sweeps / self.overrelaxation_s
 
 
 def observables_time(
@@ -53,13 +75,15 @@ def observables_time(
     seconds: float = 1.0,
     progress: Callable[[str, int], object] = lambda name, total: None,
 ) -> ObservablesTime:
-    """Time all observables and smearings on a thermal field; for the parameters see `benchmark`."""
+    """Time observables, smearings and flows on a thermal field; see `benchmark`."""
     field = Field.hot(lattice, group, precision, device)
     generator, beta = Random.for_field(field), GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
-    devices, total = field.devices, 1 + len(OBSERVABLES) + len(SMEARINGS)
+    devices, total = field.devices, 2 + len(OBSERVABLES) + len(SMEARINGS) + len(FLOWS)
     progress("heatbath", total)
     sweep, _ = seconds_of(devices, partial(heatbath, field, beta, generator), seconds)
+    progress("overrelaxation", total)
+    reflection, _ = seconds_of(devices, partial(overrelax, field), seconds)
     observables = {}
     for name, one in OBSERVABLES.items():
         progress(name, total)
@@ -74,9 +98,25 @@ def observables_time(
         progress(name, total)
         smear = partial(_smear, kind.from_options({}), field, other)
         smearings[name] = seconds_of(devices, smear, seconds)[0] / sweep
-    return ObservablesTime(
-        devices.name, group, str(lattice), precision, sweep, observables, smearings
-    )
+    del other
+    flows = {}
+    for name, flow in FLOWS.items():
+        progress(f"{name} flow", total)
+        flows[name] = _step_seconds(field, flow, seconds) / sweep
+    about = (devices.name, group, str(lattice), precision, lattice.links)
+    return ObservablesTime(*about, sweep, reflection, observables, smearings, flows)
+
+
+def _step_seconds(field: Field, flow: Flow, seconds: float) -> float:
+    """Return the time of one step of a gradient flow."""
+    made = GradientFlow(flow, field)
+    made.start(field)
+    return seconds_of(field.devices, partial(_flow, made), seconds)[0]
+
+
+def _flow(flow: GradientFlow, times: int) -> None:
+    for _ in range(times):
+        flow.step(STEP)
 
 
 def _measure(measure: Callable[[Field], object], field: Field, times: int) -> None:

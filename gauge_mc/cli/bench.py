@@ -62,7 +62,8 @@ def bench(
         bool,
         typer.Option(
             "--observables",
-            help="Time observables and smearings instead, in units of heatbath sweeps.",
+            help="Time observables, smearings and steps of gradient flows instead, in units of "
+            "sweeps.",
         ),
     ] = False,
     end_to_end: Annotated[
@@ -297,10 +298,19 @@ def _whole_runs(found: EndToEnd) -> list[Any]:
 def _observables(found: ObservablesTime) -> list[Any]:
     from rich.table import Table
 
-    table = Table("one measurement or iteration", "heatbath sweeps")
-    for name, sweeps in found.observables.items():
-        table.add_row(name, f"{sweeps:.3g}")
-    for name, sweeps in found.smearings.items():
-        table.add_row(f"{name} smearing", f"{sweeps:.3g}")
+    table = Table()
+    table.add_column("one measurement, iteration or step")
+    for heading in ("ns/link", "heatbath\nsweeps", "overrelaxation\nsweeps"):
+        table.add_column(heading, justify="right")
+    rows = {
+        **found.observables,
+        **{f"{name} smearing": sweeps for name, sweeps in found.smearings.items()},
+        **{f"{name} flow": sweeps for name, sweeps in found.flows.items()},
+    }
+    for name, sweeps in rows.items():
+        values = (found.ns_per_link(sweeps), sweeps, found.overrelaxations(sweeps))
+        table.add_row(name, *(f"{value:.3g}" for value in values))
     what = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
-    return [f"{what}: a heatbath sweep takes {1e3 * found.heatbath_s:.4g} ms", table]
+    times = [f"{1e3 * one:.4g} ms" for one in (found.heatbath_s, found.overrelaxation_s)]
+    sweeps_take = f"a heatbath sweep takes {times[0]}, an overrelaxation sweep {times[1]}"
+    return [what, sweeps_take, table]

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.devices.cuda.nvcc import registers_of
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
@@ -90,7 +92,7 @@ def test_a_failing_compiler_is_one_sentence(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-def test_observables_and_smearings_are_timed_in_heatbath_sweeps():
+def test_observables_smearings_and_flows_are_timed_in_sweeps():
     words = ("--backend", "cpu", "--lattice", "4x4x4x6", "--seconds", "0.05")
     shown, code = call("bench", "--observables", *words)
     assert code == 0
@@ -98,10 +100,23 @@ def test_observables_and_smearings_are_timed_in_heatbath_sweeps():
     found = json.loads(call("bench", "--observables", "--json", *words)[0])
     assert found["observables"].keys() == set(OBSERVABLES)
     assert found["smearings"].keys() == set(SMEARINGS)
-    for name in (*OBSERVABLES, *(f"{smearing} smearing" for smearing in SMEARINGS)):
-        assert name in shown
-    assert found["heatbath_s"] > 0
-    assert min(*found["observables"].values(), *found["smearings"].values()) > 0
+    assert found["flows"].keys() == set(FLOWS)
+    for kind in ("observables", "smearings", "flows"):
+        assert min(found[kind].values()) > 0
+    # A heatbath and an overrelaxation sweep of 1536 links in ns, and what takes how many of them.
+    sweeps = [1e6 * float(ms) for ms in re.findall(r"sweep (?:takes )?([0-9.e+-]+) ms", shown)]
+    lines = re.findall(r"│ (.+?) +│ +(\S+) │ +(\S+) │ +(\S+) │", shown)
+    rows = {name: cells for name, *cells in lines}
+    assert list(rows) == [
+        *OBSERVABLES,
+        *(f"{name} smearing" for name in SMEARINGS),
+        *(f"{name} flow" for name in FLOWS),
+    ]
+    for cells in rows.values():
+        per_link, *in_sweeps = map(float, cells)
+        for time, sweep in zip(in_sweeps, sweeps, strict=True):
+            assert time * sweep == pytest.approx(1536 * per_link, rel=0.02)
+    assert max(map(len, shown.splitlines()[1:])) < 80
 
 
 @pytest.mark.parametrize(
