@@ -23,6 +23,8 @@ from gauge_mc.devices.source import source_folder
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
+from gauge_mc.fields.gradient_flow import FLOW_FORCE, FLOW_STAGE
+from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
@@ -48,10 +50,14 @@ CHOICES = {
 }
 """All choices by kind, with generators at their default quality level."""
 
+FLOW_ACTIONS = [*dict.fromkeys(flow.action for flow in FLOWS.values())]
+"""Actions that flows follow, for the kernels of the gradient flow."""
+
 
 def variants(kernel: Kernel) -> Iterator[Variant]:
     """Yield all variants of a kernel, for the choices on which it depends."""
-    kinds = (CHOICES[kind] for kind in CHOICES if kind in kernel.kinds)
+    choices = {**CHOICES, "action": FLOW_ACTIONS} if kernel in (FLOW_FORCE, FLOW_STAGE) else CHOICES
+    kinds = (choices[kind] for kind in choices if kind in kernel.kinds)
     for *choices, precision, large in product(*kinds, REAL_BYTES, (False, True)):
         yield Variant(precision, tuple(choices), large=large)
 
