@@ -27,9 +27,12 @@ class Pyerrors(Export):
     It is read by ``pyerrors.input.json.load_json_dict``. The outer keys are the names of the
     tables. The inner keys are those of `Observable.series`: usually the columns, and for Wilson
     loops the smearing level, path and r, such as ``smearing=25,path=100,r=3``, of a correlator in
-    t. An ensemble and its replica are named by the parameters and the seed of the run, such as
-    ``su2_b2.5_8x8x8x16|r1``. Configurations are numbered by update. Tables with fewer than
-    `least_records` records are left out, because pyerrors does not accept them.
+    t. The columns of the gradient flow are correlators in the flow time, which is counted in units
+    of the time between records; with records of time slices, those such as ``charge,t=0.3`` are
+    correlators in the time of the slices. An ensemble and its replica are named by the parameters
+    and the seed of the run, such as ``su2_b2.5_8x8x8x16|r1``. Configurations are numbered by
+    update. Tables with fewer than `least_records` records are left out, because pyerrors does not
+    accept them.
     """
 
     name: ClassVar[str] = "pyerrors"
@@ -79,13 +82,13 @@ EXPORTS.register(Pyerrors())
 
 
 def _convert(series: Series, replica: str) -> Any:
-    """Return a time series as an observable, or as a correlator in t = 1, 2, …."""
+    """Return a time series as an observable, or as a correlator in t."""
     from pyerrors import Corr
 
     if series.samples.ndim == 1:
         return _observable(series.samples, series.sweeps, replica)
     elements = [_observable(samples, series.sweeps, replica) for samples in series.samples.T]
-    return Corr(elements, padding=[1, 0])
+    return Corr(elements, padding=[series.first, 0])
 
 
 def _observable(samples: NDArray[Any], sweeps: NDArray[Any], replica: str) -> Any:

@@ -172,11 +172,14 @@ class Series:
     sweeps : ndarray of int64, shape (configurations,)
         Numbers (updates) of the configurations, ascending.
     samples : ndarray of float64, shape (configurations,) or (configurations, T)
-        One number per configuration, or one correlator at t = 1, 2, …, T.
+        One number per configuration, or one correlator at T consecutive times.
+    first : int
+        The first time of correlators.
     """
 
     sweeps: NDArray[np.int64]
     samples: NDArray[Any]
+    first: int = 1
 
 
 class Observable:

@@ -280,22 +280,49 @@ class GradientFlowObservable(Observable):
 
         The correlators of time slices are named by the column and the flow time.
         """
-        columns = dict(table.columns)
-        whole = columns["slice"] == WHOLE
-        sweeps, counts = np.unique(columns["sweep"][whole], return_counts=True)
-        names = cls.columns[2:]
-        found = {
-            name: Series(sweeps, columns[name][whole].reshape(sweeps.size, counts[0]))
-            for name in names
-        }
-        if whole.all():
-            return found
-        for t in np.unique(columns["t"]):
-            of_slices = ~whole & (columns["t"] == t)
-            for name in names:
-                samples = columns[name][of_slices].reshape(sweeps.size, -1)
-                found[f"{name},t={t:g}"] = Series(sweeps, samples)
+        if not len(table):
+            return {}
+        try:
+            sweeps, times, values = _arrays(table)
+        except (KeyError, ValueError) as error:
+            raise GaugeError(
+                f"The table {source} is damaged: its configurations do not have the same flow "
+                "times and slices; run gauge-mc verify on its run."
+            ) from error
+        found = {name: Series(sweeps, one[:, :, 0], first=0) for name, one in values.items()}
+        for name, one in values.items():
+            if one.shape[2] > 1:
+                for i, t in enumerate(times):
+                    found[f"{name},t={t:.10g}"] = Series(sweeps, one[:, i, 1:], first=0)
         return found
+
+
+def _arrays(
+    table: TableData,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    """Return the columns of a table as arrays.
+
+    Returns
+    -------
+    sweeps, times : ndarray
+        Numbers of the configurations, and flow times.
+    values : dict of str to ndarray, shape (sweeps, times, records of one time)
+        The other columns. The first record of a time is that of the whole lattice.
+
+    Raises
+    ------
+    KeyError, ValueError
+        If a column is missing, or the records are not those of all times and slices.
+    """
+    indices = [table[name] for name in FLOW_COLUMNS[:3]]
+    distinct = [one[np.sort(np.unique(one, return_index=True)[1])] for one in indices]
+    grid = np.meshgrid(*distinct, indexing="ij")
+    shape = grid[0].shape
+    same = (np.array_equal(a.reshape(shape), b) for a, b in zip(indices, grid, strict=True))
+    if not all(same) or distinct[2][0] != WHOLE:
+        raise ValueError
+    values = {name: table[name].astype(np.float64).reshape(shape) for name in FLOW_COLUMNS[3:]}
+    return distinct[0], distinct[1], values
 
 
 class _Along:
