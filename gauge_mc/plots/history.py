@@ -85,7 +85,8 @@ class HistoryPlot(Plot):
                 if series:
                     quantities.append((quantity.symbol, series))
         if not quantities:
-            raise missing_table(runs, kinds[0].name)
+            shown = [one.name for one in kinds if one.quantities]
+            raise missing_table(runs, shown[0])
         plot_history(quantities, file, skip)
         if not skip:
             caution_unthermalised(runs)
