@@ -309,7 +309,7 @@ def _observables(found: ObservablesTime) -> list[Any]:
     }
     for name, sweeps in rows.items():
         values = (found.ns_per_link(sweeps), sweeps, found.overrelaxations(sweeps))
-        table.add_row(name, *(f"{value:.3g}" for value in values))
+        table.add_row(name, *(f"{value:.{4 if value > 999 else 3}g}" for value in values))
     what = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
     times = [f"{1e3 * one:.4g} ms" for one in (found.heatbath_s, found.overrelaxation_s)]
     sweeps_take = f"a heatbath sweep takes {times[0]}, an overrelaxation sweep {times[1]}"
