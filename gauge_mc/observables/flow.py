@@ -237,7 +237,7 @@ class GradientFlowObservable(Observable):
 
     def prepared(self, field: Field) -> GradientFlowObservable:
         """Return the observable whose last flow time `until` determines on this field."""
-        if not self.until:
+        if not self.until or self.to:
             return self
         longest = replace(self, to=self.every * (MOST_RECORDS - 1), slices=False)
         for flowed in longest.along(field):
@@ -255,8 +255,11 @@ class GradientFlowObservable(Observable):
         return _Along(self, field)(field)
 
     def measurer(self, like: Field) -> Measurer:
-        """Return a function that flows copies of fields like this one."""
-        along = _Along(self, like)
+        """Return a function that flows copies of fields like this one.
+
+        If `until` has not determined the last flow time yet, it does so on this one.
+        """
+        along = _Along(self.prepared(like), like)
         return lambda field: [record for one in along(field) for record in self._records(one)]
 
     def _records(self, flowed: FlowedField) -> Iterator[Record]:

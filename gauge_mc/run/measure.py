@@ -294,8 +294,6 @@ def _prepared(
 
 def _measure_field(field: Field, observable: Observable) -> TableData:
     """Measure an observable on a field in memory."""
-    if not observable.records:
-        observable = observable.prepared(field)
     records = observable.measurer(field)(field)
     columns = {
         column: np.array([record[i] for record in records])
