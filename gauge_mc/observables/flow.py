@@ -147,8 +147,8 @@ class GradientFlowObservable(Observable):
     }
     normalisation: ClassVar[str] = (
         "E = G^a_mu_nu G^a_mu_nu / 4, averaged over sites; plaquette: 2 sum_p Re Tr (1 - U_p); "
-        "clover: traceless; Q = - sum of eps tr(G G) / 32 pi^2 with eps_xyzt = +1 and antihermitian "
-        "G; improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
+        "clover: traceless; Q = - sum of eps tr(G G) / 32 pi^2, eps_xyzt = +1, G antihermitian; "
+        "improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
     )
     units: ClassVar[str] = "lattice units"
     quantities: ClassVar[tuple[Quantity, ...]] = ()

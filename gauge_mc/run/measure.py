@@ -36,7 +36,7 @@ from gauge_mc.observables import (
 from gauge_mc.registry import in_words
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.ensemble import Ensemble, find_ensemble
-from gauge_mc.run.functions import UserDefined, observable_of
+from gauge_mc.run.functions import FunctionObservable, UserDefined, observable_of
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import with_defaults
 from gauge_mc.run.session import version
@@ -294,7 +294,7 @@ def _prepared(
 
 def _measure_field(field: Field, observable: Observable) -> TableData:
     """Measure an observable on a field in memory."""
-    if not observable.records:
+    if not (observable.records or isinstance(observable, FunctionObservable)):
         observable = observable.prepared(field)
     records = observable.measurer(field)(field)
     columns = {
