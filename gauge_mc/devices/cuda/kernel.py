@@ -49,7 +49,7 @@ class Owner(Protocol):
     stream : pycuda Stream
         The stream of kernels and outgoing copies.
     side_stream : pycuda Stream
-        The stream of kernels that run during outgoing copies.
+        The stream of kernels that run beside outgoing copies and other kernels.
     """
 
     stream: Any
