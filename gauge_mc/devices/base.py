@@ -87,6 +87,12 @@ class LoadedKernel(Protocol):
             Whether to run the steps on the side stream.
         """
 
+    def prepared(self, steps: ctypes.Array[Any]) -> Launch:
+        """Return a call that runs steps in order, with the arguments that they have at that time.
+
+        Between calls only arguments other than ``geometry`` and ``work`` may be changed.
+        """
+
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
         """Return the register usage of the function that runs these steps.
 
