@@ -81,3 +81,51 @@ def _converted(option: Option, value: object) -> object:
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         raise UsageError(f"{option.flag} is {value!r}; give a value of type {kind.__name__}.")
     return kind(value)
+
+
+def parse_options(options: Iterable[Option], words: Iterable[str], whose: str) -> dict[str, Any]:
+    """Return the options that text such as ``to=6.5`` gives, or ``slices`` for a flag.
+
+    Parameters
+    ----------
+    options : iterable of Option
+        All options that are known.
+    words : iterable of str
+    whose : str
+        Name of the object that has the options, for error messages.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown or given twice, or a value has the wrong type.
+    """
+    known = {option.name: option for option in options}
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        name = key.strip().replace("-", "_")
+        if name not in known:
+            flag, flags = flag_of(name), [option.flag for option in known.values()]
+            raise UsageError(f"{flag} is not an option of {whose}{nearest(flag, flags)}")
+        if name in found:
+            raise UsageError(f"measure: {whose} has the option {name} twice; give it once.")
+        found[name] = _parsed(known[name], text.strip(), bool(equals))
+    return found
+
+
+def _parsed(option: Option, text: str, given: bool) -> object:
+    """Return the value of an option that is given as text; a flag has none."""
+    try:
+        if (option.kind is bool) == given or len(text) > MOST_CHARACTERS:
+            raise ValueError
+        return True if option.kind is bool else option.kind(text)
+    except ValueError:
+        wanted = "no value" if option.kind is bool else f"a value of type {option.kind.__name__}"
+        form = option.name if option.kind is bool else f"{option.name}=VALUE"
+        raise UsageError(
+            f"{option.flag} needs {wanted}; write {form} after the interval between measurements."
+        ) from None
+
+
+MOST_CHARACTERS = 100
+"""Largest length of the value of an option."""

@@ -42,7 +42,7 @@ INLINE GROUP::Link load_time_line(const TimeLines& lines, const Geometry& g, pac
     return lines.data ? GROUP::load(lines, g, first, crossing) : GROUP::link(GROUP::one());
 }
 // Return a line extended by one link. Different kernels and slabs must agree in every bit.
-UNCHANGED_CODE GROUP::Link longer(const GROUP::Link& line, const GROUP::Link& u) {
+UNCHANGED_CODE GROUP::Link longer(GROUP::Link line, GROUP::Link u) {
     return GROUP::normalised(GROUP::link(GROUP::multiply(GROUP::matrix(line), u)));
 }
 

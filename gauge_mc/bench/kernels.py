@@ -11,7 +11,7 @@ from itertools import chain
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.bench.energy import energy_of
-from gauge_mc.bench.timing import copy_bandwidth, seconds_of
+from gauge_mc.bench.timing import COPY_SECONDS, copy_bandwidth, seconds_of
 from gauge_mc.devices import Device
 from gauge_mc.devices.base import Registers
 from gauge_mc.domain.device_group import DeviceGroup
@@ -186,7 +186,7 @@ def benchmark(
     field = Field.hot(lattice, group, precision, devices)
     generator = Random.for_field(field, random, luxury=luxury)
     progress("copy", 0)
-    bandwidth = copy_bandwidth(devices, group, precision)
+    bandwidth = copy_bandwidth(devices, group, precision, min(seconds, COPY_SECONDS))
     beta = GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
     overrelax(field, THERMALISATION // 2)

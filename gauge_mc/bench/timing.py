@@ -18,7 +18,7 @@ from gauge_mc.groups import GROUPS
 COPY = Kernel("copy")
 
 COPY_SECONDS = 0.3
-"""Approximate time for the measurement of the copy bandwidth in seconds."""
+"""Longest approximate time for the measurement of the copy bandwidth in seconds."""
 
 COPY_EXTENT = 32
 """Spatial extent of the lattice that is copied."""
@@ -62,11 +62,13 @@ def seconds_of(
     return statistics.median(results), max(results) - min(results)
 
 
-def copy_bandwidth(devices: DeviceGroup, group: str, precision: str) -> float:
+def copy_bandwidth(
+    devices: DeviceGroup, group: str, precision: str, seconds: float = COPY_SECONDS
+) -> float:
     """Return the bandwidth of a simultaneous copy on all devices in bytes/s, read and written.
 
     The copied fields are larger than any cache, if enough memory is free. The copy is done by a
-    kernel and by the driver; the faster result is returned.
+    kernel and by the driver, for about `seconds` each; the faster result is returned.
     """
     pairs = [_pair(DeviceGroup((device,)), group, precision) for device in devices.devices]
 
@@ -81,7 +83,7 @@ def copy_bandwidth(devices: DeviceGroup, group: str, precision: str) -> float:
             for source, target in pairs:
                 source.device.copy(target.buffer, source.buffer)
 
-    median = min(seconds_of(devices, copy, COPY_SECONDS)[0] for copy in (by_kernel, by_driver))
+    median = min(seconds_of(devices, copy, seconds)[0] for copy in (by_kernel, by_driver))
     moved = sum(2 * source.buffer.nbytes for source, _ in pairs)
     return sum(devices.processes.gather(moved / median))
 

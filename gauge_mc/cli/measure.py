@@ -8,21 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from gauge_mc import defaults
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.domain.layout import REALS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
-from gauge_mc.smearing import NO_SMEARING, SMEARINGS
+from gauge_mc.smearing import SMEARINGS, smear_option
 
 
 def _owners() -> Iterator[tuple[str, list[Option]]]:
     """Yield the options that observables and smearings declare."""
-    choices = "|".join((*SMEARINGS, NO_SMEARING))
-    smear = Option("smear", str, "Smearing of the links.", defaults.SMEARING, choices)
     for name, one in OBSERVABLES.items():
-        yield name, [*one.options, *([smear] if one.smears else [])]
+        yield name, [*one.options, *([smear_option()] if one.smears else [])]
     for name, smearing in SMEARINGS.items():
         yield f"the smearing {name}", list(smearing.options)
 

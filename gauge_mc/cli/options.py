@@ -164,10 +164,10 @@ Measure = Annotated[
     str | None,
     option(
         ENSEMBLE,
-        "Observables to measure after every update, or after each EVERY updates; or "
-        f"{known.NO_MEASUREMENT}.",
+        "Observables to measure after every update, or after each EVERY updates, with their "
+        f"options as in flow:50:to=6; or {known.NO_MEASUREMENT}.",
         _usual["measure"],
-        "NAME[:EVERY],...",
+        "NAME[:EVERY[:OPTION=VALUE]],...",
     ),
 ]
 Card = Annotated[

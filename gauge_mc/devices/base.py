@@ -87,6 +87,12 @@ class LoadedKernel(Protocol):
             Whether to run the steps on the side stream.
         """
 
+    def prepared(self, steps: ctypes.Array[Any]) -> Launch:
+        """Return a call that runs steps in order, with the arguments that they have at that time.
+
+        Between calls only arguments other than ``geometry`` and ``work`` may be changed.
+        """
+
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
         """Return the register usage of the function that runs these steps.
 
@@ -174,7 +180,7 @@ class Device(Protocol):
     in_host_memory: bool
     """Whether the device works in the memory of the host."""
     has_side_stream: bool
-    """Whether kernels can run during outgoing copies; such a device is a `StreamedDevice`."""
+    """Whether kernels can run beside other work; such a device is a `StreamedDevice`."""
     cache_bytes: int
     """Size of the largest cache, for wavefront blocking; 0 on a GPU, which does without it."""
     packet_bytes: int
@@ -276,7 +282,7 @@ class Device(Protocol):
 
 
 class StreamedDevice(Device, Protocol):
-    """A device with a side stream, which runs kernels during outgoing copies."""
+    """A device with a side stream, which runs kernels beside outgoing copies and other kernels."""
 
     def fork(self) -> None:
         """Make later work on the side stream wait for all work issued so far."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from gauge_mc.devices import BACKENDS, Device, DeviceChoice, choose_devices, describe_devices
+from gauge_mc.devices.base import StreamedDevice
 from gauge_mc.devices.choice import AUTOMATIC, open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.processes import OneProcess, Processes
@@ -163,6 +165,23 @@ class DeviceGroup:
 
     def _owners(self, lattice: Lattice) -> list[int]:
         return [self.process_of(n) for n, times in enumerate(self.slabs(lattice)) for _ in times]
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        """Let work on the side streams run beside the other work that is issued in the context.
+
+        Both begin after all work issued before. All later work, on every device, waits for both, so
+        that an update does not change links that are still read. All processes must call this.
+        """
+        streamed = [cast(StreamedDevice, one) for one in self.devices if one.has_side_stream]
+        for device in streamed:
+            device.fork()
+        try:
+            yield
+        finally:
+            for device in streamed:
+                device.join()
+        self.fence()
 
     def fence(self) -> None:
         """Let later work on every device begin only after all work issued so far, on all devices.

@@ -75,10 +75,13 @@ class SlabSums:
         self._launched += len(steps)
         self.slab.kernel(kernel)(repeated(filled, 1))
 
-    def launches(self, kernel: Kernel, values: Mapping[str, Any]) -> list[Launch]:
-        """Return calls that launch a sum kernel with the same arguments, one for every row."""
+    def launches(self, kernel: Kernel, values: Mapping[str, Any], side: bool) -> list[Launch]:
+        """Return calls that launch a sum kernel with the same arguments, one for every row.
+
+        `side` is whether it runs on the side stream of the device.
+        """
         filled = [self._arguments(kernel, row, values) for row in range(self._rows)]
-        return list(self.slab.kernel(kernel).launches(repeated(filled, 1), [1]))
+        return list(self.slab.kernel(kernel).launches(repeated(filled, 1), [1], side))
 
     def _arguments(self, kernel: Kernel, row: int, values: Mapping[str, Any]) -> ctypes.Structure:
         sums = self.partial_sums(row)
@@ -215,6 +218,8 @@ class DeferredSums:
         be 0. Every replica must have the same number.
     block : int
         Largest number of sums on the devices; when it is exceeded, they are fetched.
+    side : bool
+        Whether the kernel runs on the side stream, if the devices have one.
     """
 
     def __init__(
@@ -225,6 +230,7 @@ class DeferredSums:
         arguments: Sequence[Mapping[str, Any]],
         over: Sequence[ctypes.Structure],
         block: int = BLOCK,
+        side: bool = False,
     ) -> None:
         self._devices, self._block = field.devices, block
         self._replicas, self._values = len(field.replicas), values
@@ -232,23 +238,23 @@ class DeferredSums:
         self._slabs = []
         for slab, own, one in slabs:
             if one.slices:
+                beside = side and slab.device.has_side_stream
                 sums = SlabSums(slab, values, block, one, own_memory=True)
-                self._slabs.append((sums, sums.launches(kernel, own)))
+                self._slabs.append((sums, sums.launches(kernel, own, beside)))
         self._empty = len(self._slabs) < len(field.slabs)
         self._begun = 0
         self._fetched: list[NDArray[np.float64]] = []
 
     def begin(self) -> None:
-        """Begin to sum; all processes that share the field must make the same calls."""
+        """Begin to sum, within `DeviceGroup.measuring`; all processes must make the same calls."""
         if self._begun == self._block:
             self._fetched.append(self._fetch())
         for _, launches in self._slabs:
             launches[self._begun]()
-        self._devices.fence()  # the next update must not change a halo that is still read
         self._begun += 1
 
     def fetch(self) -> NDArray[np.float64]:
-        """Wait for all sums that have begun since the last call.
+        """Wait for all sums that have begun since the last call, in contexts that have ended.
 
         Returns
         -------

@@ -21,6 +21,7 @@ from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, SWEEP, observable_of_table
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous
+from gauge_mc.run.functions import observable_along
 from gauge_mc.run.parameters import Measurement, Parameters
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
@@ -406,7 +407,7 @@ def _expected(
     records = int(np.count_nonzero(sweeps == sweeps[0])) if len(sweeps) else 1
     if item.observable not in OBSERVABLES:
         return tuple(name for name in table.columns if name != SWEEP), records
-    usual = OBSERVABLES[item.observable].for_lattice(parameters.lattice)
+    usual = observable_along(item, parameters.lattice)
     is_usual = usual.header.items() <= table.header.items()
     return usual.columns, usual.records if is_usual else records
 

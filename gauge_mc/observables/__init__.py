@@ -41,7 +41,7 @@ class Recorder(Protocol):
     """Measurements of a field that changes, whose results may stay on the device until wanted."""
 
     def begin(self) -> None:
-        """Begin to measure the field and all its replicas."""
+        """Begin to measure the field and all its replicas, within `DeviceGroup.measuring`."""
 
     def fetch(self) -> Sequence[Records]:
         """Return the records of all measurements since the last call, one item per replica."""

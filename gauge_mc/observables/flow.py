@@ -31,9 +31,10 @@ from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Record, Series
 from gauge_mc.options import Option, check_options
 
-STEP, EVERY = 0.02, 0.1
-"""Defaults of the step and of the flow time between records. With this step the error of the energy
-is a few parts in a million."""
+STEP, EVERY = 0.05, 0.1
+"""Defaults of the step, if the flow is stable with it, and of the flow time between records. With
+this step the relative error of the energy is about 1e-5 at t = 1 and 2e-6 from t = 2 on (Wilson
+flow of SU(3) at beta = 6.1)."""
 
 MOST_RECORDS = 100_000
 """Largest number of flow times, to catch typing errors."""
@@ -140,8 +141,8 @@ class GradientFlowObservable(Observable):
     }
     normalisation: ClassVar[str] = (
         "E = G^a_mu_nu G^a_mu_nu / 4, averaged over sites; plaquette: 2 sum_p Re Tr (1 - U_p); "
-        "clover: traceless; Q = - sum of eps tr(G G) / 32 pi^2 with eps_xyzt = +1 and "
-        "antihermitian G; improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
+        "clover: traceless; Q = - sum of eps tr(G G) / 32 pi^2, eps_xyzt = +1, G antihermitian; "
+        "improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
     )
     units: ClassVar[str] = "lattice units"
     quantities: ClassVar[tuple[Quantity, ...]] = ()
@@ -198,6 +199,7 @@ class GradientFlowObservable(Observable):
             _between("until", given["until"], *UNTIL)
         else:
             given.setdefault("to", min(lattice.extents) ** 2 / 32)
+        given.setdefault("step", usual_step(kind))
         return cls(lattice, kind, **given)
 
     @property
@@ -368,13 +370,18 @@ class _Along:
         )
 
 
+def usual_step(kind: str) -> float:
+    """Return the default step of a flow."""
+    return min(STEP, largest_step(FLOWS[kind]))
+
+
 def flow(
     field: Field,
     to: float,
     kind: str = defaults.FLOW,
     *,
     every: float = EVERY,
-    step: float = STEP,
+    step: float | None = None,
     tolerance: float | None = None,
 ) -> Iterator[FlowedField]:
     """Flow a field, which is not changed, and return it at t = 0, every, 2 every, … up to `to`.
@@ -388,8 +395,9 @@ def flow(
         Name of the flow, from `FLOWS`.
     every : float
         Flow time between the fields that are returned.
-    step : float
-        Largest step of the third-order Runge-Kutta scheme of M. Luescher, arXiv:1006.4518.
+    step : float, optional
+        Largest step of the third-order Runge-Kutta scheme of M. Luescher, arXiv:1006.4518. By
+        default 0.05, or less if the flow requires it.
     tolerance : float, optional
         Tolerance of adaptive steps; see `GradientFlow.advance`. By default steps are fixed.
 
@@ -407,7 +415,12 @@ def flow(
         number.
     """
     made = GradientFlowObservable(
-        field.lattice, kind, to, every=every, step=step, tolerance=tolerance or 0.0
+        field.lattice,
+        kind,
+        to,
+        every=every,
+        step=usual_step(kind) if step is None else step,
+        tolerance=tolerance or 0.0,
     )
     return made.along(field)
 

@@ -87,7 +87,7 @@ class Polyakov(Observable):
         """Return a recorder for a field; see `Observable.recorder`."""
         records = partial(_records, field.group, field.lattice)
         if len(field.layouts) == 1:
-            return SumRecorder(_sums(field, BLOCK), records)
+            return SumRecorder(_sums(field, BLOCK, side=True), records)
         return SumRecorder(_sums(field, BLOCK), records, partial(time_lines, field))
 
     @classmethod
@@ -106,13 +106,17 @@ class Polyakov(Observable):
 def polyakov_loop(field: Field) -> complex:
     """Return the average L of Tr prod_t U_t(x, t) / N over the spatial lattice; |L| <= 1."""
     sums = _sums(field, block=1)
-    sums.begin()
+    with field.devices.measuring():
+        sums.begin()
     re, im, _ = _records(field.group, field.lattice, sums.fetch()[0, 0]).tolist()
     return complex(re, im)
 
 
-def _sums(field: Field, block: int) -> DeferredSums:
-    """Return the sums over the lines, which end in the last slab, and compute the lines once."""
+def _sums(field: Field, block: int, side: bool = False) -> DeferredSums:
+    """Return the sums over the lines, which end in the last slab, and compute the lines once.
+
+    On the side stream, the few threads of the lines do not keep other measurements waiting.
+    """
     complete = [slab.layout.times.stop == field.lattice.t for slab in field.slabs]
     ends = zip(field.slabs, complete, strict=True)
     over = [slab.first_slices() if has else nowhere() for slab, has in ends]
@@ -124,7 +128,7 @@ def _sums(field: Field, block: int) -> DeferredSums:
         }
         for lines in time_lines(field)
     ]
-    return DeferredSums(field, POLYAKOV, 2, arguments, over, block)
+    return DeferredSums(field, POLYAKOV, 2, arguments, over, block, side)
 
 
 def _records(group: Group, lattice: Lattice, sums: NDArray[np.float64]) -> NDArray[np.float64]:

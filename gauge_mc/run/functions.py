@@ -22,9 +22,10 @@ from gauge_mc.observables import (
     Record,
     table_name,
 )
-from gauge_mc.options import check_options
+from gauge_mc.options import check_options, parse_options
 from gauge_mc.registry import in_words
 from gauge_mc.run.parameters import Measurement, Parameters
+from gauge_mc.smearing import smear_option, smearing_options
 
 Function = Callable[[Field], Any]
 """Function of a field that returns a number, a record or an array.
@@ -184,7 +185,7 @@ class Catalogue:
         UsageError
             If one of the observables is neither registered nor user-defined.
         """
-        return {item: self[item.observable] for item in parameters.measure}
+        return {item: self.observable(item) for item in parameters.measure}
 
     def measured(self, parameters: Parameters) -> Parameters:
         """Return the parameters with the measurements of the user-defined observables added."""
@@ -212,14 +213,15 @@ class Catalogue:
             measure.append(Measurement(name, every))
         return cls(lattice, own, tuple(measure))
 
-    def __getitem__(self, name: str) -> Observable:
-        """Return an observable for the lattice of the run.
+    def observable(self, item: Measurement) -> Observable:
+        """Return the observable of a measurement for the lattice of the run.
 
         Raises
         ------
         UsageError
-            If no observable has this name.
+            If no observable has this name, or one of its options is unknown or invalid.
         """
+        name = item.observable
         if name in self.own:
             return self.own[name]
         if name not in OBSERVABLES:
@@ -227,7 +229,27 @@ class Catalogue:
                 f"The run measures '{name}', an observable defined in Python; continue the run "
                 "from Python with the same observables."
             )
-        return OBSERVABLES[name].for_lattice(self.lattice)
+        return observable_along(item, self.lattice)
+
+
+def observable_along(item: Measurement, lattice: Lattice) -> Observable:
+    """Return the registered observable of a measurement, with its options.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown or invalid, or the observable needs to see a configuration first.
+    """
+    kind = OBSERVABLES[item.observable]
+    known = (*kind.options, *((smear_option(), *smearing_options()) if kind.smears else ()))
+    given = parse_options(known, item.options, item.observable)
+    observable = kind.for_lattice(lattice, **given)
+    if not observable.records:
+        raise UsageError(
+            f"measure: '{item}' depends on a stored configuration; measure it with gauge-mc "
+            "measure, or choose other options."
+        )
+    return observable
 
 
 def observable_of(what: UserDefined, lattice: Lattice, **options: Any) -> Observable:

@@ -103,6 +103,8 @@ class Measurement:
         Name of an observable.
     every : int
         Updates from one measurement to the next, counted from the end of thermalisation.
+    options : tuple of str
+        Options of the observable as text, such as ``to=6.5``, or ``slices`` for a flag.
 
     Raises
     ------
@@ -112,29 +114,35 @@ class Measurement:
 
     observable: str
     every: int = 1
+    options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _between("measure", self.every, 1, MAX_UPDATES)
 
     @classmethod
     def parse(cls, text: str) -> Measurement:
-        """Read a measurement from text: a name, or a name and an interval as in ``polyakov:10``.
+        """Read a measurement from text.
+
+        This is a name; a name and an interval as in ``polyakov:10``; or these and options of the
+        observable as in ``flow:50:to=6.5:slices``.
 
         Raises
         ------
         UsageError
             If the interval is not a whole number, or is below 1.
         """
-        name, colon, every = text.strip().partition(":")
-        if colon and not re.fullmatch("[0-9]{1,18}", every.strip()):
+        name, *more = (word.strip() for word in text.split(":"))
+        if more and not re.fullmatch("[0-9]{1,18}", more[0]):
             raise UsageError(
-                f"measure: '{text}' is not of the form OBSERVABLE:UPDATES, such as "
-                f"{defaults.MEASURE[0]}:10."
+                f"measure: '{shortened(text)}' is not of the form OBSERVABLE:UPDATES, such as "
+                f"{defaults.MEASURE[0]}:10, or OBSERVABLE:UPDATES:OPTION=VALUE."
             )
-        return cls(name.strip(), int(every) if colon else 1)
+        return cls(name, int(more[0]) if more else 1, tuple(more[1:]))
 
     def __str__(self) -> str:
-        return self.observable if self.every == 1 else f"{self.observable}:{self.every}"
+        if self.every == 1 and not self.options:
+            return self.observable
+        return ":".join((self.observable, str(self.every), *self.options))
 
 
 @dataclass(frozen=True)
@@ -591,7 +599,7 @@ def _measurements(value: object) -> tuple[Measurement, ...]:
     if isinstance(value, list | tuple):
         words = [str(item) for item in value]
     else:
-        words = _word(value).split(",")
+        words = re.split(r",(?![0-9])", _word(value))  # as in wilson-loops:10:iterations=0,25
     if words == [NO_MEASUREMENT]:
         return ()
     found = {item.observable: item for item in map(Measurement.parse, words)}

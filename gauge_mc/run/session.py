@@ -286,7 +286,8 @@ class Session:
                 item: observable.recorder(field) for item, observable in observables.items()
             }
             for recorder in self._recorders.values():
-                recorder.begin()
+                with self._work.devices.measuring():
+                    recorder.begin()
                 recorder.fetch()
         p = self._work.parameters
         if p.keeps_configs:
@@ -322,10 +323,11 @@ class Session:
         """Measure and write what is due after the last update."""
         p, batch = self._work.parameters, self.batch
         done, began = batch.sweep - p.thermalize, time.monotonic()
-        with self._saving_on_failure():
-            for item, recorder in self._recorders.items():
-                if is_due(done, item.every):
-                    recorder.begin()
+        due = [item for item in self._recorders if is_due(done, item.every)]
+        if due:
+            with self._saving_on_failure(), self._work.devices.measuring():
+                for item in due:
+                    self._recorders[item].begin()
                     self._begun[item].append(batch.sweep)
         self._work.times.measure += time.monotonic() - began
         if any(len(sweeps) >= PENDING for sweeps in self._begun.values()):

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from gauge_mc import defaults
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, check_options
@@ -59,6 +60,12 @@ def smearing_options() -> tuple[Option, ...]:
         for option in smearing.options:
             found.setdefault(option.name, option)
     return tuple(found.values())
+
+
+def smear_option() -> Option:
+    """Return the option that chooses a smearing."""
+    choices = "|".join((*SMEARINGS, NO_SMEARING))
+    return Option("smear", str, "Smearing of the links.", defaults.SMEARING, choices)
 
 
 def make_smearing(name: str, values: Mapping[str, Any]) -> Smearing | None:

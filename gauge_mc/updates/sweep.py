@@ -151,13 +151,17 @@ class _SlabSweep:
         if alone is not None and isinstance(device, ThreadedDevice) and device.synchronous:
             self._planner = Planner(slab, kernel, variant, allows_wavefronts(alone))
             self._steps_with = cache(lambda wave: steps(order_alone(slab, alone, wave)))
+        self._calls: dict[int, Launch] = {}
         self._main = steps(work for stage in stages for work in stage.main)
         self._side = steps(work for stage in stages for work in stage.side)
 
     def run(self, sweeps: int, first_step: int | None) -> None:
         """Carry out sweeps on a slab that has no neighbours."""
         if self._planner is None:
-            self._kernel(self._main.repeated(sweeps, first_step))
+            steps = self._main.repeated(sweeps, first_step)
+            if sweeps not in self._calls:
+                self._calls[sweeps] = self._kernel.prepared(steps)
+            self._calls[sweeps]()
             return
 
         def carry_out(plan: Plan, begin: int, count: int) -> None:
@@ -204,7 +208,7 @@ class _Steps:
     def repeated(self, sweeps: int, first_step: int | None) -> ctypes.Array[Any]:
         """Return the steps of several sweeps, with random number steps from `first_step` on.
 
-        The next call may change them.
+        For the same number of sweeps it is the same array, which the next call changes.
         """
         if sweeps not in self._made:
             kind = self._kind * (self._count * sweeps)

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from gauge_mc.bench import timing
 from gauge_mc.bench.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cuda import device as cuda_device
@@ -175,6 +176,7 @@ SINGLE, WHOLE = Registers(87, 8), Registers(41, 0)
 @pytest.mark.gpu
 def test_registers_are_those_of_the_function_that_ran(gpu, monkeypatch):
     """Small lattices run whole sweeps in one launch; others, and several GPUs, single steps."""
+    monkeypatch.setattr(timing, "COPY_EXTENT", 4)
 
     def reported(report, function):
         if registers_of(report, function) is None:

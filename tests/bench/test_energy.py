@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from gauge_mc.bench import energy
 from gauge_mc.bench.energy import energy_of, slope
 from gauge_mc.devices.cpu import device as cpu_device
 from gauge_mc.devices.energy import EnergyCounter
@@ -12,7 +13,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from tests.calls import call
 
 WATTS = 40
-TICK = 0.05
+TICK = 0.02
 """Time in seconds between two advances of the counter."""
 
 
@@ -61,8 +62,9 @@ def test_energy_is_power_times_time(monkeypatch, tick, once):
 
 
 @pytest.mark.slow
-def test_bench_shows_the_energy_of_every_kernel(constant):
-    words = ("--lattice", "8x8x8x8", "--backend", "cpu", "--threads", "1", "--seconds", "1")
+def test_bench_shows_the_energy_of_every_kernel(constant, monkeypatch):
+    monkeypatch.setattr(energy, "LEAST_SECONDS", 0.2)
+    words = ("--lattice", "8x8x8x8", "--backend", "cpu", "--threads", "1", "--seconds", "0.2")
     found = json.loads(call("bench", *words, "--json")[0])
     assert found["energy_source"] == "RAPL"
     for kernel in found["kernels"]:

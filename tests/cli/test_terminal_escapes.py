@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,19 @@ def test_names_of_files(made, tmp_path):
         ("generate", "--card", tmp_path / f"none{EVIL}"),
     ):
         assert r"\x1b[31m" in shown(*words), words
+
+
+def test_names_of_several_chains(tmp_path):
+    words = ["--lattice", "2x2x2x4", "--thermalize", "1", "--configs", "1", "--backend", "cpu"]
+    output = tmp_path / f"some{EVIL}"
+    text = shown("generate", *words, "--chains", "2", "--output", output)
+    assert Path(f"{output}_chain2").is_dir()
+    name = ascii(str(output).rstrip("\x07"))[1:-1]  # Rich leaves out the bell
+    assert f"\n... {name}_chain2: 2 chains are updated together\n" in text
+    assert f"\nfiles   {name}_chain1 ... {name}_chain2 (2 configurations)\n" in text
+    assert rf"{name}\x07_chain1" in shown(
+        "generate", *words, "--chains", "2", "--seed", "9", "--output", output
+    )
 
 
 def test_headers_of_files(tmp_path):

@@ -121,12 +121,17 @@ def test_a_run_whose_write_failed_goes_on_as_if_it_had_not(tmp_path, best_device
     p = Parameters.from_values(RUN)
     usual, run = Run(tmp_path / "usual"), Run(tmp_path / "run")
     carry_out(usual, p, best_device)
-    whole, calls = Snapshot.write, []
+    sweeps = sorted(usual.configs())
+    fails = run.config(sweeps[failing - 1], p.format)
+    precedes = [run.config(sweep, p.format) for sweep in sweeps[max(0, failing - 2) : failing - 1]]
+    whole, failed, waited = Snapshot.write, threading.Event(), []
 
     def write(snapshot, path, *words):
-        calls.append(path)
-        if len(calls) == failing:
+        if path == fails:
+            failed.set()
             raise GaugeError(f"{path} could not be written (No space left on device).")
+        if path in precedes:  # which is at work when the next one fails, and is kept
+            waited.append(failed.wait(60))
         whole(snapshot, path, *words)
 
     with (
@@ -134,7 +139,8 @@ def test_a_run_whose_write_failed_goes_on_as_if_it_had_not(tmp_path, best_device
         pytest.raises(GaugeError, match="No space left"),
     ):
         carry_out(run, p, best_device)
-    assert failing <= len(calls) < failing + IN_FLIGHT
-    assert len(run.configs()) == failing - 1
+    assert all(waited)
+    assert len(waited) == len(precedes)
+    assert sorted(run.configs()) == sweeps[: failing - 1]
     carry_out(run, p, best_device)
     assert written(run.path) == written(usual.path)

@@ -32,14 +32,20 @@ SHORT = {
     "generate": ("--actions=kill --every=4", "--actions=torn,full,broken --every=12"),
     "generate-nersc": ("--actions=kill,full --every=16",),
     "continue": ("--actions=kill,full --every=12",),
-    "pending": ("--instants=40",),
+    "pending": ("--instants=12",),
     "measure": ("--actions=kill,torn", "--actions=full,broken --every=3"),
     "convert": ("--actions=kill,torn,full,broken --every=2",),
     "export-hdf5": ("--actions=kill,torn,full,broken",),
     "export-pyerrors": ("--actions=full --every=2",),
-    "scan": ("--actions=kill,full --every=30 --first=5",),
+    "scan": ("--actions=kill,full --every=80 --first=20",),
 }
 """Trials of the quick tests."""
+
+MORE = {
+    "pending": ("--instants=40",),
+    "scan": ("--actions=kill,full --every=30 --first=5",),
+}
+"""Further trials of the slow tests."""
 
 EVERYTHING = "--actions=kill,torn,full,broken"
 
@@ -62,8 +68,9 @@ def library(tmp_path_factory):
     return made
 
 
-def trials(forms):
-    return [pytest.param(name, words) for name, all_words in forms.items() for words in all_words]
+def trials(forms, *marks):
+    pairs = [(name, words) for name, all_words in forms.items() for words in all_words]
+    return [pytest.param(*pair, marks=marks) for pair in pairs]
 
 
 def attempt(library, name, words):
@@ -79,7 +86,7 @@ def attempt(library, name, words):
     return outcome
 
 
-@pytest.mark.parametrize(("name", "words"), trials(SHORT))
+@pytest.mark.parametrize(("name", "words"), [*trials(SHORT), *trials(MORE, pytest.mark.slow)])
 def test_nothing_is_lost_at_some_points(library, name, words):
     outcome = attempt(library, name, f"{words} --verify-every=6")
     assert outcome["failures"] == []

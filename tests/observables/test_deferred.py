@@ -47,7 +47,8 @@ def test_records_are_those_of_the_field_when_they_were_begun(devices, name, upda
     recorder = None
     for field in chain(devices, updates):
         recorder = recorder or observable.recorder(field)
-        recorder.begin()
+        with devices.measuring():
+            recorder.begin()
     assert len({str(one) for one in expected}) == updates
     (found,) = recorder.fetch()
     assert records(found) == expected
@@ -60,9 +61,26 @@ def test_records_are_fetched_once(devices, name):
     recorder, found = None, []
     for n, field in enumerate(chain(devices, 6)):
         recorder = recorder or observable.recorder(field)
-        recorder.begin()
+        with devices.measuring():
+            recorder.begin()
         if n in (2, 3):
             found += records(recorder.fetch()[0])
     found += records(recorder.fetch()[0])
     assert recorder.fetch()[0].shape == (0, 1, 3)
     assert found == expected
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[::-1]])
+def test_several_observables_are_measured_side_by_side(devices, names):
+    """More often than their sums fit on the devices, so that they are also fetched on the way."""
+    updates = BLOCK + 3
+    observables = [OBSERVABLES[name].for_lattice(LATTICE) for name in names]
+    expected = [[[one.measure(field)] for one in observables] for field in chain(devices, updates)]
+    recorders = []
+    for field in chain(devices, updates):
+        recorders = recorders or [one.recorder(field) for one in observables]
+        with devices.measuring():
+            for recorder in recorders:
+                recorder.begin()
+    found = [records(recorder.fetch()[0]) for recorder in recorders]
+    assert [list(one) for one in zip(*found, strict=True)] == expected

@@ -208,9 +208,9 @@ def kills_until_done(dice, words):
 @pytest.mark.parametrize("rng", GENERATORS)
 def test_killed_at_many_instants_the_run_is_the_same(folder, rng):
     """Kills come at random times, and just before random accesses to files."""
-    gauge_mc(*command(output="whole", rng=rng, configs=30))
+    gauge_mc(*command(output="whole", rng=rng, configs=10))
     dice = random.Random(rng)
-    words = options(output="broken", rng=rng, checkpoint_every=0.0002, **(TINY | {"configs": 30}))
+    words = options(output="broken", rng=rng, checkpoint_every=0.0002, **(TINY | {"configs": 10}))
     killed = 0
     while killed < 8:  # a fast machine may end a run after few
         shutil.rmtree("broken", ignore_errors=True)

@@ -154,7 +154,7 @@ def test_a_killed_process_ends_the_job_which_goes_on_later(tmp_path):
     path, dice = tmp_path / "broken", random.Random(4)
     table = Run(path).table("plaquette")
     killed = 0
-    for _ in range(6):
+    for _ in range(3):
         before = len(read_table(table).columns["sweep"]) if table.exists() else 0
         process = job(2, path, **long)
         while process.poll() is None and not (

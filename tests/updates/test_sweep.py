@@ -6,6 +6,7 @@ import pytest
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda.device import CudaDevice
+from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -82,3 +83,21 @@ def test_blocks_do_not_wait_for_each_other_beside_other_processes(gpu, monkeypat
     assert CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant)._sweep
     (tmp_path / "control").touch()
     assert not CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant)._sweep
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("extents", [(4, 4, 4, 4), (16, 16, 16, 4)])
+def test_sweeps_one_by_one_are_sweeps_at_once(best_device, extents, monkeypatch):
+    """A prepared sweep draws other random numbers whenever it is carried out."""
+    monkeypatch.setattr(
+        SweepFunction, "fits", lambda self, blocks, threads: blocks * threads < 4096
+    )
+
+    def swept(*calls):
+        field = Field.hot(Lattice(*extents), "su2", "single", best_device, seed=2)
+        random = Random.for_field(field, seed=3)
+        for sweeps in calls:
+            heatbath(field, 2.3, random, sweeps)
+        return field.to_numpy()
+
+    assert np.array_equal(swept(1, 1, 1), swept(3))

@@ -82,6 +82,10 @@ class CpuKernel:
         """Return calls that run consecutive steps; see `LoadedKernel.launches`."""
         return (partial(self, part) for part in split_steps(steps, lengths))
 
+    def prepared(self, steps: ctypes.Array[Any]) -> Launch:
+        """Return a call that runs steps in order; see `LoadedKernel.prepared`."""
+        return partial(self, steps)
+
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
         """Return None: C++ compilers do not report registers."""
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -49,7 +50,7 @@ class Owner(Protocol):
     stream : pycuda Stream
         The stream of kernels and outgoing copies.
     side_stream : pycuda Stream
-        The stream of kernels that run during outgoing copies.
+        The stream of kernels that run beside outgoing copies and other kernels.
     """
 
     stream: Any
@@ -215,7 +216,6 @@ class CudaKernel:
         self._registers = registers
         self._sums = sums
         self._paired = paired
-        self._prepared = 0
 
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
         """Return the register usage of a function; see `LoadedKernel.registers`."""
@@ -225,12 +225,14 @@ class CudaKernel:
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Launch steps in order."""
+        self.prepared(steps)()
+
+    def prepared(self, steps: ctypes.Array[Any]) -> Launch:
+        """Return a call that launches steps in order; see `LoadedKernel.prepared`."""
         shape = self._sweep_shape(steps)
         if shape:
-            self._launch_sweeps(steps, *shape)
-        else:
-            for launch in self.launches(steps, [1]):
-                launch()
+            return partial(self._launch_sweeps, _parts(steps, SWEEP), *shape)
+        return partial(self._launch_steps, _parts(steps, 1), *self._shape(steps, self._threads))
 
     def _sweep_shape(self, steps: ctypes.Array[Any]) -> tuple[Extents, Extents, bytes] | None:
         """Return grid, block and tile for launching whole sweeps.
@@ -246,19 +248,30 @@ class CudaKernel:
         return (grid, block, tile) if fits else None
 
     def _launch_sweeps(
-        self, steps: ctypes.Array[Any], grid: Extents, block: Extents, tile: bytes
+        self, sweeps: Sequence[memoryview], grid: Extents, block: Extents, tile: bytes
     ) -> None:
         """Launch sweeps; consecutive sweeps with the same arguments share a launch."""
         sweep = self._sweep
         assert sweep is not None
         self._device.activate()
-        stream, address = self._device.stream, sweep.arrived.address
-        for arguments, same in groupby(_memory_of(steps, SWEEP)):
-            times = sum(1 for _ in same)
-            sweep.function.prepared_async_call(
-                grid, block, stream, arguments, tile, address, sweep.count, times
-            )
+        # PyCUDA's public functions end up here, but first pack the arguments, which takes longer
+        # than the launch.
+        launch, stream = sweep.function._launch_kernel, self._device.stream
+        for arguments, same in groupby(map(bytes, sweeps)):
+            times = len(list(same))
+            values = arguments, tile, sweep.arrived.address, sweep.count, times
+            packed = struct.pack(f"{len(arguments)}s{len(tile)}sPIi", *values)
+            launch(grid, block, packed, 0, stream)
             sweep.count = (sweep.count + times * SWEEP * math.prod(grid)) % 2**32
+
+    def _launch_steps(
+        self, steps: Sequence[memoryview], grid: Extents, block: Extents, tile: bytes
+    ) -> None:
+        """Launch steps one by one."""
+        self._device.activate()
+        launch, stream = self._function._launch_kernel, self._device.stream
+        for step in steps:
+            launch(grid, block, bytes(step) + tile, 0, stream)
 
     def launches(
         self, steps: ctypes.Array[Any], lengths: Sequence[int], side: bool = False
@@ -270,23 +283,17 @@ class CudaKernel:
         assert all(length == 1 for length in lengths)
         grid, block, tile = self._shape(steps, self._threads)
         stream = self._device.side_stream if side else self._device.stream
-        return (
-            partial(self._launch, grid, block, step + tile, stream) for step in _memory_of(steps, 1)
-        )
+        parts = _parts(steps, 1)
+        return (partial(self._launch, grid, block, bytes(step) + tile, stream) for step in parts)
 
     def _launch(self, grid: Extents, block: Extents, arguments: bytes, stream: Any) -> None:
         self._device.activate()
-        # PyCUDA's public functions end up here, but first pack the arguments, which takes longer
-        # than the launch.
         self._function._launch_kernel(grid, block, arguments, 0, stream)
 
     def _shape(self, steps: ctypes.Array[Any], threads: int) -> tuple[Extents, Extents, bytes]:
         """Return grid, block and tile for launching steps, with at most `threads` per block."""
-        first, size = steps[0], ctypes.sizeof(steps[0])
-        extents, work = tuple(first.geometry.extent), first.work
+        extents, work = tuple(steps[0].geometry.extent), steps[0].work
         tile = best_tile(extents, 1 if self._sums else work.slices, threads)
-        if size != self._prepared:
-            self._prepare(size)
         parities = 1 if work.parity < 2 or self._paired else 2
         grid = (
             extents[0] // 2 // tile.half_x,
@@ -295,17 +302,9 @@ class CudaKernel:
         )
         return grid, (tile.half_x, tile.y, tile.z * tile.t), packed_tile(tile, extents[2])
 
-    def _prepare(self, size: int) -> None:
-        """Declare the sizes of the arguments to PyCUDA."""
-        tile = f"{ctypes.sizeof(tile_structure())}s"
-        self._function.prepare([f"{size}s", tile])
-        if self._sweep:
-            self._sweep.function.prepare([f"{SWEEP * size}s", tile, "P", "I", "i"])
-        self._prepared = size
 
-
-def _memory_of(steps: ctypes.Array[Any], together: int) -> Iterator[bytes]:
-    """Yield the bytes of the steps, `together` steps at a time."""
+def _parts(steps: ctypes.Array[Any], together: int) -> list[memoryview]:
+    """Return the memory of the steps, `together` steps at a time."""
     size = together * ctypes.sizeof(steps[0])
-    arguments = memoryview(steps).cast("B")
-    return (bytes(arguments[n : n + size]) for n in range(0, len(arguments), size))
+    memory = memoryview(steps).cast("B")
+    return [memory[n : n + size] for n in range(0, len(memory), size)]

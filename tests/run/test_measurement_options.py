@@ -1,0 +1,68 @@
+"""Options of observables that are measured along the way."""
+
+import pytest
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.files.table import read_table
+from gauge_mc.run.functions import observable_along
+from gauge_mc.run.parameters import Measurement, Parameters
+from tests.calls import call
+
+LATTICE = Lattice(4, 4, 4, 8)
+WORDS = ["--lattice", "4x4x4x8", "--thermalize", "2", "--separation", "2", "--backend", "cpu"]
+TEXT = "flow:2:to=0.2:slices,plaquette,wilson-loops:4:iterations=0,2:r-max=2"
+
+
+def test_text_is_read_and_written():
+    found = Parameters.from_values({"measure": TEXT}).measure
+    assert found == (
+        Measurement("flow", 2, ("to=0.2", "slices")),
+        Measurement("plaquette"),
+        Measurement("wilson-loops", 4, ("iterations=0,2", "r-max=2")),
+    )
+    assert ",".join(map(str, found)) == TEXT
+    assert Parameters.from_values({"measure": TEXT.split(",p")[0].split(",")}).measure == found[:1]
+
+
+def test_observables_have_the_options():
+    flow = observable_along(Measurement.parse("flow:2:to=0.2:slices:flow=zeuthen"), LATTICE)
+    assert (flow.to, flow.slices, flow.kind) == (0.2, True, "zeuthen")
+    loops = observable_along(Measurement.parse("wilson-loops:4:smear=none:t-max=3"), LATTICE)
+    assert (loops.smearing, loops.t_max) == (None, 3)
+    weight = observable_along(Measurement.parse("wilson-loops:4:weight=0.5"), LATTICE)
+    assert weight.smearing.weight == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("flow:2:too=1", r"--too is not an option of flow; did you mean '--to'\?"),
+        ("flow:2:to=x", "--to needs a value of type float; write to=VALUE"),
+        ("flow:2:to", "--to needs a value of type float; write to=VALUE"),
+        ("flow:2:slices=1", "--slices needs no value; write slices"),
+        ("flow:2:to=1:to=2", "has the option to twice"),
+        ("flow:2:until=0.3", "depends on a stored configuration"),
+        ("plaquette:2:to=1", "--to is not an option of plaquette"),
+        (f"flow:2:to={'1' * 1000}", "--to needs a value of type float"),
+    ],
+)
+def test_wrong_options_are_refused(text, message):
+    with pytest.raises(UsageError, match=message):
+        observable_along(Measurement.parse(text), LATTICE)
+
+
+def test_a_run_measures_with_them_continues_and_is_verified(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for configs in (1, 2):
+        more = ["--configs", str(configs), "--measure", TEXT, "--output", "run"]
+        shown, code = call("generate", *WORDS, *more)
+        assert code == 0, shown
+        table = read_table(tmp_path / "run" / "flow.csv")
+        assert len(table) == configs * 3 * (1 + LATTICE.t)
+        assert table.header["to"] == "0.2"
+    assert call("verify", "run")[1] == 0
+    shown, code = call("generate", "--output", "run", "--measure", "flow:2:to=0.3")
+    assert code != INTERRUPTED
+    assert "measure" in shown
+    assert code == 2
