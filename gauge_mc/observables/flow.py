@@ -225,7 +225,7 @@ class GradientFlowObservable(Observable):
         """Header of the table; see `Observable.header`."""
         steps = f"fixed, at most {self.step:g}"
         if self.tolerance:
-            steps = f"adaptive, tolerance {self.tolerance:g} (arXiv:1301.4388)"
+            steps = f"adaptive from {self.step:g}, tolerance {self.tolerance:g} (arXiv:1301.4388)"
         reach = {"until": f"{self.until:g}"} if self.until else {"to": f"{self.to:.10g}"}
         return {
             **super().header,

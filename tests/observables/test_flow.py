@@ -204,7 +204,7 @@ def test_adaptive_steps(run):
     errors = []
     for tolerance in ("1e-2", "1e-5"):
         table = measured(*words, "--tolerance", tolerance, table=f"{tolerance}.csv")
-        assert f"adaptive, tolerance {float(tolerance):g} (" in table.header["steps"]
+        assert f"adaptive from 0.05, tolerance {float(tolerance):g} (" in table.header["steps"]
         errors.append(np.abs(table["energy_clover"] / fixed["energy_clover"] - 1).max())
     assert errors[1] < 1e-5
     assert errors[1] < 0.1 * errors[0]
