@@ -43,7 +43,7 @@ FACTS = ("group", "beta", "lattice", "action", "flow")
 
 
 @dataclass(frozen=True)
-class Flow:
+class FlowTable:
     """The gradient flow of an ensemble.
 
     Attributes
@@ -125,7 +125,7 @@ def weights_of(energy: str) -> tuple[float, float]:
     return ENERGIES[energy]
 
 
-def read_flow(path: Path) -> Flow:
+def read_flow(path: Path) -> FlowTable:
     """Read the gradient flow of the whole lattice from the file of a table.
 
     Raises
@@ -157,7 +157,7 @@ def read_flow(path: Path) -> Flow:
     }
     facts = {name: table.header[name] for name in FACTS if name in table.header}
     times = np.asarray(rows["t"][: shape[1]], dtype=np.float64)
-    return Flow(facts, _lattice(facts, source), sweeps, times, values)
+    return FlowTable(facts, _lattice(facts, source), sweeps, times, values)
 
 
 def _check_columns(table: TableData, source: str) -> None:

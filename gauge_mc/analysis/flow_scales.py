@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.analysis.flow import Flow, weights_of
+from gauge_mc.analysis.flow import FlowTable, weights_of
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.potential import FEW_SAMPLES
 from gauge_mc.analysis.timeseries import Estimate, estimate
@@ -190,12 +190,12 @@ class FlowCurve:
     samples: Array
 
     @classmethod
-    def of(cls, flow: Flow, energy: str, corrected: bool = False) -> FlowCurve:
+    def of(cls, flow: FlowTable, energy: str, corrected: bool = False) -> FlowCurve:
         """Return t^2 E of a flow.
 
         Parameters
         ----------
-        flow : Flow
+        flow : FlowTable
         energy : str
             Discretisation of E.
         corrected : bool
@@ -327,7 +327,7 @@ CURVES = ("t²<E>", "t d/dt t²<E>")
 """Names of the curves that define t0 and w0."""
 
 
-def _correction(flow: Flow, energy: str, t: Array) -> Array:
+def _correction(flow: FlowTable, energy: str, t: Array) -> Array:
     """Return the tree-level factor C(a^2/t) for the action, the flow and E."""
     action, kind = flow.ensemble.get("action"), flow.kind
     if action is None or kind is None:
@@ -345,7 +345,7 @@ def _correction(flow: Flow, energy: str, t: Array) -> Array:
 
 
 def flow_scales(
-    flow: Flow,
+    flow: FlowTable,
     energy: str = "clover",
     target: float = TARGET,
     corrected: bool = False,
@@ -359,7 +359,7 @@ def flow_scales(
 
     Parameters
     ----------
-    flow : Flow
+    flow : FlowTable
     energy : str
         Discretisation of E.
     target : float

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.flow import Flow
+from gauge_mc.analysis.flow import FlowTable
 from gauge_mc.analysis.flow_scales import LARGEST_RADIUS, TARGET, Crossing, FlowCurve, Reference
 from gauge_mc.analysis.potential import HBAR_C
 from gauge_mc.analysis.timeseries import Estimate, estimate
@@ -183,7 +183,7 @@ def best_factor(charges: Array) -> tuple[float, float]:
 
 
 def charges_at(
-    flow: Flow,
+    flow: FlowTable,
     charge: str = "clover",
     t: float | None = None,
     rounded: bool = False,
@@ -195,7 +195,7 @@ def charges_at(
 
     Parameters
     ----------
-    flow : Flow
+    flow : FlowTable
     charge : str
         Discretisation of Q.
     t : float, optional
@@ -243,7 +243,7 @@ def charges_at(
 
 
 def topological_charge(
-    flow: Flow,
+    flow: FlowTable,
     charge: str = "clover",
     t: float | None = None,
     rounded: bool = False,
@@ -340,7 +340,7 @@ def _estimate(value: float, series: Array, trusted: bool) -> Estimate:
 
 
 def _cautions(
-    found: Charges, mean: Estimate, square: Estimate, rounded: bool, t: float, flow: Flow
+    found: Charges, mean: Estimate, square: Estimate, rounded: bool, t: float, flow: FlowTable
 ) -> list[str]:
     cautions, n = [], found.values.size
     if found.changes < MIN_CHANGES:

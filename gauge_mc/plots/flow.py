@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gauge_mc.analysis.figures import COLOURS, GREY, WIDTH, add_heading, figure_file, minus
-from gauge_mc.analysis.flow import ENERGIES, FLOW_COLUMNS, Flow, read_flow
+from gauge_mc.analysis.flow import ENERGIES, FLOW_COLUMNS, FlowTable, read_flow
 from gauge_mc.analysis.flow_scales import Crossing, FlowCurve
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.timeseries import Estimate
@@ -55,20 +55,20 @@ class FlowPlot(Plot):
 PLOTS.register(FlowPlot())
 
 
-def _description(flow: Flow, corrected: bool) -> list[str]:
+def _description(flow: FlowTable, corrected: bool) -> list[str]:
     """Return the kind of the flow and the treatment of E in words."""
     words = [f"{flow.kind.capitalize()} flow"] if flow.kind else []
     return [*words, "divided by tree-level artefacts"] if corrected else words
 
 
 def plot_flow(
-    flow: Flow, path: Path, target: float, corrected: bool = False, title: str = ""
+    flow: FlowTable, path: Path, target: float, corrected: bool = False, title: str = ""
 ) -> None:
     """Plot t^2 <E> and t d/dt t^2 <E> with their errors, for every discretisation of E.
 
     Parameters
     ----------
-    flow : Flow
+    flow : FlowTable
     path : Path
         File to write; its ending determines the format.
     target : float

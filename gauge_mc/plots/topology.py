@@ -18,7 +18,7 @@ from gauge_mc.analysis.figures import (
     minus,
     series_line,
 )
-from gauge_mc.analysis.flow import FLOW_COLUMNS, Flow, read_flow
+from gauge_mc.analysis.flow import FLOW_COLUMNS, FlowTable, read_flow
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.topology import TopologicalCharge, charges_at, topological_charge
 from gauge_mc.fits import find_table_by_columns
@@ -54,14 +54,14 @@ class TopologyPlot(Plot):
 PLOTS.register(TopologyPlot())
 
 
-def plot_topology(flow: Flow, path: Path, title: str = "", **choice: Any) -> None:
+def plot_topology(flow: FlowTable, path: Path, title: str = "", **choice: Any) -> None:
     """Plot the topological charge along the Markov chain beside its distribution.
 
     A normal distribution of the measured <Q^2> is drawn for comparison.
 
     Parameters
     ----------
-    flow : Flow
+    flow : FlowTable
     path : Path
         File to write; its ending determines the format.
     title : str

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from gauge_mc.analysis.flow import FLOW_COLUMNS, Flow
+from gauge_mc.analysis.flow import FLOW_COLUMNS, FlowTable
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.table import write_table
 from tests.analysis.synthetic_loops import autoregressive
@@ -85,7 +85,7 @@ def synthetic_flow(
     }
     facts = {key: value for key, value in HEADER.items() if key != "observable"}
     sweeps = every * np.arange(1, samples + 1)
-    return Flow(facts, Lattice.parse(HEADER["lattice"]), sweeps, np.asarray(t), columns)
+    return FlowTable(facts, Lattice.parse(HEADER["lattice"]), sweeps, np.asarray(t), columns)
 
 
 def rows_of(flow, slices=0):
