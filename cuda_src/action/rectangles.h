@@ -19,59 +19,50 @@ struct Rectangles {
         typename G::Matrix sum = G::zero();
         ROLLED
         for (int k = 1; k < 4; k++) {
-            // One rectangle at a time, which needs fewer registers.
             ROLLED
-            for (int which = 0; which < 6; which++) add_rectangle<G>(sum, {links, g, site, mu, (mu + k) & 3}, which);
-        }
-        sum = G::scaled(sum, (scalar)(c.c1 / c.c0));
-        ROLLED
-        for (int k = 1; k < 4; k++) {
-            const Around<G> link = {links, g, site, mu, (mu + k) & 3};
-            G::add_upper(sum, link.nu_at(0, 0), link.mu_at(0, 1), link.nu_at(1, 0));
-            G::add_lower(sum, link.nu_at(0, -1), link.mu_at(0, -1), link.nu_at(1, -1));
+            for (int side = 0; side < 2; side++) add_side<G>(sum, links, g, site, mu, (mu + k) & 3, side == 1, c);
         }
         return G::scaled(sum, (scalar)c.c0);
     }
 
 private:
-    // The links near a site in the plane of mu and nu: those of either direction at x + i mu + j nu.
-    template <class G> struct Around {
-        const typename G::Field& links;
-        const Geometry& g;
-        const Site& site;
-        int mu, nu;
-
-        INLINE typename G::Link at(int d, int i, int j) const {
-            typedef typename G::Field Field;
-            const Offset o = Field::steps(g, site, mu, i) + Field::steps(g, site, nu, j);
-            const int parity = (site.parity + i + j) & 1;
-            return G::load(links, g, Field::place(g, site) + Field::direction(g, parity, d) + o.packets, o.crossing);
-        }
-        INLINE typename G::Link mu_at(int i, int j) const { return at(mu, i, j); }
-        INLINE typename G::Link nu_at(int i, int j) const { return at(nu, i, j); }
-    };
-
-    // The six rectangles above and below U_mu(x): long in direction nu, or long in direction mu with the link at the
-    // beginning or at the end of the long side.
-    template <class G> static INLINE void add_rectangle(typename G::Matrix& sum, const Around<G>& l, int which) {
+    // Add the plaquette and the rectangles on one side of U_mu(x), that of nu or, if `down`, that of -nu. With V(y) the
+    // transporter from y to y + nu (or y - nu), U' = U_mu(x+nu) and r = c1 / c0 they are
+    //   (V(x) U' + r A U' + r V(x) T) V(x+mu)^+ + r V(x) U' B,
+    //   A = U_mu(x-mu)^+ V(x-mu) U_mu(x-mu+nu),  T = V(x+nu) U_mu(x+2nu) V(x+mu+nu)^+,
+    //   B = U_mu(x+mu+nu) V(x+2mu)^+ U_mu(x+mu)^+.
+    template <class G>
+    static INLINE void add_side(typename G::Matrix& sum, const typename G::Field& links, const Geometry& g,
+                                const Site& site, int mu, int nu, bool down, const Coefficients& c) {
         typedef typename G::Link Link;
+        typedef typename G::Field Field;
+        const packet_index place = Field::place(g, site);
+        const Offset one = Field::steps(g, site, nu, down ? -1 : 1), two = Field::steps(g, site, nu, down ? -2 : 2);
+        const Offset back = Field::steps(g, site, mu, -1), ahead = Field::steps(g, site, mu, 1);
+        const Offset far = Field::steps(g, site, mu, 2), here = {0, 0};
+        auto link = [&](int d, int steps, const Offset& o) {
+            const packet_index first = place + Field::direction(g, (site.parity + steps) & 1, d);
+            return G::load(links, g, first + o.packets, o.crossing);
+        };
+        // V at x + i mu, and at x + i mu + nu; `by` is the offset of i mu.
+        auto v = [&](int i, const Offset& by, bool next) {
+            const Offset first = down ? one : here, second = down ? two : one;
+            const Link u = link(nu, i + next + down, by + (next ? second : first));
+            return down ? G::link(G::adjoint(G::matrix(u))) : u;
+        };
         auto times = [](const Link& a, const Link& b) { return G::link(G::multiply(G::matrix(a), b)); };
         auto times_adjoint = [](const Link& a, const Link& b) { return G::link(G::multiply_adjoint(G::matrix(a), b)); };
-        if (which == 0)
-            G::add_upper(sum, times(l.nu_at(0, 0), l.nu_at(0, 1)), l.mu_at(0, 2), times(l.nu_at(1, 0), l.nu_at(1, 1)));
-        else if (which == 1)
-            G::add_upper(sum, times(l.nu_at(0, 0), l.mu_at(0, 1)), l.mu_at(1, 1), times(l.mu_at(1, 0), l.nu_at(2, 0)));
-        else if (which == 2)
-            G::add_lower(sum, l.mu_at(-1, 0), times(l.nu_at(-1, 0), l.mu_at(-1, 1)),
-                         times_adjoint(l.mu_at(0, 1), l.nu_at(1, 0)));
-        else if (which == 3)
-            G::add_lower(sum, times(l.nu_at(0, -2), l.nu_at(0, -1)), l.mu_at(0, -2),
-                         times(l.nu_at(1, -2), l.nu_at(1, -1)));
-        else if (which == 4)
-            G::add_lower(sum, l.nu_at(0, -1), times(l.mu_at(0, -1), l.mu_at(1, -1)),
-                         times_adjoint(l.nu_at(2, -1), l.mu_at(1, 0)));
-        else
-            G::add_lower(sum, times(l.nu_at(-1, -1), l.mu_at(-1, 0)), times(l.mu_at(-1, -1), l.mu_at(0, -1)),
-                         l.nu_at(1, -1));
+        const scalar r = (scalar)(c.c1 / c.c0);
+        auto add = [&](typename G::Matrix& to, const Link& a) { G::add(to, G::scaled(G::matrix(a), r)); };
+
+        const Link near = v(0, here, false), top = link(mu, 1, one), corner = times(near, top);
+        typename G::Matrix begin = G::matrix(corner);
+        const Link below = times(v(-1, back, false), link(mu, 0, back + one));
+        add(begin, times(G::link(G::adjoint_times(link(mu, -1, back), G::matrix(below))), top));
+        const Link above = times(v(0, here, true), link(mu, 2, two));
+        add(begin, times(near, times_adjoint(above, v(1, ahead, true))));
+        G::add(sum, G::multiply_adjoint(begin, v(1, ahead, false)));
+        const Link beyond = times_adjoint(link(mu, 2, ahead + one), v(2, far, false));
+        add(sum, times(corner, times_adjoint(beyond, link(mu, 1, ahead))));
     }
 };
