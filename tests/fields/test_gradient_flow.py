@@ -222,3 +222,27 @@ def test_single_precision_is_good_for_five_digits(best_device, group, kind):
     energies = [field_strength(flowed(one, kind, 2.0).field).clover.sum() for one in (field, rough)]
     # t0 changes by less than the energy, relatively: d ln(t^2 E) / d ln t is about 1 there.
     assert energies[1] == pytest.approx(energies[0], rel=5e-6)
+
+
+@pytest.mark.parametrize(("kind", "c"), [("wilson", 0), ("symanzik", 1 / 12), ("zeuthen", 1 / 12)])
+def test_weak_fields_decay_as_in_the_free_theory(best_device, group, kind, c):
+    """A transverse wave A_x ~ cos(p y) decays with the rate p^2 + c p^4, where p is 2 sin(p / 2).
+
+    The correction of the Zeuthen flow acts along x, where the wave is constant.
+    """
+    lattice, amplitude = Lattice(4, 8, 4, 4), 1e-5
+    sine2 = 4 * np.sin(np.pi / lattice.y) ** 2
+    n = {"su2": 2, "su3": 3}[group]
+    wave = amplitude * np.cos(2 * np.pi * np.arange(lattice.y) / lattice.y)
+    links = np.zeros((4, 4, 8, 4, 4, n, n), complex) + np.eye(n)
+    links[..., 0, 0, 0] = np.exp(1j * wave)[None, None, :, None]
+    links[..., 0, 1, 1] = np.exp(-1j * wave)[None, None, :, None]
+    flow = flowed(on(best_device, links, group, lattice=lattice), kind, 0.0)
+    before = field_strength(flow.field)
+    t = 1.5
+    flow.advance(t, 0.01)
+    after = field_strength(flow.field)
+    decay = np.exp(-2 * t * (sine2 + c * sine2**2))
+    for name in ("plaquette", "clover"):
+        ratio = getattr(after, name).sum() / getattr(before, name).sum()
+        assert ratio == pytest.approx(decay, rel=2e-4)
