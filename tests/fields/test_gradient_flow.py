@@ -139,10 +139,10 @@ def test_the_error_of_a_step_is_of_third_order(best_device, group):
 
     field = on(best_device, random_links(group), group)
     field = flowed(field, "wilson", 0.2, 0.01).field
-    exact = energy(0.005)
-    errors = [abs(energy(step) - exact) for step in (0.08, 0.04, 0.02)]
+    exact = energy(0.0025)
+    errors = [abs(energy(step) - exact) for step in (0.04, 0.02, 0.01)]
     for coarse, fine in pairwise(errors):
-        assert 6.5 < coarse / fine < 11
+        assert 7 < coarse / fine < 9
 
 
 def by_slice(density):
