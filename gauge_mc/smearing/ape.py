@@ -10,14 +10,9 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.smearing import SMEARINGS, Smearing
+from gauge_mc.smearing import PROJECTION, PROJECTIONS, SMEARINGS, Smearing, check_projection
 
 APE = Kernel("ape")
-
-PROJECTIONS = ("maximal", "polar")
-"""Projections P[M] to the group. The projection ``maximal`` gives the element with the largest
-Re Tr(P M^dagger). The projection ``polar`` gives the unitary factor of M, multiplied by a phase
-that makes its determinant 1. For SU(2) both are the same."""
 
 SPACE = 3
 """Number of spatial dimensions."""
@@ -62,14 +57,9 @@ class Ape(Smearing):
         Option("weight", float, "w in U → P[U + w Σ of the staples].", f"{WEIGHT}", "W"),
         Option("alpha", float, "α in U → P[(1 − α) U + α/n Σ of the n staples], instead of w."),
         Option("dims", int, "Dimensions of the staples.", f"{SPACE}, only in space", "3|4"),
-        Option(
-            "projection",
-            str,
-            "Projection P for SU(3): with the largest trace, or polar.",
-            PROJECTIONS[0],
-            "|".join(PROJECTIONS),
-        ),
+        PROJECTION,
     )
+    positional: ClassVar[tuple[str, ...]] = ("weight", "dims")
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= MAX_WEIGHT:
@@ -78,10 +68,7 @@ class Ape(Smearing):
             )
         if self.dims not in (SPACE, SPACE + 1):
             raise UsageError(f"The dimension of the staples is {self.dims}; choose 3 or 4.")
-        if self.projection not in PROJECTIONS:
-            raise UsageError(
-                f"There is no projection '{self.projection}'; choose {' or '.join(PROJECTIONS)}."
-            )
+        check_projection(self.projection)
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Ape:
@@ -112,6 +99,11 @@ class Ape(Smearing):
         """Parameter alpha = n w / (1 + n w) of the other form, with n = 4 or 6 staples."""
         staples = _staples(self.dims) * self.weight
         return staples / (1 + staples)
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether smeared links in space depend on links in direction t."""
+        return self.dims > SPACE
 
     def __str__(self) -> str:
         return (
