@@ -129,7 +129,7 @@ CHAINS = {
     "in space": (((Ape(0.2), 2), (Hyp(), 1)), "none"),
     "in space, static": (((Stout(0.1), 2),), "hyp2"),
     "all links": (((Stout(0.1, "none"), 1), (Hyp(exclude="none"), 1)), "none"),
-    "all links, static": (((Hyp(exclude="none"), 1), (Ape(0.2, 4), 1)), "hyp1"),
+    "all links, static": (((Ape(0.1, exclude="none"), 1), (Ape(0.2, 4), 1)), "hyp1"),
     "no smearing, static": ((), "hyp2"),
 }
 """Chains of smearings, and temporal links of static sources."""
@@ -159,7 +159,7 @@ def test_chains_and_static_sources(group, best_device, name):
 
 def smeared_by_numpy(links, smearing):
     if isinstance(smearing, Ape):
-        return ape(links, smearing.weight, range(smearing.dims))
+        return ape(links, smearing.weight, smearing.along, smearing.directions)
     if isinstance(smearing, Stout):
         return stout(links, smearing.rho, smearing.directions)
     return hyp(links) if smearing.exclude == "none" else spatial_hyp(links)

@@ -27,8 +27,11 @@ from tests.smearing.test_stout import smooth_links
 
 LATTICE = Lattice(4, 6, 8, 4)
 ALPHAS = {"hyp1": (0.75, 0.6, 0.3), "hyp2": (1.0, 1.0, 0.5)}
-TOLERANCE = {"single": 2e-5, "double": 1e-11}
+TOLERANCE = {"single": 2e-4, "double": 1e-11}
 """Sums of random links may be nearly singular, which magnifies rounding at each of three levels."""
+
+USUAL = {"single": 1e-6, "double": 1e-14}
+"""Largest median of the differences."""
 
 
 @cache
@@ -66,6 +69,7 @@ def test_one_iteration(group, name, precision, alphas, exclude, projection):
     assert np.abs(unit - np.eye(unit.shape[-1])).max() < (2e-6 if precision == "single" else 1e-14)
     difference = np.abs(found - expected(group, alphas, exclude, projection))
     assert difference.max() < TOLERANCE[precision]
+    assert np.median(difference) < USUAL[precision]
     for mu in {"xyzt".index(one) for one in exclude} if exclude != "none" else ():
         assert np.array_equal(found[..., mu, :, :], field.to_numpy()[..., mu, :, :])
 
@@ -81,7 +85,7 @@ def test_temporal_links(group, name, precision, kind):
     reference = expected(group, ALPHAS[kind], "none", "maximal")
     difference = np.abs(found - reference)[..., 3, :, :]
     # Without the link itself the sums are more often nearly singular.
-    assert np.median(difference) < TOLERANCE[precision]
+    assert np.median(difference) < USUAL[precision]
     assert difference.max() < (1e-2 if precision == "single" else 1e-8)
 
 

@@ -93,6 +93,8 @@ def test_a_chain_does_its_iterations_in_order():
     [
         (Ape(), False, False),
         (Ape(dims=4), False, True),
+        (Ape(exclude="none"), True, True),
+        (Ape(exclude="zt"), False, False),
         (Stout(), False, False),
         (Stout(exclude="none"), True, True),
         (Stout(exclude="x"), True, True),
