@@ -235,6 +235,7 @@ def test_they_are_timed(program):
     found = json.loads(program("bench", *words, "--observables", "--json"))
     assert "link-trace" in found["observables"]
     assert "forward" in found["smearings"]
+    assert "six-staples" in found["temporal_links"]
     assert "iwasaki" in found["flows"]
 
 
