@@ -63,8 +63,7 @@ class DecoratedLinks:
     def __call__(self, source: Field, target: Field) -> None:
         """Write the decorated links of `source` to `target`, a different field of its kind."""
         memory = _fields_of(source, target, self._fields)
-        below, places = source, {(mu, 0): mu for mu in range(DIRECTIONS)}
-        lower, used = [below], 0
+        lower, places, used = [source], {(mu, 0): mu for mu in range(DIRECTIONS)}, 0
         for level in self._levels:
             last = level is self._levels[-1]
             count = 1 if last else _fields_for(level)

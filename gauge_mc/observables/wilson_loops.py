@@ -173,8 +173,8 @@ class WilsonLoops(Observable):
     def for_lattice(cls, lattice: Lattice, **options: Any) -> WilsonLoops:
         """Return the observable with the given options; see `Observable.for_lattice`.
 
-        By default the loops are on axis, up to `EXTENT` or half the lattice, after `ITERATIONS`
-        smearing iterations.
+        By default the loops are on axis, up to `EXTENT` or half the lattice, after all iterations
+        of a chain of smearings, or after `ITERATIONS` of a smearing without a number of them.
         """
         options = {"smear": defaults.SMEARING} | {
             name: value for name, value in options.items() if value is not None

@@ -193,7 +193,7 @@ class Chain(Smearing):
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Smearing:
-        """Refuse, because a chain has no options."""
+        """Raise an exception, because `make_smearing` makes chains."""
         raise NotImplementedError
 
     def iteration(self, number: int) -> Smearing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from gauge_mc.errors import UsageError
@@ -115,7 +116,12 @@ class Hyp(Smearing):
 
     def __call__(self, source: Field, target: Field) -> None:
         """Write the smeared links of `source` to `target`; see `Smearing`."""
+        self._links(source, target)
+
+    @cached_property
+    def _links(self) -> DecoratedLinks:
+        """The decorated links that replace those of a field."""
         smeared = sum(1 << mu for mu in self.directions)
-        sets = tuple(smeared & ~(1 << mu) if smeared >> mu & 1 else 0 for mu in range(4))
+        x, y, z, t = (smeared & ~(1 << mu) if smeared >> mu & 1 else 0 for mu in range(4))
         alphas = (self.alpha1, self.alpha2, self.alpha3)
-        DecoratedLinks(sets, alphas, self.projection == "polar")(source, target)  # type: ignore[arg-type]
+        return DecoratedLinks((x, y, z, t), alphas, self.projection == PROJECTIONS[1])

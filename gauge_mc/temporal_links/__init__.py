@@ -10,6 +10,7 @@ links has a module of its name, with a subclass of `TemporalLinks` that is regis
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import ClassVar
 
 from gauge_mc.errors import UsageError
@@ -61,7 +62,11 @@ class HypTemporalLinks(TemporalLinks):
 
     def __call__(self, source: Field, target: Field) -> None:
         """Write the field with HYP temporal links to `target`; see `TemporalLinks`."""
-        DecoratedLinks((0, 0, 0, 0b111), self.alphas)(source, target)
+        self._links(source, target)
+
+    @cached_property
+    def _links(self) -> DecoratedLinks:
+        return DecoratedLinks((0, 0, 0, 0b111), self.alphas)
 
 
 TEMPORAL_LINKS: Registry[type[TemporalLinks]] = Registry("kind of temporal links", __name__)
