@@ -41,6 +41,7 @@ from gauge_mc.run.chain import provenance
 from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.scans.averages import NUMBERS, column_of
 from gauge_mc.smearing import SMEARINGS
+from gauge_mc.temporal_links import TEMPORAL_LINKS
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -491,6 +492,7 @@ PARTS |= {
     "formats": partial(described, FORMATS, "suffix"),
     "observables": partial(described, OBSERVABLES),
     "smearings": partial(described, SMEARINGS),
+    "temporal_links": partial(described, TEMPORAL_LINKS),
     "fit_options": partial(options_of, FITS),
     "observable_options": partial(options_of, OBSERVABLES),
     "plot_options": partial(options_of, PLOTS),

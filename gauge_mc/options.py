@@ -26,6 +26,8 @@ class Option:
         The default in words, for help texts.
     metavar : str
         Placeholder of the value in help texts.
+    repeated : bool
+        Whether the option may be given several times. Its value is then a tuple of str.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Option:
     help: str
     default: str = ""
     metavar: str = ""
+    repeated: bool = False
 
     @property
     def flag(self) -> str:
@@ -77,13 +80,23 @@ def check_options(
 def _converted(option: Option, value: object) -> object:
     """Return a value converted to the type of its option; a float option also accepts an int."""
     kind = option.kind
+    if option.repeated:
+        values = (value,) if isinstance(value, str) else value
+        if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
+            raise UsageError(f"{option.flag} is {value!r}; give text, or several texts.")
+        return tuple(values)
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         raise UsageError(f"{option.flag} is {value!r}; give a value of type {kind.__name__}.")
     return kind(value)
 
 
-def parse_options(options: Iterable[Option], words: Iterable[str], whose: str) -> dict[str, Any]:
+def parse_options(
+    options: Iterable[Option],
+    words: Iterable[str],
+    whose: str,
+    where: str = "after the interval between measurements",
+) -> dict[str, Any]:
     """Return the options that text such as ``to=6.5`` gives, or ``slices`` for a flag.
 
     Parameters
@@ -93,6 +106,8 @@ def parse_options(options: Iterable[Option], words: Iterable[str], whose: str) -
     words : iterable of str
     whose : str
         Name of the object that has the options, for error messages.
+    where : str
+        Where the options are given, for error messages.
 
     Raises
     ------
@@ -107,13 +122,14 @@ def parse_options(options: Iterable[Option], words: Iterable[str], whose: str) -
         if name not in known:
             flag, flags = flag_of(name), [option.flag for option in known.values()]
             raise UsageError(f"{flag} is not an option of {whose}{nearest(flag, flags)}")
-        if name in found:
+        if name in found and not known[name].repeated:
             raise UsageError(f"measure: {whose} has the option {name} twice; give it once.")
-        found[name] = _parsed(known[name], text.strip(), bool(equals))
+        value = _parsed(known[name], text.strip(), bool(equals), where)
+        found[name] = (*found.get(name, ()), value) if known[name].repeated else value
     return found
 
 
-def _parsed(option: Option, text: str, given: bool) -> object:
+def _parsed(option: Option, text: str, given: bool, where: str) -> object:
     """Return the value of an option that is given as text; a flag has none."""
     try:
         if (option.kind is bool) == given or len(text) > MOST_CHARACTERS:
@@ -122,9 +138,7 @@ def _parsed(option: Option, text: str, given: bool) -> object:
     except ValueError:
         wanted = "no value" if option.kind is bool else f"a value of type {option.kind.__name__}"
         form = option.name if option.kind is bool else f"{option.name}=VALUE"
-        raise UsageError(
-            f"{option.flag} needs {wanted}; write {form} after the interval between measurements."
-        ) from None
+        raise UsageError(f"{option.flag} needs {wanted}; write {form} {where}.") from None
 
 
 MOST_CHARACTERS = 100

@@ -36,6 +36,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
+from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.reference import fields as reference
@@ -118,6 +119,7 @@ REGISTRIES = (
     FORMATS,
     GENERATORS,
     SMEARINGS,
+    TEMPORAL_LINKS,
     ACTIONS,
     FLOWS,
     BACKENDS,
@@ -187,6 +189,11 @@ def test_stored_configurations_are_measured(program, run):
     program("measure", "wilson-loops", "run", *words, "--output", "loops.csv", "--quiet")
     text = (program.folder / "loops.csv").read_text()
     assert "# smearing: forward staples, w = 0.1\n" in text
+    words = ["--smear", "forward:0.1x2", "--smear", "ape", "--temporal", "six-staples"]
+    program("measure", "wilson-loops", "run", *words, "--output", "chain.csv", "--quiet")
+    text = (program.folder / "chain.csv").read_text()
+    assert "# smearing: 2 x (forward staples, w = 0.1), then 1 x (APE" in text
+    assert "# iterations: 3\n# temporal: six staples, projected\n" in text
     program("measure", "flow", "run", "--flow", "iwasaki", "--to", "0.2", "--quiet")
     text = (run / "flow.csv").read_text()
     assert "# force: force of the Iwasaki action, c0 = 3.648, c1 = -0.331\n" in text
@@ -228,6 +235,7 @@ def test_they_are_timed(program):
     found = json.loads(program("bench", *words, "--observables", "--json"))
     assert "link-trace" in found["observables"]
     assert "forward" in found["smearings"]
+    assert "six-staples" in found["temporal_links"]
     assert "iwasaki" in found["flows"]
 
 
@@ -236,7 +244,7 @@ def test_they_are_timed(program):
     [
         ("generate", ["link-trace", "splitmix", "npy", "double-wilson", "one-core"]),
         ("scan", ["link-trace", "splitmix", "npy", "double-wilson"]),
-        ("measure", ["link-trace", "forward", "--forward-weight", "iwasaki"]),
+        ("measure", ["link-trace", "forward", "--forward-weight", "six-staples", "iwasaki"]),
         ("fit", ["mean-trace"]),
         ("plot", ["steps", "link-trace", "link-trace-beta"]),
         ("export", [".txt"]),

@@ -37,6 +37,7 @@ from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.scans.averages import average
 from gauge_mc.smearing import SMEARINGS
+from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 
@@ -54,6 +55,7 @@ CHOICES = {
     "observables": OBSERVABLES,
     "plots": plot_names(),
     "smearings": SMEARINGS,
+    "temporal_links": TEMPORAL_LINKS,
 }
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.M | re.S)
 SEPARATORS = {"&&", "||", ";", "|", "&", "do", "then", ">", ">>", "2>", "<", ")"}

@@ -19,10 +19,11 @@ from gauge_mc.plots import PLOTS
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.smearing import SMEARINGS
+from gauge_mc.temporal_links import TEMPORAL_LINKS
 
 REGISTRIES = [
     *(ACTIONS, BACKENDS, EXPORTS, FITS, FLOWS, FORMATS),
-    *(GENERATORS, GROUPS, OBSERVABLES, PLOTS, SMEARINGS),
+    *(GENERATORS, GROUPS, OBSERVABLES, PLOTS, SMEARINGS, TEMPORAL_LINKS),
 ]
 
 

@@ -1,6 +1,5 @@
-// APE smearing (Albanese et al., Phys. Lett. B 192 (1987) 163) of the spatial links:
-// U -> P[U + w sum of staples], with staples that extend along the first `dims` directions. The result
-// is stored in another field, to which the temporal links are copied.
+// APE smearing (Albanese et al., Phys. Lett. B 192 (1987) 163): U -> P[U + w sum of staples]. The result is stored in
+// another field, to which the links of the other directions are copied.
 #include "arch/launch.h"
 #include "group/group.h"
 
@@ -9,7 +8,8 @@ struct Arguments {
     Work work;
     GROUP::Field source, target;
     double weight;
-    int dims;
+    int directions;  // bit mu: links of direction mu are smeared
+    int staples;     // bit nu: staples extend along direction nu
     int unitary;  // 1: polar projection; 0: projection with the largest trace
 };
 
@@ -22,12 +22,17 @@ INLINE void ape_site(const Arguments& a, const Site& site) {
         return GROUP::load(a.source, g, here + Field::direction(g, parity, mu) + o.packets, o.crossing);
     };
     ROLLED
-    for (int mu = 0; mu < 3; mu++) {
+    for (int mu = 0; mu < 4; mu++) {
+        const packet_index place = here + Field::direction(g, even, mu);
+        if (!(a.directions >> mu & 1)) {
+            GROUP::store(a.target, g, place, link(even, mu, {0, 0}));
+            continue;
+        }
         const Offset ahead = Field::step(g, site, mu, true);
         GROUP::Matrix sum = GROUP::zero();
         ROLLED
-        for (int nu = 0; nu < a.dims; nu++) {
-            if (nu == mu) continue;
+        for (int nu = 0; nu < 4; nu++) {
+            if (nu == mu || !(a.staples >> nu & 1)) continue;
             const Offset up = Field::step(g, site, nu, true), down = Field::step(g, site, nu, false);
             GROUP::add_upper(sum, link(even, nu, {0, 0}), link(odd, mu, up), link(odd, nu, ahead));
             GROUP::add_lower(sum, link(odd, nu, down), link(odd, mu, down), link(even, nu, down + ahead));
@@ -35,9 +40,8 @@ INLINE void ape_site(const Arguments& a, const Site& site) {
         sum = GROUP::scaled(sum, (scalar)a.weight);
         GROUP::add(sum, GROUP::matrix(link(even, mu, {0, 0})));
         const GROUP::Link u = a.unitary ? GROUP::polar(sum) : GROUP::maximal(sum);
-        GROUP::store(a.target, g, here + Field::direction(g, even, mu), u);
+        GROUP::store(a.target, g, place, u);
     }
-    GROUP::store(a.target, g, here + Field::direction(g, even, 3), link(even, 3, {0, 0}));
 }
 
 SITE_KERNEL(ape, ape_site)

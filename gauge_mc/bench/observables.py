@@ -1,8 +1,8 @@
-"""Benchmark of observables, smearings and gradient flows in units of sweeps."""
+"""Benchmark of observables, smearings, temporal links and gradient flows in units of sweeps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,6 +19,7 @@ from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.smearing import NO_SMEARING, SMEARINGS, Smearing
+from gauge_mc.temporal_links import TEMPORAL_LINKS, TemporalLinks
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 
@@ -26,9 +27,13 @@ STEP = 0.02
 """Size of the steps of gradient flows, on which their time does not depend."""
 
 
+KINDS: tuple[Sized, ...] = (OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, FLOWS)
+"""Registries of everything that is timed."""
+
+
 @dataclass(frozen=True)
 class ObservablesTime:
-    """The times of observables, smearings and flows, in heatbath sweeps of the same field.
+    """Times of observables, smearings, temporal links and flows, in heatbath sweeps of a field.
 
     Attributes
     ----------
@@ -43,6 +48,8 @@ class ObservablesTime:
         the gradient flow at t = 0 only.
     smearings : dict of str to float
         Time of one iteration with the default options, by smearing.
+    temporal_links : dict of str to float
+        Time to make the temporal links of static sources, by kind.
     flows : dict of str to float
         Time of one Runge-Kutta step with fixed step size, by gradient flow.
     """
@@ -56,6 +63,7 @@ class ObservablesTime:
     overrelaxation_s: float
     observables: dict[str, float]
     smearings: dict[str, float]
+    temporal_links: dict[str, float]
     flows: dict[str, float]
 
     def ns_per_link(self, sweeps: float) -> float:
@@ -75,11 +83,11 @@ def observables_time(
     seconds: float = 1.0,
     progress: Callable[[str, int], object] = lambda name, total: None,
 ) -> ObservablesTime:
-    """Time observables, smearings and flows on a thermal field; see `benchmark`."""
+    """Time observables, smearings, temporal links and flows on a thermal field; see `benchmark`."""
     field = Field.hot(lattice, group, precision, device)
     generator, beta = Random.for_field(field), GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
-    devices, total = field.devices, 2 + len(OBSERVABLES) + len(SMEARINGS) + len(FLOWS)
+    devices, total = field.devices, 2 + sum(len(kinds) for kinds in KINDS)
     progress("heatbath", total)
     sweep, _ = seconds_of(devices, partial(heatbath, field, beta, generator), seconds)
     progress("overrelaxation", total)
@@ -98,13 +106,18 @@ def observables_time(
         progress(name, total)
         smear = partial(_smear, kind.from_options({}), field, other)
         smearings[name] = seconds_of(devices, smear, seconds)[0] / sweep
+    temporal_links = {}
+    for name, links in TEMPORAL_LINKS.items():
+        progress(f"{name} temporal links", total)
+        make = partial(_smear, links(), field, other)
+        temporal_links[name] = seconds_of(devices, make, seconds)[0] / sweep
     del other
     flows = {}
     for name, flow in FLOWS.items():
         progress(f"{name} flow", total)
         flows[name] = _step_seconds(field, flow, seconds) / sweep
     about = (devices.name, group, str(lattice), precision, lattice.links)
-    return ObservablesTime(*about, sweep, reflection, observables, smearings, flows)
+    return ObservablesTime(*about, sweep, reflection, observables, smearings, temporal_links, flows)
 
 
 def _step_seconds(field: Field, flow: Flow, seconds: float) -> float:
@@ -124,6 +137,6 @@ def _measure(measure: Callable[[Field], object], field: Field, times: int) -> No
         measure(field)
 
 
-def _smear(smearing: Smearing, source: Field, target: Field, times: int) -> None:
+def _smear(smearing: Smearing | TemporalLinks, source: Field, target: Field, times: int) -> None:
     for _ in range(times):
         smearing(source, target)

@@ -62,8 +62,8 @@ def bench(
         bool,
         typer.Option(
             "--observables",
-            help="Time observables, smearings and steps of gradient flows instead, in units of "
-            "sweeps.",
+            help="Time observables, smearings, temporal links and steps of gradient flows instead, "
+            "in units of sweeps.",
         ),
     ] = False,
     end_to_end: Annotated[
@@ -305,6 +305,7 @@ def _observables(found: ObservablesTime) -> list[Any]:
     rows = {
         **found.observables,
         **{f"{name} smearing": sweeps for name, sweeps in found.smearings.items()},
+        **{f"{name} temporal links": sweeps for name, sweeps in found.temporal_links.items()},
         **{f"{name} flow": sweeps for name, sweeps in found.flows.items()},
     }
     for name, sweeps in rows.items():

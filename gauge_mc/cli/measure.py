@@ -84,7 +84,7 @@ def measure(
     from gauge_mc.run.measure import measure as carry_out
 
     OBSERVABLES.check(observable)
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value not in (None, [])}
     targets = run or []
     path = output or find_ensemble(targets).table(observable)
     table = carry_out(

@@ -296,7 +296,8 @@ def _parameter(option: Option, panel: str) -> inspect.Parameter:
         metavar=option.metavar or None,
         show_default=False,
     )
-    annotation = Annotated[option.kind | None, made]  # type: ignore[name-defined]
+    kind = list[str] if option.repeated else option.kind
+    annotation = Annotated[kind | None, made]  # type: ignore[valid-type]
     return inspect.Parameter(
         option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )

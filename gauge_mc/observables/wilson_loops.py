@@ -28,8 +28,22 @@ from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Series
 from gauge_mc.options import Option, check_options
 from gauge_mc.quoting import shortened
-from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smearing_options
+from gauge_mc.smearing import (
+    MAX_ITERATIONS,
+    NO_SMEARING,
+    Smearing,
+    make_smearing,
+    smear_option,
+    smearing_options,
+)
+from gauge_mc.temporal_links import (
+    NO_TEMPORAL_LINKS,
+    TEMPORAL_LINKS,
+    TemporalLinks,
+    make_temporal_links,
+)
 
+COPY_LINKS = Kernel("copy_links")
 TEMPORAL_GAUGE = Kernel("temporal_gauge")
 TRANSPORTER_STEP = Kernel("transporter_step")
 WILSON_LOOPS = Kernel("wilson_loops")
@@ -52,9 +66,6 @@ PATHS = ("100", "110", "210", "111")
 EXTENT = 12
 """Default of the largest R and T, on lattices that are at least twice as large. It is a compromise
 between the range of the loops and the time of a measurement."""
-
-MAX_ITERATIONS = 10_000
-"""Largest number of smearing iterations, to catch typing errors."""
 
 ITERATIONS = 25
 """Default number of smearing iterations, as in arXiv:1010.4834, section 4."""
@@ -79,14 +90,19 @@ class WilsonLoops(Observable):
     paths : tuple of str
         Directions of the spatial lines, from `PATHS`.
     smearing : Smearing or None
-        Smearing of the links before the measurement.
+        Smearing of the links before the measurement. Links in direction t are smeared as well if
+        it smears them.
     levels : tuple of int
-        Numbers of smearing iterations after which loops are measured. They are sorted.
+        Numbers of smearing iterations after which loops are measured. They are sorted. Those of a
+        chain of smearings are counted from its beginning.
+    temporal : TemporalLinks or None
+        Links in direction t of the loops, made from the field before it is smeared; by default
+        those of the field.
 
     Raises
     ------
     UsageError
-        If an extent, a path or a level is invalid, or if there are levels without a smearing.
+        If an extent, a path or a level is invalid, or if levels exceed those of the smearing.
     """
 
     lattice: Lattice
@@ -95,6 +111,7 @@ class WilsonLoops(Observable):
     paths: tuple[str, ...] = PATHS[:1]
     smearing: Smearing | None = None
     levels: tuple[int, ...] = (0,)
+    temporal: TemporalLinks | None = None
 
     name: ClassVar[str] = "wilson-loops"
     summary: ClassVar[str] = "Wilson loops on and off axis, smeared"
@@ -117,9 +134,17 @@ class WilsonLoops(Observable):
         Option(
             "iterations",
             str,
-            "Number of smearing iterations, or several numbers, such as 0,10,25.",
-            f"{ITERATIONS}",
+            "Number of smearing iterations, or several numbers, such as 0,10,25. Iterations of "
+            "several smearings are counted from the first one.",
+            f"{ITERATIONS}, or those given with --smear",
             "N[,N...]",
+        ),
+        Option(
+            "temporal",
+            str,
+            "Links in direction t of the loops, made from the field before it is smeared.",
+            f"{NO_TEMPORAL_LINKS}, those of the field",
+            "|".join((*TEMPORAL_LINKS, NO_TEMPORAL_LINKS)),
         ),
     )
 
@@ -137,22 +162,32 @@ class WilsonLoops(Observable):
             raise UsageError(
                 f"Loops after {self.levels[-1]} smearing iterations need a smearing; choose one."
             )
+        most = self.smearing.most if self.smearing else None
+        if most is not None and self.levels[-1] > most:
+            raise UsageError(
+                f"There are {most} smearing iterations in all, fewer than {self.levels[-1]}; "
+                "choose fewer with --iterations, or more with --smear."
+            )
 
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> WilsonLoops:
         """Return the observable with the given options; see `Observable.for_lattice`.
 
-        By default the loops are on axis, up to `EXTENT` or half the lattice, after `ITERATIONS`
-        smearing iterations.
+        By default the loops are on axis, up to `EXTENT` or half the lattice, after all iterations
+        of a chain of smearings, or after `ITERATIONS` of a smearing without a number of them.
         """
-        smear = options.pop("smear", None) or defaults.SMEARING
-        given = check_options((*cls.options, *smearing_options()), options, cls.name)
-        own = {option.name for option in cls.options}
+        options = {"smear": defaults.SMEARING} | {
+            name: value for name, value in options.items() if value is not None
+        }
+        known = (*cls.options, smear_option())
+        given = check_options((*known, *smearing_options()), options, cls.name)
+        own = {option.name for option in known}
         others = {name: value for name, value in given.items() if name not in own}
-        if smear == NO_SMEARING and "iterations" in given:
-            raise UsageError(f"--iterations is not for --smear {smear}.")
-        smearing = make_smearing(smear, others)
-        levels = _parse_levels(given.get("iterations", str(ITERATIONS)))
+        smearing = make_smearing(given["smear"], others)
+        if smearing is None and "iterations" in given:
+            raise UsageError(f"--iterations is not for --smear {NO_SMEARING}.")
+        usual = smearing.most if smearing and smearing.most is not None else ITERATIONS
+        levels = _parse_levels(given.get("iterations", str(usual)))
         x, y, z, t = (min(EXTENT, extent // 2) for extent in lattice.extents)
         return cls(
             lattice,
@@ -161,6 +196,7 @@ class WilsonLoops(Observable):
             PATHS if given.get("off_axis") else PATHS[:1],
             smearing,
             levels if smearing else (0,),
+            make_temporal_links(given.get("temporal", NO_TEMPORAL_LINKS)),
         )
 
     @property
@@ -183,13 +219,14 @@ class WilsonLoops(Observable):
             "observable": "wilson_loops",
             "smearing": str(self.smearing) if smeared else NO_SMEARING,
             "iterations": ",".join(map(str, self.levels)),
+            **({"temporal": str(self.temporal)} if self.temporal else {}),
             "paths": ",".join(self.paths),
             "r_max": str(self.r_max),
             "t_max": str(self.t_max),
         }
 
     def measurer(self, like: Field) -> Measurer:
-        """Return a function that measures fields like this one. It needs the memory of two more."""
+        """Return a function that measures fields like this one; see `LoopMeasurer` for memory."""
         measure = LoopMeasurer(self, like)
         return lambda field: [
             (level, path, r + 1, t + 1, float(loop))
@@ -232,6 +269,13 @@ def _parse_levels(text: str) -> tuple[int, ...]:
 class LoopMeasurer:
     """Measurement of Wilson loops, which owns the memory of up to two and a half more fields.
 
+    Temporal links other than those of the field need one more field, and smearings of links in
+    direction t two more. Smearings and temporal links may need further memory themselves.
+
+    In temporal gauge, links in direction t are 1 except those of the last slice. The gauge is fixed
+    before links in space are smeared. It is fixed for each level anew if links in direction t are
+    smeared as well, or if they are needed to smear but are not those of the loops.
+
     Parameters
     ----------
     loops : WilsonLoops
@@ -252,6 +296,10 @@ class LoopMeasurer:
         self._other = Field.empty(*kind, above=loops.t_max)
         pairs = zip(self._links.slabs, self._other.slabs, strict=True)
         self._slabs = [_SlabLoops(loops, *pair) for pair in pairs]
+        static, smearing = loops.temporal is not None, loops.smearing if loops.levels[-1] else None
+        apart = smearing is not None and (smearing.smears_time or (static and smearing.uses_time))
+        self._static = Field.empty(*kind) if static else None
+        self._apart = [Field.empty(*kind), Field.empty(*kind)] if apart else []
 
     def __call__(self, field: Field) -> Iterator[tuple[int, str, NDArray[np.float64]]]:
         """Measure the loops of a field.
@@ -265,19 +313,54 @@ class LoopMeasurer:
         loops : ndarray, shape (steps, t_max), float64
             W(r, t) for r = 1, 2, … steps along the path and t = 1, 2, ….
         """
-        self._fix_gauge(field)
-        done = 0
+        if self._loops.temporal is not None:
+            assert self._static is not None
+            self._loops.temporal(field, self._static)
+        if not self._apart:
+            self._fix_gauge(self._static or field)
+        smeared, done = field, 0
         for level in self._loops.levels:
-            for _ in range(level - done):
+            for number in range(done, level):
                 assert self._loops.smearing is not None
-                self._loops.smearing(self._links, self._other)
-                self._links, self._other = self._other, self._links
-                for slab in self._slabs:
-                    slab.swap()
+                smearing = self._loops.smearing.iteration(number)
+                if self._apart:
+                    smeared = self._smear_apart(smearing, smeared)
+                else:
+                    self._smear(smearing)
             done = level
+            if self._apart:
+                self._fix_gauge(self._with_static_sources(smeared))
             self._links.exchange_halo(depth=None)
             for path in self._loops.paths:
                 yield level, path, self._along(path)
+
+    def _smear(self, smearing: Smearing) -> None:
+        """Smear the links in temporal gauge."""
+        smearing(self._links, self._other)
+        self._links, self._other = self._other, self._links
+        for slab in self._slabs:
+            slab.swap()
+
+    def _smear_apart(self, smearing: Smearing, source: Field) -> Field:
+        """Return the smeared links of a field in any gauge."""
+        target = self._apart[0] if source is not self._apart[0] else self._apart[1]
+        smearing(source, target)
+        return target
+
+    def _with_static_sources(self, smeared: Field) -> Field:
+        """Return smeared links in space with the links in direction t of the loops."""
+        if self._static is None:
+            return smeared
+        for slab, other in zip(smeared.slabs, self._static.slabs, strict=True):
+            slab.launch(
+                COPY_LINKS,
+                slab.whole(),
+                source=slab.buffer.address,
+                target=other.buffer.address,
+                directions=(1 << SPACE) - 1,
+            )
+        self._static.exchange_halo()
+        return self._static
 
     def _fix_gauge(self, field: Field) -> None:
         """Copy the links in temporal gauge: temporal links are 1 except those of the last slice."""

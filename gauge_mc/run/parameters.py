@@ -124,14 +124,17 @@ class Measurement:
         """Read a measurement from text.
 
         This is a name; a name and an interval as in ``polyakov:10``; or these and options of the
-        observable as in ``flow:50:to=6.5:slices``.
+        observable as in ``flow:50:to=6.5:slices``. A colon before a digit belongs to the value of
+        an option, as in ``wilson-loops:20:smear=ape:0.2x25``, but for the interval.
 
         Raises
         ------
         UsageError
             If the interval is not a whole number, or is below 1.
         """
-        name, *more = (word.strip() for word in text.split(":"))
+        name, colon, rest = text.partition(":")
+        words = re.split(r":(?![0-9])", rest) if colon else []
+        name, *more = (word.strip() for word in (name, *words))
         if more and not re.fullmatch("[0-9]{1,18}", more[0]):
             raise UsageError(
                 f"measure: '{shortened(text)}' is not of the form OBSERVABLE:UPDATES, such as "
@@ -599,7 +602,8 @@ def _measurements(value: object) -> tuple[Measurement, ...]:
     if isinstance(value, list | tuple):
         words = [str(item) for item in value]
     else:
-        words = re.split(r",(?![0-9])", _word(value))  # as in wilson-loops:10:iterations=0,25
+        # Not within wilson-loops:10:iterations=0,25, or wilson-loops:10:smear=stout:0.1,exclude=xt.
+        words = re.split(r",(?![0-9]|\w+=)", _word(value))
     if words == [NO_MEASUREMENT]:
         return ()
     found = {item.observable: item for item in map(Measurement.parse, words)}

@@ -1,23 +1,97 @@
 """Smearing of links.
 
 Each smearing has a module of its name, with a subclass of `Smearing` that is registered in
-`SMEARINGS`, and a kernel. Observables with smearing accept the options of all smearings.
+`SMEARINGS`, and a kernel. Observables with smearing accept the options of all smearings, and chains
+of smearings that are applied one after the other.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option, check_options, parse_options
+from gauge_mc.quoting import shortened
 from gauge_mc.registry import Registry, nearest
 
 NO_SMEARING = "none"
 """Value of ``--smear`` for no smearing."""
+
+
+DIRECTIONS = "xyzt"
+"""Letters of the directions."""
+
+NOTHING = "none"
+"""Value of ``--exclude`` for no excluded directions."""
+
+MAX_ITERATIONS = 10_000
+"""Largest number of smearing iterations, to catch typing errors."""
+
+PROJECTIONS = ("maximal", "polar")
+"""Projections P[M] to the group. The projection ``maximal`` gives the element with the largest
+Re Tr(P M^dagger). The projection ``polar`` gives the unitary factor of M, multiplied by a phase
+that makes its determinant 1. For SU(2) both are the same."""
+
+PROJECTION = Option(
+    "projection",
+    str,
+    "Projection P for SU(3): with the largest trace, or polar.",
+    PROJECTIONS[0],
+    "|".join(PROJECTIONS),
+)
+"""The option that chooses a projection."""
+
+EXCLUDE = Option(
+    "exclude",
+    str,
+    "Directions, such as xt, whose links are not smeared and along which no staples extend.",
+    DIRECTIONS[-1],
+    f"DIRECTIONS|{NOTHING}",
+)
+"""The option that excludes directions from a smearing."""
+
+
+def check_projection(projection: str) -> None:
+    """Refuse a projection that is not one of `PROJECTIONS`."""
+    if projection not in PROJECTIONS:
+        raise UsageError(
+            f"There is no projection '{projection}'; choose {' or '.join(PROJECTIONS)}."
+        )
+
+
+def smeared_directions(exclude: str) -> tuple[int, ...]:
+    """Return the directions that are not excluded.
+
+    Parameters
+    ----------
+    exclude : str
+        Letters of directions, such as ``t`` or ``xt``, or `NOTHING`.
+
+    Raises
+    ------
+    UsageError
+        If this is something else, or if fewer than two directions are left.
+    """
+    letters = "" if exclude == NOTHING else exclude
+    found = tuple(mu for mu, letter in enumerate(DIRECTIONS) if letter not in letters)
+    unknown = set(letters) - set(DIRECTIONS) or (not letters and exclude != NOTHING)
+    if unknown or len(found) < 2 or len(set(letters)) < len(letters):
+        raise UsageError(
+            f"The excluded directions are '{shortened(exclude)}'; choose {NOTHING}, one or two of "
+            f"{', '.join(DIRECTIONS)}, such as {DIRECTIONS[-1]} or xt."
+        )
+    return found
+
+
+def directions_in_words(directions: Sequence[int]) -> str:
+    """Return the directions of smeared links for a header, such as ``links along x, y, z``."""
+    return f"links along {', '.join(DIRECTIONS[mu] for mu in directions)}"
 
 
 class Smearing(ABC):
@@ -29,10 +103,33 @@ class Smearing(ABC):
         Name on the command line, for ``--smear``.
     options : tuple of Option
         Options of `from_options`.
+    positional : tuple of str
+        Names of the options whose values may be given without their names, as in ``ape:0.2``.
+        They are numbers.
+    smears_time : bool
+        Whether the links in direction t change.
+    uses_time : bool
+        Whether smeared links in space depend on links in direction t.
     """
 
     name: ClassVar[str]
     options: ClassVar[tuple[Option, ...]]
+    positional: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def smears_time(self) -> bool:
+        """Whether the links in direction t change."""
+        return False
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether smeared links in space depend on links in direction t."""
+        return True
+
+    @property
+    def most(self) -> int | None:
+        """Number of iterations, or None if there may be any number of them."""
+        return None
 
     @classmethod
     @abstractmethod
@@ -49,6 +146,73 @@ class Smearing(ABC):
     def __call__(self, source: Field, target: Field) -> None:
         """Write the smeared links of `source` to `target`, a different field of the same kind."""
 
+    def iteration(self, number: int) -> Smearing:
+        """Return the smearing of an iteration; they are counted from 0."""
+        return self
+
+
+@dataclass(frozen=True)
+class Chain(Smearing):
+    """Smearings that are iterated one after the other.
+
+    Attributes
+    ----------
+    steps : tuple of (Smearing, int)
+        The smearings in their order, and their numbers of iterations.
+
+    Raises
+    ------
+    UsageError
+        If a number of iterations is not between 1 and `MAX_ITERATIONS`.
+    """
+
+    steps: tuple[tuple[Smearing, int], ...]
+
+    def __post_init__(self) -> None:
+        for smearing, times in self.steps:
+            if not 1 <= times <= MAX_ITERATIONS:
+                raise UsageError(
+                    f"There are {times} iterations of the smearing {smearing.name}; choose 1 to "
+                    f"{MAX_ITERATIONS}."
+                )
+
+    @property
+    def smears_time(self) -> bool:
+        """Whether the links in direction t change."""
+        return any(smearing.smears_time for smearing, _ in self.steps)
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether smeared links in space depend on links in direction t."""
+        return any(smearing.uses_time for smearing, _ in self.steps)
+
+    @property
+    def most(self) -> int:
+        """Number of iterations of all smearings together."""
+        return sum(times for _, times in self.steps)
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, Any]) -> Smearing:
+        """Raise an exception, because `make_smearing` makes chains."""
+        raise NotImplementedError
+
+    def iteration(self, number: int) -> Smearing:
+        """Return the smearing of an iteration, which are counted from 0 over the whole chain."""
+        for smearing, times in self.steps:
+            if number < times:
+                return smearing
+            number -= times
+        raise IndexError(number)
+
+    def __call__(self, source: Field, target: Field) -> None:
+        """Do the first iteration; see `Smearing`."""
+        self.iteration(0)(source, target)
+
+    def __str__(self) -> str:
+        if len(self.steps) == 1:
+            return str(self.steps[0][0])
+        return ", then ".join(f"{times} x ({smearing})" for smearing, times in self.steps)
+
 
 SMEARINGS: Registry[type[Smearing]] = Registry("smearing", __name__)
 
@@ -63,33 +227,106 @@ def smearing_options() -> tuple[Option, ...]:
 
 
 def smear_option() -> Option:
-    """Return the option that chooses a smearing."""
-    choices = "|".join((*SMEARINGS, NO_SMEARING))
-    return Option("smear", str, "Smearing of the links.", defaults.SMEARING, choices)
+    """Return the option that chooses a smearing, or several that follow each other."""
+    return Option(
+        "smear",
+        str,
+        f"Smearing of the links ({', '.join(SMEARINGS)} or {NO_SMEARING}), with its parameters and "
+        f"its number of iterations on demand, as in {defaults.SMEARING}:0.2x25. Several are "
+        "applied in the order in which they are given.",
+        defaults.SMEARING,
+        "NAME[:PARAMETERS][xN]",
+        repeated=True,
+    )
 
 
-def make_smearing(name: str, values: Mapping[str, Any]) -> Smearing | None:
-    """Return a smearing by name, or None for `NO_SMEARING`.
+def make_smearing(names: str | Sequence[str], values: Mapping[str, Any]) -> Smearing | None:
+    """Return the smearing that texts such as ``ape`` or ``ape:0.2x25`` describe.
 
     Parameters
     ----------
-    name : str
-        Name of the smearing.
+    names : str or sequence of str
+        `NO_SMEARING`; the name of a smearing; or one or several texts of the form
+        ``NAME[:PARAMETERS][xN]`` for a chain of smearings, each with N iterations. Parameters are
+        separated by commas, and are numbers in the order of `Smearing.positional` or have the form
+        ``OPTION=VALUE``. In a chain of several, N is 1 if it is missing.
     values : mapping of str to object
-        Values of its options by name; None means that an option was not given.
+        Values of options by name, for a single smearing without parameters. None means that an
+        option was not given.
+
+    Returns
+    -------
+    Smearing or None
+        The smearing; a `Chain` if a number of iterations is given; None for `NO_SMEARING`.
 
     Raises
     ------
     UsageError
         If the smearing is unknown, or if it does not have an option or accept its value.
     """
+    texts = [names] if isinstance(names, str) else list(names)
     given = [key for key, value in values.items() if value is not None]
-    if name == NO_SMEARING:
+    if texts == [NO_SMEARING]:
         if given:
-            raise UsageError(f"--{given[0].replace('_', '-')} is not for --smear {name}.")
+            raise UsageError(f"--{given[0].replace('_', '-')} is not for --smear {NO_SMEARING}.")
         return None
-    if name not in SMEARINGS:
-        known = [*SMEARINGS, NO_SMEARING]
-        raise UsageError(f"There is no smearing '{name}'{nearest(name, known)}")
-    smearing = SMEARINGS[name]
-    return smearing.from_options(check_options(smearing.options, values, f"--smear {name}"))
+    if NO_SMEARING in texts:
+        raise UsageError(f"--smear {NO_SMEARING} excludes other smearings; leave one of them out.")
+    parts = [_Part.parse(text) for text in texts]
+    if given and (len(parts) > 1 or parts[0].words):
+        raise UsageError(
+            f"--{given[0].replace('_', '-')} is for one --smear without parameters; give the "
+            f"parameters with the smearing, as in --smear {parts[0].name}:{given[0]}=VALUE."
+        )
+    smearings = [part.smearing(values) for part in parts]
+    if len(parts) == 1 and parts[0].times is None:
+        return smearings[0]
+    times = [1 if part.times is None else part.times for part in parts]
+    return Chain(tuple(zip(smearings, times, strict=True)))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A text such as ``ape:0.2x25`` in its parts."""
+
+    name: str
+    words: tuple[str, ...]
+    times: int | None
+
+    @classmethod
+    def parse(cls, text: str) -> _Part:
+        """Read the text of one smearing.
+
+        Raises
+        ------
+        UsageError
+            If there is no such smearing.
+        """
+        before, colon, after = text.strip().partition(":")
+        counted = re.fullmatch("(.+)x([0-9]{1,9})", after if colon else before)
+        if counted and text not in SMEARINGS:
+            before, after = (before, counted[1]) if colon else (counted[1], "")
+        times = int(counted[2]) if counted and text not in SMEARINGS else None
+        if before not in SMEARINGS:
+            known = [*SMEARINGS, NO_SMEARING]
+            raise UsageError(f"There is no smearing '{shortened(before)}'{nearest(before, known)}")
+        return cls(before, tuple(after.split(",")) if after else (), times)
+
+    def smearing(self, values: Mapping[str, Any]) -> Smearing:
+        """Return the smearing with the parameters of the text, or else with the given options."""
+        kind, whose = SMEARINGS[self.name], f"--smear {self.name}"
+        if not self.words:
+            return kind.from_options(check_options(kind.options, values, whose))
+        words, names = list(self.words), iter(kind.positional)
+        for n, word in enumerate(words):
+            if "=" in word:
+                break
+            name = next(names, None)
+            if name is None:
+                count = len(kind.positional)
+                raise UsageError(
+                    f"{whose}: '{shortened(word)}' is one number too many; give at most {count}, "
+                    "and other parameters as OPTION=VALUE."
+                )
+            words[n] = f"{name}={word}"
+        return kind.from_options(parse_options(kind.options, words, whose, "in its parameters"))

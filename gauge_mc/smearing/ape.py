@@ -1,4 +1,4 @@
-"""APE smearing of the spatial links."""
+"""APE smearing."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.smearing import SMEARINGS, Smearing
+from gauge_mc.smearing import (
+    DIRECTIONS,
+    EXCLUDE,
+    PROJECTION,
+    PROJECTIONS,
+    SMEARINGS,
+    Smearing,
+    check_projection,
+    directions_in_words,
+    smeared_directions,
+)
 
 APE = Kernel("ape")
-
-PROJECTIONS = ("maximal", "polar")
-"""Projections P[M] to the group. The projection ``maximal`` gives the element with the largest
-Re Tr(P M^dagger). The projection ``polar`` gives the unitary factor of M, multiplied by a phase
-that makes its determinant 1. For SU(2) both are the same."""
 
 SPACE = 3
 """Number of spatial dimensions."""
@@ -32,7 +37,7 @@ WEIGHT = 0.2
 @SMEARINGS.register
 @dataclass(frozen=True)
 class Ape(Smearing):
-    """APE smearing U -> P[U + w sum of staples] of the spatial links.
+    """APE smearing U -> P[U + w sum of staples], by default of the links in space.
 
     N. Cardoso and P. Bicudo, arXiv:1010.4834, eq. (18), after M. Albanese et al., Phys. Lett. B
     192 (1987) 163. For six staples they divide by 1 + 6 w, which has no effect, because P[M] does
@@ -43,9 +48,12 @@ class Ape(Smearing):
     weight : float
         Weight w of the staples, at least 0.
     dims : int
-        3 for the four staples in spatial planes, 4 for the six staples in all planes.
+        4 for the six staples in all planes, 3 for those along directions that are not excluded: by
+        default the four staples in space.
     projection : str
         Projection P, one of `PROJECTIONS`.
+    exclude : str
+        Letters of the directions whose links are not smeared, or ``none``.
 
     Raises
     ------
@@ -56,20 +64,17 @@ class Ape(Smearing):
     weight: float = WEIGHT
     dims: int = SPACE
     projection: str = PROJECTIONS[0]
+    exclude: str = EXCLUDE.default
 
     name: ClassVar[str] = "ape"
     options: ClassVar[tuple[Option, ...]] = (
         Option("weight", float, "w in U → P[U + w Σ of the staples].", f"{WEIGHT}", "W"),
         Option("alpha", float, "α in U → P[(1 − α) U + α/n Σ of the n staples], instead of w."),
         Option("dims", int, "Dimensions of the staples.", f"{SPACE}, only in space", "3|4"),
-        Option(
-            "projection",
-            str,
-            "Projection P for SU(3): with the largest trace, or polar.",
-            PROJECTIONS[0],
-            "|".join(PROJECTIONS),
-        ),
+        PROJECTION,
+        EXCLUDE,
     )
+    positional: ClassVar[tuple[str, ...]] = ("weight", "dims")
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= MAX_WEIGHT:
@@ -78,10 +83,8 @@ class Ape(Smearing):
             )
         if self.dims not in (SPACE, SPACE + 1):
             raise UsageError(f"The dimension of the staples is {self.dims}; choose 3 or 4.")
-        if self.projection not in PROJECTIONS:
-            raise UsageError(
-                f"There is no projection '{self.projection}'; choose {' or '.join(PROJECTIONS)}."
-            )
+        check_projection(self.projection)
+        smeared_directions(self.exclude)
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Ape:
@@ -93,7 +96,13 @@ class Ape(Smearing):
         return cls(**values)
 
     @classmethod
-    def from_alpha(cls, alpha: float, dims: int = SPACE, projection: str = PROJECTIONS[0]) -> Ape:
+    def from_alpha(
+        cls,
+        alpha: float,
+        dims: int = SPACE,
+        projection: str = PROJECTIONS[0],
+        exclude: str = EXCLUDE.default,
+    ) -> Ape:
         """Return the smearing U -> P[(1 - alpha) U + alpha / n sum of the n staples].
 
         This is the other usual form. It is the same smearing with w = alpha / (n (1 - alpha)).
@@ -105,18 +114,46 @@ class Ape(Smearing):
         """
         if not 0 <= alpha < 1:
             raise UsageError(f"The smearing parameter alpha is {alpha:g}; choose 0 <= alpha < 1.")
-        return cls(alpha / ((1 - alpha) * _staples(dims)), dims, projection)
+        staples = cls(0.0, dims, projection, exclude).staples
+        return cls(alpha / ((1 - alpha) * staples), dims, projection, exclude)
 
     @property
     def alpha(self) -> float:
-        """Parameter alpha = n w / (1 + n w) of the other form, with n = 4 or 6 staples."""
-        staples = _staples(self.dims) * self.weight
-        return staples / (1 + staples)
+        """Parameter alpha = n w / (1 + n w) of the other form, with n staples."""
+        weights = self.staples * self.weight
+        return weights / (1 + weights)
+
+    @property
+    def directions(self) -> tuple[int, ...]:
+        """Directions of the smeared links."""
+        return smeared_directions(self.exclude)
+
+    @property
+    def along(self) -> tuple[int, ...]:
+        """Directions along which staples extend."""
+        return self.directions if self.dims == SPACE else tuple(range(SPACE + 1))
+
+    @property
+    def staples(self) -> int:
+        """Number of staples of a link."""
+        return 2 * (len(self.along) - 1)
+
+    @property
+    def smears_time(self) -> bool:
+        """Whether the links in direction t change."""
+        return DIRECTIONS.index("t") in self.directions
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether smeared links in space depend on links in direction t."""
+        return DIRECTIONS.index("t") in self.along
 
     def __str__(self) -> str:
+        usual = self.exclude == EXCLUDE.default
+        links = "spatial links" if usual else directions_in_words(self.directions)
         return (
             f"APE, U -> P[U + w sum of staples], w = {self.weight:.6g} (alpha = {self.alpha:.6g}), "
-            f"spatial links, staples in {self.dims} dimensions, {self.projection} projection"
+            f"{links}, staples in {len(self.along)} dimensions, {self.projection} projection"
         )
 
     def __call__(self, source: Field, target: Field) -> None:
@@ -128,12 +165,8 @@ class Ape(Smearing):
                 source=slab.buffer.address,
                 target=other.buffer.address,
                 weight=self.weight,
-                dims=self.dims,
+                directions=sum(1 << mu for mu in self.directions),
+                staples=sum(1 << mu for mu in self.along),
                 unitary=self.projection == "polar",
             )
         target.exchange_halo()
-
-
-def _staples(dims: int) -> int:
-    """Return the number of staples of a spatial link."""
-    return 2 * (dims - 1)

@@ -22,6 +22,7 @@ from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
+from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests import emulator
 from tests.calls import call
 
@@ -101,8 +102,9 @@ def test_observables_smearings_and_flows_are_timed_in_sweeps():
     found = json.loads(call("bench", "--observables", "--json", *words)[0])
     assert found["observables"].keys() == set(OBSERVABLES)
     assert found["smearings"].keys() == set(SMEARINGS)
+    assert found["temporal_links"].keys() == set(TEMPORAL_LINKS)
     assert found["flows"].keys() == set(FLOWS)
-    for kind in ("observables", "smearings", "flows"):
+    for kind in ("observables", "smearings", "temporal_links", "flows"):
         assert min(found[kind].values()) > 0
     # A heatbath and an overrelaxation sweep of 1536 links in ns, and what takes how many of them.
     sweeps = [1e6 * float(ms) for ms in re.findall(r"sweep (?:takes )?([0-9.e+-]+) ms", shown)]
@@ -111,6 +113,7 @@ def test_observables_smearings_and_flows_are_timed_in_sweeps():
     assert list(rows) == [
         *OBSERVABLES,
         *(f"{name} smearing" for name in SMEARINGS),
+        *(f"{name} temporal links" for name in TEMPORAL_LINKS),
         *(f"{name} flow" for name in FLOWS),
     ]
     for cells in rows.values():

@@ -12,7 +12,11 @@ from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.observables.wilson_loops import PATHS, LoopMeasurer, WilsonLoops
 from gauge_mc.random import GENERATORS
+from gauge_mc.smearing import Chain
 from gauge_mc.smearing.ape import Ape
+from gauge_mc.smearing.hyp import Hyp
+from gauge_mc.smearing.stout import Stout
+from gauge_mc.temporal_links import make_temporal_links
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.domain.conftest import LATTICE
@@ -58,6 +62,31 @@ def test_smearing_and_wilson_loops(device_groups, group, precision, dims):
         found = list(LoopMeasurer(loops, field)(field))
         assert len(found) == 2 * len(loops.paths)
         return bits(smeared), *(values for _, _, values in found)
+
+    assert_same_bits([measured(devices) for devices in device_groups])
+
+
+@pytest.mark.parametrize(
+    ("chain", "temporal"),
+    [
+        ((Hyp(exclude="none"), Stout(exclude="none")), "none"),
+        ((Hyp(), Stout(0.1)), "hyp2"),
+        pytest.param((Ape(0.2, 4), Hyp(exclude="x")), "hyp1", marks=pytest.mark.slow),
+    ],
+)
+def test_chains_of_smearings_and_static_sources(device_groups, group, precision, chain, temporal):
+    def measured(devices):
+        field = Field.hot(LATTICE, group, precision, devices, seed=4)
+        smeared = [Field.empty(LATTICE, group, precision, devices) for _ in chain]
+        before = field
+        for smearing, target in zip(chain, smeared, strict=True):
+            smearing(before, target)
+            before = target
+        smearing, links = Chain(tuple((one, 1) for one in chain)), make_temporal_links(temporal)
+        loops = WilsonLoops(LATTICE, 2, 6, PATHS[:2], smearing, (0, 1, 2), links)
+        found = list(LoopMeasurer(loops, field)(field))
+        assert len(found) == 3 * len(loops.paths)
+        return *map(bits, smeared), *(values for _, _, values in found)
 
     assert_same_bits([measured(devices) for devices in device_groups])
 

@@ -22,7 +22,11 @@ from gauge_mc.observables.wilson_loops import (
     shortest_paths,
     steps_along,
 )
+from gauge_mc.smearing import Chain
 from gauge_mc.smearing.ape import Ape
+from gauge_mc.smearing.hyp import Hyp
+from gauge_mc.smearing.stout import Stout
+from gauge_mc.temporal_links import make_temporal_links
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.conftest import open_by_name
@@ -35,7 +39,8 @@ from tests.reference.fields import (
     random_su,
 )
 from tests.reference.observables import mean_wilson_loop
-from tests.reference.smearing import ape
+from tests.reference.smearing import ape, hyp, spatial_hyp, stout
+from tests.smearing.test_stout import smooth_links
 
 UNEQUAL = Lattice(4, 6, 8, 10)
 MANY_LANES = Lattice(8, 8, 8, 4)
@@ -120,7 +125,51 @@ def test_levels_of_smearing_in_one_pass(group, best_device):
             assert loops[level, *corner] == pytest.approx(value, abs=1e-13)
 
 
-@pytest.mark.parametrize("ape", [Ape(0.2), Ape(0.1, dims=4, projection="polar")], ids=str)
+CHAINS = {
+    "in space": (((Ape(0.2), 2), (Hyp(), 1)), "none"),
+    "in space, static": (((Stout(0.1), 2),), "hyp2"),
+    "all links": (((Stout(0.1, "none"), 1), (Hyp(exclude="none"), 1)), "none"),
+    "all links, static": (((Ape(0.1, exclude="none"), 1), (Ape(0.2, 4), 1)), "hyp1"),
+    "no smearing, static": ((), "hyp2"),
+}
+"""Chains of smearings, and temporal links of static sources."""
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_and_static_sources(group, best_device, name):
+    """The smeared links are those of the reference, and so are the temporal links."""
+    steps, temporal = CHAINS[name]
+    links = smooth_links(group)
+    field = Field.from_slices(Lattice(4, 6, 8, 4), group, links, "double", best_device)
+    chain = Chain(steps) if steps else None
+    levels = range(chain.most + 1) if chain else (0,)
+    loops = measured(field, smearing=chain, levels=levels, temporal=make_temporal_links(temporal))
+    for level in levels:
+        if level:
+            links = smeared_by_numpy(links, chain.iteration(level - 1))
+        mixed = links.copy()
+        if temporal != "none":
+            alphas = (0.75, 0.6, 0.3) if temporal == "hyp1" else (1.0, 1.0, 0.5)
+            mixed[..., 3, :, :] = hyp(smooth_links(group), alphas)[..., 3, :, :]
+        for path, r, t in (("100", 2, 2), ("100", 1, 1), ("111", 1, 2)):
+            value = mean_wilson_loop(mixed, path, r, t)
+            assert loops[level, path, r, t] == pytest.approx(value, abs=1e-12)
+    assert np.abs(field.to_numpy() - smooth_links(group)).max() < 1e-14  # the field is as it was
+
+
+def smeared_by_numpy(links, smearing):
+    if isinstance(smearing, Ape):
+        return ape(links, smearing.weight, smearing.along, smearing.directions)
+    if isinstance(smearing, Stout):
+        return stout(links, smearing.rho, smearing.directions)
+    return hyp(links) if smearing.exclude == "none" else spatial_hyp(links)
+
+
+@pytest.mark.parametrize(
+    "ape",
+    [Ape(0.2), Ape(0.1, dims=4, projection="polar"), Hyp(exclude="none"), Stout(0.1, "x")],
+    ids=str,
+)
 def test_gauge_invariance(group, best_device, ape, rng):
     links = random_links(UNEQUAL, group)
     transformed = gauge_transform(links, random_su(int(group[2]), links.shape[:4], rng))

@@ -1,10 +1,15 @@
-"""APE smearing (Albanese et al., Phys. Lett. B192 (1987) 163) and projections to SU(N)."""
+"""Smearing, and projections to SU(N).
 
-from collections.abc import Callable, Iterable
+APE (Albanese et al., Phys. Lett. B192 (1987) 163), stout (Morningstar and Peardon, hep-lat/0311018)
+and HYP (Hasenfratz and Knechtli, hep-lat/0103029).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .fields import Complex, dagger
+from .fields import Complex, dagger, shift
+from .flow import exponential
 from .observables import staple
 from .updates import SUBGROUPS, embed, quaternion
 
@@ -83,5 +88,94 @@ def ape_alpha(
     for mu in smeared:
         n = 2 * len(set(staples) - {mu})
         total = (1 - alpha) * links[..., mu, :, :] + alpha / n * dagger(staple(links, mu, staples))
+        result[..., mu, :, :] = project(total)
+    return result
+
+
+def stout(links: Complex, rho: float, directions: Iterable[int] = SPACE) -> Complex:
+    """One iteration U -> exp(i Q) U (hep-lat/0311018, eqs. 1 to 3).
+
+    Q = i/2 (Omega^dagger - Omega) - i/(2N) Tr(Omega^dagger - Omega) with Omega = C U^dagger. C is
+    rho times the sum of the staples from x to x + mu. Links of `directions` change, with staples in
+    the planes of two of them.
+    """
+    n = links.shape[-1]
+    directions = tuple(directions)
+    result = links.copy()
+    for mu in directions:
+        u = links[..., mu, :, :]
+        omega = rho * dagger(staple(links, mu, directions)) @ dagger(u)
+        difference = dagger(omega) - omega
+        trace = np.trace(difference, axis1=-2, axis2=-1)[..., None, None]
+        q = 0.5j * difference - 0.5j / n * trace * np.eye(n)
+        result[..., mu, :, :] = exponential(1j * q) @ u
+    return result
+
+
+def hyp(
+    links: Complex,
+    alphas: Sequence[float] = (0.75, 0.6, 0.3),
+    project: Callable[[Complex], Complex] = project_maximal,
+) -> Complex:
+    """HYP smearing of all links, as hep-lat/0103029 writes it, eqs. (1) to (3).
+
+    V_mu             = P[(1 - a1) U_mu + a1/6 sum over nu of staples of V_nu;mu and V_mu;nu],
+    V_mu;nu          = P[(1 - a2) U_mu + a2/4 sum over rho of staples of V_rho;nu mu, V_mu;rho nu],
+    V_mu;nu rho      = P[(1 - a3) U_mu + a3/2 staples of U_eta and U_mu],
+
+    where staples extend up and down in directions other than mu and those after the semicolon.
+    """
+    first, second, third = alphas
+
+    def sides(along: Complex, side: Complex, mu: int, nu: int) -> Complex:
+        """Both staples: `along` is the link of direction mu, `side` that of direction nu."""
+        up = side @ shift(along, nu) @ dagger(shift(side, mu))
+        down = dagger(side) @ along @ shift(side, mu)
+        total: Complex = up + shift(down, nu, -1)
+        return total
+
+    def others(*directions: int) -> list[int]:
+        return [nu for nu in range(4) if nu not in directions]
+
+    u = [links[..., mu, :, :] for mu in range(4)]
+    bar, tilde = {}, {}
+    for mu in range(4):
+        for eta in others(mu):
+            nu, rho = others(mu, eta)
+            total = (1 - third) * u[mu] + third / 2 * sides(u[mu], u[eta], mu, eta)
+            bar[mu, nu, rho] = bar[mu, rho, nu] = project(total)
+    for mu in range(4):
+        for nu in others(mu):
+            total = (1 - second) * u[mu]
+            for rho in others(mu, nu):
+                total = total + second / 4 * sides(bar[mu, rho, nu], bar[rho, nu, mu], mu, rho)
+            tilde[mu, nu] = project(total)
+    result = links.copy()
+    for mu in range(4):
+        total = (1 - first) * u[mu]
+        for nu in others(mu):
+            total = total + first / 6 * sides(tilde[mu, nu], tilde[nu, mu], mu, nu)
+        result[..., mu, :, :] = project(total)
+    return result
+
+
+def spatial_hyp(
+    links: Complex,
+    alphas: Sequence[float] = (0.6, 0.3),
+    project: Callable[[Complex], Complex] = project_maximal,
+    excluded: int = 3,
+) -> Complex:
+    """HYP smearing in three dimensions: two levels, of four and two staples, without `excluded`."""
+    outer, inner = alphas
+    space = [mu for mu in range(4) if mu != excluded]
+    result = links.copy()
+    for mu in space:
+        total = (1 - outer) * links[..., mu, :, :]
+        for rho in space:
+            if rho == mu:
+                continue
+            (eta,) = set(space) - {mu, rho}
+            within = ape_alpha(links, inner, [eta], [mu, rho], project)
+            total = total + outer / 4 * dagger(staple(within, mu, [rho]))
         result[..., mu, :, :] = project(total)
     return result

@@ -256,7 +256,16 @@ def test_a_configuration_of_another_lattice(run, folder):
         (("wilson-loops", "runs/one", "runs/other"), "name one run, or only files"),
         (("wilson-loops", "runs/one", "--r-max", "3"), "between 1 and 2, half the lattice"),
         (("wilson-loops", "runs/one", "--t-max", "4"), "between 1 and 3, half the lattice"),
-        (("wilson-loops", "runs/one", "--smear", "hyp"), "no smearing 'hyp'; choose ape or none"),
+        (("wilson-loops", "runs/one", "--smear", "rice"), "choose ape, hyp, stout or none"),
+        (("wilson-loops", "runs/one", "--temporal", "hyb2"), "did you mean 'hyp2'"),
+        (
+            ("wilson-loops", "runs/one", "--smear", "ape:0.2x2", "--smear", "hyp", "--dims", "4"),
+            "--dims is for one --smear without parameters",
+        ),
+        (
+            ("wilson-loops", "runs/one", "--smear", "ape:0.2x2", "--iterations", "0,3"),
+            "There are 2 smearing iterations in all",
+        ),
         (("wilson-loops", "runs/one", "--iterations", "a"), "not of the form N"),
         (("wilson-loops", "runs/one", "--weight", "-1"), "choose a number from 0 to"),
         (("wilson-loops", "runs/one", "--weight", "1", "--alpha", "0.5"), "give one"),

@@ -32,6 +32,13 @@ def test_observables_have_the_options():
     assert (loops.smearing, loops.t_max) == (None, 3)
     weight = observable_along(Measurement.parse("wilson-loops:4:weight=0.5"), LATTICE)
     assert weight.smearing.weight == 0.5
+    text = "wilson-loops:4:smear=ape:0.2x25:smear=hyp:0.75,0.6,0.3,exclude=nonex1:temporal=hyp2"
+    (item,) = Parameters.from_values({"measure": text}).measure
+    assert str(item) == text
+    chain = observable_along(item, LATTICE)
+    assert [(one.name, times) for one, times in chain.smearing.steps] == [("ape", 25), ("hyp", 1)]
+    assert chain.smearing.smears_time
+    assert (chain.levels, chain.temporal.name) == ((26,), "hyp2")
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,22 @@ def test_one_iteration(group, name, precision, weight, dims, projection):
     assert np.array_equal(found[..., 3, :, :], field.to_numpy()[..., 3, :, :])
 
 
+@pytest.mark.parametrize(
+    ("exclude", "dims", "links", "along"),
+    [("none", 3, range(4), range(4)), ("y", 3, (0, 2, 3), (0, 2, 3)), ("yt", 4, (0, 2), range(4))],
+)
+def test_excluded_directions(group, best_device, exclude, dims, links, along):
+    field = Field.from_slices(LATTICE, group, random_links(group), "double", best_device)
+    found = smeared(field, Ape(0.2, dims, exclude=exclude))
+    reference = ape(random_links(group), 0.2, along, links)
+    assert np.abs(found - reference).max() < TOLERANCE["double"]
+    smearing = Ape.from_alpha(0.5, dims, exclude=exclude)
+    reference = ape_alpha(random_links(group), 0.5, along, links)
+    assert np.abs(smeared(field, smearing) - reference).max() < TOLERANCE["double"]
+    words = ", ".join("xyzt"[mu] for mu in links)
+    assert f"links along {words}, staples in {len(along)} dimensions" in str(smearing)
+
+
 @pytest.mark.parametrize("dims", [3, 4])
 def test_the_other_form(group, best_device, dims):
     field = Field.from_slices(LATTICE, group, random_links(group), "double", best_device)
@@ -83,6 +99,7 @@ def test_no_weight_is_no_smearing(group, precision, best_device):
         (lambda: Ape(-0.1), "smearing weight is -0.1"),
         (lambda: Ape(float("nan")), "smearing weight is nan"),
         (lambda: Ape(dims=2), "dimension of the staples is 2"),
+        (lambda: Ape(exclude="s"), "excluded directions are 's'"),
         (lambda: Ape(projection="best"), "no projection 'best'; choose maximal or polar"),
         (lambda: Ape.from_alpha(1.0), "The smearing parameter alpha is 1"),
         (lambda: Ape.from_alpha(0.5, dims=5), "dimension of the staples is 5"),

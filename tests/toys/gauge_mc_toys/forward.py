@@ -23,6 +23,7 @@ class Forward(Smearing):
     options: ClassVar[tuple[Option, ...]] = (
         Option("forward_weight", float, "Weight w of the forward staples.", "0.3"),
     )
+    positional: ClassVar[tuple[str, ...]] = ("forward_weight",)
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> "Forward":

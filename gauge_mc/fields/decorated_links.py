@@ -1,0 +1,171 @@
+"""Links decorated within hypercubes, the blocks of HYP smearing."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.fields.field import Field
+
+DECORATE = Kernel("decorate")
+
+DIRECTIONS = 4
+"""Number of directions of links."""
+
+MOST_FIELDS = 3
+"""Number of fields that hold the links of one level."""
+
+FIELDS = ("decorated links",)
+"""Key of the memory for decorated links in `Field.prepared`."""
+
+Decorated = tuple[int, int]
+"""Direction mu of a decorated link, and the set S of directions of its staples as bits."""
+
+Places = dict[Decorated, int]
+"""Places of decorated links in memory: 4 n + d is the link of direction d of field n."""
+
+
+@dataclass(frozen=True)
+class DecoratedLinks:
+    """Links decorated by up to three levels of staples that stay within hypercubes.
+
+    D(mu, S) is the link of direction mu with staples along the directions of the set S. Without
+    directions it is U_mu, and else
+
+        D(mu, S) = P[(1 - a) U_mu + a / (2 |S|) sum over rho in S of the two staples that
+        D(rho, S - rho) forms around D(mu, S - rho)],
+
+    where a is one parameter per size of S (A. Hasenfratz and F. Knechtli, hep-lat/0103029).
+
+    Calling an instance needs the memory of further fields for the smaller sets: six for all links
+    and all directions, two for the links of three directions, five for the links of one direction
+    with staples along the three others. It is kept with the target.
+
+    Attributes
+    ----------
+    sets : tuple of int
+        The set S for each direction mu, as bits. The links of a direction with the empty set are
+        copied. All other sets have the same size.
+    alphas : tuple of float
+        The parameters a for three directions, for two and for one.
+    polar : bool
+        Whether P is the polar projection, instead of the one with the largest trace.
+    """
+
+    sets: tuple[int, int, int, int]
+    alphas: tuple[float, float, float]
+    polar: bool = False
+
+    def __call__(self, source: Field, target: Field) -> None:
+        """Write the decorated links of `source` to `target`, a different field of its kind."""
+        memory = _fields_of(source, target, self._fields)
+        lower, places, used = [source], {(mu, 0): mu for mu in range(DIRECTIONS)}, 0
+        for level in self._levels:
+            last = level is self._levels[-1]
+            count = 1 if last else _fields_for(level)
+            upper = [target] if last else memory[used : used + count]
+            self._launch(source, (lower, places), (upper, level))
+            for field in upper:
+                field.exchange_halo()
+            lower, places, used = upper, level, used + count
+
+    @cached_property
+    def _levels(self) -> list[Places]:
+        """The decorated links of every level, the lowest level first."""
+        wanted = dict(enumerate(self.sets)).items()
+        levels = [{one: one[0] for one in wanted}]
+        while any(rest for _, rest in _below(levels[0])):
+            levels.insert(0, {one: place for place, one in enumerate(sorted(_below(levels[0])))})
+        return levels
+
+    @cached_property
+    def _fields(self) -> int:
+        return sum(_fields_for(level) for level in self._levels[:-1])
+
+    def _launch(
+        self, source: Field, lower: tuple[list[Field], Places], upper: tuple[list[Field], Places]
+    ) -> None:
+        """Compute the links of one level from those of the level below."""
+        (fields, places), (targets, level) = lower, upper
+        size = max(s.bit_count() for _, s in level)
+        alpha = self.alphas[-size] if size else 0.0
+        values = {
+            "keep": 1 - alpha,
+            "weight": alpha / (2 * size) if size else 0.0,
+            "count": len(level),
+            "mu": _filled(mu for mu, _ in level),
+            "set": _filled(s for _, s in level),
+            "place": _filled(level.values()),
+            "below": _table(places),
+            "unitary": self.polar,
+        }
+        # Offsets to neighbours are those in the fields below, whose halos may be deeper.
+        for n, slab in enumerate(fields[0].slabs):
+            addresses = {
+                f"{name}{i}": many[min(i, len(many) - 1)].slabs[n].buffer.address
+                for name, many in (("below", fields), ("target", targets))
+                for i in range(MOST_FIELDS)
+            }
+            links = source.slabs[n].buffer.address
+            slab.launch(DECORATE, slab.whole(), links=links, **addresses, **values)
+
+
+def alphas_in_words(alphas: Sequence[float]) -> str:
+    """Return parameters in both usual forms, given those for the largest set of directions first.
+
+    An example is ``alpha3 = 0.3 (w = 0.214286 in P[U + w sum of staples])``.
+    """
+    sizes = range(len(alphas), 0, -1)
+    names = ", ".join(f"alpha{DIRECTIONS - size}" for size in sizes)
+    values = ", ".join(f"{alpha:.6g}" for alpha in alphas)
+    weights = ", ".join(
+        f"{alpha / (2 * size * (1 - alpha)):.6g}" if alpha < 1 else "infinity"
+        for size, alpha in zip(sizes, alphas, strict=True)
+    )
+    return f"{names} = {values} (w = {weights} in P[U + w sum of staples])"
+
+
+def _below(level: Mapping[Decorated, int]) -> set[Decorated]:
+    """Return the decorated links of which those of a level consist."""
+    found = set()
+    for mu, staples in level:
+        for rho in range(DIRECTIONS):
+            if staples >> rho & 1:
+                rest = staples & ~(1 << rho)
+                found |= {(mu, rest), (rho, rest)}
+    return found
+
+
+def _fields_for(level: Mapping[Decorated, int]) -> int:
+    return -(-len(level) // DIRECTIONS)
+
+
+def _fields_of(source: Field, target: Field, count: int) -> list[Field]:
+    """Return fields for decorated links, which all decorations of a target share."""
+    kept = source.prepared.get(FIELDS, [])
+    fields = cast(list[Field], target.prepared.setdefault(FIELDS, kept))
+    kind = (source.lattice, source.group.name, source.precision, source.devices)
+    while len(fields) < count:
+        fields.append(Field.empty(*kind))
+    return fields
+
+
+def _filled(numbers: Any) -> ctypes.Array[Any]:
+    """Return numbers in the layout of the arguments with one number per decorated link."""
+    return (ctypes.c_int * DECORATE.constant("LINKS"))(*numbers)
+
+
+def _table(places: Places) -> ctypes.Array[Any]:
+    """Return places in the layout of the argument ``below`` of the kernel ``decorate``."""
+    row = ctypes.c_int * 2**DIRECTIONS
+
+    def rows() -> Iterator[ctypes.Array[Any]]:
+        for mu in range(DIRECTIONS):
+            yield row(*(places.get((mu, s), 0) for s in range(2**DIRECTIONS)))
+
+    table: ctypes.Array[Any] = (row * DIRECTIONS)(*rows())
+    return table

@@ -1,0 +1,127 @@
+"""HYP smearing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.decorated_links import DecoratedLinks, alphas_in_words
+from gauge_mc.fields.field import Field
+from gauge_mc.options import Option
+from gauge_mc.smearing import (
+    DIRECTIONS,
+    EXCLUDE,
+    PROJECTION,
+    PROJECTIONS,
+    SMEARINGS,
+    Smearing,
+    check_projection,
+    directions_in_words,
+    smeared_directions,
+)
+
+ALPHAS = (0.75, 0.6, 0.3)
+"""Default parameters, as in hep-lat/0103029."""
+
+
+@SMEARINGS.register
+@dataclass(frozen=True)
+class Hyp(Smearing):
+    """HYP smearing, whose staples stay within the hypercubes that contain the link.
+
+    A. Hasenfratz and F. Knechtli, hep-lat/0103029. A link is replaced by the projection of
+    (1 - alpha1) U + alpha1 / 6 times the sum of its six staples. These consist of links that are
+    decorated in the same way by four staples each, with alpha2, in the directions that are left,
+    and the links of those by two staples each, with alpha3.
+
+    If one direction is excluded, there are two levels, with alpha2 and alpha3: without t this is
+    the spatial HYP smearing in three dimensions. If two directions are excluded, there is one level
+    with alpha3.
+
+    An iteration needs the memory of six more fields, or of two if one direction is excluded.
+
+    Attributes
+    ----------
+    alpha1, alpha2, alpha3 : float
+        Parameters from 0 to 1, for six, four and two staples.
+    exclude : str
+        Letters of the directions whose links are not smeared and along which no staples extend,
+        or ``none``.
+    projection : str
+        Projection to the group, one of `PROJECTIONS`.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
+    alpha1: float = ALPHAS[0]
+    alpha2: float = ALPHAS[1]
+    alpha3: float = ALPHAS[2]
+    exclude: str = EXCLUDE.default
+    projection: str = PROJECTIONS[0]
+
+    name: ClassVar[str] = "hyp"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "alpha1", float, "α of six staples; unused with excluded directions.", f"{ALPHAS[0]}"
+        ),
+        Option("alpha2", float, "α of four staples, in three dimensions.", f"{ALPHAS[1]}"),
+        Option("alpha3", float, "α of two staples, in a plane.", f"{ALPHAS[2]}"),
+        EXCLUDE,
+        PROJECTION,
+    )
+    positional: ClassVar[tuple[str, ...]] = ("alpha1", "alpha2", "alpha3")
+
+    def __post_init__(self) -> None:
+        for n, alpha in enumerate((self.alpha1, self.alpha2, self.alpha3), 1):
+            if not 0 <= alpha <= 1:
+                raise UsageError(
+                    f"The smearing parameter alpha{n} is {alpha:g}; choose a number from 0 to 1."
+                )
+        check_projection(self.projection)
+        smeared_directions(self.exclude)
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, Any]) -> Hyp:
+        """Return the smearing with the given options; see `Smearing`."""
+        return cls(**values)
+
+    @property
+    def directions(self) -> tuple[int, ...]:
+        """Directions of the smeared links and of their staples."""
+        return smeared_directions(self.exclude)
+
+    @property
+    def smears_time(self) -> bool:
+        """Whether the links in direction t change."""
+        return DIRECTIONS.index("t") in self.directions
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether smeared links in space depend on links in direction t."""
+        return self.smears_time
+
+    def __str__(self) -> str:
+        alphas = (self.alpha1, self.alpha2, self.alpha3)[-len(self.directions) + 1 :]
+        return (
+            f"HYP, {alphas_in_words(alphas)}, "
+            f"{directions_in_words(self.directions)}, staples in their hypercubes, "
+            f"{self.projection} projection"
+        )
+
+    def __call__(self, source: Field, target: Field) -> None:
+        """Write the smeared links of `source` to `target`; see `Smearing`."""
+        self._links(source, target)
+
+    @cached_property
+    def _links(self) -> DecoratedLinks:
+        """The decorated links that replace those of a field."""
+        smeared = sum(1 << mu for mu in self.directions)
+        x, y, z, t = (smeared & ~(1 << mu) if smeared >> mu & 1 else 0 for mu in range(4))
+        alphas = (self.alpha1, self.alpha2, self.alpha3)
+        return DecoratedLinks((x, y, z, t), alphas, self.projection == PROJECTIONS[1])
