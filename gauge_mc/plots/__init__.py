@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gauge_mc.analysis.figures import History, physics_label, typeset
+from gauge_mc.analysis.timeseries import transient
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_heading, read_table
 from gauge_mc.groups import GROUPS
@@ -43,7 +44,7 @@ AGAINST_BETA = "-beta"
 SKIP = Option(
     "skip",
     int,
-    "Leave updates 1 to N out of averages and distributions; also for the time series of a single "
+    "Leave updates 1 to N out of averages and distributions; also for the plots of a single "
     "observable.",
     "0",
     "N",
@@ -270,8 +271,27 @@ def missing_table(runs: Sequence[Path], name: str) -> GaugeError:
     )
 
 
-def caution_unthermalised(runs: Sequence[Path]) -> None:
-    """Warn on stderr if averages over all updates of the runs include thermalisation."""
+def caution_unthermalised(runs: Sequence[Path], histories: Sequence[History] = ()) -> None:
+    """Warn on stderr if averages over all updates of the runs include thermalisation.
+
+    Parameters
+    ----------
+    runs : sequence of Path
+    histories : sequence of History
+        Series that are averaged. If the first measurements of some deviate from the later ones, the
+        number of updates to leave out is suggested.
+    """
+    found = [
+        int(one.sweeps[count - 1]) for one in histories if (count := transient(abs(one.values)))
+    ]
+    if found:
+        print(
+            f"gauge-mc: The measurements up to update {max(found)} deviate from the later ones, as "
+            "if the chain had not thermalised; leave them out of the averages with "
+            f"{SKIP.flag} {max(found)}.",
+            file=sys.stderr,
+        )
+        return
     early = []
     for run in runs:
         try:

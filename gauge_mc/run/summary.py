@@ -81,7 +81,8 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
         table.add_column(heading, justify="right")
     for name, number, every in found:
         table.add_row(name, number.format(), number.format_tau(every), str(number.samples))
-    return Group(table, "")
+    slowest = max((number for _, number, _ in found), key=lambda one: np.nan_to_num(one.tau_int))
+    return Group(table, *slowest.cautions, "")
 
 
 def _averages(runs: Sequence[Run], parameters: Parameters) -> Iterator[tuple[str, Estimate, int]]:
