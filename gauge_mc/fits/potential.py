@@ -111,6 +111,7 @@ class PotentialResult(FitResult):
             plateau_table(result),
             *([force_table(result)] if result.force else []),
             window_table(result),
+            *filter(None, [further_table(result)]),
             fit_table(result),
         ]
 
@@ -299,21 +300,47 @@ def fit_table(result: StaticPotential) -> Table:
     for heading, scan in (("B free", result.free), ("B = −π/12", result.string)):
         columns[heading] = [*(_value(scan.fit, name) for name in LABELS), _quality(scan.fit)]
         columns[f"± window of {heading}"] = [_shift(scan, name) for name in LABELS]
-    if result.nambu_goto:
-        fit = result.nambu_goto.fit
-        columns["Nambu–Goto"] = [*(_value(fit, name) for name in LABELS), _quality(fit)]
-    if result.force_scales:
-        scales = result.force_scales
-        columns["force"] = [str(scales[x].value) if x in scales else "" for x in LABELS]
-    if result.averaged:
-        found = [result.averaged.get(name) for name in LABELS]
-        columns["AIC"] = [str(one.value) if one else "" for one in found]
-        columns["± AIC"] = [f"{one.systematic:.1g}" if one else "" for one in found]
     for name in columns:
         heading = "± window" if name.startswith("± window") else name
         table.add_column(heading, justify="left" if name == "quantity" else "right")
     for row in zip_longest(*columns.values(), fillvalue=""):
         table.add_row(*row)
+    return table
+
+
+def further_table(result: StaticPotential) -> Table | None:
+    """Return a table of the scales from the force and of further fits, or None without any."""
+    columns: dict[str, list[str]] = {}
+    if result.force_scales:
+        scales = [result.force_scales.get(name) for name in LABELS]
+        columns["force"] = [str(one.value) if one else "" for one in scales]
+        columns["± f₃"] = [_rounded(one.systematic) if one else "" for one in scales]
+    if result.nambu_goto:
+        fit = result.nambu_goto.fit
+        columns["Nambu–Goto"] = [_value(fit, name) for name in LABELS]
+        columns["± window"] = [_shift(result.nambu_goto, name) for name in LABELS]
+    if result.averaged:
+        means = [result.averaged.get(name) for name in LABELS]
+        columns["B free, AIC"] = [str(one.value) if one else "" for one in means]
+        columns["± AIC"] = [_rounded(one.systematic) if one else "" for one in means]
+    if not columns:
+        return None
+    string = result.nambu_goto.fit if result.nambu_goto else None
+    lines = {
+        "force": "force: on axis at improved distances; f₃: change with a further term f₃/r⁴.",
+        "Nambu–Goto": f"Nambu–Goto: from R = {string.r_min:.4g} on, χ²/dof {_quality(string)}."
+        if string
+        else "",
+        "B free, AIC": "AIC: averages over windows in R, and their scatter.",
+    }
+    caption = "\n".join(line for name, line in lines.items() if name in columns)
+    table = Table(title="Other determinations", caption=caption, caption_justify="left")
+    table.add_column("quantity")
+    for name in columns:
+        table.add_column(name, justify="right")
+    for label, *row in zip(LABELS.values(), *columns.values(), strict=True):
+        if any(row):
+            table.add_row(label, *row)
     return table
 
 
@@ -380,12 +407,7 @@ def _caption(result: StaticPotential) -> str:
         f"Fits: {result.window}.",
         "± window: largest change when one end of the window moves by up to one lattice unit.",
         f"Term 1/R: {_coulomb(result.free.fit)}.",
-        *(
-            ["force: scales from the force on axis at improved distances."]
-            if result.force_scales
-            else []
-        ),
-        *(["AIC: average over windows, ± window: their scatter."] if result.averaged else []),
+        *(["± range of the plateaus is not in the errors of the fits."] if result.averaged else []),
         f"a is from √σ = {ROOT_SIGMA:g} MeV.",
         *result.cautions,
     ]
@@ -414,6 +436,10 @@ def _value(fit: analysis.WindowFit, name: str) -> str:
 def _shift(scan: WindowScan, name: str) -> str:
     shift = scan.shift(name)
     return f"{shift:.1g}" if math.isfinite(shift) else ""
+
+
+def _rounded(number: float) -> str:
+    return f"{number:.1g}" if math.isfinite(number) else ""
 
 
 def _quality(fit: analysis.WindowFit) -> str:
