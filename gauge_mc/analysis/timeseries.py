@@ -221,8 +221,8 @@ def transient(series: ArrayLike) -> int:
     return count if abs(x[:count].mean() - rest.value) > TRANSIENT * error else 0
 
 
-def caution_transient(sweeps: ArrayLike, *series: ArrayLike) -> list[str]:
-    """Return a caution if the first updates deviate from the rest in some series, or nothing.
+def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:
+    """Return the last update up to which some series deviates from the rest, or 0.
 
     Parameters
     ----------
@@ -231,9 +231,21 @@ def caution_transient(sweeps: ArrayLike, *series: ArrayLike) -> list[str]:
     *series : array_like of float, shape (samples,)
     """
     count = max((transient(one) for one in series), default=0)
-    if not count:
+    return int(np.asarray(sweeps)[count - 1]) if count else 0
+
+
+def caution_transient(sweeps: ArrayLike, *series: ArrayLike) -> list[str]:
+    """Return a caution if the first updates deviate from the rest in some series, or nothing.
+
+    The parameters are those of `transient_end`.
+    """
+    return caution_skip(transient_end(sweeps, *series))
+
+
+def caution_skip(last: int) -> list[str]:
+    """Return the caution that measurements up to an update deviate; nothing if it is 0."""
+    if not last:
         return []
-    last = int(np.asarray(sweeps)[count - 1])
     return [
         f"The measurements up to update {last} deviate from the later ones, as if the chain had "
         f"not thermalised; leave them out with --skip {last}."

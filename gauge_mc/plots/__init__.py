@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gauge_mc.analysis.figures import History, physics_label, typeset
-from gauge_mc.analysis.timeseries import transient
+from gauge_mc.analysis.timeseries import caution_skip, transient_end
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_heading, read_table
 from gauge_mc.groups import GROUPS
@@ -281,16 +281,9 @@ def caution_unthermalised(runs: Sequence[Path], histories: Sequence[History] = (
         Series that are averaged. If the first measurements of some deviate from the later ones, the
         number of updates to leave out is suggested.
     """
-    found = [
-        int(one.sweeps[count - 1]) for one in histories if (count := transient(abs(one.values)))
-    ]
-    if found:
-        print(
-            f"gauge-mc: The measurements up to update {max(found)} deviate from the later ones, as "
-            "if the chain had not thermalised; leave them out of the averages with "
-            f"{SKIP.flag} {max(found)}.",
-            file=sys.stderr,
-        )
+    last = max((transient_end(one.sweeps, abs(one.values)) for one in histories), default=0)
+    if last:
+        print(f"gauge-mc: {caution_skip(last)[0]}", file=sys.stderr)
         return
     early = []
     for run in runs:
