@@ -303,7 +303,7 @@ class StaticPotential:
     free: WindowScan
     string: WindowScan
     ensemble: dict[str, str] = field(default_factory=dict)
-    correlated_plateaus: bool = False
+    correlated_plateaus: bool = True
     left_out: tuple[str, ...] = ()
     nambu_goto: WindowScan | None = None
     force: tuple[ForcePoint, ...] = ()

@@ -303,8 +303,9 @@ def fit_table(result: StaticPotential) -> Table:
     for name in columns:
         heading = "± window" if name.startswith("± window") else name
         table.add_column(heading, justify="left" if name == "quantity" else "right")
-    for row in zip_longest(*columns.values(), fillvalue=""):
-        table.add_row(*row)
+    for label, *row in zip_longest(*columns.values(), fillvalue=""):
+        if any(row):
+            table.add_row(label, *row)
     return table
 
 
