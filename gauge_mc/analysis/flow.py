@@ -125,17 +125,27 @@ def weights_of(energy: str) -> tuple[float, float]:
     return ENERGIES[energy]
 
 
-def read_flow(path: Path) -> FlowTable:
+def read_flow(path: Path, skip: int = 0) -> FlowTable:
     """Read the gradient flow of the whole lattice from the file of a table.
+
+    Parameters
+    ----------
+    path : Path
+        File of the table.
+    skip : int
+        Last update that is left out.
 
     Raises
     ------
     GaugeError
         If the file is damaged or not such a table, if it contains fewer than `MIN_CONFIGURATIONS`
         configurations, or if its configurations have different flow times.
+    UsageError
+        If nothing was measured after the update `skip`.
     """
     table, source = read_table(path), f"The table {path}"
     _check_columns(table, source)
+    table = table.after(skip, str(path))
     whole = table["slice"] == WHOLE
     if not whole.any():
         raise GaugeError(

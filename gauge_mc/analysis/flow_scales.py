@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from gauge_mc.actions import ACTIONS
 from gauge_mc.analysis.flow import FlowTable, weights_of
 from gauge_mc.analysis.libraries import load
-from gauge_mc.analysis.potential import FEW_SAMPLES
-from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
 from gauge_mc.analysis.tree_level import tree_level
 from gauge_mc.errors import GaugeError, UsageError
 
@@ -411,19 +410,18 @@ def flow_scales(
         spacing_t0=sqrt_t0.spacing(root) if sqrt_t0 else None,
         spacing_w0=w0.spacing(width) if w0 and known else None,
         ensemble=dict(flow.ensemble),
-        cautions=[*cautions, *_cautions(time, width, radius.value)],
+        cautions=[
+            *cautions,
+            *caution_transient(flow.sweeps, time.series),
+            *_cautions(time, width, radius.value),
+        ],
     )
 
 
 def _cautions(time: Crossing, width: Crossing, radius: float) -> list[str]:
-    found = []
-    tau_int = np.nanmax([time.estimate.tau_int, width.estimate.tau_int])
-    independent = time.series.size / (2 * tau_int)
-    if independent < FEW_SAMPLES:
-        found.append(
-            f"There are effectively only {independent:.0f} independent configurations: the true "
-            "errors may be 1.5 times as large."
-        )
+    both = (time.estimate, width.estimate)
+    tau_int = float(np.nanmax([one.tau_int + one.tau_int_error for one in both]))
+    found = caution_short(time.series.size, tau_int)
     for name, one in (("t0", time), ("w0", width)):
         if one.interpolation > NEGLIGIBLE * one.estimate.error:
             found.append(

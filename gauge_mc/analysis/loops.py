@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,9 @@ Array = NDArray[np.float64]
 
 LOOP_COLUMNS = {"sweep": "i", "smearing": "i", "path": "U", "r": "i", "t": "i", "loop": "if"}
 """Columns of a table of Wilson loops, with the kinds of NumPy types that each may have."""
+
+OTHER_LEVEL = "smearing2"
+"""Column of the smearing level of the other spatial side, in tables of correlation matrices."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Loops:
         Numbers of steps along the path, and extents in time in lattice units: 1, 2, 3, ….
     values : ndarray of float64, shape (configurations, R, T)
         W(r, t) = Re Tr / N, averaged over each configuration.
+    levels : tuple of int
+        All smearing levels of the table from which the loops are, if it is known.
     """
 
     path: str
@@ -43,11 +50,44 @@ class Loops:
     r: NDArray[np.int64]
     t: NDArray[np.int64]
     values: Array
+    levels: tuple[int, ...] = ()
 
     @property
     def distances(self) -> Array:
         """Distances of the static charges in lattice units, shape (R,)."""
-        return np.asarray(self.r * math.sqrt(sum(int(digit) ** 2 for digit in self.path)))
+        return np.asarray(self.r * step_length(self.path))
+
+
+@dataclass(frozen=True)
+class LoopMatrices:
+    """Wilson loops along one path, with every pair of smearing levels on the two spatial sides.
+
+    Attributes
+    ----------
+    path, sweeps, r, t
+        See `Loops`.
+    levels : tuple of int
+        Smearing levels, ascending.
+    values : ndarray of float64, shape (configurations, R, T, levels, levels)
+        Symmetric matrices of W(r, t).
+    """
+
+    path: str
+    levels: tuple[int, ...]
+    sweeps: NDArray[np.int64]
+    r: NDArray[np.int64]
+    t: NDArray[np.int64]
+    values: Array
+
+    @property
+    def distances(self) -> Array:
+        """Distances of the static charges in lattice units, shape (R,)."""
+        return np.asarray(self.r * step_length(self.path))
+
+
+def step_length(path: str) -> float:
+    """Return the length of a step along a path, such as sqrt(2) for ``"110"``."""
+    return math.sqrt(sum(int(digit) ** 2 for digit in path))
 
 
 @dataclass(frozen=True)
@@ -70,7 +110,7 @@ class LoopGrid:
 
 def paths_of(table: TableData) -> list[str]:
     """Return the paths that a table contains, such as ``["100", "110"]``."""
-    return sorted(set(_path_names(table)))
+    return sorted(set(_path_names(table).tolist()))
 
 
 def smearing_levels(table: TableData) -> list[int]:
@@ -78,7 +118,9 @@ def smearing_levels(table: TableData) -> list[int]:
     return [int(level) for level in np.unique(_integers(table, "smearing"))]
 
 
-def read_loops(path: Path, smearing: int | None = None) -> tuple[list[Loops], dict[str, str]]:
+def read_loops(
+    path: Path, smearing: int | None = None, skip: int = 0
+) -> tuple[list[Loops], dict[str, str]]:
     """Read the loops along all paths at one smearing level from the file of a table.
 
     Parameters
@@ -87,6 +129,8 @@ def read_loops(path: Path, smearing: int | None = None) -> tuple[list[Loops], di
         File of the table.
     smearing : int, optional
         Smearing level; by default the highest.
+    skip : int
+        Last update that is left out.
 
     Returns
     -------
@@ -99,12 +143,53 @@ def read_loops(path: Path, smearing: int | None = None) -> tuple[list[Loops], di
     ------
     GaugeError
         If the table cannot be read, or for the reasons given in `select_loops`.
+    UsageError
+        If nothing was measured after the update `skip`.
     """
+    table, source, known = _open(path, skip)
+    return [select_loops(table, one, smearing, source) for one in paths_of(table)], known
+
+
+def read_matrices(
+    path: Path, levels: Sequence[int], skip: int = 0
+) -> tuple[list[LoopMatrices], dict[str, str]]:
+    """Read the loops along all paths between smearing levels from the file of a table.
+
+    Parameters
+    ----------
+    path : Path
+        File of a table with the column `OTHER_LEVEL`.
+    levels : sequence of int
+        Smearing levels.
+    skip : int
+        Last update that is left out.
+
+    Returns
+    -------
+    list of LoopMatrices
+        One for each path, on axis first.
+    dict of str to str
+        Group, beta and lattice of the ensemble, as the header of the table states them.
+
+    Raises
+    ------
+    GaugeError
+        If the table has no loops between different levels, or for the reasons given in
+        `select_loops`.
+    UsageError
+        If nothing was measured after the update `skip`.
+    """
+    table, source, known = _open(path, skip)
+    return [select_matrices(table, one, levels, source) for one in paths_of(table)], known
+
+
+def _open(path: Path, skip: int) -> tuple[TableData, str, dict[str, str]]:
+    """Return a table of Wilson loops, its name, and what its header says of the ensemble."""
     table, source = read_table(path), str(path)
     _check_columns(table, source)
     ensemble = ("group", "beta", "lattice")
     known = {name: value for name, value in table.header.items() if name in ensemble}
-    return [select_loops(table, one, smearing, source) for one in paths_of(table)], known
+    return table.after(skip, source), source, known
 
 
 def select_loops(
@@ -140,13 +225,80 @@ def select_loops(
     if path not in paths_of(table):
         known = ", ".join(paths_of(table))
         raise GaugeError(f"{source} has no loops along the path {path}; choose from {known}.")
-    level = smearing_levels(table)[-1] if smearing is None else smearing
+    known_levels = smearing_levels(table)
+    level = known_levels[-1] if smearing is None else smearing
+    sweeps, r, t, values = _select(table, path, (level, level), source)
+    return Loops(path, level, sweeps, r, t, values, tuple(known_levels))
+
+
+def select_matrices(
+    table: TableData, path: str, levels: Sequence[int], source: str = "The table"
+) -> LoopMatrices:
+    """Return the loops along one path between all pairs of smearing levels from a table.
+
+    The two orders of a pair have the same expectation value and are averaged if the table has both.
+
+    Parameters
+    ----------
+    table : TableData
+        A table with the columns `LOOP_COLUMNS` and `OTHER_LEVEL`.
+    path : str
+        Path of the spatial lines.
+    levels : sequence of int
+        Smearing levels.
+    source : str
+        Name of the table for error messages.
+
+    Raises
+    ------
+    GaugeError
+        If the table has no loops between different levels, or for the reasons given in
+        `select_loops`.
+    """
+    if OTHER_LEVEL not in table.columns:
+        raise GaugeError(
+            f"{source} has no column '{OTHER_LEVEL}': its loops have the same smearing level on "
+            "both sides, but a variational analysis needs the loops between all pairs of levels; "
+            "fit a single level with --level instead."
+        )
+    chosen = tuple(sorted(set(levels)))
+    found = {}
+    pairs = set(zip(_integers(table, "smearing"), _integers(table, OTHER_LEVEL), strict=True))
+    for i, j in combinations_with_replacement(range(len(chosen)), 2):
+        pair = chosen[i], chosen[j]
+        orders = [one for one in {pair, pair[::-1]} if one in pairs] or [pair]
+        parts = [_select(table, path, one, source) for one in orders]
+        found[i, j] = found[j, i] = (*parts[0][:3], np.mean([one[3] for one in parts], axis=0))
+    sweeps, r, t, _ = found[0, 0]
+    size = len(chosen)
+    for (i, j), one in found.items():
+        if any(not np.array_equal(a, b) for a, b in zip(one[:3], (sweeps, r, t), strict=True)):
+            raise GaugeError(
+                f"{source} is incomplete: it has other loops between the levels {chosen[i]} and "
+                f"{chosen[j]} than at {chosen[0]}; measure its Wilson loops again."
+            )
+    rows = [np.stack([found[i, j][3] for j in range(size)], axis=-1) for i in range(size)]
+    return LoopMatrices(path, chosen, sweeps, r, t, np.stack(rows, axis=-2))
+
+
+Integers = NDArray[np.int64]
+
+
+def _select(
+    table: TableData, path: str, levels: tuple[int, int], source: str
+) -> tuple[Integers, Integers, Integers, Array]:
+    """Return sweeps, r, t and W(r, t) along one path with two smearing levels."""
+    level, other = levels
     rows = (_path_names(table) == path) & (_integers(table, "smearing") == level)
+    if OTHER_LEVEL in table.columns:
+        rows &= _integers(table, OTHER_LEVEL) == other
     if not rows.any():
         known = ", ".join(str(known) for known in smearing_levels(table))
+        both = f"{level} smearing iterations"
+        if level != other:
+            both = f"{level} smearing iterations on one side and {other} on the other"
         raise GaugeError(
-            f"{source} has no loops along {path} after {level} smearing iterations; "
-            f"choose from the levels {known}."
+            f"{source} has no loops along {path} after {both}; choose from the levels {known}."
         )
     columns = [_integers(table, name)[rows] for name in ("sweep", "r", "t")]
     loop = np.asarray(table.columns["loop"], dtype=np.float64)[rows]
@@ -166,7 +318,7 @@ def select_loops(
                 f"{source} is incomplete: its loops along {path} lack some {name} between 1 and "
                 f"{steps[-1]}; measure them again."
             )
-    return Loops(path, level, sweeps, r, t, values)
+    return sweeps, r, t, values
 
 
 def log_loops(loops: Loops) -> Array:

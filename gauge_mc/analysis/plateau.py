@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.analysis.lattice_coulomb import improved_distance
 from gauge_mc.analysis.linear_fit import LinearFit, can_invert, fit_linear
 from gauge_mc.analysis.loops import Loops, effective_potential, log_loops
 from gauge_mc.analysis.timeseries import Estimate, estimate
@@ -24,12 +26,55 @@ relative error: 5 % of the error at this bound, and more above it."""
 
 AUTOMATIC = (
     "from one step after the first t at which V(R, t) exceeds the plateau of all later t "
-    "by at most one standard deviation, never earlier than at a smaller R on the same path"
+    "by at most one standard deviation, never earlier than the plateau at a smaller R on the same "
+    "path"
 )
 """Default rule for the first t of a plateau, in words."""
 
 PRECISE = f"to the last t with W(R, t + 1) known to better than {LOOP_PRECISION:.0%}"
 """Default rule for the last t of a plateau, in words."""
+
+AVERAGED = "averaged over all first t with Akaike weights"
+"""Rule for the first t of a plateau that is an average over ranges, in words."""
+
+LEAST_TIMES = 2
+"""Minimum number of t in a plateau. Whether V(R, t) is level cannot be seen from one."""
+
+
+@dataclass(frozen=True)
+class EffectiveEnergies:
+    """Effective energies E(R, t) along one path, which tend to an energy level for large t.
+
+    Attributes
+    ----------
+    path : str
+        Direction of the spatial lines.
+    sweeps : ndarray of int64, shape (configurations,)
+        Numbers (updates) of the configurations, ascending.
+    r : ndarray of int64, shape (R,)
+        Numbers of steps along the path.
+    distances : ndarray of float64, shape (R,)
+        Distances of the static charges in lattice units.
+    start : int
+        First t; the others follow one by one.
+    series : ndarray of float64, shape (configurations, R, T)
+        Linearised time series of E(R, t), NaN where it is not known.
+    precision : ndarray of float64, shape (R, T)
+        Larger one of the relative errors of the two correlators, at t and t + 1.
+    """
+
+    path: str
+    sweeps: NDArray[np.int64]
+    r: NDArray[np.int64]
+    distances: Array
+    start: int
+    series: Array
+    precision: Array
+
+    @property
+    def stop(self) -> int:
+        """Largest t."""
+        return int(self.start + self.series.shape[2] - 1)
 
 
 @dataclass(frozen=True)
@@ -47,9 +92,13 @@ class PlateauPoint:
     potential : Estimate
         V(R) in lattice units.
     t_min, t_max : int
-        First and last t of the plateau.
+        First and last t of the plateau; of the most probable one if several were averaged.
     chi2, chi2_expected : float
         chi2 of the fit of a constant to the plateau, and its expectation.
+    improved : float
+        Tree-level improved distance d_I, at which 1/d_I is the Coulomb potential on the lattice.
+    systematic : float
+        Scatter of V(R) among the ranges of t that were averaged; NaN if only one was used.
     """
 
     path: str
@@ -60,6 +109,8 @@ class PlateauPoint:
     t_max: int
     chi2: float
     chi2_expected: float
+    improved: float = math.nan
+    systematic: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -76,12 +127,19 @@ class Plateaus:
         Numbers (updates) of the configurations, ascending.
     series : ndarray of float64, shape (configurations, points)
         Linearised time series of V(R). Their means are the potentials.
+    correlated : bool
+        True if the t of all plateaus are weighted by their inverse covariance matrix, False if by
+        their errors alone.
+    left_out : tuple of str
+        Paths and distances that have loops, but no plateau.
     """
 
     rule: str
     points: tuple[PlateauPoint, ...]
     sweeps: NDArray[np.int64]
     series: Array
+    correlated: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def tau_int(self) -> float:
@@ -93,26 +151,61 @@ class Plateaus:
         """Effective number of independent configurations."""
         return len(self.series) / (2 * self.tau_int)
 
+    @property
+    def covariance(self) -> Array:
+        """Covariance matrix of V(R): the errors, and the correlations of the series."""
+        errors = np.array([one.potential.error for one in self.points])
+        return covariance_of(self.series, errors)
 
-def find_plateaus(
-    loops: Sequence[Loops], t_min: int | None = None, t_max: int | None = None
-) -> Plateaus:
-    """Fit a constant to the plateau of V(R, t) for every distance.
+
+def covariance_of(series: Array, errors: Array) -> Array:
+    """Return the covariance matrix with the given errors and the correlations of the series.
 
     Parameters
     ----------
-    loops : sequence of Loops
-        Loops along each path, measured on the same configurations.
+    series : ndarray of float64, shape (samples, quantities)
+    errors : ndarray of float64, shape (quantities,)
+    """
+    scatter = series.std(axis=0)
+    scale = np.divide(
+        errors, scatter, out=np.zeros_like(errors), where=(errors > 0) & (scatter > 0)
+    )
+    unit = (series - series.mean(axis=0)) * scale
+    return np.asarray(unit.T @ unit / len(unit))
+
+
+def find_plateaus(
+    loops: Sequence[Loops | EffectiveEnergies],
+    t_min: int | None = None,
+    t_max: int | None = None,
+    single: bool = False,
+    average: bool = False,
+) -> Plateaus:
+    """Fit a constant to the plateau of V(R, t) for every distance.
+
+    All plateaus are weighted by the inverse covariance matrix of their t if that of the longest
+    range can be estimated (see `can_invert`), and else all of them by the errors alone.
+
+    Parameters
+    ----------
+    loops : sequence of Loops or EffectiveEnergies
+        Loops along each path, measured on the same configurations, or energies from them.
     t_min : int, optional
         First t of all plateaus. By default chosen for each R by the rule `AUTOMATIC`.
     t_max : int, optional
         Last t of all plateaus, as far as the loops are positive. By default chosen for each R by
         the rule `PRECISE`.
+    single : bool
+        Whether a plateau may consist of one t. It may as well if `t_min` and `t_max` are equal.
+    average : bool
+        Whether to average over all ranges that end at the same t, each weighted by
+        exp(-(chi2 - 2 <chi2>)/2), which is the criterion of Akaike (W. I. Jay and E. T. Neil,
+        arXiv:2008.01069) and also holds for uncorrelated fits (J. Frison, arXiv:2302.06550).
 
     Returns
     -------
     Plateaus
-        Plateaus of all distances that have a usable t.
+        Plateaus of all distances that have one.
 
     Raises
     ------
@@ -123,21 +216,72 @@ def find_plateaus(
         configurations, if the loops do not fluctuate, or if no distance has a plateau.
     """
     _check(loops, t_min, t_max)
-    found = [pair for one in loops for pair in _along(one, t_min, t_max)]
+    energies = [_energies(one) if isinstance(one, Loops) else one for one in loops]
+    least = 1 if single or (t_min is not None and t_min == t_max) else LEAST_TIMES
+    ranges = [_known(one, t_max, least) for one in energies]
+    everything = [known for one in ranges for known in one if known is not None]
+    if not everything:
+        raise _too_noisy()
+    tau_int = float(np.mean([estimate(one).tau_int for known in everything for one in known.T]))
+    longest = max(known.shape[1] for known in everything)
+    correlated = can_invert(longest, len(everything[0]) / (2 * tau_int))
+    found: list[tuple[PlateauPoint, Array]] = []
+    left_out = []
+    for one, knowns in zip(energies, ranges, strict=True):
+        first = one.start
+        for i, known in enumerate(knowns):
+            plateau = None
+            if known is not None:
+                last = one.start + known.shape[1] - 1
+                lowest = max(one.start, t_min or 1)
+                if t_min is None and not average:
+                    onset = _onset(known, tau_int, correlated)
+                    lowest = last + 1 if onset is None else max(first, one.start + onset + 1)
+                if lowest + least - 1 <= last:
+                    first = lowest if lowest < last else first
+                    plateau = known[:, lowest - one.start :], lowest, last
+            if plateau is None:
+                left_out.append(f"{one.path} R = {one.distances[i]:.4g}")
+            else:
+                parts = plateau, tau_int, correlated, least if average else None
+                found.append(_point(one, i, *parts))
     if not found:
-        raise GaugeError(
-            "The Wilson loops are too noisy for a plateau at any distance; measure more "
-            "configurations, or choose smaller t_min and t_max."
-        )
+        raise _too_noisy()
     found.sort(key=lambda pair: pair[0].distance)
-    first = AUTOMATIC if t_min is None else f"from t = {t_min}"
-    last = PRECISE if t_max is None else f"to t = {t_max}"
-    points = tuple(point for point, _ in found)
-    series = np.stack([values for _, values in found], axis=1)
-    return Plateaus(f"{first}, {last}", points, loops[0].sweeps, series)
+    if average:
+        rule = AVERAGED if t_min is None else f"{AVERAGED} from t = {t_min} on"
+    else:
+        rule = AUTOMATIC if t_min is None else f"from t = {t_min}"
+    last_rule = PRECISE if t_max is None else f"to t = {t_max}"
+    return Plateaus(
+        f"{rule}, {last_rule}",
+        tuple(point for point, _ in found),
+        loops[0].sweeps,
+        np.stack([values for _, values in found], axis=1),
+        correlated,
+        tuple(left_out),
+    )
 
 
-def _check(loops: Sequence[Loops], t_min: int | None, t_max: int | None) -> None:
+def _too_noisy() -> GaugeError:
+    return GaugeError(
+        "The Wilson loops are too noisy for a plateau at any distance; measure more "
+        "configurations, or choose smaller t_min and t_max."
+    )
+
+
+def _energies(loops: Loops) -> EffectiveEnergies:
+    """Return the effective potential, with the relative errors of the loops."""
+    logs = log_loops(loops)
+    errors = np.array([[estimate(one).error for one in row.T] for row in logs.transpose(1, 0, 2)])
+    precision = np.maximum(errors[:, :-1], errors[:, 1:])
+    parts = loops.path, loops.sweeps, loops.r, loops.distances
+    return EffectiveEnergies(*parts, 1, effective_potential(loops), precision)
+
+
+def _check(
+    loops: Sequence[Loops | EffectiveEnergies], t_min: int | None, t_max: int | None
+) -> None:
     configurations = loops[0].sweeps
     if any(not np.array_equal(one.sweeps, configurations) for one in loops):
         raise GaugeError(
@@ -148,77 +292,107 @@ def _check(loops: Sequence[Loops], t_min: int | None, t_max: int | None) -> None
             f"The potential needs Wilson loops on at least {MIN_CONFIGURATIONS} configurations; "
             f"measure more than these {configurations.size}."
         )
-    longest = max(int(one.t[-1]) for one in loops)
-    if longest < 2:
+    stops = [int(one.t[-1]) - 1 if isinstance(one, Loops) else one.stop for one in loops]
+    longest = max(stops)
+    if longest < 1:
         raise GaugeError(
             "The potential needs Wilson loops with at least two values of t; measure them with a "
             "larger t_max."
         )
     first = 1 if t_min is None else t_min
-    last = longest - 1 if t_max is None else t_max
-    if not 1 <= first <= last <= longest - 1:
+    last = longest if t_max is None else t_max
+    if not 1 <= first <= last <= longest:
         raise UsageError(
-            f"No plateau can go from t = {first} to {last}: with loops up to t = {longest}, choose "
-            f"t_min <= t_max between 1 and {longest - 1}."
+            f"No plateau can go from t = {first} to {last}: with loops up to t = {longest + 1}, "
+            f"choose t_min <= t_max between 1 and {longest}."
         )
 
 
-def _along(loops: Loops, t_min: int | None, t_max: int | None) -> list[tuple[PlateauPoint, Array]]:
-    """Return the points of one path, each with its time series."""
-    potential, log = effective_potential(loops), log_loops(loops)
-    found = []
-    start = 1
-    for i, distance in enumerate(loops.distances):
-        last = _last(log[:, i], t_max)
-        if last < (t_min or 1):
-            continue
-        known = potential[:, i, :last]
-        tau_int = float(np.mean([estimate(one).tau_int for one in known.T]))
-        if t_min is None:
-            start = max(start, _onset(known, tau_int))
-        first = t_min or min(start + 1, last)
-        fit = _constant(known, tau_int, first)
-        series = known[:, first - 1 :] @ fit.projection[0]
-        point = PlateauPoint(
-            path=loops.path,
-            steps=int(loops.r[i]),
-            distance=float(distance),
-            potential=estimate(series),
-            t_min=first,
-            t_max=last,
-            chi2=fit.chi2,
-            chi2_expected=fit.chi2_expected,
-        )
-        found.append((point, series))
-    return found
+def _known(energies: EffectiveEnergies, t_max: int | None, least: int) -> list[Array | None]:
+    """Return E(t) for each R as far as it is known well enough, shape (configurations, t).
+
+    It is None where fewer than `least` t are.
+    """
+    known: list[Array | None] = []
+    for i, errors in enumerate(energies.precision):
+        good = errors < LOOP_PRECISION if t_max is None else np.isfinite(errors)
+        count = int(np.argmin(good)) if not good.all() else good.size
+        if t_max is not None:
+            count = min(count, t_max - energies.start + 1)
+        series = energies.series[:, i, : max(0, count)]
+        if count > 0 and (np.ptp(series, axis=0) == 0).any():
+            raise GaugeError(
+                "The Wilson loops do not fluctuate, so the configurations are all the same; "
+                "generate different ones."
+            )
+        known.append(series if count >= least else None)
+    return known
 
 
-def _last(log: Array, t_max: int | None) -> int:
-    """Return the last t at which W(t) and W(t + 1) are both known well enough, or 0."""
-    errors = np.array([estimate(series).error for series in log.T])
-    if (errors == 0).any():
-        raise GaugeError(
-            "The Wilson loops do not fluctuate, so the configurations are all the same; generate "
-            "different ones."
-        )
-    good = errors < LOOP_PRECISION if t_max is None else np.isfinite(errors)
-    last = int(np.argmin(good)) if not good.all() else good.size
-    return max(0, min(last - 1, t_max or last))
+def _point(
+    energies: EffectiveEnergies,
+    i: int,
+    plateau: tuple[Array, int, int],
+    tau_int: float,
+    correlated: bool,
+    least: int | None,
+) -> tuple[PlateauPoint, Array]:
+    """Return V(R) with its series: from one range of t, or averaged over those of `least` t."""
+    known, first, last = plateau
+    ends = [first] if least is None else list(range(first, last - least + 2))
+    fits = [_constant(known[:, one - first :], tau_int, correlated) for one in ends]
+    series = [
+        known[:, one - first :] @ fit.projection[0] for one, fit in zip(ends, fits, strict=True)
+    ]
+    weights = akaike_weights([fit.chi2 for fit in fits], [fit.chi2_expected for fit in fits])
+    mean = np.tensordot(weights, series, axes=1)
+    best = int(np.argmax(weights))
+    path, steps = energies.path, int(energies.r[i])
+    return PlateauPoint(
+        path=path,
+        steps=steps,
+        distance=float(energies.distances[i]),
+        potential=estimate(mean),
+        t_min=ends[best],
+        t_max=last,
+        chi2=fits[best].chi2,
+        chi2_expected=fits[best].chi2_expected,
+        improved=improved_distance(path, steps),
+        systematic=scatter(weights, np.mean(series, axis=1)) if least else math.nan,
+    ), mean
 
 
-def _constant(known: Array, tau_int: float, first: int) -> LinearFit:
-    """Fit a constant to V(t) from t = first on; `known` has shape (configurations, t)."""
-    correlated = can_invert(known.shape[1], len(known) / (2 * tau_int))
-    later = known[:, first - 1 :]
+def akaike_weights(chi2: Sequence[float], expected: Sequence[float]) -> Array:
+    """Return the weights exp(-(chi2 - 2 <chi2>)/2) of models, whose sum is 1.
+
+    For correlated fits <chi2> is the number of degrees of freedom, and chi2 - 2 <chi2> is the
+    information criterion of Akaike up to a constant: chi2 + 2 (parameters) + 2 (points left out).
+    """
+    exponent = (np.array(chi2) - 2 * np.array(expected)) / 2
+    weights = np.exp(exponent.min() - exponent)
+    return np.asarray(weights / weights.sum())
+
+
+def scatter(weights: Array, values: Array) -> float:
+    """Return the standard deviation of the results of models, a systematic error."""
+    mean = weights @ values
+    return float(np.sqrt(weights @ (values - mean) ** 2))
+
+
+def _constant(later: Array, tau_int: float, correlated: bool) -> LinearFit:
+    """Fit a constant to V(t), which has the shape (configurations, t)."""
     return fit_linear(np.ones((later.shape[1], 1)), later, tau_int, correlated)
 
 
-def _onset(known: Array, tau_int: float) -> int:
-    """Return the first t at which V(t) agrees with the plateau of all later t; see `AUTOMATIC`."""
-    last = len(known.T)
-    for t in range(1, last):
-        plateau = known[:, t:] @ _constant(known, tau_int, t + 1).projection[0]
-        excess = estimate(known[:, t - 1] - plateau)
+def _onset(known: Array, tau_int: float, correlated: bool) -> int | None:
+    """Return the first index at which V(t) agrees with the plateau of all later t.
+
+    See `AUTOMATIC`. It is None if there is no such t.
+    """
+    for t in range(known.shape[1] - 1):
+        later = known[:, t + 1 :]
+        plateau = later @ _constant(later, tau_int, correlated).projection[0]
+        excess = estimate(known[:, t] - plateau)
         if excess.value <= excess.error:
             return t
-    return last
+    return None

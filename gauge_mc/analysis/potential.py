@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.libraries import load
-from gauge_mc.analysis.linear_fit import can_invert, fit_linear
-from gauge_mc.analysis.loops import Loops
-from gauge_mc.analysis.plateau import PlateauPoint, Plateaus, find_plateaus
-from gauge_mc.analysis.timeseries import STRETCH, Estimate
+from gauge_mc.analysis.lattice_coulomb import force_distance
+from gauge_mc.analysis.linear_fit import LinearFit, can_invert, fit_linear
+from gauge_mc.analysis.loops import Loops, step_length
+from gauge_mc.analysis.plateau import (
+    EffectiveEnergies,
+    PlateauPoint,
+    Plateaus,
+    akaike_weights,
+    covariance_of,
+    find_plateaus,
+    scatter,
+)
+from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
 from gauge_mc.errors import GaugeError, UsageError
 
 Array = NDArray[np.float64]
@@ -30,9 +37,18 @@ LUSCHER = -math.pi / 12
 """Coefficient of 1/R in the potential of the bosonic string in four dimensions (M. Luescher,
 K. Symanzik and P. Weisz, Nucl. Phys. B 173 (1980) 365)."""
 
-R0_FORCE, R1_FORCE = 1.65, 1.0
-"""Values of r^2 F(r) that define r0 (R. Sommer, hep-lat/9310022) and r1 (C. Bernard et al.,
-hep-lat/0002028)."""
+FORCES = {"r0": 1.65, "r1": 1.0, "rc": 0.65}
+"""Values of r^2 F(r) that define r0 (R. Sommer, hep-lat/9310022), r1 (C. Bernard et al.,
+hep-lat/0002028) and r_c (S. Necco and R. Sommer, hep-lat/0108008)."""
+
+CORNELL, NAMBU_GOTO = "cornell", "nambu-goto"
+"""Forms of V(R): A + B/R + sigma R, and the ground state of the Nambu-Goto string."""
+
+CONTINUUM, LATTICE = "continuum", "lattice"
+"""Forms of 1/R in fits: the geometric distance, or the Coulomb potential on the lattice, 1/d_I."""
+
+UNKNOWN = Estimate(math.nan, math.nan, math.nan, math.nan, 0)
+"""A quantity that was not determined."""
 
 LEAST_DISTANCES = 4
 """Minimum number of distances in a fit: one more than A + B/R + sigma R has parameters."""
@@ -44,17 +60,10 @@ WINDOW = (
 """Default window of a fit, in words. R >= 2 avoids lattice artefacts, and R >= r0/3 (0.17 fm) the
 perturbative region, where B depends on R. Neither bound depends on the noise of the data."""
 
-FEW_SAMPLES = 50
-"""Number of independent samples below which results carry a caution. At this number the relative
-error of an error is about 17 % (eq. (42) of hep-lat/0306017 with W = 4 tau_int)."""
-
-ENSEMBLE = "ensemble"
-"""Name that the Markov chain has in pyerrors."""
-
 
 @dataclass(frozen=True)
 class WindowFit:
-    """A fit of V(R) = A + B/R + sigma R to the distances r_min <= R <= r_max.
+    """A fit of V(R) to the distances r_min <= R <= r_max.
 
     Attributes
     ----------
@@ -80,6 +89,16 @@ class WindowFit:
         True if the points are weighted by their inverse covariance matrix, False if by their
         errors alone, because there are too few independent samples for the matrix. The errors of
         the parameters include all correlations in both cases.
+    rc : Estimate
+        Scale r_c/a, at which r^2 dV/dr is 0.65.
+    root_sigma : Estimate
+        sqrt(sigma a^2).
+    form : str
+        ``"cornell"`` for A + B/R + sigma R, or ``"nambu-goto"`` for
+        A + sigma R sqrt(1 - pi/(6 sigma R^2)), where B is -pi/12 for large R.
+    coulomb : str
+        ``"continuum"`` if the term B/R has the geometric distance, ``"lattice"`` if 1/R is the
+        Coulomb potential on the lattice.
     """
 
     b_free: bool
@@ -97,13 +116,96 @@ class WindowFit:
     chi2_expected: float
     dof: int
     correlated: bool
+    rc: Estimate = UNKNOWN
+    root_sigma: Estimate = UNKNOWN
+    form: str = CORNELL
+    coulomb: str = CONTINUUM
 
     def potential(self, r: Array) -> tuple[Array, Array]:
-        """Return the fitted V(r) and its error, in lattice units, at distances r > 0."""
-        design = _design(r)
-        value = design @ [self.A.value, self.B.value, self.sigma.value]
+        """Return the fitted V(r) in the continuum and its error, in lattice units, at r > 0."""
+        if self.form == NAMBU_GOTO:
+            level, slope = _string(r, self.sigma.value)
+            design = np.stack([np.ones_like(r), np.zeros_like(r), slope], axis=1)
+            value = self.A.value + level
+        else:
+            design = np.stack([np.ones_like(r), 1 / r, r], axis=1)
+            value = design @ [self.A.value, self.B.value, self.sigma.value]
         variance = np.einsum("ri,ij,rj->r", design, np.array(self.covariance), design)
         return value, np.sqrt(np.maximum(variance, 0.0))
+
+    def continuum(self, points: Sequence[PlateauPoint]) -> Array:
+        """Return V(R) of points, without the lattice artefact of the Coulomb term if it is known.
+
+        The artefact is B (1/d_I - 1/R), if the fit contains 1/d_I.
+        """
+        value = np.array([one.potential.value for one in points])
+        r, improved = (
+            np.array([getattr(one, x) for one in points]) for x in ("distance", "improved")
+        )
+        lattice = self.coulomb == LATTICE and self.form == CORNELL
+        return value - self.B.value * (1 / improved - 1 / r) if lattice else value
+
+
+@dataclass(frozen=True)
+class ForcePoint:
+    """The force F = [V(R) - V(R - d)] / d between neighbouring distances on a path.
+
+    Attributes
+    ----------
+    path : str
+        Direction of the spatial lines; d is the length of a step.
+    steps : int
+        Number of steps of the larger distance.
+    distance : float
+        Tree-level improved distance r_I, at which the force on the lattice is that in the
+        continuum at tree level, in lattice units.
+    force : Estimate
+        F a^2 at r_I.
+    scaled : Estimate
+        r_I^2 F.
+    """
+
+    path: str
+    steps: int
+    distance: float
+    force: Estimate
+    scaled: Estimate
+
+
+@dataclass(frozen=True)
+class ForceScale:
+    """A scale from the force at improved distances, interpolated by F = f1 + f2/r^2.
+
+    Attributes
+    ----------
+    value : Estimate
+        The scale in lattice units.
+    systematic : float
+        Change of the scale with a further term f3/r^4 and the next point; NaN if there is none.
+    r_low, r_high : float
+        The two improved distances between which it was interpolated.
+    """
+
+    value: Estimate
+    systematic: float
+    r_low: float
+    r_high: float
+
+
+@dataclass(frozen=True)
+class RangeAverage:
+    """A quantity averaged over windows in R with Akaike weights.
+
+    Attributes
+    ----------
+    value : Estimate
+        The average, with its statistical error.
+    systematic : float
+        Scatter of the quantity among the windows.
+    """
+
+    value: Estimate
+    systematic: float
 
 
 @dataclass(frozen=True)
@@ -130,7 +232,7 @@ class WindowScan:
         Parameters
         ----------
         name : str
-            ``"A"``, ``"B"``, ``"sigma"``, ``"spacing"``, ``"r0"`` or ``"r1"``.
+            Name of an attribute of `WindowFit`, such as ``"r0"``.
 
         Returns
         -------
@@ -167,6 +269,29 @@ class StaticPotential:
         Fits with B free, and with B = -pi/12.
     ensemble : dict of str to str
         Group, beta and lattice of the ensemble.
+    correlated_plateaus : bool
+        Whether all plateaus are weighted by the inverse covariance matrix of their t, or all by
+        the errors alone.
+    left_out : tuple of str
+        Paths and distances that have loops, but no plateau.
+    nambu_goto : WindowScan or None
+        Fit of the Nambu-Goto string to the distances R >= r0; None if there are too few.
+    force : tuple of ForcePoint
+        Forces between neighbouring distances on each path, sorted by r_I.
+    force_scales : dict of str to ForceScale
+        Scales ``r0``, ``r1`` and ``rc`` from the force on axis, as far as it brackets them.
+    averaged : dict of str to RangeAverage
+        Quantities of the fit with B free, averaged over windows in R if that was asked for.
+    levels : tuple of int
+        Smearing levels of a variational analysis; empty for loops at one level.
+    reference : str
+        Reference time t0 of the variational analysis, in words.
+    excited : tuple of PlateauPoint
+        First excited energies of a variational analysis.
+    notes : tuple of str
+        Further cautions, one sentence each.
+    skip : int
+        Last update that was left out.
     """
 
     smearing: int
@@ -178,22 +303,43 @@ class StaticPotential:
     free: WindowScan
     string: WindowScan
     ensemble: dict[str, str] = field(default_factory=dict)
+    correlated_plateaus: bool = True
+    left_out: tuple[str, ...] = ()
+    nambu_goto: WindowScan | None = None
+    force: tuple[ForcePoint, ...] = ()
+    force_scales: dict[str, ForceScale] = field(default_factory=dict)
+    averaged: dict[str, RangeAverage] = field(default_factory=dict)
+    levels: tuple[int, ...] = ()
+    reference: str = ""
+    excited: tuple[PlateauPoint, ...] = ()
+    notes: tuple[str, ...] = ()
+    skip: int = 0
 
     @property
     def cautions(self) -> list[str]:
         """Cautions about these results, one sentence each."""
         fit = self.free.fit
-        found = []
-        if self.independent < FEW_SAMPLES:
+        tau_int = self.configurations / (2 * self.independent)
+        found = [*caution_short(self.configurations, tau_int), *self.notes]
+        if self.left_out:
             found.append(
-                f"There are effectively only {self.independent:.0f} independent configurations: "
-                "the true errors may be 1.5 times as large."
+                f"Distances without a plateau of at least two t: {', '.join(self.left_out)}; "
+                "--single includes plateaus of one t."
             )
+        alone = [one for one in self.points if one.t_min == one.t_max]
+        if alone:
+            names = ", ".join(f"{one.path} R = {one.distance:.4g}" for one in alone)
+            found.append(f"Plateaus of a single t, which cannot be seen to be level: {names}.")
         if not fit.correlated:
             found.append(
                 "The fits weight each V(R) by its error alone, because the inverse covariance "
                 f"matrix of {len(self.points)} points needs more configurations; the errors of the "
                 "results include all correlations."
+            )
+        if not self.correlated_plateaus:
+            found.append(
+                "The plateaus weight each t by its error alone, for all R alike, because the "
+                "inverse covariance matrices need more configurations."
             )
         if fit.chi2 > 2 * fit.chi2_expected:
             found.append("The fit is poor: try a larger r_min, or plateaus from a larger t_min.")
@@ -201,25 +347,35 @@ class StaticPotential:
 
 
 def static_potential(
-    loops: Sequence[Loops],
+    loops: Sequence[Loops | EffectiveEnergies],
     t_min: int | None = None,
     t_max: int | None = None,
     r_min: float | None = None,
     r_max: float | None = None,
     ensemble: Mapping[str, str] | None = None,
+    single: bool = False,
+    average: bool = False,
+    coulomb: str = CONTINUUM,
 ) -> StaticPotential:
     """Determine V(R) from Wilson loops and fit it.
 
     Parameters
     ----------
-    loops : sequence of Loops
-        Loops along each path, measured on the same configurations at the same smearing level.
+    loops : sequence of Loops or EffectiveEnergies
+        Loops along each path, measured on the same configurations at the same smearing level, or
+        the lowest energies of a variational analysis.
     t_min, t_max : int, optional
         First and last t of the plateaus of all R; see `find_plateaus` for the default.
     r_min, r_max : float, optional
         Window of distances to fit, in lattice units; see `WINDOW` for the default.
     ensemble : mapping of str to str, optional
         Group, beta and lattice of the ensemble, which are passed on to the result.
+    single : bool
+        Whether a plateau may consist of one t.
+    average : bool
+        Whether to average over ranges of t and over windows in R with Akaike weights.
+    coulomb : str
+        ``"continuum"`` or ``"lattice"``; see `WindowFit`.
 
     Returns
     -------
@@ -229,32 +385,84 @@ def static_potential(
     ------
     GaugeError
         If there are too few configurations, plateaus or distances, if the loops have different
-        smearing levels, or if pyerrors is not installed.
+        smearing levels, or if SciPy is not installed.
     UsageError
         If a window is outside the data or contains too few points.
     """
-    if len({one.smearing for one in loops}) != 1:
+    plateaus = potential_plateaus(loops, t_min, t_max, single, average)
+    return fit_potential(plateaus, loops, r_min, r_max, ensemble, average, coulomb)
+
+
+def potential_plateaus(
+    loops: Sequence[Loops | EffectiveEnergies],
+    t_min: int | None = None,
+    t_max: int | None = None,
+    single: bool = False,
+    average: bool = False,
+) -> Plateaus:
+    """Return the plateaus of loops at one smearing level; see `find_plateaus`.
+
+    Raises
+    ------
+    GaugeError
+        If the loops have different smearing levels.
+    """
+    if len({one.smearing for one in loops if isinstance(one, Loops)}) > 1:
         raise GaugeError("The paths have Wilson loops at different smearing levels; choose one.")
-    plateaus = find_plateaus(loops, t_min, t_max)
-    low, high = choose_window(plateaus, r_min, r_max)
+    return find_plateaus(loops, t_min, t_max, single, average)
+
+
+def fit_potential(
+    plateaus: Plateaus,
+    loops: Sequence[Loops | EffectiveEnergies],
+    r_min: float | None = None,
+    r_max: float | None = None,
+    ensemble: Mapping[str, str] | None = None,
+    average: bool = False,
+    coulomb: str = CONTINUUM,
+) -> StaticPotential:
+    """Fit V(R) of plateaus; see `static_potential`."""
+    low, high = choose_window(plateaus, r_min, r_max, coulomb)
     window = f"from R = {low:.4g} to {high:.4g}"
     if r_min is None:
         window += f" ({WINDOW})"
+
+    def cornell(b_free: bool) -> Callable[[float, float], WindowFit]:
+        return lambda start, end: fit_window(plateaus, b_free, start, end, coulomb)
+
+    free = scan_windows(plateaus, cornell(True), low, high)
+    force = forces(plateaus)
+    notes = [
+        sentence
+        for one in loops[:1]
+        if isinstance(one, Loops)
+        for sentence in caution_transient(one.sweeps, *one.values[:, :, 0].T)
+    ]
     return StaticPotential(
-        smearing=loops[0].smearing,
+        smearing=next((one.smearing for one in loops if isinstance(one, Loops)), 0),
         configurations=int(plateaus.sweeps.size),
         independent=plateaus.independent,
         plateau=plateaus.rule,
         window=window,
         points=plateaus.points,
-        free=scan_windows(plateaus, True, low, high),
-        string=scan_windows(plateaus, False, low, high),
+        free=free,
+        string=scan_windows(plateaus, cornell(False), low, high),
         ensemble=dict(ensemble or {}),
+        correlated_plateaus=plateaus.correlated,
+        left_out=plateaus.left_out,
+        nambu_goto=_nambu_goto_scan(plateaus, free.fit.r0.value, high),
+        force=tuple(point for point, _ in force),
+        force_scales=force_scales(force),
+        averaged=average_windows(plateaus, low, high, coulomb) if average else {},
+        notes=tuple(notes),
     )
 
 
 def choose_window(
-    plateaus: Plateaus, r_min: float | None = None, r_max: float | None = None
+    plateaus: Plateaus,
+    r_min: float | None = None,
+    r_max: float | None = None,
+    coulomb: str = CONTINUUM,
 ) -> tuple[float, float]:
     """Return the smallest and the largest distance to fit, in lattice units.
 
@@ -264,6 +472,8 @@ def choose_window(
     r_min, r_max : float, optional
         Requested window. By default it is chosen by the rule `WINDOW`, with r0 from a fit that
         starts at R = 2. Smaller R are included if there would be fewer than four distances.
+    coulomb : str
+        See `WindowFit`.
 
     Raises
     ------
@@ -276,7 +486,7 @@ def choose_window(
     if known.size < LEAST_DISTANCES:
         raise GaugeError(
             f"V(R) has plateaus at {known.size} distances, but a fit of A + B/R + sigma R needs "
-            f"{LEAST_DISTANCES}; measure larger loops or more configurations."
+            f"{LEAST_DISTANCES}; measure larger loops or more configurations, or choose --t-min."
         )
     inside = known[_between(known, r_min or 0.0, math.inf if r_max is None else r_max)]
     if inside.size < LEAST_DISTANCES:
@@ -287,20 +497,25 @@ def choose_window(
     if r_min is None:
         last = float(inside[-LEAST_DISTANCES])
         start = min(2.0, last)
-        scale = fit_window(plateaus, True, start, float(inside[-1])).r0.value
+        scale = fit_window(plateaus, True, start, float(inside[-1]), coulomb).r0.value
         start = min(max(start, scale / 3 if math.isfinite(scale) else start), last)
         inside = inside[_between(inside, start, math.inf)]
     return float(inside[0]), float(inside[-1])
 
 
-def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> WindowScan:
+def scan_windows(
+    plateaus: Plateaus,
+    fit: Callable[[float, float], WindowFit],
+    r_min: float,
+    r_max: float,
+) -> WindowScan:
     """Fit a window of distances, and all windows that differ from it in one end.
 
     Parameters
     ----------
     plateaus : Plateaus
-    b_free : bool
-        Whether B is fitted or set to -pi/12.
+    fit : callable
+        Fits a window, given its ends.
     r_min, r_max : float
         Ends of the window in lattice units. It must contain at least four distances.
     """
@@ -308,17 +523,19 @@ def scan_windows(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -
     below = known[known <= r_max + 1e-9][: 1 - LEAST_DISTANCES]
     above = known[known >= r_min - 1e-9][LEAST_DISTANCES - 1 :]
     return WindowScan(
-        fit_window(plateaus, b_free, r_min, r_max),
-        tuple(fit_window(plateaus, b_free, float(low), r_max) for low in below),
-        tuple(fit_window(plateaus, b_free, r_min, float(high)) for high in above),
+        fit(r_min, r_max),
+        tuple(fit(float(low), r_max) for low in below),
+        tuple(fit(r_min, float(high)) for high in above),
     )
 
 
-def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> WindowFit:
+def fit_window(
+    plateaus: Plateaus, b_free: bool, r_min: float, r_max: float, coulomb: str = CONTINUUM
+) -> WindowFit:
     """Fit V(R) = A + B/R + sigma R to the points with r_min <= R <= r_max.
 
-    The errors are computed from the linearised time series of the parameters by the Gamma method
-    of pyerrors. So they include autocorrelations and all correlations among the points.
+    The errors are computed from the linearised time series of the parameters by the Gamma method.
+    So they include autocorrelations and all correlations among the points.
 
     Parameters
     ----------
@@ -327,80 +544,281 @@ def fit_window(plateaus: Plateaus, b_free: bool, r_min: float, r_max: float) -> 
         Whether B is fitted or set to -pi/12.
     r_min, r_max : float
         Ends of the window in lattice units. It must contain at least four distances.
-
-    Raises
-    ------
-    GaugeError
-        If pyerrors is not installed.
+    coulomb : str
+        ``"continuum"`` or ``"lattice"``: 1/R is that of the geometric distance, or the Coulomb
+        potential on the lattice.
     """
-    distances = np.array([one.distance for one in plateaus.points])
-    used = _between(distances, r_min, r_max)
-    r, series = distances[used], plateaus.series[:, used]
+    return _fit_window(plateaus, b_free, r_min, r_max, coulomb)[0]
+
+
+def _fit_window(
+    plateaus: Plateaus, b_free: bool, r_min: float, r_max: float, coulomb: str
+) -> tuple[WindowFit, dict[str, Array]]:
+    """Return a fit with the linearised time series of its quantities."""
+    r, used = _window(plateaus, r_min, r_max)
+    series = plateaus.series[:, used]
+    inverse = 1 / r
+    if coulomb == LATTICE:
+        inverse = 1 / np.array([one.improved for one in plateaus.points])[used]
+    design = np.stack([np.ones_like(r), inverse, r], axis=1)
     # The choice is the same for all windows, so that differences among them are not due to it.
-    correlated = can_invert(distances.size, plateaus.independent)
+    correlated = can_invert(len(plateaus.points), plateaus.independent)
     if b_free:
-        fit = fit_linear(_design(r), series, plateaus.tau_int, correlated)
+        fit = fit_linear(design, series, plateaus.tau_int, correlated)
         parameters = series @ fit.projection.T
     else:
-        series = series - LUSCHER / r
-        fit = fit_linear(_design(r)[:, ::2], series, plateaus.tau_int, correlated)
+        series = series - LUSCHER * inverse
+        fit = fit_linear(design[:, ::2], series, plateaus.tau_int, correlated)
         parameters = np.insert(series @ fit.projection.T, 1, LUSCHER, axis=1)
-    A, B, sigma, spacing, r0, r1 = _quantities(parameters, b_free, plateaus.sweeps)
+    B, sigma = parameters.mean(axis=0)[1:]
+    quantities = dict(zip(("A", "B", "sigma"), parameters.T, strict=True))
+    for name, target in FORCES.items():
+        square = (target + B) / sigma
+        if sigma > 0 and square > 0:
+            root = math.sqrt(square)
+            gradient = np.array([0, 1 / (2 * root * sigma), -root / (2 * sigma)])
+            quantities[name] = root + (parameters - parameters.mean(axis=0)) @ gradient
+    return _window_fit(quantities, fit, r, CORNELL, b_free, coulomb), quantities
+
+
+def _window_fit(
+    quantities: dict[str, Array], fit: LinearFit, r: Array, form: str, b_free: bool, coulomb: str
+) -> WindowFit:
+    """Return a fit, and complete the series of its quantities by those that sigma determines."""
+    sigma = float(quantities["sigma"].mean())
+    if sigma > 0:
+        root = math.sqrt(sigma)
+        quantities["root_sigma"] = root + (quantities["sigma"] - sigma) / (2 * root)
+        quantities["spacing"] = quantities["root_sigma"] * (HBAR_C / ROOT_SIGMA)
+    unknown = replace(UNKNOWN, samples=len(quantities["sigma"]))
+    names = ("A", "B", "sigma", "spacing", "root_sigma", *FORCES)
+    found = {name: estimate(quantities[name]) if name in quantities else unknown for name in names}
+    parameters = np.stack([quantities[name] for name in ("A", "B", "sigma")], axis=1)
+    errors = np.array([found[name].error for name in ("A", "B", "sigma")])
     return WindowFit(
         b_free=b_free,
         r_min=float(r[0]),
         r_max=float(r[-1]),
         points=r.size,
-        A=A,
-        B=B,
-        sigma=sigma,
-        spacing=spacing,
-        r0=r0,
-        r1=r1,
-        covariance=_covariance(parameters, np.array([A.error, B.error, sigma.error])),
+        **found,
+        covariance=tuple(map(tuple, covariance_of(parameters, errors).tolist())),
         chi2=fit.chi2,
         chi2_expected=fit.chi2_expected,
         dof=fit.dof,
         correlated=fit.correlated,
+        form=form,
+        coulomb=coulomb,
     )
 
 
-def _design(r: Array) -> Array:
-    """Return 1, 1/r and r, the derivatives of V(r) by A, B and sigma, shape (points, 3)."""
-    return np.stack([np.ones_like(r), 1 / r, r], axis=1)
+def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> WindowFit:
+    """Fit V(R) = A + sigma R sqrt(1 - pi / (6 sigma R^2)) to the points of a window.
+
+    This is the ground state of the Nambu-Goto string in four dimensions with fixed ends (J. F.
+    Arvis, Phys. Lett. B 127 (1983) 106). The fit is iterated with the derivative by sigma.
+
+    Parameters
+    ----------
+    plateaus : Plateaus
+    r_min, r_max : float
+        Ends of the window in lattice units.
+
+    Raises
+    ------
+    GaugeError
+        If there is no such sigma: the window contains distances where the string is unstable.
+    """
+    r, used = _window(plateaus, r_min, r_max)
+    series = plateaus.series[:, used]
+    correlated = can_invert(len(plateaus.points), plateaus.independent)
+    start = np.stack([np.ones_like(r), r], axis=1)
+    fit = fit_linear(start, series - LUSCHER / r, plateaus.tau_int, correlated)
+    parameters = (series - LUSCHER / r) @ fit.projection.T
+    for _ in range(STRING_STEPS):
+        sigma = float(parameters.mean(axis=0)[1])
+        if not sigma * r[0] ** 2 > STRING_BOUND * (1 + 1e-6):
+            raise GaugeError("The Nambu-Goto string is unstable at the smallest R of the window.")
+        level, slope = _string(r, sigma)
+        shifted = series - level + slope * sigma
+        design = np.stack([np.ones_like(r), slope], axis=1)
+        fit = fit_linear(design, shifted, plateaus.tau_int, correlated)
+        parameters = shifted @ fit.projection.T
+        if abs(parameters.mean(axis=0)[1] - sigma) < 1e-12 * sigma:
+            break
+    sigma = float(parameters.mean(axis=0)[1])
+    quantities = {
+        "A": parameters[:, 0],
+        "B": np.full(len(series), LUSCHER),
+        "sigma": parameters[:, 1],
+    }
+    for name, target in FORCES.items():
+        # r^2 F = u / sqrt(1 - pi / (6 u)) with u = sigma r^2
+        roots = np.roots([1, 0, -(target**2), target**2 * STRING_BOUND])
+        real = [one.real for one in roots if abs(one.imag) < 1e-12 and one.real > STRING_BOUND]
+        if real:
+            scale = math.sqrt(max(real) / sigma)
+            quantities[name] = scale * (1 - (parameters[:, 1] - sigma) / (2 * sigma))
+    return _window_fit(quantities, fit, r, NAMBU_GOTO, False, CONTINUUM)
 
 
-def _quantities(parameters: Array, b_free: bool, sweeps: NDArray[np.int64]) -> list[Estimate]:
-    """Return A, B, sigma, spacing, r0 and r1 from the time series of A, B and sigma."""
-    obs = load("pyerrors").Obs
-    A, B, sigma = (obs([one], [ENSEMBLE], idl=[sweeps.tolist()]) for one in parameters.T)
-    B = B if b_free else LUSCHER
-    spacing = np.sqrt(sigma) * (HBAR_C / ROOT_SIGMA) if sigma > 0 else math.nan
-    squares = [(force + B) / sigma for force in (R0_FORCE, R1_FORCE)]
-    r0, r1 = (np.sqrt(one) if sigma > 0 and one > 0 else math.nan for one in squares)
-    return [_as_estimate(one, len(sweeps)) for one in (A, B, sigma, spacing, r0, r1)]
+STRING_BOUND = math.pi / 6
+"""sigma R^2 below which the Nambu-Goto string is unstable."""
+
+STRING_STEPS = 50
+"""Maximum number of iterations of the fit of a string, of which five or so are needed."""
 
 
-def _as_estimate(quantity: Any, samples: int) -> Estimate:
-    """Return the estimate of a pyerrors observable, or of a float, which is exact or NaN."""
-    if isinstance(quantity, float):
-        return Estimate(quantity, 0.0 * quantity, 0.5, 0.0, samples)
-    quantity.gamma_method(S=STRETCH)
-    return Estimate(
-        float(quantity.value),
-        float(quantity.dvalue),
-        float(quantity.e_tauint[ENSEMBLE]),
-        float(quantity.e_dtauint[ENSEMBLE]),
-        samples,
+def _string(r: Array, sigma: float) -> tuple[Array, Array]:
+    """Return the energy of the Nambu-Goto string, and its derivative by sigma."""
+    root = np.sqrt(np.maximum((sigma * r) ** 2 - STRING_BOUND * sigma, 1e-300))
+    return root, (2 * sigma * r**2 - STRING_BOUND) / (2 * root)
+
+
+def _nambu_goto_scan(plateaus: Plateaus, r0: float, r_max: float) -> WindowScan | None:
+    """Fit the Nambu-Goto string to the distances from r0 to r_max, if there are enough."""
+    known = _distances(plateaus)
+    inside = known[_between(known, r0, r_max)] if math.isfinite(r0) else known[:0]
+    if inside.size < LEAST_DISTANCES:
+        return None
+    try:
+        fit = fit_nambu_goto(plateaus, float(inside[0]), r_max)
+        others = [
+            fit_nambu_goto(plateaus, float(one), r_max) for one in inside[: 1 - LEAST_DISTANCES]
+        ]
+    except GaugeError:
+        return None
+    return WindowScan(fit, tuple(others), (fit,))
+
+
+def average_windows(
+    plateaus: Plateaus, r_min: float, r_max: float, coulomb: str = CONTINUUM
+) -> dict[str, RangeAverage]:
+    """Average the quantities of fits with B free over windows within one, by Akaike weights.
+
+    The windows have at least half the points of the whole one, since a fit to fewer says little.
+
+    Parameters
+    ----------
+    plateaus : Plateaus
+    r_min, r_max : float
+        Ends of the largest window in lattice units.
+    coulomb : str
+        See `fit_window`.
+
+    Returns
+    -------
+    dict of str to RangeAverage
+        Averages by the name of the quantity; those that some likely window lacks are missing.
+    """
+    known = _distances(plateaus)
+    known = known[_between(known, r_min, r_max)]
+    ends = [
+        (float(known[i]), float(known[j]))
+        for i in range(known.size)
+        for j in range(i + LEAST_DISTANCES - 1, known.size)
+    ]
+    fits = [_fit_window(plateaus, True, *pair, coulomb) for pair in ends]
+    most = max(one.points for one, _ in fits)
+    fits = [pair for pair in fits if pair[0].points >= most / 2]
+    weights = akaike_weights([one.chi2 for one, _ in fits], [one.chi2_expected for one, _ in fits])
+    likely = [(w, series) for w, (_, series) in zip(weights, fits, strict=True) if w > NEGLIGIBLE]
+    used = np.array([w for w, _ in likely]) / sum(w for w, _ in likely)
+    averages = {}
+    for name in likely[0][1]:
+        if all(name in one for _, one in likely):
+            series = np.stack([one[name] for _, one in likely])
+            averages[name] = RangeAverage(
+                estimate(used @ series), scatter(used, series.mean(axis=1))
+            )
+    return averages
+
+
+NEGLIGIBLE = 1e-6
+"""Weight below which a window is left out of an average."""
+
+
+def forces(plateaus: Plateaus) -> list[tuple[ForcePoint, Array]]:
+    """Return the forces between neighbouring distances on each path with their time series.
+
+    They are at tree-level improved distances r_I and sorted by them.
+    """
+    index = {(one.path, one.steps): i for i, one in enumerate(plateaus.points)}
+    found = []
+    for (path, steps), i in index.items():
+        j = index.get((path, steps - 1))
+        if j is None:
+            continue
+        series = (plateaus.series[:, i] - plateaus.series[:, j]) / step_length(path)
+        r = force_distance(path, steps)
+        point = ForcePoint(path, steps, r, estimate(series), estimate(r**2 * series))
+        found.append((point, series))
+    return sorted(found, key=lambda pair: pair[0].distance)
+
+
+def force_scales(force: Sequence[tuple[ForcePoint, Array]]) -> dict[str, ForceScale]:
+    """Return r0/a, r1/a and r_c/a from the force on axis, as far as it brackets them.
+
+    The force is interpolated by F = f1 + f2/r^2 between the two nearest points (S. Necco and R.
+    Sommer, hep-lat/0108008).
+
+    Parameters
+    ----------
+    force : sequence of (ForcePoint, ndarray)
+        The forces with their time series, from `forces`.
+    """
+    axis = [(point.distance, series) for point, series in force if point.path == AXIS]
+    r = np.array([one for one, _ in axis])
+    scaled = np.array([one**2 * series.mean() for one, series in axis])
+    found = {}
+    for name, target in FORCES.items():
+        up = np.flatnonzero((scaled[:-1] < target) & (scaled[1:] >= target))
+        if not up.size:
+            continue
+        i = int(up[0])
+        data = np.stack([series for _, series in axis[i : i + 2]], axis=1)
+        design = np.stack([np.ones(2), r[i : i + 2] ** -2.0], axis=1)
+        f1, f2 = (coefficients := data @ np.linalg.inv(design).T).mean(axis=0)
+        if not (f1 > 0 and target > f2):
+            continue
+        value = math.sqrt((target - f2) / f1)
+        gradient = np.array([-value / (2 * f1), -1 / (2 * value * f1)])
+        series = value + (coefficients - [f1, f2]) @ gradient
+        nearest = sorted(
+            range(r.size), key=lambda k: abs(r[k] - value) + 1e3 * (k not in (i, i + 1))
+        )
+        found[name] = ForceScale(
+            estimate(series), _third_term(r, scaled, nearest[:3], target, value), *r[i : i + 2]
+        )
+    return {
+        name: replace(one, r_low=float(one.r_low), r_high=float(one.r_high))
+        for name, one in found.items()
+    }
+
+
+AXIS = "100"
+"""Path of the forces that determine scales."""
+
+
+def _third_term(
+    r: Array, scaled: Array, points: Sequence[int], target: float, value: float
+) -> float:
+    """Return how far a further term f3/r^4 and a third point move a scale, or NaN."""
+    if len(points) < 3:
+        return math.nan
+    near = r[list(points)]
+    f1, f2, f3 = np.linalg.solve(
+        np.stack([near**2, np.ones(3), near**-2.0], axis=1), scaled[list(points)]
     )
+    roots = np.roots([f1, f2 - target, f3])  # in r^2
+    real = [math.sqrt(one.real) for one in roots if abs(one.imag) < 1e-12 and one.real > 0]
+    return min((abs(one - value) for one in real), default=math.nan)
 
 
-def _covariance(parameters: Array, error: Array) -> tuple[tuple[float, ...], ...]:
-    """Return the covariance matrix with the given errors and the correlations of the series."""
-    scatter = parameters.std(axis=0)
-    scale = np.divide(error, scatter, out=np.zeros_like(error), where=error > 0)
-    unit = (parameters - parameters.mean(axis=0)) * scale
-    return tuple(map(tuple, (unit.T @ unit / len(unit)).tolist()))
+def _window(plateaus: Plateaus, r_min: float, r_max: float) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the distances of a window, and which points they are."""
+    distances = np.array([one.distance for one in plateaus.points])
+    used = _between(distances, r_min, r_max)
+    return distances[used], used
 
 
 def _distances(plateaus: Plateaus) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,16 @@ time. U. Wolff, hep-lat/0306017, sect. 3.3, recommends 1 to 2."""
 
 DIGITS = 5
 """Number of significant digits of a value whose error is unknown."""
+
+MIN_TAUS = 50
+"""Length of a series in units of tau_int below which tau_int, and thus the error, is uncertain."""
+
+FEW_TAUS = 10
+"""Length of a series in units of tau_int below which no error can be relied on."""
+
+TRANSIENT = 4.0
+"""Deviation of the first samples from the rest, in standard errors, that is taken for
+thermalisation. Chance exceeds it in less than 1 % of series of at least 50 tau_int."""
 
 LEAST_BINS, TAUS_IN_A_BIN = 20, 10
 """Minimum number of jackknife bins, and the length of a bin in integrated autocorrelation times.
@@ -41,6 +51,16 @@ class Estimate:
     tau_int: float
     tau_int_error: float
     samples: int
+
+    @property
+    def reliable(self) -> bool:
+        """Whether the series is so long, `MIN_TAUS` times tau_int, that tau_int is known well."""
+        return self.samples >= MIN_TAUS * (self.tau_int + self.tau_int_error)
+
+    @property
+    def cautions(self) -> list[str]:
+        """A caution about the error of a series that is too short, in one sentence, or none."""
+        return caution_short(self.samples, self.tau_int + self.tau_int_error)
 
     def format(self) -> str:
         """Return the value with its error in brackets, such as ``0.65215(8)``."""
@@ -124,8 +144,9 @@ def estimate(*chains: ArrayLike) -> Estimate:
     Estimate
         tau_int is never below 1/2: anticorrelation never reduces the quoted error. A constant
         series has the error 0 and tau_int 1/2. The error of a single sample is NaN. If the series
-        is empty or contains a NaN or an infinity, all results are NaN. The errors are not reliable
-        if the series is shorter than about 50 tau_int, where their own relative error is 25 %.
+        is empty or contains a NaN or an infinity, all results are NaN. If the series is shorter
+        than `MIN_TAUS` times tau_int, which then comes out too small more often than not, the
+        error is that for tau_int plus its own error.
     """
     parts = [np.asarray(chain, dtype=np.float64).ravel() for chain in chains]
     x = np.concatenate(parts)
@@ -141,7 +162,94 @@ def estimate(*chains: ArrayLike) -> Estimate:
     window = _window(gamma, x.size)
     variance, tau = _unbiased(gamma, window, x.size)
     tau_error = 2 * tau * math.sqrt(max(window + 0.5 - tau, 0.0) / x.size)
-    return Estimate(mean, math.sqrt(2 * tau * variance / x.size), tau, tau_error, x.size)
+    found = Estimate(mean, math.sqrt(2 * tau * variance / x.size), tau, tau_error, x.size)
+    if found.reliable:
+        return found
+    return replace(found, error=found.error * math.sqrt(1 + tau_error / tau))
+
+
+def caution_short(samples: int, tau_int: float, of: str = "") -> list[str]:
+    """Return a caution about a series that is shorter than `MIN_TAUS` times tau_int, or nothing.
+
+    Parameters
+    ----------
+    samples : int
+    tau_int : float
+        Integrated autocorrelation time in samples.
+    of : str
+        Symbol of the quantity.
+    """
+    if not samples < MIN_TAUS * tau_int:
+        return []
+    length = (
+        f"The series is only {samples / tau_int:.0f} τ_int{f' of {of}' if of else ''} long, and "
+        f"{MIN_TAUS} τ_int are needed: "
+    )
+    if samples < FEW_TAUS * tau_int:
+        return [f"{length}no error can be relied on; make the run longer, or average several."]
+    return [f"{length}errors are increased by the error of τ_int, to be on the safe side."]
+
+
+def transient(series: ArrayLike) -> int:
+    """Return how many samples at the beginning of a series deviate from the rest.
+
+    The candidate is the number of samples without which the squared standard error of the mean,
+    the variance divided by the number of samples left, is smallest (K. P. White, Simulation 69
+    (1997) 323). It counts if the mean of these samples deviates from that of the others by more
+    than `TRANSIENT` standard errors.
+
+    Parameters
+    ----------
+    series : array_like of float, shape (samples,)
+
+    Returns
+    -------
+    int
+        At most half of the samples; 0 if the series is stationary as far as can be seen.
+    """
+    x = np.asarray(series, dtype=np.float64)
+    if x.size < LEAST_BINS or not np.isfinite(x).all() or np.ptp(x) == 0:
+        return 0
+    left = np.arange(x.size, x.size - x.size // 2, -1)
+    later = (x - x[x.size // 2 :].mean())[::-1]
+    first, second = (np.cumsum(later**n)[::-1][: left.size] / left for n in (1, 2))
+    count = int(np.argmin((second - first**2) / left))
+    if count == 0:
+        return 0
+    rest = estimate(x[count:])
+    error = rest.error * math.sqrt((x.size - count) / count + 1)
+    return count if abs(x[:count].mean() - rest.value) > TRANSIENT * error else 0
+
+
+def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:
+    """Return the last update up to which some series deviates from the rest, or 0.
+
+    Parameters
+    ----------
+    sweeps : array_like of int, shape (samples,)
+        Number of the update after which each sample was measured, ascending.
+    *series : array_like of float, shape (samples,)
+    """
+    count = max((transient(one) for one in series), default=0)
+    return int(np.asarray(sweeps)[count - 1]) if count else 0
+
+
+def caution_transient(sweeps: ArrayLike, *series: ArrayLike) -> list[str]:
+    """Return a caution if the first updates deviate from the rest in some series, or nothing.
+
+    The parameters are those of `transient_end`.
+    """
+    return caution_skip(transient_end(sweeps, *series))
+
+
+def caution_skip(last: int) -> list[str]:
+    """Return the caution that measurements up to an update deviate; nothing if it is 0."""
+    if not last:
+        return []
+    return [
+        f"The measurements up to update {last} deviate from the later ones, as if the chain had "
+        f"not thermalised; leave them out with --skip {last}."
+    ]
 
 
 def autocovariance(*chains: ArrayLike) -> NDArray[np.float64]:
@@ -216,7 +324,7 @@ def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:
     mean = np.concatenate(parts).mean()
     parts = [part - mean for part in parts]  # a shift of x changes nothing but rounding errors
     tau = max(estimate(*parts).tau_int, estimate(*(part**2 for part in parts)).tau_int)
-    length = max(1, min(math.ceil(TAUS_IN_A_BIN * np.nan_to_num(tau)), samples // LEAST_BINS))
+    length = bin_length(samples, tau)
     bins = [
         one
         for part in parts
@@ -229,6 +337,31 @@ def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:
         return float(value), math.nan
     without = volume * _variance((sums.sum(axis=0) - sums).T)
     return float(value), float(np.sqrt((len(bins) - 1) * without.var()))
+
+
+def bin_length(samples: int, tau_int: float) -> int:
+    """Return the length of a jackknife bin: `TAUS_IN_A_BIN` tau_int, but at least 20 bins."""
+    wanted = math.ceil(TAUS_IN_A_BIN * np.nan_to_num(tau_int))
+    return int(max(1, min(wanted, samples // LEAST_BINS)))
+
+
+def jackknife(series: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """Return the means of a series without each bin in turn.
+
+    Parameters
+    ----------
+    series : ndarray of float64, shape (samples, ...)
+    length : int
+        Approximate number of samples in a bin.
+
+    Returns
+    -------
+    ndarray of float64, shape (bins, ...)
+        The covariance matrix of the mean is that of these, times (bins - 1).
+    """
+    bins = np.array_split(series, max(2, len(series) // length))
+    total = series.sum(axis=0)
+    return np.array([(total - one.sum(axis=0)) / (len(series) - len(one)) for one in bins])
 
 
 def _variance(sums: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.flow import FlowTable
 from gauge_mc.analysis.flow_scales import LARGEST_RADIUS, TARGET, Crossing, FlowCurve, Reference
 from gauge_mc.analysis.potential import HBAR_C
-from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
 from gauge_mc.errors import GaugeError, UsageError
 
 Array = NDArray[np.float64]
@@ -26,9 +26,6 @@ search for the best one begins, and of its steps."""
 MIN_CHANGES = 10
 """Minimum number of changes of the rounded charge along the chain. With fewer, neither
 autocorrelation times nor errors can be estimated."""
-
-MIN_TAUS = 50
-"""Length of a chain in units of tau_int below which its errors are not reliable."""
 
 LARGEST_DEVIATION = 0.2
 """Root-mean-square distance from integers above which rounding is questionable. It is 0.29 for
@@ -349,13 +346,9 @@ def _cautions(
             "autocorrelation times and errors: make the run much longer."
         )
     else:
-        tau_int = max(mean.tau_int, square.tau_int)
-        if n < MIN_TAUS * tau_int:
-            cautions.append(
-                f"The run is only {n / tau_int:.0f} τ_int of Q long, so that errors and "
-                f"autocorrelation times are not reliable, and probably too small: {MIN_TAUS} τ_int "
-                "are needed."
-            )
+        tau_int = max(one.tau_int + one.tau_int_error for one in (mean, square))
+        cautions += caution_short(n, tau_int, "Q")
+        cautions += caution_transient(flow.sweeps, found.values)
     if rounded and found.deviation > LARGEST_DEVIATION:
         cautions.append(
             f"The charges differ from integers by {found.deviation:.2f}, so that rounding them is "

@@ -32,12 +32,22 @@ def fit(
             help=o.with_default("Runs or tables, each fitted by itself.", "newest run in runs/"),
         ),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help=o.with_default(
+                "File of the result.",
+                "FIT.json in the folder of the table; FIT_LEVEL.json if it has several levels",
+            ),
+            metavar="FILE",
+        ),
+    ] = None,
     json: o.Json = False,
     **options: Any,
 ) -> None:
     """Determine physical quantities from the tables of runs.
 
-    The result is written to a JSON file in the folder of the table. It states all values that were
+    The result is written to a JSON file. It states all values that were
     chosen automatically because an option was not given.
     """
     from gauge_mc.console import Console
@@ -45,7 +55,7 @@ def fit(
 
     console = Console(highlight=False, markup=False)
     results = []
-    for result, path in fit_all(what, run or [], options):
+    for result, path in fit_all(what, run or [], options, output):
         if json:
             results.append({"file": str(path), **result.values()})
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,6 +107,8 @@ def measure(
     elif not quiet:
         for name, estimate in found.items():
             say(f"{name:<10} {estimate['text']}")
+        for sentence in _cautions(table, found):
+            say(sentence)
         say(str(path))
 
 
@@ -121,3 +124,13 @@ def _averages(table: Any) -> dict[str, dict[str, Any]]:
         return {}
     estimates = {name: estimate(column) for name, column in table.columns.items() if name != SWEEP}
     return {name: {**asdict(one), "text": str(one)} for name, one in estimates.items()}
+
+
+def _cautions(table: Any, found: dict[str, dict[str, Any]]) -> list[str]:
+    """Return cautions about averages: the chain is short, or has not thermalised."""
+    from gauge_mc.analysis.timeseries import caution_short, caution_transient
+    from gauge_mc.observables import SWEEP
+
+    slowest = max((one["tau_int"] for one in found.values()), default=math.nan)
+    series = [table[name] for name in found]
+    return caution_short(len(table), slowest) + caution_transient(table[SWEEP], *series)

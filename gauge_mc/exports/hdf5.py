@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-
-from gauge_mc.analysis.libraries import load
+from gauge_mc.analysis.hdf5 import hdf5_file, write_array
 from gauge_mc.exports import EXPORTS, Export
-from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import TableData
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.session import version
@@ -32,19 +28,13 @@ class Hdf5(Export):
         self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
     ) -> list[str]:
         """Write tables; see `Export.write`."""
-        h5py = load("h5py", "hdf5")
-        # The library crashes if the system cannot write its file, so that it writes to memory.
-        content = io.BytesIO()
-        with h5py.File(content, "w") as h5:
+        with hdf5_file(out) as h5:
             h5.attrs.update({"program": version(), **parameters.values()})
             for name, table in tables.items():
                 group = h5.create_group(name)
                 group.attrs.update(table.header)
                 for key, column in table.columns.items():
-                    data = np.char.encode(column, "utf-8") if column.dtype.kind == "U" else column
-                    group.create_dataset(key, data=data, compression="gzip" if len(data) else None)
-        with replacing(out) as file:
-            file.write(content.getbuffer())
+                    write_array(group, key, column)
         return list(tables)
 
 

@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 NESTED = "its tables and lists are nested too deeply"
@@ -65,6 +66,9 @@ def check_types(value: Any, kind: Any) -> None:
         hints = get_type_hints(kind)
         right = isinstance(value, kind)
         parts = [(getattr(value, one.name), hints[one.name]) for one in fields(kind)]
+    elif origin is UnionType:
+        kind = next(one for one in inner if (one is NoneType) == (value is None))
+        right, parts = True, [(value, kind)] if value is not None else []
     elif origin is tuple:
         right = isinstance(value, tuple)
         parts = [(one, inner[0]) for one in value]

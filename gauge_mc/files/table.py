@@ -23,7 +23,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError, not_written
+from gauge_mc.errors import GaugeError, UsageError, not_written
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import open_regular
 from gauge_mc.quoting import printable
@@ -61,6 +61,33 @@ class TableData:
 
     def __len__(self) -> int:
         return max(map(len, self.columns.values()))
+
+    def after(self, update: int, source: str) -> TableData:
+        """Return the rows that were measured after an update.
+
+        Parameters
+        ----------
+        update : int
+        source : str
+            Name of the table for error messages.
+
+        Raises
+        ------
+        UsageError
+            If `update` is negative, or no row is left.
+        """
+        sweeps = next(iter(self.columns.values()))
+        if update < 0:
+            raise UsageError(f"--skip is {update}; give 0 or a positive number of updates.")
+        if not update or not len(self):
+            return self
+        later = sweeps > update
+        if not later.any():
+            raise UsageError(
+                f"--skip {update} leaves nothing of {source}, whose last measurement was made "
+                f"after update {sweeps[-1]}; skip less."
+            )
+        return TableData(self.header, {name: one[later] for name, one in self.columns.items()})
 
     def __repr__(self) -> str:
         what, names = self.header.get("observable", "table"), list(self.columns)

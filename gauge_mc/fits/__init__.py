@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import read_heading
 from gauge_mc.observables import OBSERVABLES, SWEEP
@@ -33,6 +33,11 @@ class FitResult(ABC):
     @abstractmethod
     def report(self) -> list[Any]:
         """Return the tables that show the result on a terminal, for Rich."""
+
+    @property
+    def tag(self) -> str:
+        """What distinguishes the file of this result from those of others of the same table."""
+        return ""
 
     def __repr__(self) -> str:
         ensemble = self.values().get("ensemble", {})
@@ -104,6 +109,15 @@ LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "
 """The smearing level, an option of all fits to Wilson loops."""
 
 
+def tag_of_levels(chosen: Sequence[int], known: Sequence[int]) -> str:
+    """Return the part of a file name that states smearing levels; empty if a table has only one."""
+    return f"_{'_'.join(map(str, chosen))}" if len(known) > 1 else ""
+
+
+SKIP = Option("skip", int, "Leave the configurations up to update N out.", "0", "N")
+"""The last update that is left out, an option of all fits."""
+
+
 def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
     """Return the table of a run that has the given columns.
 
@@ -148,7 +162,12 @@ def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
     )
 
 
-def fit(what: str, run: str | os.PathLike[str] | None = None, **options: Any) -> FitResult:
+def fit(
+    what: str,
+    run: str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> FitResult:
     """Fit the table of a run, and write the result to a file in the folder of the table.
 
     Parameters
@@ -158,6 +177,8 @@ def fit(what: str, run: str | os.PathLike[str] | None = None, **options: Any) ->
     run : path, optional
         A run directory, a result of `gauge_mc.generate`, or the file of a table. By default the
         newest run in ``runs/``.
+    output : path, optional
+        File of the result; by default it is in the folder of the table.
     **options : object
         Options of the fit, by name.
 
@@ -173,11 +194,14 @@ def fit(what: str, run: str | os.PathLike[str] | None = None, **options: Any) ->
         If the table is damaged or contains too little data, or the result cannot be written.
     """
     targets = [] if run is None else [Path(run)]
-    return next(fit_all(what, targets, options))[0]
+    return next(fit_all(what, targets, options, None if output is None else Path(output)))[0]
 
 
 def fit_all(
-    what: str, targets: Sequence[Path], options: Mapping[str, Any]
+    what: str,
+    targets: Sequence[Path],
+    options: Mapping[str, Any],
+    output: Path | None = None,
 ) -> Iterator[tuple[FitResult, Path]]:
     """Fit several runs or tables, and yield each result with the path of its file.
 
@@ -185,10 +209,13 @@ def fit_all(
     """
     chosen = FITS[what]
     given = check_options(chosen.options, options, f"fit {what}")
+    if output and len(targets) > 1:
+        raise UsageError("--output names one file, but there are several runs; leave it out.")
     for target in targets or [newest_run().path]:
         table = find_table_by_columns(target, chosen.columns) if target.is_dir() else target
         result = chosen.carry_out(table, **given)
-        path = table.parent / chosen.file
+        file = Path(chosen.file)
+        path = output or table.parent / f"{file.stem}{result.tag}{file.suffix}"
         result.write(path)
         yield result, path
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from gauge_mc.analysis.loops import LOOP_COLUMNS, LoopGrid, Loops, creutz_ratios, read_loops
 from gauge_mc.analysis.timeseries import with_error
-from gauge_mc.fits import FITS, LEVEL, Fit, FitResult
+from gauge_mc.fits import FITS, LEVEL, SKIP, Fit, FitResult, tag_of_levels
 from gauge_mc.options import Option
 
 DIAGONALS = 4
@@ -35,6 +35,11 @@ class CreutzResult(FitResult):
     ratios: LoopGrid
     loops: Loops
     ensemble: Mapping[str, str]
+
+    @property
+    def tag(self) -> str:
+        """The smearing level, if the table has several."""
+        return tag_of_levels([self.loops.smearing], self.loops.levels)
 
     def values(self) -> dict[str, Any]:
         """Return the ratios as plain values, for JSON."""
@@ -76,11 +81,11 @@ class CreutzFit(Fit):
     name: ClassVar[str] = "creutz"
     summary: ClassVar[str] = "Creutz ratios from Wilson loops on axis"
     columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
-    options: ClassVar[tuple[Option, ...]] = (LEVEL,)
+    options: ClassVar[tuple[Option, ...]] = (LEVEL, SKIP)
 
     def carry_out(self, table: Path, **options: Any) -> CreutzResult:
         """Compute the ratios from the loops of a table; see `Fit.carry_out`."""
-        loops, ensemble = read_loops(table, options.get(LEVEL.name))
+        loops, ensemble = read_loops(table, options.get(LEVEL.name), options.get(SKIP.name, 0))
         return CreutzResult(creutz_ratios(loops[0]), loops[0], ensemble)
 
 

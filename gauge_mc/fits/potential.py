@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from rich.table import Table
 
 from gauge_mc.analysis import potential as analysis
-from gauge_mc.analysis.loops import LOOP_COLUMNS, read_loops
-from gauge_mc.analysis.plateau import PlateauPoint
-from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowScan, static_potential
-from gauge_mc.analysis.timeseries import Estimate, with_error
-from gauge_mc.errors import GaugeError
+from gauge_mc.analysis.gevp import HALF, MOST_LEVELS, reference_time, variational
+from gauge_mc.analysis.hdf5 import hdf5_file, write_array
+from gauge_mc.analysis.libraries import load
+from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, read_loops, read_matrices
+from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint, Plateaus, find_plateaus
+from gauge_mc.analysis.potential import (
+    CONTINUUM,
+    LATTICE,
+    ROOT_SIGMA,
+    ForcePoint,
+    ForceScale,
+    RangeAverage,
+    StaticPotential,
+    WindowScan,
+    fit_potential,
+    potential_plateaus,
+)
+from gauge_mc.analysis.timeseries import Estimate, bin_length, jackknife, with_error
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import check_types, parse_json
-from gauge_mc.fits import FITS, LEVEL, Fit, FitResult, with_nan
+from gauge_mc.fits import FITS, LEVEL, SKIP, Fit, FitResult, tag_of_levels, with_nan
 from gauge_mc.options import Option
+from gauge_mc.quoting import shortened
 
 OBSERVABLE = "static potential V(R) = A + B/R + sigma R"
 UNITS = f"lattice units; spacing in fm, from sqrt(sigma) = {ROOT_SIGMA:g} MeV"
@@ -26,11 +43,43 @@ LABELS = {
     "A": "A a",
     "B": "B",
     "sigma": "σ a²",
+    "root_sigma": "√σ a",
     "spacing": "a (fm)",
     "r0": "r₀/a",
     "r1": "r₁/a",
+    "rc": "r_c/a",
 }
 """The fitted quantities by the names of their attributes, and their symbols in tables."""
+
+LEVELS = Option(
+    "levels",
+    str,
+    "Smearing levels of a variational analysis, such as 0,5,10,25, of a table with the loops "
+    "between all of them.",
+    "one level",
+    "N,N[,N...]",
+)
+REFERENCE = Option(
+    "t0",
+    str,
+    f"Reference time of the variational analysis: a number, or {HALF} for t0 = t/2.",
+    HALF,
+    f"N|{HALF}",
+)
+SINGLE = Option("single", bool, "Include plateaus of a single t.")
+AVERAGE = Option(
+    "average", bool, "Average over ranges of t and windows in R with Akaike weights (AIC)."
+)
+COULOMB = Option(
+    "coulomb",
+    str,
+    "The term 1/R of the fits: with the geometric distance, or that of the lattice at tree level.",
+    CONTINUUM,
+    f"{CONTINUUM}|{LATTICE}",
+)
+SAMPLES = Option(
+    "samples", bool, "Write the samples of V(R) and their covariance to potential.h5 as well."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,18 +90,36 @@ class PotentialResult(FitResult):
     ----------
     potential : StaticPotential
         V(R) and its fits.
+    tag : str
+        The smearing levels, if the table has several.
+    plateaus : Plateaus or None
+        V(R) with its samples, to be written to an HDF5 file; None if that was not asked for.
     """
 
     potential: StaticPotential
+    tag: str = ""
+    plateaus: Plateaus | None = None
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
         return {"observable": OBSERVABLE, "units": UNITS, **asdict(self.potential)}
 
     def report(self) -> list[Any]:
-        """Return tables of the plateaus, of fits to other windows, and of the two main fits."""
+        """Return tables of the plateaus, of fits to other windows, and of the main results."""
         result = self.potential
-        return [plateau_table(result), window_table(result), fit_table(result)]
+        return [
+            plateau_table(result),
+            *([force_table(result)] if result.force else []),
+            window_table(result),
+            *filter(None, [further_table(result)]),
+            fit_table(result),
+        ]
+
+    def write(self, path: Path) -> None:
+        """Write the result to a JSON file, and samples to an HDF5 file beside it if wanted."""
+        super().write(path)
+        if self.plateaus:
+            write_samples(path.with_suffix(".h5"), self.potential, self.plateaus)
 
 
 class PotentialFit(Fit):
@@ -67,18 +134,134 @@ class PotentialFit(Fit):
         Option("r_min", float, "Smallest distance fitted.", "2, or r₀/3 if larger"),
         Option("r_max", float, "Largest distance fitted.", "the largest with a plateau"),
         LEVEL,
+        LEVELS,
+        REFERENCE,
+        SINGLE,
+        AVERAGE,
+        COULOMB,
+        SAMPLES,
+        SKIP,
     )
 
     def carry_out(self, table: Path, **options: Any) -> PotentialResult:
         """Fit the loops of a table along all paths; see `Fit.carry_out`."""
-        loops, ensemble = read_loops(table, options.pop(LEVEL.name, None))
-        return PotentialResult(static_potential(loops, **options, ensemble=ensemble))
+        options = dict(options)
+        level, levels, t0 = (options.pop(one.name, None) for one in (LEVEL, LEVELS, REFERENCE))
+        skip, samples = options.pop(SKIP.name, 0), options.pop(SAMPLES.name, False)
+        average = options.get(AVERAGE.name, False)
+        ranges: dict[str, Any] = {one: options.get(one) for one in ("t_min", "t_max")}
+        ranges |= {SINGLE.name: options.get(SINGLE.name, False), AVERAGE.name: average}
+        coulomb = options.get(COULOMB.name, CONTINUUM)
+        if coulomb not in (CONTINUUM, LATTICE):
+            raise UsageError(f"{COULOMB.flag} is '{coulomb}'; choose {CONTINUUM} or {LATTICE}.")
+        if samples:
+            load("h5py", "hdf5")  # so that it is refused before anything is computed
+        states: list[list[EffectiveEnergies]] = []
+        loops: list[Loops] = []
+        chosen: list[int] = []
+        if levels is None:
+            if t0 is not None:
+                raise UsageError(f"{REFERENCE.flag} has no effect without {LEVELS.flag}; add it.")
+            loops, ensemble = read_loops(table, level, skip)
+            tag = tag_of_levels([loops[0].smearing], loops[0].levels)
+        else:
+            if level is not None:
+                raise UsageError(f"{LEVEL.flag} and {LEVELS.flag} exclude each other; name one.")
+            chosen = parse_levels(levels)
+            matrices, ensemble = read_matrices(table, chosen, skip)
+            time = reference_time(t0 or HALF)
+            states = [
+                list(one) for one in zip(*(variational(m, time) for m in matrices), strict=True)
+            ]
+            tag = tag_of_levels(chosen, chosen)
+        ground: list[Any] = states[0] if states else list(loops)
+        plateaus = potential_plateaus(ground, **ranges)
+        window = options.get("r_min"), options.get("r_max")
+        result = fit_potential(plateaus, ground, *window, ensemble, average, coulomb)
+        result = replace(result, skip=skip)
+        if states:
+            result = replace(
+                result,
+                smearing=chosen[-1],
+                levels=tuple(chosen),
+                reference="t0 = t/2, rounded up" if time is None else f"t0 = {time}",
+                **_excited(states[1], ranges),
+            )
+        return PotentialResult(result, tag, plateaus if samples else None)
+
+
+def _excited(energies: list[EffectiveEnergies], ranges: dict[str, Any]) -> dict[str, Any]:
+    """Return the first excited energies, or a note that they are not known."""
+    try:
+        return {"excited": find_plateaus(energies, **ranges).points}
+    except GaugeError as error:
+        return {"notes": (f"The excited energies are not known: {error}",)}
+
+
+def parse_levels(text: str) -> list[int]:
+    """Parse smearing levels, such as ``0,5,10,25``.
+
+    Raises
+    ------
+    UsageError
+        If the text is not of this form, or there are fewer than two or more than `MOST_LEVELS`.
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        raise UsageError(f"{LEVELS.flag} is '{shortened(text)}'; give numbers, such as 0,5,10,25.")
+    levels = sorted({int(word) for word in words})
+    if not 2 <= len(levels) <= MOST_LEVELS:
+        raise UsageError(f"{LEVELS.flag} has {len(levels)} levels; give 2 to {MOST_LEVELS}.")
+    return levels
 
 
 FITS.register(PotentialFit())
 
+
+def write_samples(path: Path, result: StaticPotential, plateaus: Plateaus) -> None:
+    """Write V(R) with its samples and its covariance matrix to an HDF5 file.
+
+    Raises
+    ------
+    GaugeError
+        If h5py is not installed, or the file cannot be written.
+    """
+    length = bin_length(len(plateaus.series), plateaus.tau_int)
+    points = plateaus.points
+    content = {
+        "path": np.array([one.path for one in points]),
+        **{name: np.array([getattr(one, name) for one in points]) for name in POINT_COLUMNS},
+        "potential": np.array([one.potential.value for one in points]),
+        "error": np.array([one.potential.error for one in points]),
+        "covariance": plateaus.covariance,
+        "jackknife": jackknife(plateaus.series, length),
+        "series": plateaus.series,
+        "sweep": plateaus.sweeps,
+    }
+    facts = {
+        "description": SAMPLES_NOTE,
+        "plateau": result.plateau,
+        "smearing": ",".join(map(str, result.levels or [result.smearing])),
+        "bin": length,
+        **result.ensemble,
+    }
+    with hdf5_file(path) as h5:
+        h5.attrs.update(facts)
+        for name, values in content.items():
+            write_array(h5, name, values)
+
+
 MAX_RESULT = 2**24
 """Maximum size of a result in bytes."""
+
+POINT_COLUMNS = ("steps", "distance", "improved", "t_min", "t_max", "systematic")
+"""Attributes of the points that are written to the file of samples."""
+
+SAMPLES_NOTE = (
+    "a V(R) in lattice units. series: linearised time series, a row per configuration (sweep). "
+    "jackknife: means without each bin of neighbouring configurations. covariance: of potential, "
+    "by the Gamma method, to be used as it is."
+)
 
 
 def read_result(path: Path) -> StaticPotential:
@@ -97,7 +280,7 @@ def read_result(path: Path) -> StaticPotential:
             for one in content.pop("points")
         )
         free, string = (_scan(content.pop(name)) for name in ("free", "string"))
-        result = StaticPotential(points=points, free=free, string=string, **content)
+        result = StaticPotential(points=points, free=free, string=string, **_later(content))
         check_types(result, StaticPotential)
         return result
     except GaugeError as error:
@@ -111,26 +294,85 @@ def read_result(path: Path) -> StaticPotential:
 
 
 def fit_table(result: StaticPotential) -> Table:
-    """Return a table of both fits: values with statistical errors, and changes with the window."""
+    """Return a table of all fits, and of the scales from the force."""
     table = Table(title="V(R) = A + B/R + σR", caption=_caption(result), caption_justify="left")
+    columns: dict[str, list[str]] = {"quantity": [*LABELS.values(), "χ²/dof"]}
+    for heading, scan in (("B free", result.free), ("B = −π/12", result.string)):
+        columns[heading] = [*(_value(scan.fit, name) for name in LABELS), _quality(scan.fit)]
+        columns[f"± window of {heading}"] = [_shift(scan, name) for name in LABELS]
+    for name in columns:
+        heading = "± window" if name.startswith("± window") else name
+        table.add_column(heading, justify="left" if name == "quantity" else "right")
+    for label, *row in zip_longest(*columns.values(), fillvalue=""):
+        if any(row):
+            table.add_row(label, *row)
+    return table
+
+
+def further_table(result: StaticPotential) -> Table | None:
+    """Return a table of the scales from the force and of further fits, or None without any."""
+    columns: dict[str, list[str]] = {}
+    if result.force_scales:
+        scales = [result.force_scales.get(name) for name in LABELS]
+        columns["force"] = [str(one.value) if one else "" for one in scales]
+        columns["± f₃"] = [_rounded(one.systematic) if one else "" for one in scales]
+    if result.nambu_goto:
+        fit = result.nambu_goto.fit
+        columns["Nambu–Goto"] = [_value(fit, name) for name in LABELS]
+        columns["± window"] = [_shift(result.nambu_goto, name) for name in LABELS]
+    if result.averaged:
+        means = [result.averaged.get(name) for name in LABELS]
+        columns["B free, AIC"] = [str(one.value) if one else "" for one in means]
+        columns["± AIC"] = [_rounded(one.systematic) if one else "" for one in means]
+    if not columns:
+        return None
+    string = result.nambu_goto.fit if result.nambu_goto else None
+    lines = {
+        "force": "force: on axis at improved distances; f₃: change with a further term f₃/r⁴.",
+        "Nambu–Goto": f"Nambu–Goto: from R = {string.r_min:.4g} on, χ²/dof {_quality(string)}."
+        if string
+        else "",
+        "B free, AIC": "AIC: averages over windows in R, and their scatter.",
+    }
+    caption = "\n".join(line for name, line in lines.items() if name in columns)
+    table = Table(title="Other determinations", caption=caption, caption_justify="left")
     table.add_column("quantity")
-    for name in ("B free", "B = −π/12"):
+    for name in columns:
         table.add_column(name, justify="right")
-        table.add_column("± window", justify="right")
-    scans = (result.free, result.string)
-    for name, label in LABELS.items():
-        row = [cell for scan in scans for cell in (_value(scan.fit, name), _shift(scan, name))]
-        table.add_row(label, *row)
-    table.add_row("χ²/dof", *(cell for scan in scans for cell in (_quality(scan.fit), "")))
+    for label, *row in zip(LABELS.values(), *columns.values(), strict=True):
+        if any(row):
+            table.add_row(label, *row)
+    return table
+
+
+def force_table(result: StaticPotential) -> Table:
+    """Return a table of the force at improved distances."""
+    table = Table(title="Force F = [V(R) − V(R − d)]/d at tree-level improved distances")
+    for name in ("path", "r_I/a", "F a²", "r_I² F"):
+        table.add_column(name, justify="right")
+    for one in result.force:
+        if one.scaled.error < abs(one.scaled.value):
+            table.add_row(one.path, f"{one.distance:.4f}", str(one.force), str(one.scaled))
     return table
 
 
 def plateau_table(result: StaticPotential) -> Table:
     """Return a table of V(R) with the plateau from which each value was determined."""
-    table = Table(title="Plateaus of V(R, t) = ln W(R, t) / W(R, t + 1)")
-    for name in ("path", "R/a", "a V(R)", "τ_int", "t", "χ²/expected"):
+    excited = {(one.path, one.steps): one for one in result.excited}
+    averaged = any(math.isfinite(one.systematic) for one in result.points)
+    title = "Plateaus of V(R, t) = ln W(R, t) / W(R, t + 1)"
+    if result.levels:
+        title = f"Plateaus of the energies of levels {', '.join(map(str, result.levels))}"
+    table = Table(title=title)
+    names = ["path", "R/a", "a V(R)", "τ_int", "t", "χ²/expected"]
+    names += ["± range"] * averaged + ["excited"] * bool(excited)
+    for name in names:
         table.add_column(name, justify="right")
     for one in result.points:
+        more = [f"{one.systematic:.1g}"] if averaged else []
+        if excited:
+            state = excited.get((one.path, one.steps))
+            more.append(state.potential.format() if state else "")
         table.add_row(
             one.path,
             f"{one.distance:.4g}",
@@ -138,6 +380,7 @@ def plateau_table(result: StaticPotential) -> Table:
             with_error(one.potential.tau_int, one.potential.tau_int_error),
             f"{one.t_min} to {one.t_max}",
             f"{one.chi2:.1f}/{one.chi2_expected:.1f}",
+            *more,
         )
     return table
 
@@ -160,25 +403,44 @@ def window_table(result: StaticPotential) -> Table:
 
 def _caption(result: StaticPotential) -> str:
     lines = [
-        f"{result.configurations} configurations, {result.smearing} smearing iterations.",
+        f"{result.configurations} configurations, {_levels(result)}.",
         f"Plateaus in t: {result.plateau}.",
         f"Fits: {result.window}.",
         "± window: largest change when one end of the window moves by up to one lattice unit.",
+        f"Term 1/R: {_coulomb(result.free.fit)}.",
+        *(["± range of the plateaus is not in the errors of the fits."] if result.averaged else []),
         f"a is from √σ = {ROOT_SIGMA:g} MeV.",
         *result.cautions,
     ]
     return "\n".join(lines)
 
 
+def _levels(result: StaticPotential) -> str:
+    if not result.levels:
+        return f"{result.smearing} smearing iterations"
+    levels = ", ".join(map(str, result.levels))
+    return f"variational analysis of {levels} smearing iterations, {result.reference}"
+
+
+def _coulomb(fit: analysis.WindowFit) -> str:
+    lattice = "the Coulomb potential on the lattice at tree level"
+    return lattice if fit.coulomb == LATTICE else "geometric distances"
+
+
 def _value(fit: analysis.WindowFit, name: str) -> str:
     if name == "B" and not fit.b_free:
         return "−π/12"
-    return str(getattr(fit, name))
+    found = getattr(fit, name)
+    return str(found) if math.isfinite(found.value) else ""
 
 
 def _shift(scan: WindowScan, name: str) -> str:
     shift = scan.shift(name)
     return f"{shift:.1g}" if math.isfinite(shift) else ""
+
+
+def _rounded(number: float) -> str:
+    return f"{number:.1g}" if math.isfinite(number) else ""
 
 
 def _quality(fit: analysis.WindowFit) -> str:
@@ -193,6 +455,28 @@ def _scan(content: dict[str, Any]) -> WindowScan:
 
 
 def _fit(content: dict[str, Any]) -> analysis.WindowFit:
-    estimates = {name: Estimate(**content[name]) for name in LABELS}
+    estimates = {name: Estimate(**content[name]) for name in LABELS if name in content}
     covariance = tuple(map(tuple, content["covariance"]))
     return analysis.WindowFit(**{**content, **estimates, "covariance": covariance})
+
+
+def _later(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts that files of version 0.1 lack as objects."""
+    found, string = dict(content), content.get("nambu_goto")
+    found["nambu_goto"] = _scan(string) if isinstance(string, dict) else None
+    found["excited"] = tuple(
+        PlateauPoint(**{**one, "potential": Estimate(**one["potential"])})
+        for one in content.get("excited", ())
+    )
+    found["force"] = tuple(
+        ForcePoint(**{**one, **{k: Estimate(**one[k]) for k in ("force", "scaled")}})
+        for one in content.get("force", ())
+    )
+    for name, kind in (("force_scales", ForceScale), ("averaged", RangeAverage)):
+        found[name] = {
+            key: kind(**{**one, "value": Estimate(**one["value"])})
+            for key, one in content.get(name, {}).items()
+        }
+    for name in ("left_out", "levels", "notes"):
+        found[name] = tuple(content.get(name, ()))
+    return found

@@ -14,7 +14,7 @@ from gauge_mc.analysis.flow import ENERGIES, FLOW_COLUMNS, read_flow
 from gauge_mc.analysis.flow_scales import TARGET, FlowScales, Reference, Spacing, flow_scales
 from gauge_mc.analysis.timeseries import Estimate, with_error
 from gauge_mc.errors import UsageError
-from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits import FITS, SKIP, Fit, FitResult
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, flag_of
 
@@ -126,11 +126,12 @@ class ScaleFit(Fit):
         SQRT_T0_ERROR,
         W0,
         W0_ERROR,
+        SKIP,
     )
 
     def carry_out(self, table: Path, **options: Any) -> ScaleResult:
         """Determine the scales from the flow of a table; see `Fit.carry_out`."""
-        flow = read_flow(table)
+        flow = read_flow(table, options.get(SKIP.name, 0))
         choice = definition(options)
         sqrt_t0 = reference_t0(flow.ensemble, choice["target"], options)
         w0 = given_reference(W0.name, options)

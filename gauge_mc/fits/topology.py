@@ -13,7 +13,7 @@ from rich.table import Table
 from gauge_mc.analysis.flow import CHARGES, FLOW_COLUMNS, read_flow
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.analysis.topology import ADMISSIBLE, TopologicalCharge, topological_charge
-from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits import FITS, SKIP, Fit, FitResult
 from gauge_mc.fits.scale import (
     ENERGY,
     GOAL,
@@ -121,11 +121,12 @@ class TopologyFit(Fit):
         TREE_LEVEL,
         SQRT_T0,
         SQRT_T0_ERROR,
+        SKIP,
     )
 
     def carry_out(self, table: Path, **options: Any) -> TopologyResult:
         """Determine the distribution of the charge from a table; see `Fit.carry_out`."""
-        flow = read_flow(table)
+        flow = read_flow(table, options.get(SKIP.name, 0))
         choice = choice_of_charge(options)
         sqrt_t0 = reference_t0(flow.ensemble, choice["target"], options)
         return TopologyResult(topological_charge(flow, **choice, sqrt_t0=sqrt_t0))

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gauge_mc.analysis.figures import History, physics_label, typeset
+from gauge_mc.analysis.timeseries import caution_skip, transient_end
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_heading, read_table
 from gauge_mc.groups import GROUPS
@@ -43,7 +44,7 @@ AGAINST_BETA = "-beta"
 SKIP = Option(
     "skip",
     int,
-    "Leave updates 1 to N out of averages and distributions; also for the time series of a single "
+    "Leave updates 1 to N out of averages and distributions; also for the plots of a single "
     "observable.",
     "0",
     "N",
@@ -270,8 +271,20 @@ def missing_table(runs: Sequence[Path], name: str) -> GaugeError:
     )
 
 
-def caution_unthermalised(runs: Sequence[Path]) -> None:
-    """Warn on stderr if averages over all updates of the runs include thermalisation."""
+def caution_unthermalised(runs: Sequence[Path], histories: Sequence[History] = ()) -> None:
+    """Warn on stderr if averages over all updates of the runs include thermalisation.
+
+    Parameters
+    ----------
+    runs : sequence of Path
+    histories : sequence of History
+        Series that are averaged. If the first measurements of some deviate from the later ones, the
+        number of updates to leave out is suggested.
+    """
+    last = max((transient_end(one.sweeps, abs(one.values)) for one in histories), default=0)
+    if last:
+        print(f"gauge-mc: {caution_skip(last)[0]}", file=sys.stderr)
+        return
     early = []
     for run in runs:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.table import Table
 
@@ -14,12 +14,16 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData
 from gauge_mc.groups import GROUPS
+from gauge_mc.options import Option, check_options
 from gauge_mc.plots import (
     AGAINST_BETA,
     PLOTS,
+    SKIP,
     Plot,
     TableKind,
+    caution_unthermalised,
     find_tables,
+    history_of,
     missing_table,
     table_kinds,
 )
@@ -35,6 +39,8 @@ class AveragesPlot(Plot):
         other.
     """
 
+    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+
     def __init__(self, kind: TableKind | None = None) -> None:
         self._kind = kind
         self.name = f"{kind.name}{AGAINST_BETA}" if kind else "averages"
@@ -46,15 +52,20 @@ class AveragesPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs, and return the averages as tables; see `Plot.draw`."""
+        skip = check_options(self.options, options, f"plot {self.name}").get(SKIP.name, 0)
         wanted = [self._kind] if self._kind else list(table_kinds(runs).values())
-        drawn = []
+        drawn, series = [], []
         for one in wanted:
             tables = find_tables(runs, one) if one.quantities else {}
             if tables:
                 quantity = one.quantities[0]
-                drawn.append((quantity, _curves(list(tables.values()), quantity.column)))
+                kept = [table.after(skip, str(run)) for run, table in tables.items()]
+                series += [history_of("", table, quantity.column) for table in kept]
+                drawn.append((quantity, _curves(kept, quantity.column)))
         if not drawn:
             raise missing_table(runs, wanted[0].name)
+        if not skip:
+            caution_unthermalised(runs, series)
         draw_panels([(one.average, curves) for one, curves in drawn], r"$\beta$", file)
         return [_averages(one.label, curves) for one, curves in drawn]
 

@@ -18,7 +18,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,14 +39,14 @@ class FlowPlot(Plot):
 
     name = "flow"
     summary = "t²<E> and its derivative along the gradient flow, with t0 and w0"
-    options: ClassVar[tuple[Option, ...]] = (GOAL, TREE_LEVEL)
+    options: ClassVar[tuple[Option, ...]] = (GOAL, TREE_LEVEL, SKIP)
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all discretisations of E; see `Plot.draw`."""
         given = check_options(self.options, options, f"plot {self.name}")
         choice = definition(given)
         run = one_run(runs, "The gradient flow")
-        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS))
+        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS), given.get(SKIP.name, 0))
         title = ", ".join([labels_of([run])[0], *_description(flow, choice["corrected"])])
         plot_flow(flow, file, choice["target"], choice["corrected"], title)
         return []

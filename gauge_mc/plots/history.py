@@ -89,7 +89,7 @@ class HistoryPlot(Plot):
             raise missing_table(runs, shown[0])
         plot_history(quantities, file, skip)
         if not skip:
-            caution_unthermalised(runs)
+            caution_unthermalised(runs, [one for _, series in quantities for one in series])
         return []
 
 

@@ -71,7 +71,7 @@ class PolyakovPlot(Plot):
         ]
         plot_polyakov(histories, file, skip)
         if not skip:
-            caution_unthermalised(runs)
+            caution_unthermalised(runs, histories)
         return []
 
 

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, require, typeset
 from gauge_mc.analysis.loops import LOOP_COLUMNS
 from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowFit
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import open_regular
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.potential import PotentialFit, read_result
+from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of
 
 if TYPE_CHECKING:
@@ -27,40 +28,85 @@ LEAST_LIMIT = 3.0
 """Minimum half-width of the axis of residuals, in standard deviations."""
 
 
+RESULT = Option(
+    "result",
+    str,
+    "Name of the file of fit potential in each run, such as potential_25.json.",
+    "potential.json, or the only potential_*.json",
+    "NAME",
+)
+"""The option of all plots that show the result of a fit of the potential."""
+
+
 class PotentialPlot(Plot):
     """V(R) of one or more runs with fits, error bands and residuals."""
 
     name = "potential"
     summary = "V(R) with its fit and residuals (needs fit potential)"
+    options: ClassVar[tuple[Option, ...]] = (RESULT,)
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame; see `Plot.draw`."""
-        labels = labels_of(runs)
-        plot_potential(
-            [(name, read_potential(run)) for name, run in zip(labels, runs, strict=True)], file
-        )
+        given = check_options(self.options, options, f"plot {self.name}")
+        results = [read_potential(run, given.get(RESULT.name)) for run in runs]
+        plot_potential(list(zip(labels_of(runs), results, strict=True)), file)
         return []
 
 
 PLOTS.register(PotentialPlot())
 
 
-def read_potential(run: Path) -> StaticPotential:
-    """Return the fitted potential of a run; warn on stderr if the table has changed since the fit.
+def result_of(run: Path, name: str | None = None) -> Path:
+    """Return the file of a fit of the potential of a run, which need not exist.
+
+    Parameters
+    ----------
+    run : Path
+    name : str, optional
+        Name of the file; by default ``potential.json``, or else the only ``potential_*.json``.
 
     Raises
     ------
+    UsageError
+        If there are several and none is named.
+    """
+    usual = Path(PotentialFit().file)
+    path = run / (name or usual)
+    if name or path.exists():
+        return path
+    found = sorted(run.glob(f"{usual.stem}_*{usual.suffix}"))
+    if len(found) > 1:
+        names = ", ".join(one.name for one in found)
+        raise UsageError(
+            f"{run} has several results of fit potential; choose one of {names} with {RESULT.flag}."
+        )
+    return found[0] if found else path
+
+
+def read_potential(run: Path, name: str | None = None) -> StaticPotential:
+    """Return the fitted potential of a run; warn on stderr if the table has changed since the fit.
+
+    Parameters
+    ----------
+    run : Path
+    name : str, optional
+        See `result_of`.
+
+    Raises
+    ------
+    UsageError
+        If there are several results and none is named.
     GaugeError
         If the result of the fit does not exist or is damaged.
     """
-    path = run / PotentialFit().file
+    path = result_of(run, name)
     result = read_result(path)
     try:
         table = find_table_by_columns(run, LOOP_COLUMNS)
     except GaugeError:  # the plot does not need the loops
         return result
     found = _configurations(table)
-    if found != result.configurations:
+    if found < result.configurations or (found > result.configurations and not result.skip):
         print(
             f"gauge-mc: {path} was fitted to {result.configurations} configurations, but {table} "
             f"contains {found}; run gauge-mc fit potential {run} to update it.",
@@ -133,7 +179,7 @@ def _draw(
     """
     fit = result.free.fit
     r = np.array([one.distance for one in result.points])
-    value = np.array([one.potential.value for one in result.points])
+    value = fit.continuum(result.points)
     error = np.array([one.potential.error for one in result.points])
     residual = _residuals(result)
     fitted = (r >= fit.r_min - 1e-9) & (r <= fit.r_max + 1e-9)
@@ -153,7 +199,7 @@ def _draw(
 def _residuals(result: StaticPotential) -> NDArray[np.float64]:
     """Return the residuals of all points, in units of their errors."""
     r = np.array([one.distance for one in result.points])
-    value = np.array([one.potential.value for one in result.points])
+    value = result.free.fit.continuum(result.points)
     error = np.array([one.potential.error for one in result.points])
     return np.asarray((value - result.free.fit.potential(r)[0]) / error)
 

@@ -25,7 +25,7 @@ from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.scale import ENERGY, GOAL, TREE_LEVEL
 from gauge_mc.fits.topology import CHARGE, ROUND, TIME, choice_of_charge
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,14 +39,14 @@ class TopologyPlot(Plot):
 
     name = "topology"
     summary = "history and distribution of the topological charge"
-    options: ClassVar[tuple[Option, ...]] = (CHARGE, TIME, ROUND, ENERGY, GOAL, TREE_LEVEL)
+    options: ClassVar[tuple[Option, ...]] = (CHARGE, TIME, ROUND, ENERGY, GOAL, TREE_LEVEL, SKIP)
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the charge at one flow time; see `Plot.draw`."""
         given = check_options(self.options, options, f"plot {self.name}")
         run = one_run(runs, "The topological charge")
         choice = choice_of_charge(given)
-        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS))
+        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS), given.get(SKIP.name, 0))
         plot_topology(flow, file, labels_of([run])[0], **choice)
         return []
 

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.figures import GREY, MARKERS, WIDTH, add_heading, figure_file
+from gauge_mc.analysis.gevp import HALF, reference_time, variational
 from gauge_mc.analysis.libraries import load
-from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, effective_potential_grid, read_loops
-from gauge_mc.analysis.plateau import PlateauPoint
+from gauge_mc.analysis.loops import (
+    LOOP_COLUMNS,
+    LoopGrid,
+    LoopMatrices,
+    Loops,
+    effective_potential_grid,
+    read_loops,
+    read_matrices,
+)
+from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint
 from gauge_mc.analysis.potential import StaticPotential
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fits import LEVEL, find_table_by_columns
-from gauge_mc.fits.potential import PotentialFit
+from gauge_mc.fits import LEVEL, find_table_by_columns, tag_of_levels
+from gauge_mc.fits.potential import LEVELS, REFERENCE, PotentialFit, parse_levels
 from gauge_mc.observables.wilson_loops import PATHS
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
 from gauge_mc.plots.potential import read_potential
 from gauge_mc.registry import in_words
 
@@ -43,6 +53,9 @@ class WilsonLoopsPlot(Plot):
     summary = "effective potential ln W(R,T)/W(R,T+1) with plateaus"
     options: ClassVar[tuple[Option, ...]] = (
         LEVEL,
+        LEVELS,
+        REFERENCE,
+        SKIP,
         Option("path", str, f"Direction of the loops: {in_words(PATHS, 'or')}.", PATHS[0], "PATH"),
     )
 
@@ -50,20 +63,56 @@ class WilsonLoopsPlot(Plot):
         """Draw the loops along one direction; see `Plot.draw`."""
         given = check_options(self.options, options, f"plot {self.name}")
         run, path = one_run(runs, "The effective potential"), given.get("path", PATHS[0])
-        loops, _ = read_loops(find_table_by_columns(run, LOOP_COLUMNS), given.get(LEVEL.name))
-        chosen = [one for one in loops if one.path == path]
-        if not chosen:
-            known = ", ".join(one.path for one in loops)
-            raise UsageError(f"{run} has no loops along {path}, only along {known}.")
-        potential = read_potential(run) if (run / PotentialFit().file).exists() else None
-        if potential and potential.smearing != chosen[0].smearing:
+        table, skip = find_table_by_columns(run, LOOP_COLUMNS), given.get(SKIP.name, 0)
+        if LEVELS.name in given:
+            return self._draw_energies(run, table, path, skip, file, given)
+        loops, _ = read_loops(table, given.get(LEVEL.name), skip)
+        chosen = _along(loops, path, run)
+        tag = tag_of_levels([chosen.smearing], chosen.levels)
+        potential = _potential_of(run, tag)
+        if potential and (potential.smearing != chosen.smearing or potential.levels):
             potential = None
-        title = f"{labels_of([run])[0]}, {_description(chosen[0])}"
-        plot_effective_potential(chosen[0], file, potential, title)
+        title = f"{labels_of([run])[0]}, {_description(chosen)}"
+        plot_effective_potential(chosen, file, potential, title)
+        return []
+
+    def _draw_energies(
+        self, run: Path, table: Path, path: str, skip: int, file: Path, given: dict[str, Any]
+    ) -> list[Any]:
+        """Draw the lowest two energies of a variational analysis."""
+        levels = parse_levels(given[LEVELS.name])
+        matrices = _along(read_matrices(table, levels, skip)[0], path, run)
+        text = given.get(REFERENCE.name, HALF)
+        ground, excited = variational(matrices, reference_time(text))[:2]
+        potential = _potential_of(run, tag_of_levels(levels, levels))
+        title = (
+            f"{labels_of([run])[0]}, path ({','.join(path)}), levels "
+            f"{', '.join(map(str, levels))}, t0 = {'t/2' if text == HALF else text}"
+        )
+        plot_effective_potential(ground, file, potential, title, excited)
         return []
 
 
 PLOTS.register(WilsonLoopsPlot())
+
+
+Along = TypeVar("Along", Loops, LoopMatrices)
+
+
+def _along(loops: Sequence[Along], path: str, run: Path) -> Along:
+    """Return the loops along a path."""
+    for one in loops:
+        if one.path == path:
+            return one
+    known = ", ".join(one.path for one in loops)
+    raise UsageError(f"{run} has no loops along {path}, only along {known}.")
+
+
+def _potential_of(run: Path, tag: str) -> StaticPotential | None:
+    """Return the result of the fit whose file has a tag, if there is one."""
+    file = Path(PotentialFit().file)
+    name = f"{file.stem}{tag}{file.suffix}"
+    return read_potential(run, name) if (run / name).exists() else None
 
 
 def _description(loops: Loops) -> str:
@@ -74,20 +123,28 @@ def _description(loops: Loops) -> str:
 
 
 def plot_effective_potential(
-    loops: Loops, path: Path, potential: StaticPotential | None = None, title: str = ""
+    loops: Loops | EffectiveEnergies,
+    path: Path,
+    potential: StaticPotential | None = None,
+    title: str = "",
+    excited: EffectiveEnergies | None = None,
 ) -> None:
     """Plot V(R, t) = ln [W(R, t) / W(R, t + 1)] against t for every R along one direction.
 
+    The plateau of each R is stated with its error at the right.
+
     Parameters
     ----------
-    loops : Loops
-        Wilson loops along one direction.
+    loops : Loops or EffectiveEnergies
+        Wilson loops along one direction, or the lowest energies of a variational analysis.
     path : Path
         File to write; its ending determines the format.
     potential : StaticPotential, optional
         Result of a fit to these loops, whose plateaus are drawn as bands.
     title : str
         Title above the frame.
+    excited : EffectiveEnergies, optional
+        First excited energies, which are drawn hollow and without plateaus.
 
     Raises
     ------
@@ -95,7 +152,7 @@ def plot_effective_potential(
         See `figure_file`. GaugeError is also raised if there are too few loops or configurations,
         or all errors are too large.
     """
-    grid = effective_potential_grid(loops)
+    grid = effective_potential_grid(loops) if isinstance(loops, Loops) else energy_grid(loops)
     known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
     if not np.isfinite(known).any():
         raise GaugeError(
@@ -108,33 +165,68 @@ def plot_effective_potential(
         axes = figure.subplots()
         shades = load("matplotlib").colormaps["viridis"](np.linspace(0, 0.8, grid.r.size))
         shown = [i for i in range(grid.r.size) if np.isfinite(known[i]).any()]
-        levels = []
+        levels, points_of = [], {}
         for i in shown:
             t = grid.t + SHIFTS[i % len(SHIFTS)]
             style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)]}
             axes.errorbar(t, known[i], grid.error[i], **style)
             level = known[i][np.isfinite(known[i])][-1]
-            if point := plateaus.get(int(grid.r[i])):
+            points_of[i] = plateaus.get(int(grid.r[i]))
+            if point := points_of[i]:
                 level = point.potential.value
                 _draw_plateau(axes, point, shades[i])
             levels.append(level)
         low, high = axes.get_ylim()
         for i, level in zip(shown, _spread(levels, GAP * (high - low)), strict=True):
+            point = points_of[i]
             axes.annotate(
-                f"{loops.distances[i]:.4g}",
+                f"{loops.distances[i]:.4g}: {point.potential}"
+                if point
+                else f"{loops.distances[i]:.4g}",
                 (1.015, level),
                 xycoords=("axes fraction", "data"),
                 color=shades[i],
                 va="center",
             )
-        axes.annotate("$R/a$", (1.015, 1.01), xycoords="axes fraction")
+        heading = "$R/a$: $a\\,V(R)$" if any(points_of.values()) else "$R/a$"
+        axes.annotate(heading, (1.015, 1.01), xycoords="axes fraction")
+        if excited:
+            _draw_excited(axes, excited, shown, shades)
         axes.set_xlim(0.5, grid.t[-1] + 0.5)
         axes.locator_params(axis="x", integer=True)
         axes.tick_params(which="minor", bottom=False, top=False)
         axes.set_xlabel("$t/a$ (points are shifted sideways for clarity)")
         axes.set_ylabel(r"$a\,V(R,t)=\ln[W(R,t)/W(R,t+a)]$")
         bands = not plateaus.keys().isdisjoint(grid.r[shown].tolist())
-        add_heading(figure, axes, _key_of_bands() if bands else [], title)
+        key = _key_of_bands() if bands else []
+        if excited:
+            style = {"color": GREY, "marker": MARKERS[0], "linestyle": "none"}
+            handle = load("matplotlib.lines").Line2D([], [], **style, markerfacecolor="white")
+            key.append((handle, "hollow: first excited energy"))
+        add_heading(figure, axes, key, title)
+
+
+def energy_grid(energies: EffectiveEnergies) -> LoopGrid:
+    """Return effective energies with errors, in lattice units."""
+    found = [[estimate(one) for one in row.T] for row in energies.series.transpose(1, 0, 2)]
+    value, error = (np.array([[getattr(x, k) for x in row] for row in found]) for k in NUMBERS)
+    t = np.arange(energies.start, energies.stop + 1)
+    return LoopGrid(energies.r, t, value, error)
+
+
+NUMBERS = ("value", "error")
+
+
+def _draw_excited(
+    axes: Axes, energies: EffectiveEnergies, shown: Sequence[int], shades: NDArray[np.float64]
+) -> None:
+    """Draw the first excited energies with hollow symbols."""
+    grid = energy_grid(energies)
+    known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
+    for i in shown:
+        t = grid.t + SHIFTS[i % len(SHIFTS)]
+        style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)], "markerfacecolor": "white"}
+        axes.errorbar(t, known[i], grid.error[i], **style, alpha=0.6)
 
 
 def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:

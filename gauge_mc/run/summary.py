@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_skip, estimate, transient_end
 from gauge_mc.domain.energy import Energy
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
@@ -36,7 +36,7 @@ def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
     GaugeError
         If a table is damaged.
     """
-    return {name: found for name, found, _ in _averages([run], parameters)}
+    return {name: found for name, found, *_ in _averages([run], parameters)}
 
 
 def averages_values(run: Run, parameters: Parameters) -> dict[str, dict[str, float]]:
@@ -53,7 +53,7 @@ def averages_values(run: Run, parameters: Parameters) -> dict[str, dict[str, flo
             "tau_int": every * found.tau_int,
             "tau_int_error": every * found.tau_int_error,
         }
-        for name, found, every in _averages([run], parameters)
+        for name, found, every, _ in _averages([run], parameters)
     }
 
 
@@ -79,13 +79,22 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
     table.add_column("average")
     for heading in ("value", "tau_int [updates]", "measurements"):
         table.add_column(heading, justify="right")
-    for name, number, every in found:
+    for name, number, every, _ in found:
         table.add_row(name, number.format(), number.format_tau(every), str(number.samples))
-    return Group(table, "")
+    short = [one for _, one, *_ in found if one.cautions]
+    worst = min(short, key=lambda one: one.samples / one.tau_int, default=None)
+    early = max(last for *_, last in found)
+    cautions = [*(worst.cautions if worst else ()), *caution_skip(early)]
+    return Group(table, *cautions, "")
 
 
-def _averages(runs: Sequence[Run], parameters: Parameters) -> Iterator[tuple[str, Estimate, int]]:
-    """Yield the label, the average and the updates between measurements of every quantity."""
+def _averages(
+    runs: Sequence[Run], parameters: Parameters
+) -> Iterator[tuple[str, Estimate, int, int]]:
+    """Yield the label, the average and the updates between measurements of every quantity.
+
+    The last element is the last update before which the chain seems not to have thermalised, or 0.
+    """
     for item in parameters.measure:
         paths = [path for run in runs if (path := run.table(item.observable)).exists()]
         tables = [read_table(path) for path in paths]
@@ -93,7 +102,10 @@ def _averages(runs: Sequence[Run], parameters: Parameters) -> Iterator[tuple[str
             pairs = zip(paths, tables, strict=True)
             series = [_numbers(path, table, quantity) for path, table in pairs]
             if any(len(one) for one in series):
-                yield quantity.label, estimate(*(one for one in series if len(one))), item.every
+                found = estimate(*(one for one in series if len(one)))
+                both = zip(tables, series, strict=True)
+                early = max(transient_end(table[SWEEP], one) for table, one in both)
+                yield quantity.label, found, item.every, early
 
 
 def _numbers(path: Path, table: TableData, quantity: Quantity) -> np.ndarray:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from gauge_mc.analysis.loops import Loops
+from gauge_mc.analysis.loops import LoopMatrices, Loops
 from gauge_mc.files.table import Table
 
 A, B, SIGMA = 0.55, -0.25, 0.036
@@ -50,6 +50,60 @@ def write_loops(path, *loops, header=None):
             table.append(
                 (int(sweep), one.smearing, one.path, int(r), int(t), float(one.values[i, j, k]))
                 for one in loops
+                for j, r in enumerate(one.r)
+                for k, t in enumerate(one.t)
+            )
+    return path
+
+
+LEVELS = (0, 5, 10, 25)
+"""Smearing levels of the synthetic matrices."""
+
+GAPS = (0.0, 0.5, 1.0, 1.6, 2.2)
+"""Energies of the states of the synthetic matrices above the ground state: one more than levels."""
+
+
+def synthetic_matrices(rng, samples, size=4, times=12, rho=0.0, noise=0.002, states=5):
+    """Return matrices of correlators between levels, sums of exponentials with known energies.
+
+    The noise is a factor for each state, correlated among neighbouring t, so that the matrices stay
+    positive as on a lattice, and grows with r and t.
+    """
+    r, t = np.arange(1, size + 1), np.arange(1, times + 1)
+    energies = potential(r.astype(float))[:, None] + np.array(GAPS[:states])
+    smear = np.linspace(0, 1, len(LEVELS))
+    number = np.arange(states)[:, None]
+    couplings = np.exp(-number * smear) * np.cos(1.3 * number * smear)
+    decay = np.exp(-energies[:, None, :] * t[:, None])  # r, t, state
+    near = np.linalg.cholesky(np.exp(-np.abs(t[:, None] - t) / 4))
+    unit = autoregressive(rng, samples, size * times * states, rho)
+    unit = np.einsum("ts,crsn->crtn", near, unit.reshape(samples, size, times, states))
+    spread = noise * np.sqrt(r)[:, None, None] * np.exp(0.3 * energies[:, None] * t[:, None])
+    weights = decay * (1 + spread * unit)
+    values = np.einsum("na,nb,crtn->crtab", couplings, couplings, weights)
+    return LoopMatrices("100", LEVELS, 10 * np.arange(1, samples + 1), r, t, values)
+
+
+def write_matrices(path, matrices, header=None):
+    """Write matrices of loops to a table, each pair of levels once."""
+    columns = ("sweep", "smearing", "smearing2", "path", "r", "t", "loop")
+    known = {"observable": "wilson_loops", "group": "su2", "beta": "2.5", "lattice": "16x16x16x32"}
+    one = matrices
+    with Table(path, known if header is None else header, columns) as table:
+        for c, sweep in enumerate(one.sweeps):
+            table.append(
+                (
+                    int(sweep),
+                    level,
+                    other,
+                    one.path,
+                    int(r),
+                    int(t),
+                    float(one.values[c, j, k, a, b]),
+                )
+                for a, level in enumerate(one.levels)
+                for b, other in enumerate(one.levels)
+                if a <= b
                 for j, r in enumerate(one.r)
                 for k, t in enumerate(one.t)
             )

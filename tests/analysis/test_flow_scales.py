@@ -183,7 +183,7 @@ def test_what_is_refused(t, options, error, sentence):
 
 def test_cautions():
     few = flow_scales(flow_of(40, rho=0.8))
-    assert any("independent configurations" in one for one in few.cautions)
+    assert any("50 τ_int are needed" in one for one in few.cautions)
     coarse = flow_scales(flow_of(4000, t=np.arange(0, 4.01, 0.5), noise=1e-4))
     assert any("interpolation error of w0" in one for one in coarse.cautions)
     small = flow_of(200)

@@ -6,9 +6,21 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from gauge_mc.analysis.lattice_coulomb import improved_distance, propagator
 from gauge_mc.analysis.loops import Loops
-from gauge_mc.analysis.plateau import find_plateaus
-from gauge_mc.analysis.potential import LUSCHER, choose_window, fit_window, static_potential
+from gauge_mc.analysis.plateau import akaike_weights, find_plateaus, scatter
+from gauge_mc.analysis.potential import (
+    CONTINUUM,
+    FORCES,
+    LATTICE,
+    LUSCHER,
+    choose_window,
+    fit_nambu_goto,
+    fit_window,
+    force_scales,
+    forces,
+    static_potential,
+)
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_loops import SIGMA, A, B, synthetic_loops
 
@@ -54,15 +66,16 @@ def test_automatic_plateaus_and_window_stay_near_the_truth():
     rng = np.random.default_rng(12)
     found, t_min = [], []
     for _ in range(25):
-        loops = synthetic_loops(rng, 300, excited=0.1)
+        loops = synthetic_loops(rng, 300, 12, excited=0.1)
         plateaus = find_plateaus([loops])
         found.append(pulls(fit_window(plateaus, True, *choose_window(plateaus))))
         t_min.append([one.t_min for one in plateaus.points])
-    assert np.mean(t_min) > 3  # at t = 1 the excited state shows clearly
-    assert (np.diff(t_min, axis=1)[:, :-1] >= 0).all()
+    t_mean = np.mean(np.concatenate(t_min))
+    assert t_mean > 5  # at t = 1 the excited state shows clearly
+    assert all((np.diff(one) >= 0).all() for one in t_min)
     assert (np.sqrt(np.mean(np.square(found), axis=0)) < 1.6).all()
-    clean = find_plateaus([synthetic_loops(rng, 300)])
-    assert np.mean([one.t_min for one in clean.points]) < np.mean(t_min)
+    clean = find_plateaus([synthetic_loops(rng, 300, 12)])
+    assert np.mean([one.t_min for one in clean.points]) < t_mean
 
 
 def test_off_axis_paths_are_fitted_together():
@@ -191,7 +204,149 @@ def test_too_little_or_unfit_data_end_in_one_sentence():
             static_potential([loops], **options)
 
 
-def test_missing_pyerrors_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyerrors", None)
+def test_missing_scipy_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    propagator.cache_clear()
     with pytest.raises(GaugeError, match=r"pip install 'gauge-mc\[analysis\]'"):
         static_potential([steady()], t_min=1)
+
+
+def exact_loops(potential, size=10, path="100"):
+    """Return loops of a potential, a function of the number of steps, with almost no noise."""
+    steps = np.arange(1, size + 1)
+    levels = np.array([potential(int(one)) for one in steps])
+    mean = np.exp(-levels[:, None] * np.arange(1, 6))
+    noise = 1e-7 * np.random.default_rng(1).normal(size=(50, size, 5))
+    return Loops(path, 25, 10 * np.arange(1, 51), steps, np.arange(1, 6), mean * (1 + noise))
+
+
+def test_plateaus_of_one_t_are_left_out_unless_asked_for():
+    rng = np.random.default_rng(22)
+    loops = synthetic_loops(rng, 300, 6, excited=0.05)
+    usual, single = find_plateaus([loops]), find_plateaus([loops], single=True)
+    assert usual.left_out
+    assert all(one.t_max > one.t_min for one in usual.points)
+    assert any(one.t_max == one.t_min for one in single.points)
+    assert len(single.points) + len(single.left_out) == 6
+    result = static_potential([synthetic_loops(rng, 300)], t_min=3, t_max=3)
+    assert any("Plateaus of a single t" in one for one in result.cautions)
+    assert not result.left_out
+    shorter = synthetic_loops(rng, 300, 8)
+    shorter.values[:, 5:, 3] *= -1  # no t but 1 and 2 at large R
+    result = static_potential([shorter], t_min=2)
+    assert result.left_out == ("100 R = 6", "100 R = 7", "100 R = 8")
+    assert any("100 R = 6, 100 R = 7" in one and "--single" in one for one in result.cautions)
+
+
+def test_all_plateaus_have_the_same_weights():
+    """Whether the covariance can be estimated is decided once, by the longest range."""
+    rng = np.random.default_rng(22)
+    short, long = (
+        synthetic_loops(rng, 60, size, path, rho=0.0) for size, path in ((4, "110"), (9, "100"))
+    )
+    assert find_plateaus([short], t_min=1).correlated  # 3 t take 40 configurations
+    both = find_plateaus([short, long], t_min=1)  # 8 t take 90
+    assert not both.correlated
+    result = static_potential([short, long], t_min=1)
+    assert not result.correlated_plateaus
+    assert any("for all R alike" in one for one in result.cautions)
+    several = [one for one in both.points if one.t_max - one.t_min > 1]
+    assert all(abs(one.chi2_expected - (one.t_max - one.t_min)) > 1e-6 for one in several)
+
+
+def test_averages_over_ranges_and_windows():
+    assert akaike_weights([1.0, 1.0], [3.0, 2.0]) == pytest.approx([0.7311, 0.2689], abs=1e-4)
+    assert scatter(np.array([0.5, 0.5]), np.array([1.0, 3.0])) == 1.0
+    rng, pulls = np.random.default_rng(23), []
+    for _ in range(40):
+        found = find_plateaus([synthetic_loops(rng, 250, 6)], average=True)
+        for one in found.points:
+            assert one.systematic > 0
+            deviation = one.potential.value - (A + B / one.distance + SIGMA * one.distance)
+            pulls.append(deviation / math.hypot(one.potential.error, one.systematic))
+    assert 0.6 < np.mean(np.abs(pulls) < 1) < 0.8
+    result = static_potential([synthetic_loops(rng, 250, 10)], average=True, r_min=1)
+    for name, truth in {"sigma": SIGMA, "B": B, "r0": R0, "r1": R1}.items():
+        one = result.averaged[name]
+        assert one.systematic > 0
+        assert abs(one.value.value - truth) < 4 * math.hypot(one.value.error, one.systematic)
+    assert static_potential([steady(size=8)], t_min=1).averaged == {}
+
+
+def test_the_string_is_fitted_exactly():
+    sigma = 0.04
+
+    def energy(r):
+        return 0.6 + math.sqrt((sigma * r) ** 2 - math.pi * sigma / 6)
+
+    plateaus = find_plateaus([exact_loops(lambda n: energy(n + 4))], t_min=1)
+    points = tuple(replace(one, distance=one.distance + 4) for one in plateaus.points)
+    fit = fit_nambu_goto(replace(plateaus, points=points), 5, 14)
+    assert fit.sigma.value == pytest.approx(sigma, rel=1e-4)
+    assert fit.A.value == pytest.approx(0.6, rel=1e-4)
+    assert fit.form == "nambu-goto"
+    r = np.array([6.0, 9.0])
+    assert fit.potential(r)[0] == pytest.approx([energy(one) for one in r], rel=1e-5)
+    slope = (energy(fit.r0.value + 1e-5) - energy(fit.r0.value - 1e-5)) / 2e-5
+    assert fit.r0.value**2 * slope == pytest.approx(1.65, rel=1e-4)
+    assert math.isnan(fit.r1.value)  # the force of the string never falls so far
+    with pytest.raises(GaugeError, match="unstable"):
+        fit_nambu_goto(find_plateaus([steady(size=8)], t_min=1), 1, 8)
+
+
+def test_scales_from_the_force_are_exact_at_tree_level():
+    def level(n):
+        return A + B / improved_distance("100", n) + SIGMA * n
+
+    plateaus = find_plateaus([exact_loops(level)], t_min=1)
+    force = forces(plateaus)
+    assert [one.steps for one, _ in force] == list(range(2, 11))
+    for one, _ in force:
+        assert one.force.value == pytest.approx(SIGMA - B / one.distance**2, rel=1e-5)
+        assert one.scaled.value == pytest.approx(one.distance**2 * one.force.value)
+    found = force_scales(force)
+    for name, target in FORCES.items():
+        assert found[name].value.value == pytest.approx(math.sqrt((target + B) / SIGMA), rel=1e-4)
+        assert found[name].r_low < found[name].value.value < found[name].r_high
+        assert found[name].systematic < 1e-2
+    fit = fit_window(plateaus, True, 1, 10, LATTICE)
+    assert (fit.B.value, fit.sigma.value) == pytest.approx((B, SIGMA), rel=1e-4)
+    truth = [A + B / one.distance + SIGMA * one.distance for one in plateaus.points]
+    assert fit.continuum(plateaus.points) == pytest.approx(truth, rel=1e-5)
+    other = fit_window(plateaus, True, 1, 10, CONTINUUM)
+    assert abs(other.B.value - B) > 0.01
+    assert force_scales(force[:2]) == {}
+
+
+def test_forces_off_axis():
+    loops = [exact_loops(lambda n: A + SIGMA * n * math.sqrt(2), 4, "110")]
+    found = forces(find_plateaus(loops, t_min=1))
+    assert [one.force.value for one, _ in found] == pytest.approx([SIGMA] * 3, rel=1e-4)
+    assert force_scales(found) == {}  # scales are from the force on axis
+
+
+@pytest.mark.parametrize("samples", [20, 100])
+def test_one_standard_deviation_covers_two_thirds(samples):
+    rng, pulls, scales = np.random.default_rng(24), [], []
+    for _ in range(60):
+        found = static_potential([synthetic_loops(rng, samples, 10)], t_min=2)
+        pulls.append(pulls_of(found.points))
+        scales.append(pulls_of_scales(found.free.fit))
+    for some in (pulls, scales):
+        assert 0.58 < np.mean(np.abs(some) < 1) < 0.8
+        assert np.sqrt(np.mean(np.square(some))) < 1.25
+
+
+def pulls_of(points):
+    true = [A + B / one.distance + SIGMA * one.distance for one in points]
+    pairs = zip(points, true, strict=True)
+    return [(one.potential.value - value) / one.potential.error for one, value in pairs]
+
+
+def pulls_of_scales(fit):
+    truth = {name: math.sqrt((target + B) / SIGMA) for name, target in FORCES.items()}
+    truth["root_sigma"] = math.sqrt(SIGMA)
+    return [
+        (getattr(fit, name).value - value) / getattr(fit, name).error
+        for name, value in truth.items()
+    ]

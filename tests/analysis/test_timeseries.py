@@ -3,7 +3,17 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries import autocovariance, estimate, susceptibility, with_error
+from gauge_mc.analysis.timeseries import (
+    autocovariance,
+    bin_length,
+    caution_short,
+    caution_transient,
+    estimate,
+    jackknife,
+    susceptibility,
+    transient,
+    with_error,
+)
 from tests.analysis.synthetic_loops import autoregressive
 
 
@@ -136,3 +146,52 @@ def test_susceptibilities_of_few_measurements():
 )
 def test_format(value, error, text):
     assert with_error(value, error) == text
+
+
+@pytest.mark.parametrize(
+    ("samples", "tau"), [(100, 5.0), (50, 2.5), (400, 20.0), (200, 5.0), (2000, 5.0)]
+)
+def test_one_standard_deviation_covers_two_thirds(samples, tau):
+    """Also for chains of ten independent samples, where the error contains that of tau_int."""
+    rho = (2 * tau - 1) / (2 * tau + 1)
+    chains = autoregressive(np.random.default_rng(11), samples, 600, rho).T
+    found = [estimate(one) for one in chains]
+    pulls = np.array([one.value / one.error for one in found])
+    assert 0.65 < np.mean(np.abs(pulls) < 1) < 0.76  # 0.683 +- 0.019, and somewhat conservative
+    assert np.sqrt(np.mean(pulls**2)) < 1.2  # it was 1.3 for ten independent samples
+    assert all(one.reliable == (not one.cautions) for one in found)
+
+
+def test_cautions_of_short_series():
+    chain = autoregressive(np.random.default_rng(1), 2000, 1, 0.8)[:, 0]
+    assert estimate(chain).cautions == []
+    assert "errors are increased by the error of τ_int" in estimate(chain[:100]).cautions[0]
+    assert "no error can be relied on" in estimate(chain[:20]).cautions[0]
+    assert "τ_int of Q long" in caution_short(100, 10.0, "Q")[0]
+    assert estimate([]).cautions == estimate([1.0]).cautions == []
+
+
+def test_thermalisation_is_found():
+    dice = np.random.default_rng(12)
+    false = found = 0
+    for chain in autoregressive(dice, 500, 200, 9 / 11).T:
+        false += transient(chain) > 0
+        count = transient(chain + 20 * np.exp(-np.arange(500) / 20))
+        found += 20 < count < 200
+    assert false <= 4
+    assert found >= 195
+    assert transient(np.ones(100)) == transient([]) == transient([1.0, 2.0]) == 0
+    early = np.arange(100) < 10
+    noise = dice.normal(size=100)
+    (sentence,) = caution_transient(10 * np.arange(1, 101), noise, noise + 20 * early)
+    assert "--skip 100" in sentence
+    assert caution_transient(np.arange(100), noise) == []
+
+
+def test_jackknife_gives_the_error_of_the_gamma_method():
+    chain = autoregressive(np.random.default_rng(13), 4000, 2, 0.6)
+    means = jackknife(chain, bin_length(4000, 2.0))
+    assert means.shape == (200, 2)
+    np.testing.assert_allclose(means.mean(axis=0), chain.mean(axis=0), rtol=1e-9)
+    errors = np.sqrt((len(means) - 1) * means.var(axis=0))
+    np.testing.assert_allclose(errors, [estimate(one).error for one in chain.T], rtol=0.2)

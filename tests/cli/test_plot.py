@@ -174,16 +174,17 @@ def test_tables_of_functions_have_plots(tmp_path, monkeypatch):
 
 def test_thermalisation_in_averages(tmp_path):
     hot = make_run(tmp_path / "hot", thermalize=0, start="hot", format="none")
-    for what in ("history", "plaquette", "polyakov"):
+    for what in ("history", "plaquette", "polyakov", "averages"):
         caution = plot(what, hot)[1]
         assert f"The averages of {hot} include thermalisation" in caution
         assert "--skip N" in caution
         assert caution.count("\n") == 1
         assert plot(what, hot, "--skip", 4)[1] == ""
     assert "--skip 99 leaves no measurements" in call("plot", "history", hot, "--skip", 99)[0]
+    assert "--skip 99 leaves nothing of" in call("plot", "averages", hot, "--skip", 99)[0]
     assert (
-        "--skip is not an option of the plot averages"
-        in (call("plot", "averages", hot, "--skip", 4)[0])
+        "--skip is not an option of the plot potential"
+        in call("plot", "potential", hot, "--skip", 4)[0]
     )
 
 

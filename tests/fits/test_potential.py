@@ -2,16 +2,26 @@
 
 import io
 import json
-from dataclasses import asdict
+import sys
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+import gauge_mc
 from gauge_mc.analysis.potential import static_potential
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.potential import PotentialResult, read_result
-from tests.analysis.synthetic_loops import SIGMA, potential, synthetic_loops
+from tests.analysis.synthetic_loops import (
+    GAPS,
+    SIGMA,
+    potential,
+    synthetic_loops,
+    synthetic_matrices,
+    write_loops,
+    write_matrices,
+)
 
 
 def steady(samples=100, **options):
@@ -50,3 +60,131 @@ def test_tables_show_the_results():
     assert "one standard deviation" in text  # how the plateaus were chosen
     assert "1 to 5" in text
     assert potential(1.0) == pytest.approx(result.points[0].potential.value, abs=0.02)
+
+
+def test_results_of_several_levels_do_not_overwrite_each_other(tmp_path):
+    smeared = steady()
+    thin = replace(smeared, smearing=5, values=0.99 * smeared.values)
+    write_loops(tmp_path / "wilson_loops.csv", thin, smeared)
+    for options in ({}, {"level": 5}):
+        gauge_mc.fit("potential", tmp_path, t_min=1, **options)
+        gauge_mc.fit("creutz", tmp_path, **options)
+    names = sorted(one.name for one in tmp_path.glob("*.json"))
+    assert names == ["creutz_25.json", "creutz_5.json", "potential_25.json", "potential_5.json"]
+    assert read_result(tmp_path / "potential_5.json").smearing == 5
+    gauge_mc.fit("potential", tmp_path, output=tmp_path / "mine.json", t_min=1)
+    assert read_result(tmp_path / "mine.json").smearing == 25
+
+
+def test_samples_are_enough_for_another_fit(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    write_loops(tmp_path / "wilson_loops.csv", steady(400))
+    found = gauge_mc.fit("potential", tmp_path, t_min=1, samples=True).potential
+    with h5py.File(tmp_path / "potential.h5") as h5:
+        r, v, covariance = (h5[name][:] for name in ("distance", "potential", "covariance"))
+        means, series, error = (h5[name][:] for name in ("jackknife", "series", "error"))
+        assert h5["path"].asstr()[:].tolist() == ["100"] * 5
+        assert h5.attrs["smearing"] == "25"
+        assert h5.attrs["beta"] == "2.5"
+    assert v == pytest.approx([one.potential.value for one in found.points])
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), error)
+    np.testing.assert_allclose(means.mean(axis=0), v, rtol=1e-6)
+    assert series.shape == (400, 5)
+    jackknife = np.sqrt((len(means) - 1) * means.var(axis=0))
+    np.testing.assert_allclose(jackknife, error, rtol=0.4)
+    fit = found.free.fit
+    used = (r >= fit.r_min) & (r <= fit.r_max)
+    design = np.stack([np.ones_like(r), 1 / r, r], axis=1)[used]
+    weight = np.linalg.inv(covariance[np.ix_(used, used)])
+    again = np.linalg.solve(design.T @ weight @ design, design.T @ weight @ v[used])
+    assert fit.correlated
+    assert again[2] == pytest.approx(fit.sigma.value, abs=fit.sigma.error)
+
+
+def test_samples_need_h5py(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    write_loops(tmp_path / "wilson_loops.csv", steady())
+    with pytest.raises(GaugeError, match=r"pip install 'gauge-mc\[hdf5\]'"):
+        gauge_mc.fit("potential", tmp_path, t_min=1, samples=True)
+    assert not list(tmp_path.glob("potential.*"))
+
+
+def test_skipped_updates_are_left_out(tmp_path):
+    loops = steady(120)
+    values = loops.values.copy()
+    values[:20] *= 1.2  # not yet thermalised
+    write_loops(tmp_path / "wilson_loops.csv", replace(loops, values=values))
+    early = gauge_mc.fit("potential", tmp_path, t_min=1).potential
+    assert any("leave them out with --skip 2" in one for one in early.cautions)
+    late = gauge_mc.fit("potential", tmp_path, t_min=1, skip=240).potential
+    assert (late.configurations, late.skip) == (96, 240)
+    assert not any("--skip" in one for one in late.cautions)
+    with pytest.raises(UsageError, match="--skip 1200 leaves nothing of"):
+        gauge_mc.fit("potential", tmp_path, skip=1200)
+    with pytest.raises(UsageError, match="--skip is -1"):
+        gauge_mc.fit("creutz", tmp_path, skip=-1)
+
+
+def test_a_variational_analysis(tmp_path):
+    matrices = synthetic_matrices(np.random.default_rng(6), 200)
+    write_matrices(tmp_path / "wilson_loops.csv", matrices)
+    for t0, words in (("half", "t0 = t/2"), ("2", "t0 = 2")):
+        result = gauge_mc.fit("potential", tmp_path, levels="0,5,10,25", t0=t0, r_min=1)
+        found = read_result(tmp_path / "potential_0_5_10_25.json")
+        assert repr(asdict(found)) == repr(asdict(result.potential))
+        assert found.levels == (0, 5, 10, 25)
+        assert words in found.reference
+        for gap, points in ((0, found.points), (GAPS[1], found.excited)):
+            assert len(points) == 4
+            for one in points:
+                pull = (one.potential.value - potential(one.distance) - gap) / one.potential.error
+                assert abs(pull) < 4
+    console = Console(width=200, file=io.StringIO())
+    console.print(*result.report())
+    text = console.file.getvalue()
+    assert "variational analysis of 0, 5, 10, 25" in text
+    assert str(found.excited[0].potential) in text
+    one = gauge_mc.fit("potential", tmp_path, level=10, r_min=1, t_min=3).potential
+    assert (one.smearing, one.levels) == (10, ())  # the loops with this level on both sides
+
+
+def test_what_a_variational_analysis_needs(tmp_path):
+    write_loops(tmp_path / "wilson_loops.csv", steady())
+    with pytest.raises(GaugeError, match="needs the loops between all pairs of levels"):
+        gauge_mc.fit("potential", tmp_path, levels="0,25")
+    for options, message in (
+        ({"levels": "25"}, "has 1 levels; give 2 to 6"),
+        ({"levels": "a,b"}, "give numbers, such as"),
+        ({"levels": "0,25", "level": 25}, "exclude each other"),
+        ({"t0": "3"}, "has no effect without --levels"),
+        ({"coulomb": "mine"}, "choose continuum or lattice"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            gauge_mc.fit("potential", tmp_path, **options)
+
+
+def test_results_of_earlier_versions_are_read(tmp_path):
+    path = tmp_path / "potential.json"
+    PotentialResult(static_potential([steady()], t_min=1)).write(path)
+    content = json.loads(path.read_text())
+    for name in ("nambu_goto", "force", "force_scales", "averaged", "levels", "left_out", "skip"):
+        del content[name]
+    for scan in (content["free"], content["string"]):
+        for fit in (scan["fit"], *scan["from_r"], *scan["to_r"]):
+            for name in ("rc", "root_sigma", "form", "coulomb"):
+                del fit[name]
+    path.write_text(json.dumps(content))
+    found = read_result(path)
+    assert found.force_scales == {}
+    assert np.isnan(found.free.fit.rc.value)
+
+
+def test_more_columns_of_the_report():
+    result = static_potential([steady(400)], t_min=1, r_min=1, average=True)
+    console = Console(width=200, file=io.StringIO())
+    console.print(*PotentialResult(result).report())
+    text = console.file.getvalue()
+    for one in (result.averaged["sigma"].value, result.force[0].force, result.free.fit.root_sigma):
+        assert str(one) in text
+    assert "± range" in text
+    assert "nan" not in text

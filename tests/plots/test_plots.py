@@ -17,6 +17,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots.history import MOST_MEANS, plot_history
 from gauge_mc.plots.polyakov import plot_polyakov
 from gauge_mc.plots.potential import plot_potential
+from gauge_mc.plots.scaling import plot_scaling
+from gauge_mc.plots.static_force import plot_force
 from gauge_mc.plots.wilson_loops import plot_effective_potential
 from tests.analysis.synthetic_loops import autoregressive, synthetic_loops
 
@@ -56,7 +58,23 @@ def draw_polyakov(path):
     plot_polyakov([History("", SWEEPS[:200], real + 1j * imaginary)], path)
 
 
-DRAW = [draw_potential, draw_effective_potential, draw_history, draw_polyakov]
+def draw_force(path):
+    plot_force([("run_0", potential(r_min=1))], path)
+
+
+def draw_scaling(path):
+    results = [("run_0", potential(r_min=1)), ("run_1 $5", potential(t_min=1, r_min=2))]
+    plot_scaling(results, path)
+
+
+DRAW = [
+    draw_potential,
+    draw_effective_potential,
+    draw_history,
+    draw_polyakov,
+    draw_force,
+    draw_scaling,
+]
 
 
 def pixels_near(path, colour):
@@ -143,6 +161,8 @@ def test_nothing_to_plot(tmp_path):
     broken = History("run", SWEEPS[:2], np.array([0.5, np.nan]))
     for draw in (
         lambda: plot_potential([], path),
+        lambda: plot_force([], path),
+        lambda: plot_scaling([], path),
         lambda: plot_history([], path),
         lambda: plot_history([("plaquette", [])], path),
         lambda: plot_polyakov([], path),
@@ -253,3 +273,37 @@ def test_the_axis_in_fm_names_its_scale(tmp_path, monkeypatch):
 def test_small_numbers_are_typeset():
     assert minus(Estimate(-4.2e-5, 6e-6, 0.5, 0.1, 9)) == r"{-}4.2(6)\times10^{-5}"
     assert minus(Estimate(0.25, 0.01, 0.5, 0.1, 9)) == "0.250(10)"
+
+
+def test_every_number_of_the_legends_has_its_error(tmp_path, monkeypatch):
+    texts = drawn_texts(monkeypatch)
+    result = potential(r_min=1)
+    draw_force(tmp_path / "force.png")
+    assert result.force_scales
+    for one in result.force_scales.values():
+        assert any(f"/a={one.value}" in text for text in texts)
+    texts.clear()
+    draw_scaling(tmp_path / "scaling.png")
+    assert any(f"r_0/a={result.free.fit.r0}" in one for one in texts)
+    texts.clear()
+    draw_effective_potential(tmp_path / "effective.png")
+    first = result.points[0]
+    assert f"{first.distance:.4g}: {first.potential}" in texts
+
+
+def test_residuals_of_fitted_points_are_inside_the_frame(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    draw_potential(tmp_path / "potential.png", 1)
+    result, lower = potential(r_min=1), figures[0].axes[1]
+    used = [one for one in result.points if one.distance >= result.free.fit.r_min]
+    values = result.free.fit.continuum(used)
+    curve = result.free.fit.potential(np.array([one.distance for one in used]))[0]
+    residuals = (values - curve) / [one.potential.error for one in used]
+    assert np.abs(residuals).max() + 1 < lower.get_ylim()[1]
+
+
+def test_what_has_no_scale_is_not_scaled(tmp_path):
+    loops = synthetic_loops(np.random.default_rng(8), 60, 6, sigma=-0.02)
+    with pytest.raises(GaugeError, match="r0 of hot is not known"):
+        plot_scaling([("hot", static_potential([loops], t_min=1))], tmp_path / "plot.png")

@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 
 import gauge_mc
+from gauge_mc.errors import UsageError
 from gauge_mc.plots import PLOTS
-from tests.analysis.synthetic_loops import synthetic_loops, write_loops
+from gauge_mc.plots.potential import read_potential
+from tests.analysis.synthetic_loops import (
+    synthetic_loops,
+    synthetic_matrices,
+    write_loops,
+    write_matrices,
+)
 
 
 @pytest.mark.slow
@@ -28,3 +35,25 @@ def test_a_fit_of_other_configurations_is_drawn_with_a_warning(tmp_path, capsys,
     if name == "potential":  # the fit is enough
         plot.draw([tmp_path], tmp_path / "fourth.png")
         assert capsys.readouterr().err == ""
+
+
+def test_a_result_is_chosen_by_name(tmp_path):
+    matrices = synthetic_matrices(np.random.default_rng(1), 100, size=5)
+    write_matrices(tmp_path / "wilson_loops.csv", matrices)
+    gauge_mc.fit("potential", tmp_path, levels="0,25", r_min=1)
+    assert read_potential(tmp_path).levels == (0, 25)
+    gauge_mc.fit("potential", tmp_path, level=25, t_min=3, r_min=1)
+    assert read_potential(tmp_path, "potential_25.json").levels == ()
+    with pytest.raises(UsageError, match=r"choose one of potential_0_25\.json, potential_25\.json"):
+        read_potential(tmp_path)
+    for name, options in (
+        ("wilson-loops", {"levels": "0,25"}),
+        ("wilson-loops", {"level": 25}),
+        ("static-force", {"result": "potential_0_25.json"}),
+    ):
+        file = tmp_path / "plot.png"
+        assert PLOTS[name].draw([tmp_path], file, **options) == []
+        assert file.stat().st_size > 8000
+        file.unlink()
+    with pytest.raises(UsageError, match="no loops along 110"):
+        PLOTS["wilson-loops"].draw([tmp_path], tmp_path / "plot.png", levels="0,25", path="110")

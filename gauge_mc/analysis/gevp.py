@@ -1,0 +1,146 @@
+"""Variational analysis: energies from matrices of correlators between smearing levels.
+
+The generalised eigenvalue problem C(t) v = lambda(t, t0) C(t0) v gives, for n levels, the n lowest
+energies: lambda tends to exp(-E (t - t0)) (M. Luescher and U. Wolff, Nucl. Phys. B 339 (1990) 222).
+With t0 >= t/2 the corrections to the lowest energies fall as the gap to the state n (B. Blossier et
+al., arXiv:0902.1265).
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.loops import LoopMatrices
+from gauge_mc.analysis.plateau import EffectiveEnergies
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.errors import UsageError
+
+Array = NDArray[np.float64]
+
+HALF = "half"
+"""Value of ``--t0`` for t0 = t/2, rounded up."""
+
+
+def reference_time(text: str) -> int | None:
+    """Parse ``--t0``: a number, or ``half``, which becomes None.
+
+    Raises
+    ------
+    UsageError
+        If the text is neither.
+    """
+    if text == HALF:
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) < 10**6:
+        raise UsageError(f"--t0 is '{text[:20]}'; give a time from 1 on, or {HALF}.")
+    return int(text)
+
+
+def variational(matrices: LoopMatrices, t0: int | None = None) -> list[EffectiveEnergies]:
+    """Return the effective energies ln lambda(t, t0)/lambda(t + 1, t0) of all states.
+
+    States are identified by their eigenvectors: at each t, they are assigned to those at t0 + 1 so
+    that the product of the overlaps |v^T C(t0) v'| is largest. At t0 + 1 they are sorted by energy.
+    The time series are linearised: with the eigenvectors v of the mean matrices,
+    d lambda = v^T dC(t) v - lambda v^T dC(t0) v.
+
+    Parameters
+    ----------
+    matrices : LoopMatrices
+    t0 : int, optional
+        Reference time; by default t/2, rounded up, for the energy at t.
+
+    Returns
+    -------
+    list of EffectiveEnergies
+        One for each state, the ground state first.
+
+    Raises
+    ------
+    UsageError
+        If there is only one level, or t0 leaves no time.
+    """
+    size, last = len(matrices.levels), int(matrices.t[-1])
+    if size < 2:
+        raise UsageError("A variational analysis needs at least two smearing levels; name more.")
+    if last < 2 or (t0 is not None and t0 >= last):
+        raise UsageError(
+            f"The reference time t0 = {t0 or 1} leaves no energy, as the loops end at t = {last}; "
+            "choose a smaller one."
+        )
+    start = t0 or 1
+    shape = (size, matrices.sweeps.size, matrices.r.size, last - start)
+    series = np.full(shape, np.nan)
+    precision = np.full((size, *shape[2:]), np.nan)
+    for i in range(matrices.r.size):
+        for k in range(last - start):
+            t = start + k
+            logs = _logs(matrices.values[:, i], t0 or (t + 1) // 2, (t, t + 1))
+            if logs is None:
+                break  # the matrices at later t0 are known no better
+            now, then = logs
+            series[:, :, i, k] = now - then
+            errors = [[estimate(one).error for one in state] for state in logs]
+            precision[:, i, k] = np.max(errors, axis=0)
+    parts = (matrices.path, matrices.sweeps, matrices.r, matrices.distances, start)
+    return [EffectiveEnergies(*parts, series[n], precision[n]) for n in range(size)]
+
+
+def _logs(samples: Array, t0: int, times: tuple[int, ...]) -> list[Array] | None:
+    """Return the series of ln lambda(t, t0), shape (states, configurations), at several times.
+
+    Parameters
+    ----------
+    samples : ndarray of float64, shape (configurations, T, levels, levels)
+        The matrices at t = 1, 2, ….
+    t0 : int
+    times : tuple of int
+
+    Returns
+    -------
+    list of ndarray or None
+        NaN where an eigenvalue is not positive; None if the matrix at t0 is not.
+    """
+    mean = samples.mean(axis=0)
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(mean[t0 - 1]))
+    except np.linalg.LinAlgError:
+        return None
+    found = []
+    reference = _vectors(root, mean[t0])[1]
+    for t in times:
+        if t == t0:
+            found.append(np.zeros((len(root), len(samples))))
+            continue
+        values, vectors = _vectors(root, mean[t - 1])
+        order = _assignment(np.abs(reference.T @ mean[t0 - 1] @ vectors))
+        values, vectors = values[order], vectors[:, order]
+        change = [
+            np.einsum("an,cab,bn->nc", vectors, samples[:, one - 1] - mean[one - 1], vectors)
+            for one in (t, t0)
+        ]
+        scale = np.where(values > 0, values, np.nan)[:, None]
+        found.append(np.log(scale) + change[0] / scale - change[1])
+    return found
+
+
+def _vectors(root: Array, matrix: Array) -> tuple[Array, Array]:
+    """Return eigenvalues, the largest first, and vectors with v^T C(t0) v = 1 in columns."""
+    values, vectors = np.linalg.eigh(root @ matrix @ root.T)
+    return values[::-1], (root.T @ vectors)[:, ::-1]
+
+
+def _assignment(overlaps: Array) -> list[int]:
+    """Return which state (column) belongs to each reference state (row)."""
+    size = len(overlaps)
+    logs = np.log(np.maximum(overlaps, 1e-300))
+    return list(
+        max(permutations(range(size)), key=lambda order: logs[np.arange(size), list(order)].sum())
+    )
+
+
+MOST_LEVELS = 6
+"""Largest number of levels, as all orders of the states are tried."""

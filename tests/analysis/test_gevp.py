@@ -1,0 +1,109 @@
+"""Energies of matrices of correlators with known energies."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gauge_mc.analysis.gevp import reference_time, variational
+from gauge_mc.analysis.plateau import find_plateaus
+from gauge_mc.errors import UsageError
+from tests.analysis.synthetic_loops import GAPS, LEVELS, potential, synthetic_matrices
+
+
+def exact(**options):
+    """Return matrices without noise but for its last digits."""
+    return synthetic_matrices(np.random.default_rng(1), 2, noise=1e-12, **options)
+
+
+def levels(matrices, state):
+    return potential(matrices.distances)[:, None] + GAPS[state]
+
+
+@pytest.mark.parametrize("t0", [None, 1, 3])
+def test_energies_of_matrices_of_as_many_states_as_levels_are_exact(t0):
+    whole = exact()
+    cut = replace(whole, values=whole.values[..., :2, :2], levels=LEVELS[:2])
+    two = synthetic_matrices(np.random.default_rng(1), 2, noise=1e-12, states=2)
+    two = replace(two, values=two.values[..., ::3, ::3], levels=LEVELS[::3])
+    for state, found in enumerate(variational(two, t0)):
+        np.testing.assert_allclose(
+            found.series.mean(axis=0),
+            np.broadcast_to(levels(two, state), found.series.shape[1:]),
+            atol=1e-6,
+        )
+        assert found.start == (t0 or 1)
+        assert found.stop == 11
+    # With more states than levels the energies come from above.
+    for state, found in enumerate(variational(cut, t0)):
+        mean = found.series.mean(axis=0)
+        assert (mean > levels(cut, state) - 1e-9).all()
+        assert (np.diff(mean, axis=1) < 1e-9).all()
+
+
+def test_more_levels_bring_the_energies_nearer():
+    whole = exact()
+    deviations = []
+    for count in (2, 3, 4):
+        some = replace(whole, values=whole.values[..., :count, :count], levels=LEVELS[:count])
+        ground = variational(some)[0].series.mean(axis=0)
+        deviations.append((ground - levels(whole, 0))[0, 2])
+    assert deviations[0] > 3 * deviations[1] > 9 * deviations[2] > 0
+
+
+def test_states_keep_their_places_in_the_noise():
+    """Sorted by eigenvalues alone, states would be exchanged where the noise exceeds the gaps."""
+    matrices = synthetic_matrices(np.random.default_rng(3), 400, size=1, noise=0.02)
+    for state in (0, 1):
+        mean = variational(matrices, 2)[state].series.mean(axis=0)[0]
+        assert np.abs(mean[2:] - levels(matrices, state)[0]).max() < 0.25
+
+
+@pytest.mark.parametrize(("t0", "state", "t_min"), [(None, 0, 5), (3, 0, 5), (None, 1, 7)])
+def test_one_standard_deviation_covers_two_thirds(t0, state, t_min):
+    rng, pulls = np.random.default_rng(4), []
+    for _ in range(60):
+        matrices = synthetic_matrices(rng, 200, size=2)
+        found = find_plateaus([variational(matrices, t0)[state]], t_min=t_min)
+        truth = levels(matrices, state)[:, 0]
+        pulls.extend(
+            (p.potential.value - truth[i]) / p.potential.error for i, p in enumerate(found.points)
+        )
+    assert 0.58 < np.mean(np.abs(pulls) < 1) < 0.78  # 120 values: 0.683 +- 0.042
+    assert 0.8 < np.sqrt(np.mean(np.square(pulls))) < 1.2
+
+
+def test_automatic_plateaus_of_the_ground_state():
+    rng, pulls = np.random.default_rng(5), []
+    for _ in range(40):
+        matrices = synthetic_matrices(rng, 200, size=2)
+        found = find_plateaus([variational(matrices)[0]])
+        pulls += [
+            (p.potential.value - potential(p.distance)) / p.potential.error for p in found.points
+        ]
+    assert 0.5 < np.mean(np.abs(pulls) < 1) < 0.82
+    assert abs(np.mean(pulls)) < 0.4
+
+
+def test_matrices_that_are_not_positive_end_the_energies():
+    matrices = exact()
+    matrices.values[:, :, 5:, 0, 0] *= -1
+    ground = variational(matrices, 1)[0]
+    assert np.isfinite(ground.series[:, :, :4]).all()
+    half = variational(matrices)[0]
+    assert np.isfinite(half.precision[:, :4]).all()
+    assert np.isnan(half.precision[:, -1]).all()
+
+
+def test_what_cannot_be_analysed():
+    matrices = exact()
+    one = replace(matrices, values=matrices.values[..., :1, :1], levels=LEVELS[:1])
+    with pytest.raises(UsageError, match="at least two smearing levels"):
+        variational(one)
+    with pytest.raises(UsageError, match="t0 = 12 leaves no energy"):
+        variational(matrices, 12)
+    assert reference_time("half") is None
+    assert reference_time("3") == 3
+    for text in ("0", "-1", "t/2", "1.5", ""):
+        with pytest.raises(UsageError, match="give a time from 1 on, or half"):
+            reference_time(text)
