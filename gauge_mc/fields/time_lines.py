@@ -46,6 +46,31 @@ def time_lines(field: Field) -> list[TimeLines]:
     return lines
 
 
+def complete_lines(field: Field) -> list[tuple[Slab, Buffer]]:
+    """Compute the lines through the whole lattice, for every site in space.
+
+    Returns
+    -------
+    list of (Slab, Buffer)
+        The last slab and its lines, if it belongs to this process; otherwise nothing. The lines are
+        in the scratch memory of the device, which the next call overwrites.
+    """
+    *_, last = time_lines(field)
+    slab = last.slab
+    if slab.layout.times.stop < field.lattice.t:
+        return []
+    complete = slab.device.scratch("complete lines", slab.slice_bytes // 4)
+    slab.launch(
+        TIME_LINE,
+        slab.first_slices(),
+        links=slab.buffer.address,
+        before=last.before.address if last.before else None,
+        after=complete.address,
+        slices=slab.layout.slices,
+    )
+    return [(slab, complete)]
+
+
 def _lines_of(slab: Slab, number: int, count: int) -> TimeLines:
     nbytes = slab.slice_bytes // 4
     before = slab.device.scratch("lines before", nbytes) if number else None

@@ -10,6 +10,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.observables.polyakov_correlators import PolyakovCorrelators, polyakov_correlators
 from gauge_mc.observables.wilson_loops import PATHS, LoopMeasurer, WilsonLoops
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing.ape import Ape
@@ -58,6 +59,14 @@ def test_smearing_and_wilson_loops(device_groups, group, precision, dims):
         found = list(LoopMeasurer(loops, field)(field))
         assert len(found) == 2 * len(loops.paths)
         return bits(smeared), *(values for _, _, values in found)
+
+    assert_same_bits([measured(devices) for devices in device_groups])
+
+
+def test_polyakov_correlators(device_groups, group, precision):
+    def measured(devices):
+        field = Field.hot(LATTICE, group, precision, devices, seed=4)
+        return (polyakov_correlators(PolyakovCorrelators(LATTICE, 2, PATHS), field),)
 
     assert_same_bits([measured(devices) for devices in device_groups])
 

@@ -150,3 +150,16 @@ def mean_wilson_loop(links: Complex, path: str, r: int, t: int) -> float:
     """
     steps = equivalent_steps((int(path[0]), int(path[1]), int(path[2])))
     return float(np.mean([wilson_loop(links, step, r, t) for step in steps]))
+
+
+def mean_polyakov_correlator(links: Complex, path: str, r: int) -> float:
+    """Re P(x) P(x + r step)^* averaged over space and all equivalent steps of a path."""
+    loops = polyakov_field(links)
+    step = (int(path[0]), int(path[1]), int(path[2]))
+    values = []
+    for equivalent in equivalent_steps(step):
+        far = loops
+        for axis, n in zip((2, 1, 0), equivalent, strict=True):
+            far = np.roll(far, -r * n, axis)
+        values.append((loops * far.conj()).real.mean())
+    return float(np.mean(values))

@@ -1,0 +1,181 @@
+"""Correlators of Polyakov loops, from which the potential of static charges follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.slab import Slab, work
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import SlabSums, add_slices
+from gauge_mc.fields.time_lines import TIME_LINE, complete_lines
+from gauge_mc.files.table import TableData
+from gauge_mc.observables import OBSERVABLES, SWEEP, Measurer, Observable, Quantity, Record, Series
+from gauge_mc.observables.wilson_loops import PATHS, Step, equivalent_steps, steps_along
+from gauge_mc.options import Option, check_options
+
+POLYAKOV_CORRELATORS = Kernel("polyakov_correlators")
+
+Array = NDArray[np.float64]
+
+
+@OBSERVABLES.register
+@dataclass(frozen=True)
+class PolyakovCorrelators(Observable):
+    """Correlators of two Polyakov loops on and off axis, with one record per distance.
+
+    C(R) is the real part of P(x) P(x + R)^*, averaged over all sites of space and all equivalent
+    directions, where P(x) is Tr / N of the product of the links along t.
+
+    Attributes
+    ----------
+    lattice : Lattice
+        Lattice of the fields.
+    r_max : int
+        Largest component of the distance in lattice units, at most half the lattice.
+    paths : tuple of str
+        Directions of the distance, from `PATHS`.
+
+    Raises
+    ------
+    UsageError
+        If `r_max` or a path is invalid.
+    """
+
+    lattice: Lattice
+    r_max: int
+    paths: tuple[str, ...] = PATHS[:1]
+
+    name: ClassVar[str] = "polyakov-correlators"
+    summary: ClassVar[str] = "correlators of two Polyakov loops, on and off axis"
+    columns: ClassVar[tuple[str, ...]] = ("path", "r", "re")
+    descriptions: ClassVar[Mapping[str, str]] = {
+        "path": f"direction of the distance: {', '.join(PATHS)}",
+        "r": "steps along the path",
+        "re": "C(R), averaged over the sites of space and equivalent directions",
+    }
+    normalisation: ClassVar[str] = (
+        "Re P(x) P(x + R)^*, P = Tr / N, averaged over space and equivalent directions"
+    )
+    units: ClassVar[str] = "r in steps along path, such as (1,1,0)"
+    quantities: ClassVar[tuple[Quantity, ...]] = ()
+    main_kernel: ClassVar[Kernel | None] = POLYAKOV_CORRELATORS
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("r_max", int, "Largest distance R.", "half the lattice"),
+        Option("off_axis", bool, "Also measure along (1,1,0), (2,1,0) and (1,1,1)."),
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", tuple(self.paths))
+        half = min(self.lattice.extents[:3]) // 2
+        if not 1 <= self.r_max <= half:
+            raise UsageError(
+                f"r_max is {self.r_max}; on {self.lattice} choose it between 1 and {half}, half "
+                "the lattice."
+            )
+        for path in self.paths:
+            if path not in PATHS:
+                raise UsageError(f"There is no path '{path}'; choose from {', '.join(PATHS)}.")
+
+    @classmethod
+    def for_lattice(cls, lattice: Lattice, **options: Any) -> PolyakovCorrelators:
+        """Return the observable with the given options; see `Observable.for_lattice`."""
+        given = check_options(cls.options, options, cls.name)
+        r_max = given.pop("r_max", min(lattice.extents[:3]) // 2)
+        paths = PATHS if given.pop("off_axis", False) else PATHS[:1]
+        return cls(lattice, r_max, tuple(p for p in paths if steps_along(p, r_max)), **given)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels of the lines and of the products of their traces."""
+        return (TIME_LINE, POLYAKOV_CORRELATORS)
+
+    @property
+    def distances(self) -> list[tuple[str, int]]:
+        """Path and number of steps of every record."""
+        return [(p, r) for p in self.paths for r in range(1, steps_along(p, self.r_max) + 1)]
+
+    @property
+    def records(self) -> int:
+        """Number of records per field."""
+        return len(self.distances)
+
+    @property
+    def header(self) -> dict[str, str]:
+        """Header of the table; see `Observable.header`."""
+        return {**super().header, "paths": ",".join(self.paths), "r_max": str(self.r_max)}
+
+    def measurer(self, like: Field) -> Measurer:
+        """Return a function that measures fields like this one."""
+        return lambda field: [
+            (path, r, float(value))
+            for (path, r), value in zip(
+                self.distances, polyakov_correlators(self, field), strict=True
+            )
+        ]
+
+    @classmethod
+    def series(cls, table: TableData, source: str) -> dict[str, Series]:
+        """Return a time series for each path and r; see `Observable.series`."""
+        try:
+            sweeps, path, r, values = (table[name] for name in (SWEEP, *cls.columns))
+            pairs = dict.fromkeys(zip(path.tolist(), r.tolist(), strict=True))
+            rows = {pair: (path == pair[0]) & (r == pair[1]) for pair in pairs}
+            found = {
+                f"path={path},r={r}": Series(sweeps[mask], values[mask].astype(np.float64))
+                for (path, r), mask in rows.items()
+            }
+            if any(not np.array_equal(one.sweeps, np.unique(sweeps)) for one in found.values()):
+                raise ValueError
+        except (KeyError, ValueError) as error:
+            raise GaugeError(
+                f"The table {source} is damaged: its configurations do not have the same "
+                "distances; run gauge-mc verify on its run."
+            ) from error
+        return found
+
+
+def polyakov_correlators(observable: PolyakovCorrelators, field: Field) -> Array:
+    """Return C(R) of a field for all distances of an observable, in their order."""
+    launches = [*_launches(observable)]
+    sums = [_sums(slab, lines.address, launches) for slab, lines in complete_lines(field)]
+    rows = add_slices(field.devices, [one.by_slice() for one in sums])
+    found: dict[tuple[str, int], list[float]] = {}
+    for (path, _, first, count), row in zip(launches, rows, strict=True):
+        for n in range(count):
+            found.setdefault((path, first + n), []).append(row[n])
+    norm = field.group.colours**2 * field.lattice.slice_sites
+    return np.array([np.mean(found[one]) for one in observable.distances]) / norm
+
+
+def _launches(observable: PolyakovCorrelators) -> Iterable[tuple[str, Step, int, int]]:
+    """Yield path, step, first r and number of values of r of every launch."""
+    at_a_time = POLYAKOV_CORRELATORS.constant("DISTANCES_AT_A_TIME")
+    for path in observable.paths:
+        longest = steps_along(path, observable.r_max)
+        for step, first in product(equivalent_steps(path), range(1, longest + 1, at_a_time)):
+            yield path, step, first, min(at_a_time, longest + 1 - first)
+
+
+def _sums(slab: Slab, lines: int, launches: list[tuple[str, Step, int, int]]) -> SlabSums:
+    """Launch the sums over the lines, which end in a slab."""
+    # On a slice of even t, the sites have the parity of the lines wherever the slab begins.
+    over = work(slab.layout.first % 2, 1, 1, BOTH_PARITIES)
+    sums = SlabSums(slab, POLYAKOV_CORRELATORS.constant("DISTANCES_AT_A_TIME"), len(launches), over)
+    sums.launch(
+        POLYAKOV_CORRELATORS,
+        *(
+            {"lines": lines, "step": step, "first": first, "count": count}
+            for _, step, first, count in launches
+        ),
+    )
+    return sums
