@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import field_strength, improved_charge
 from gauge_mc.fields.gradient_flow import GradientFlow
@@ -69,6 +70,27 @@ def test_polyakov_correlators(device_groups, group, precision):
         return (polyakov_correlators(PolyakovCorrelators(LATTICE, 2, PATHS), field),)
 
     assert_same_bits([measured(devices) for devices in device_groups])
+
+
+@pytest.mark.parametrize("multilevel", ["1,3", "2,2/1,3"])
+def test_multilevel_averages(device_groups, group, precision, multilevel):
+    """The divisions whose slabs of slices fit on devices."""
+    observable = PolyakovCorrelators.for_lattice(
+        LATTICE, off_axis=True, multilevel=multilevel, beta=2.5
+    )
+
+    def measured(devices):
+        field = Field.hot(LATTICE, group, precision, devices, seed=4)
+        measure = observable.measurer(field)
+        return [(np.array([record[-1] for record in measure(field)]),) for _ in range(2)]
+
+    thickness = observable.levels[0].thickness
+    fitting = [one for one in device_groups if not any(n % thickness for n in one.slices)]
+    assert_same_bits([values for devices in fitting for values in measured(devices)])
+    for devices in device_groups:
+        if devices not in fitting:
+            with pytest.raises(UsageError, match="do not fit a device with the slices"):
+                measured(devices)
 
 
 def test_links_go_in_and_out(device_groups, group):

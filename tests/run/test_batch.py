@@ -76,7 +76,8 @@ def test_lattices_of_any_shape_can_be_batched(tmp_path, best_device, lattice):
 
 
 def test_every_observable_can_be_measured_in_a_batch(tmp_path, best_device):
-    measure = "plaquette:2,polyakov,polyakov-correlators:2,wilson-loops:3"
+    measure = "plaquette:2,polyakov,wilson-loops:3,polyakov-correlators:2"
+    measure += ":multilevel=2,3"
     parameters = members("su3", lattice="4x6x4x4", precision="double", measure=measure)
     expected = alone(tmp_path, parameters, best_device)
     together(tmp_path, parameters, best_device)
