@@ -44,8 +44,14 @@ POLYAKOV_CORRELATORS = Kernel("polyakov_correlators")
 
 Array = NDArray[np.float64]
 
+NEIGHBOURS = (PATHS[0], 1)
+"""The distance at which two loops contain links of the same plaquettes."""
+
 OVERRELAX = 1
 """Default number of overrelaxation sweeps per update of the slabs."""
+
+ONE_VALUE = (Level(2, 1),)
+"""Levels for which no slab is updated. Such slabs fit nearly every division among devices."""
 
 MOST_SWEEPS = 1000
 """Largest number of overrelaxation sweeps per update, to catch typing errors."""
@@ -76,6 +82,9 @@ class PolyakovCorrelators(Observable):
         Seed of the updates of the slabs.
     beta, action : float and str, optional
         Coupling and action of the updates of the slabs, if those of the ensemble are unknown.
+    multihit : bool
+        Whether the links of the loops are replaced by their means, given all other links. The loops
+        must then be further apart than one lattice unit.
     ensemble : tuple of (str, str), optional
         Coupling and action of the ensemble, from `informed`.
 
@@ -93,6 +102,7 @@ class PolyakovCorrelators(Observable):
     seed: int = defaults.SEED
     beta: float | None = None
     action: str | None = None
+    multihit: bool = False
     ensemble: tuple[str, str] | None = None
 
     name: ClassVar[str] = "polyakov-correlators"
@@ -119,6 +129,11 @@ class PolyakovCorrelators(Observable):
             "4,100, or 4,20/2,50 with two levels.",
             metavar="SLICES,VALUES",
         ),
+        Option(
+            "multihit",
+            bool,
+            "Reduce the noise: replace links by their means. R = 1 on axis is left out.",
+        ),
         Option("overrelax", int, "Overrelaxation sweeps per update of the slabs.", f"{OVERRELAX}"),
         Option("seed", int, "Seed of the updates of the slabs.", f"{defaults.SEED}"),
         Option("beta", float, "Coupling of the updates of the slabs.", "that of the ensemble"),
@@ -140,6 +155,10 @@ class PolyakovCorrelators(Observable):
 
     def _check_levels(self) -> None:
         check_levels(self.levels)
+        if self.multihit and not self.levels:
+            object.__setattr__(self, "levels", ONE_VALUE)
+        if not self.distances:
+            raise UsageError("r_max is 1, where --multihit is not possible; choose a larger one.")
         for one in self.levels:
             if self.lattice.t % one.thickness:
                 raise UsageError(
@@ -162,11 +181,15 @@ class PolyakovCorrelators(Observable):
         given = check_options(cls.options, options, cls.name)
         r_max = given.pop("r_max", min(lattice.extents[:3]) // 2)
         paths = PATHS if given.pop("off_axis", False) else PATHS[:1]
-        others = [name for name in given if name != "multilevel"]
         if "multilevel" in given:
             given["levels"] = parse_levels(given.pop("multilevel"))
-        elif others:
-            raise UsageError(f"{flag_of(others[0])} is for --multilevel; give both or neither.")
+        elif given.get("multihit"):
+            given["levels"] = ONE_VALUE
+        elif given:
+            raise UsageError(
+                f"{flag_of(next(iter(given)))} is for --multilevel and --multihit; give one of "
+                "them too."
+            )
         return cls(lattice, r_max, tuple(p for p in paths if steps_along(p, r_max)), **given)
 
     @property
@@ -177,7 +200,8 @@ class PolyakovCorrelators(Observable):
     @property
     def distances(self) -> list[tuple[str, int]]:
         """Path and number of steps of every record."""
-        return [(p, r) for p in self.paths for r in range(1, steps_along(p, self.r_max) + 1)]
+        every = [(p, r) for p in self.paths for r in range(1, steps_along(p, self.r_max) + 1)]
+        return [one for one in every if not (self.multihit and one == NEIGHBOURS)]
 
     @property
     def records(self) -> int:
@@ -194,7 +218,8 @@ class PolyakovCorrelators(Observable):
         update = f"1 heatbath and {self.overrelax} overrelaxation sweeps per update"
         given = [f"{key} {value}" for key, value in self._given.items()]
         words = [f"{slabs} (slices,values)", update, f"seed {self.seed}", *given]
-        return {**super().header, **reach, "multilevel": "; ".join(words)}
+        multihit = {"multihit": "yes"} if self.multihit else {}
+        return {**super().header, **reach, "multilevel": "; ".join(words), **multihit}
 
     @property
     def _given(self) -> dict[str, str]:
@@ -226,7 +251,8 @@ class PolyakovCorrelators(Observable):
             return float(self.ensemble[0]), self.ensemble[1]
         if self.beta is None:
             raise UsageError(
-                "The coupling of the configurations is unknown, which --multilevel needs; give it "
+                "The coupling of the configurations is unknown, which --multilevel and --multihit "
+                "need; give it "
                 f"with --beta, and the action with --action unless it is {defaults.ACTION}."
             )
         return self.beta, self.action or defaults.ACTION
@@ -292,7 +318,7 @@ class _Multilevel:
             for step in equivalent_steps(path)
         ]
         self._averages = MultilevelAverages(
-            like, o.levels, vectors, beta, action, o.seed, o.overrelax
+            like, o.levels, vectors, beta, action, o.seed, o.overrelax, o.multihit
         )
 
     def __call__(self, beta: float, field: Field) -> Array:
@@ -315,6 +341,7 @@ def polyakov_correlators(observable: PolyakovCorrelators, field: Field) -> Array
     sums = [_sums(slab, lines.address, launches) for slab, lines in complete_lines(field)]
     rows = add_slices(field.devices, [one.by_slice() for one in sums])
     found: dict[tuple[str, int], list[float]] = {}
+    # All distances are summed, also those that are not asked for.
     for (path, _, first, count), row in zip(launches, rows, strict=True):
         for n in range(count):
             found.setdefault((path, first + n), []).append(row[n])

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
@@ -27,10 +28,18 @@ from gauge_mc.quoting import shortened
 from gauge_mc.updates.sub_lattices import SubLatticeUpdates
 
 SLAB_LINES = Kernel("slab_lines")
+MEAN_SLAB_LINES = Kernel("mean_slab_lines")
 TWO_LINKS = Kernel("two_links")
 ADD_TWO_LINKS = Kernel("add_two_links")
 TWO_LINKS_PRODUCT = Kernel("two_links_product")
 TWO_LINKS_TRACE = Kernel("two_links_trace")
+
+MEAN_COLOURS = (2, 3)
+"""Numbers of colours for which the mean of a link is known; see update/mean_link.h."""
+
+MEAN_BETA = 12.0
+"""Largest coupling for which the mean of a link is computed. The integral of SU(3) is below e^72,
+which single precision can represent."""
 
 MOST_LEVELS = 2
 """Largest number of nested levels."""
@@ -171,11 +180,15 @@ class MultilevelAverages:
     beta : float
     action, seed, overrelax
         See `SubLatticeUpdates`.
+    multihit : bool
+        Whether links of lines are replaced by their means, given all other links. This is correct
+        unless two lines contain links of the same loop of the action.
 
     Raises
     ------
     UsageError
-        If the slabs do not fit the lattice or its division among devices, or the action.
+        If the slabs do not fit the lattice or its division among devices, or the action; or if the
+        means of links are not known.
     GaugeError
         If a device does not have enough memory.
     """
@@ -189,8 +202,12 @@ class MultilevelAverages:
         action: str,
         seed: int,
         overrelax: int,
+        multihit: bool = False,
     ) -> None:
         check_levels(levels)
+        if multihit:
+            _check_means(like, beta)
+        self._multihit = multihit
         self._levels, self._vectors = tuple(levels), tuple(vectors)
         self._action, self._seed, self._overrelax = action, seed, overrelax
         kind = (like.lattice, like.group.name, like.precision, like.devices)
@@ -229,12 +246,12 @@ class MultilevelAverages:
         self._step = digest << STEP_BITS
         updates, outer, inner = self._updates(beta), self._levels[0], self._levels[-1]
         if len(self._levels) == 1:
-            self._draw_lines(updates[-1])
+            self._draw_lines(updates[-1], beta)
             return self._traces(inner)
         for n in range(outer.values):
             if n:
                 self._update(updates[0])
-            self._draw_lines(updates[-1])
+            self._draw_lines(updates[-1], beta)
             for memory in self._memory:
                 for number, vector in enumerate(self._vectors):
                     self._two_links(memory, vector)
@@ -245,21 +262,32 @@ class MultilevelAverages:
         self._step += 1
         updates(self._step)
 
-    def _draw_lines(self, updates: SubLatticeUpdates) -> None:
+    def _draw_lines(self, updates: SubLatticeUpdates, beta: float) -> None:
         """Compute the lines through the thinnest slabs, and again after every update of them."""
         inner = self._levels[-1]
         for n in range(inner.values):
             if n:
                 self._update(updates)
             for memory in self._memory:
-                slab = memory.slab
-                slab.launch(
-                    SLAB_LINES,
-                    _slabs(slab, inner),
-                    links=slab.buffer.address,
-                    lines=memory.line(n),
-                    thickness=inner.thickness,
-                )
+                self._lines(memory, n, beta)
+
+    def _lines(self, memory: _SlabMemory, number: int, beta: float) -> None:
+        """Compute the lines through the thinnest slabs on a device."""
+        inner, slab = self._levels[-1], memory.slab
+        values = {
+            "links": slab.buffer.address,
+            "lines": memory.line(number),
+            "thickness": inner.thickness,
+        }
+        if not self._multihit:
+            slab.launch(SLAB_LINES, _slabs(slab, inner), **values)
+            return
+        action = ACTIONS[self._action]
+        kind = MEAN_SLAB_LINES.part("ACTION::Coefficients", slab.variant(action.choice))
+        coefficients = kind(**action.coefficients(slab.group, beta))
+        slab.launch(
+            MEAN_SLAB_LINES, _slabs(slab, inner), action.choice, **values, action=coefficients
+        )
 
     def _two_links(self, memory: _SlabMemory, vector: Vector) -> None:
         """Average the operators of the thinnest slabs over all lines."""
@@ -333,6 +361,17 @@ class MultilevelAverages:
                 target = _product(following, "before") if following else None
                 nbytes = self._memory[0].product_bytes
                 hand_on(field, after, target, number, nbytes)
+
+
+def _check_means(field: Field, beta: float) -> None:
+    """Refuse means of links that are not known."""
+    if field.group.colours not in MEAN_COLOURS:
+        raise UsageError(f"The means of links of {field.group} are not known; leave out multihit.")
+    if beta > MEAN_BETA:
+        raise UsageError(
+            f"The means of links are computed for beta up to {MEAN_BETA:g}, not {beta:g}; leave "
+            "out multihit."
+        )
 
 
 def _slabs(slab: Slab, level: Level) -> ctypes.Structure:

@@ -19,8 +19,9 @@ from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.multilevel import STEP_BITS, MultilevelAverages, parse_levels
 from gauge_mc.updates.overrelaxation import overrelax
 from gauge_mc.updates.sub_lattices import SubLatticeUpdates
-from tests.reference.fields import gauge_transform, random_field, random_su
-from tests.reference.observables import mean_polyakov_correlator, two_level_correlator
+from tests.reference.fields import dagger, gauge_transform, random_field, random_su, trace
+from tests.reference.mean_links import mean_links
+from tests.reference.observables import mean_polyakov_correlator, staple, two_level_correlator
 
 UNEQUAL = Lattice(4, 6, 8, 10)
 MANY_LANES = Lattice(8, 8, 8, 4)
@@ -237,3 +238,72 @@ def test_multilevel_and_plain_averages_agree(best_device):
         assert second.error < 0.7 * first.error
         difference = estimate(np.subtract(*(np.array(values)[:, r] for values in series)))
         assert abs(difference.value) < 4 * difference.error
+
+
+@pytest.mark.parametrize("weight", [0.3, 2.0, 6.0])
+def test_the_reference_of_mean_links_is_the_integral_over_the_group(group, weight, rng):
+    n = int(group[2])
+    s = (
+        rng.normal(size=(1, n, n)) + 1j * rng.normal(size=(1, n, n))
+        if n == 3
+        else 0.8 * random_su(n, (1,), rng)
+    )
+    draws = random_su(n, (400_000,), rng)
+    density = np.exp(weight / n * trace(draws @ dagger(s)).real)
+    expected = (density[:, None, None] * draws).mean(0) / density.mean()
+    error = 4 / np.sqrt(density.sum() ** 2 / (density**2).sum())
+    assert np.abs(mean_links(s, weight / n)[0] - expected).max() < error
+
+
+@pytest.mark.parametrize("beta", [0.2, 2.5, 6.0, 12.0])
+def test_multihit_is_the_integral_over_every_link(group, precision, best_device, beta):
+    lattice = Lattice(4, 6, 8, 4)
+    links = random_field(lattice.extents, group, np.random.default_rng(5))
+    staples = dagger(staple(links, 3))
+    mean = mean_links(staples, beta / int(group[2]))
+    replaced = links.copy()
+    replaced[..., 3, :, :] = mean
+    field = Field.from_slices(lattice, group, links, precision, best_device)
+    for multilevel in (None, "4,1", "2,1/1,1"):
+        found = measured(field, multihit=True, multilevel=multilevel, beta=beta)
+        assert ("100", 1) not in found
+        for (path, r), value in found.items():
+            expected = mean_polyakov_correlator(replaced, path, r)
+            scale = np.abs(mean).max() ** 8
+            assert abs(value - expected) < (1e-5 if precision == "single" else 1e-8) * scale
+
+
+def test_multihit_reduces_the_noise(best_device):
+    """And does not change the average."""
+    lattice, beta = Lattice(6, 6, 6, 4), 1.5
+    field = Field.hot(lattice, "su2", "single", best_device, seed=4)
+    random = Random.for_field(field, seed=5)
+    plain = PolyakovCorrelators.for_lattice(lattice)
+    better = PolyakovCorrelators.for_lattice(lattice, multihit=True, beta=beta)
+    measurers = [one.measurer(field) for one in (plain, better)]
+    heatbath(field, beta, random, 50)
+    series = [[], []]
+    for _ in range(300):
+        heatbath(field, beta, random, 2)
+        overrelax(field, 2)
+        for values, one in zip(series, measurers, strict=True):
+            values.append([value for path, r, value in one(field) if r > 1])
+    for r in range(2):
+        first, second = (estimate(np.array(values)[:, r]) for values in series)
+        assert second.error < 0.5 * first.error
+        difference = estimate(np.subtract(*(np.array(values)[:, r] for values in series)))
+        assert abs(difference.value) < 4 * difference.error
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"r_max": 1}, "r_max is 1, where --multihit is not possible"),
+        ({"beta": 13.0}, "means of links are computed for beta up to 12, not 13"),
+        ({}, "coupling of the configurations is unknown"),
+    ],
+)
+def test_multihit_that_cannot_be(options, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        observable = PolyakovCorrelators.for_lattice(UNEQUAL, multihit=True, **options)
+        observable.measurer(Field.cold(UNEQUAL, "su2", device=CpuDevice(1)))
