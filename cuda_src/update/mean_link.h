@@ -16,13 +16,13 @@
 //
 // On the circle |x| = 1 / (X + 1), close to the saddle point, the sum over equidistant points converges exponentially.
 
-// Upper limit of sqrt w: 2 k for SU(2), and below sqrt(8 X / 3) + 1 for SU(3). The largest terms of f_1 and f_2 are
-// those of k = sqrt w.
+// The largest terms of f_1 and f_2 are those of k = sqrt |w|, and those of the exponential series of y are of k = |y|.
+// For SU(3) |w| is at most 1 + 2.38 X, because Y <= X^2 / 3 and Z <= X^3 / 27.
 constexpr int FEWEST_TERMS = REAL_BYTES == 4 ? 8 : 16;
 
 template <int N> struct MeanLink;
 
-// The number of terms of f_n that are needed for all lanes, if sqrt w is at most `largest`.
+// The number of terms that are needed for all lanes, if the largest one is that of k = `largest`.
 INLINE int terms_for(real largest) {
     const scalar most = lane_max(largest);
     return FEWEST_TERMS + (int)(scalar(REAL_BYTES == 4 ? 2.2 : 2.6) * most);
@@ -63,7 +63,7 @@ template <> struct MeanLink<3> {
         const real x = G::overlap(j, j), y = G::overlap(cofactor, cofactor);
         const real z = square(det.re) + square(det.im), d = det.re + det.re;
         const real radius = scalar(1) / (x + scalar(1)), bound = x + x + scalar(1) + x * scalar(0.38);
-        const int terms = terms_for(root(bound));
+        const int terms = terms_for(root(bound)), powers = terms_for(larger(d, -d) * radius);
 
         real sum = broadcast(0), of_x = sum, of_y = sum, of_z = sum, of_d = sum;
         ROLLED
@@ -82,10 +82,16 @@ template <> struct MeanLink<3> {
                 const number product = term * w;
                 term = {product.re * both, product.im * both};
             }
-            const real size = lanewise(d * at.re, [](scalar t) { return exp(t); });
-            const real phase = d * at.im;
-            const number factor = {size * lanewise(phase, [](scalar t) { return cos(t); }),
-                                   size * lanewise(phase, [](scalar t) { return sin(t); })};
+            const number exponent = {d * at.re, d * at.im};
+            number factor = {broadcast(0), broadcast(0)};
+            term = {broadcast(1), broadcast(0)};
+            ROLLED
+            for (int k = 0; k < powers; k++) {
+                factor = factor + term;
+                const number product = term * exponent;
+                const scalar next = scalar(1) / (scalar)(k + 1);
+                term = {product.re * next, product.im * next};
+            }
             // dx is proportional to x times the step of the angle.
             const number g1 = at * factor * f1, g2 = at * factor * f2;
             sum = sum + g1.re;

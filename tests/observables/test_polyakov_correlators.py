@@ -19,7 +19,14 @@ from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.multilevel import STEP_BITS, MultilevelAverages, parse_levels
 from gauge_mc.updates.overrelaxation import overrelax
 from gauge_mc.updates.sub_lattices import SubLatticeUpdates
-from tests.reference.fields import dagger, gauge_transform, random_field, random_su, trace
+from tests.reference.fields import (
+    dagger,
+    gauge_transform,
+    random_field,
+    random_su,
+    reunitarise,
+    trace,
+)
 from tests.reference.mean_links import mean_links
 from tests.reference.observables import mean_polyakov_correlator, staple, two_level_correlator
 
@@ -255,10 +262,14 @@ def test_the_reference_of_mean_links_is_the_integral_over_the_group(group, weigh
     assert np.abs(mean_links(s, weight / n)[0] - expected).max() < error
 
 
-@pytest.mark.parametrize("beta", [0.2, 2.5, 6.0, 12.0])
-def test_multihit_is_the_integral_over_every_link(group, precision, best_device, beta):
+@pytest.mark.parametrize(
+    ("beta", "smooth"), [(0.2, False), (2.5, False), (6.0, True), (12.0, False), (12.0, True)]
+)
+def test_multihit_is_the_integral_over_every_link(group, precision, best_device, beta, smooth):
     lattice = Lattice(4, 6, 8, 4)
     links = random_field(lattice.extents, group, np.random.default_rng(5))
+    if smooth:
+        links = reunitarise(np.eye(int(group[2])) + 0.1 * links)
     staples = dagger(staple(links, 3))
     mean = mean_links(staples, beta / int(group[2]))
     replaced = links.copy()
@@ -304,6 +315,6 @@ def test_multihit_reduces_the_noise(best_device):
     ],
 )
 def test_multihit_that_cannot_be(options, sentence):
+    field = Field.cold(UNEQUAL, "su2", device=CpuDevice(1))
     with pytest.raises(UsageError, match=sentence):
-        observable = PolyakovCorrelators.for_lattice(UNEQUAL, multihit=True, **options)
-        observable.measurer(Field.cold(UNEQUAL, "su2", device=CpuDevice(1)))
+        measure(field, "polyakov-correlators", multihit=True, **options)
