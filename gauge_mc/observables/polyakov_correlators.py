@@ -38,7 +38,13 @@ from gauge_mc.observables import (
 from gauge_mc.observables.wilson_loops import PATHS, Step, equivalent_steps, steps_along
 from gauge_mc.options import Option, check_options, flag_of
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.multilevel import Level, MultilevelAverages, check_levels, parse_levels
+from gauge_mc.updates.multilevel import (
+    Level,
+    MultilevelAverages,
+    check_levels,
+    check_mean_beta,
+    parse_levels,
+)
 
 POLYAKOV_CORRELATORS = Kernel("polyakov_correlators")
 
@@ -215,9 +221,11 @@ class PolyakovCorrelators(Observable):
         if not self.levels:
             return {**super().header, **reach, "multilevel": "none"}
         slabs = "/".join(map(str, self.levels))
-        update = f"1 heatbath and {self.overrelax} overrelaxation sweeps per update"
-        given = [f"{key} {value}" for key, value in self._given.items()]
-        words = [f"{slabs} (slices,values)", update, f"seed {self.seed}", *given]
+        words = [f"{slabs} (slices,values)"]
+        if any(one.values > 1 for one in self.levels):
+            update = f"1 heatbath and {self.overrelax} overrelaxation sweeps per update"
+            words += [update, f"seed {self.seed}"]
+        words += [f"{key} {value}" for key, value in self._given.items()]
         multihit = {"multihit": "yes"} if self.multihit else {}
         return {**super().header, **reach, "multilevel": "; ".join(words), **multihit}
 
@@ -228,15 +236,33 @@ class PolyakovCorrelators(Observable):
         return {key: f"{value}" for key, value in given.items() if value is not None}
 
     def informed(self, facts: Mapping[str, str]) -> PolyakovCorrelators:
-        """Return the observable with the coupling and the action of an ensemble, if known."""
-        if not self.levels or not {"beta", "action"} <= facts.keys():
+        """Return the observable with the coupling and the action of an ensemble, if known.
+
+        Raises
+        ------
+        UsageError
+            If they are neither known nor given, or given differently, or if multihit does not
+            allow them.
+        """
+        if not self.levels:
+            return self
+        if not {"beta", "action"} <= facts.keys():
+            self._check_coupling()
             return self
         for key, value in self._given.items():
             if (float(value) != float(facts[key])) if key == "beta" else (value != facts[key]):
                 raise UsageError(
                     f"--{key} is {value}, but the ensemble has {facts[key]}; leave --{key} out."
                 )
-        return replace(self, ensemble=(facts["beta"], facts["action"]))
+        informed = replace(self, ensemble=(facts["beta"], facts["action"]))
+        informed._check_coupling()
+        return informed
+
+    def _check_coupling(self) -> None:
+        """Refuse an unknown coupling, and one for which the means of links are not computed."""
+        beta, _ = self.coupling
+        if self.multihit:
+            check_mean_beta(beta)
 
     @property
     def coupling(self) -> tuple[float, str]:

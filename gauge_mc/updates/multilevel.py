@@ -367,6 +367,17 @@ def _check_means(field: Field, beta: float) -> None:
     """Refuse means of links that are not known."""
     if field.group.colours not in MEAN_COLOURS:
         raise UsageError(f"The means of links of {field.group} are not known; leave out multihit.")
+    check_mean_beta(beta)
+
+
+def check_mean_beta(beta: float) -> None:
+    """Refuse a coupling for which the means of links are not computed.
+
+    Raises
+    ------
+    UsageError
+        If it is too large.
+    """
     if beta > MEAN_BETA:
         raise UsageError(
             f"The means of links are computed for beta up to {MEAN_BETA:g}, not {beta:g}; leave "

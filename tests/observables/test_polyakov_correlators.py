@@ -10,9 +10,10 @@ from gauge_mc import generate, measure
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.files.table import TableData
 from gauge_mc.observables.polyakov_correlators import PolyakovCorrelators
 from gauge_mc.observables.wilson_loops import PATHS
 from gauge_mc.updates.heatbath import heatbath
@@ -70,6 +71,19 @@ def test_gauge_invariance(group, best_device, rng):
 def test_a_cold_field_gives_one(group, precision, best_device):
     found = measured(Field.cold(UNEQUAL, group, precision, best_device))
     assert set(found.values()) == {1.0}
+
+
+def test_series_are_those_of_each_distance(rng):
+    header, sweeps = {"observable": "polyakov-correlators"}, np.repeat([10, 20, 30], 3)
+    path, r = np.tile(["100", "100", "110"], 3), np.tile([1, 2, 1], 3)
+    values = rng.normal(size=9)
+    table = TableData(header, {"sweep": sweeps, "path": path, "r": r, "re": values})
+    found = PolyakovCorrelators.series(table, "a.csv")
+    assert {*found} == {"path=100,r=1", "path=100,r=2", "path=110,r=1"}
+    np.testing.assert_array_equal(found["path=110,r=1"].samples, values[2::3])
+    short = TableData(header, {name: column[:-1] for name, column in table.columns.items()})
+    with pytest.raises(GaugeError, match="do not have the same distances"):
+        PolyakovCorrelators.series(short, "a.csv")
 
 
 @pytest.mark.parametrize(
@@ -183,6 +197,7 @@ def test_the_coupling_is_that_of_the_run(tmp_path, rng):
     files = sorted((tmp_path / "run" / "configs").iterdir())
     with pytest.raises(UsageError, match="coupling of the configurations is unknown"):
         measure(files, "polyakov-correlators", output=tmp_path / "b.csv", **options)
+    assert not (tmp_path / "b.csv").exists()
     options |= {"beta": 1.5, "output": tmp_path / "c.csv"}
     alone = measure(files, "polyakov-correlators", **options)
     np.testing.assert_array_equal(alone["re"], along["re"])
