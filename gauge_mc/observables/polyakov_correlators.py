@@ -53,8 +53,10 @@ Array = NDArray[np.float64]
 NEIGHBOURS = (PATHS[0], 1)
 """The distance at which two loops contain links of the same plaquettes."""
 
-OVERRELAX = 1
-"""Default number of overrelaxation sweeps per update of the slabs."""
+OVERRELAX = 4
+"""Default number of overrelaxation sweeps per update of the slabs. With one sweep successive values
+are correlated so much that, for SU(3) at beta = 5.7 on 8^4, the noise of 80 values with multihit in
+slabs of two slices is four times as large."""
 
 ONE_VALUE = (Level(2, 1),)
 """Levels for which no slab is updated. Such slabs fit nearly every division among devices."""

@@ -13,7 +13,7 @@ from tests.reference.observables import action
 LATTICE = Lattice(4, 6, 4, 12)
 
 
-def updated(links, group, device, thickness, updates=2, overrelax=2, seed=1, beta=2.5):
+def updated(links, group, device, thickness, updates=2, overrelax=4, seed=1, beta=2.5):
     """Return the links after updates of the slabs."""
     field = Field.from_slices(LATTICE, group, links, "double", device)
     update = SubLatticeUpdates(field, thickness, beta, "wilson", seed, overrelax)
