@@ -72,11 +72,11 @@ def test_polyakov_correlators(device_groups, group, precision):
     assert_same_bits([measured(devices) for devices in device_groups])
 
 
-@pytest.mark.parametrize("multilevel", ["1,3", "2,2/1,3"])
-def test_multilevel_averages(device_groups, group, precision, multilevel):
+@pytest.mark.parametrize(("multilevel", "multihit"), [("1,3", False), ("2,2/1,3", True)])
+def test_multilevel_averages(device_groups, group, precision, multilevel, multihit):
     """The divisions whose slabs of slices fit on devices."""
     observable = PolyakovCorrelators.for_lattice(
-        LATTICE, off_axis=True, multilevel=multilevel, beta=2.5
+        LATTICE, off_axis=True, multilevel=multilevel, multihit=multihit, beta=2.5
     )
 
     def measured(devices):
