@@ -12,6 +12,9 @@ from gauge_mc.fields.field import Field
 
 TIME_LINE = Kernel("time_line")
 
+Place = tuple[Slab, Buffer]
+"""A slab, and memory of its device."""
+
 
 @dataclass(frozen=True)
 class TimeLines:
@@ -42,8 +45,36 @@ def time_lines(field: Field) -> list[TimeLines]:
     for number in range(count - 1):
         if number in local:
             _follow(local[number])
-        _hand_on(field, local.get(number), local.get(number + 1), number)
+        last, following = local.get(number), local.get(number + 1)
+        origin = (last.slab, last.after) if last and last.after else None
+        target = (following.slab, following.before) if following and following.before else None
+        hand_on(field, origin, target, number, field.slabs[0].slice_bytes // 4)
     return lines
+
+
+def complete_lines(field: Field) -> list[Place]:
+    """Compute the lines through the whole lattice, for every site in space.
+
+    Returns
+    -------
+    list of (Slab, Buffer)
+        The last slab and its lines, if it belongs to this process; otherwise nothing. The lines are
+        in the scratch memory of the device, which the next call overwrites.
+    """
+    *_, last = time_lines(field)
+    slab = last.slab
+    if slab.layout.times.stop < field.lattice.t:
+        return []
+    complete = slab.device.scratch("complete lines", slab.slice_bytes // 4)
+    slab.launch(
+        TIME_LINE,
+        slab.first_slices(),
+        links=slab.buffer.address,
+        before=last.before.address if last.before else None,
+        after=complete.address,
+        slices=slab.layout.slices,
+    )
+    return [(slab, complete)]
 
 
 def _lines_of(slab: Slab, number: int, count: int) -> TimeLines:
@@ -66,21 +97,26 @@ def _follow(lines: TimeLines) -> None:
     )
 
 
-def _hand_on(
-    field: Field, last: TimeLines | None, following: TimeLines | None, number: int
+def hand_on(
+    field: Field, origin: Place | None, target: Place | None, number: int, nbytes: int
 ) -> None:
-    """Copy the lines at the end of one slab to the next, which may belong to another process."""
-    devices, nbytes = field.devices, field.slabs[0].slice_bytes // 4
-    if last and following:
-        assert last.after is not None
-        assert following.before is not None
-        copy = Copy(last.after.address, following.slab.device, following.before.address)
-        copy.target.wait(last.slab.device.prepare_copies([copy], nbytes)())
-    elif last:
-        assert last.after is not None
-        data = last.slab.device.read(last.after, 0, nbytes)
+    """Copy the end of one slab to the next, which may belong to another process.
+
+    Parameters
+    ----------
+    field : Field
+    origin, target : (Slab, Buffer) or None
+        Memory of the slab and of the next one; None if that belongs to another process.
+    number : int
+        Number of the slab.
+    nbytes : int
+    """
+    devices = field.devices
+    if origin and target:
+        copy = Copy(origin[1].address, target[0].device, target[1].address)
+        copy.target.wait(origin[0].device.prepare_copies([copy], nbytes)())
+    elif origin:
+        data = origin[0].device.read(origin[1], 0, nbytes)
         devices.processes.send(data, devices.process_of(number + 1))
-    elif following:
-        assert following.before is not None
-        data = devices.processes.receive(devices.process_of(number))
-        following.slab.device.write(following.before, 0, data)
+    elif target:
+        target[0].device.write(target[1], 0, devices.processes.receive(devices.process_of(number)))

@@ -53,16 +53,19 @@ class ImmediateRecorder:
     Parameters
     ----------
     field : Field
-    measure : Measurer
+    *measure : Measurer
+        The measurer of all replicas, or one for each.
     """
 
-    def __init__(self, field: Field, measure: Measurer) -> None:
-        self._replicas, self._measure = field.replicas, measure
+    def __init__(self, field: Field, *measure: Measurer) -> None:
+        replicas = field.replicas
+        measurers = measure * len(replicas) if len(measure) == 1 else measure
+        self._pairs = [*zip(measurers, replicas, strict=True)]
         self._found: list[list[list[Record]]] = []
 
     def begin(self) -> None:
         """Measure the field; see `Recorder.begin`."""
-        self._found.append([self._measure(one) for one in self._replicas])
+        self._found.append([measure(one) for measure, one in self._pairs])
 
     def fetch(self) -> list[Records]:
         """Return the records; see `Recorder.fetch`."""
@@ -299,6 +302,25 @@ class Observable:
         the device does not have to wait. By default it measures at once.
         """
         return ImmediateRecorder(field, self.measurer(field.replicas[0]))
+
+    def informed(self, facts: Mapping[str, str]) -> Observable:
+        """Return the observable for an ensemble, if it needs to know more than the links.
+
+        Parameters
+        ----------
+        facts : mapping of str to str
+            Facts about the ensemble as in the headers of tables, such as ``beta``.
+
+        Raises
+        ------
+        UsageError
+            If the facts contradict the options.
+        """
+        return self
+
+    def recorder_along(self, field: Field, facts: Sequence[Mapping[str, str]]) -> Recorder:
+        """Return a recorder for a run, or for the runs of a batch, given facts about each."""
+        return self.recorder(field)
 
     @classmethod
     def live(cls, record: Record) -> str:

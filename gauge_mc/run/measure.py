@@ -249,7 +249,7 @@ def measure(
     if isinstance(target, Field):
         return _measure_field(target, _observable(observable, target.lattice, options))
     ensemble = find_ensemble(_paths_of(target))
-    wanted = _observable(observable, ensemble.lattice, options)
+    wanted = _observable(observable, ensemble.lattice, options).informed(ensemble.facts)
     if precision not in (None, *REALS):
         raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
     path = Path(output) if output else ensemble.table(wanted.name)

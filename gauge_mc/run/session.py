@@ -21,7 +21,7 @@ from gauge_mc.domain.energy import EnergyMeter
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import Observable, live_observables
 from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain
+from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.checkpoint import State
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.parameters import Measurement, Parameters
@@ -282,8 +282,10 @@ class Session:
             for observable in observables.values():
                 if isinstance(observable, FunctionObservable):
                     observable.prepared(field)
+            facts = [provenance(task.parameters) for task in self._work.tasks]
             self._recorders = {
-                item: observable.recorder(field) for item, observable in observables.items()
+                item: observable.recorder_along(field, facts)
+                for item, observable in observables.items()
             }
             for recorder in self._recorders.values():
                 with self._work.devices.measuring():

@@ -69,7 +69,7 @@ class Sweep:
         exchange = exchange_of(field)
         targets = field.halo.targets if exchange is Exchange.STORE else None
         self._slabs = [
-            _SlabSweep(
+            SlabSweep(
                 slab,
                 kernel,
                 (action.choice, *choices),
@@ -118,8 +118,21 @@ class Sweep:
         return self._slabs[0].registers(alone=self._halo is None)
 
 
-class _SlabSweep:
-    """The part of a sweep on one slab; `alone` is the action if the slab has no neighbours."""
+class SlabSweep:
+    """The part of a sweep on one slab.
+
+    Parameters
+    ----------
+    slab : Slab
+    kernel : Kernel
+    choices : tuple of Choice
+        The compile-time choices other than the group.
+    stages : list of Stage
+    alone : Action or None
+        The action, if the slab has no neighbours and a planner may change the order of work.
+    values : mapping
+        The kernel's other arguments, ``halo`` among them.
+    """
 
     def __init__(
         self,

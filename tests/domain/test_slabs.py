@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import field_strength, improved_charge
 from gauge_mc.fields.gradient_flow import GradientFlow
@@ -10,6 +11,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.observables.polyakov_correlators import PolyakovCorrelators, polyakov_correlators
 from gauge_mc.observables.wilson_loops import PATHS, LoopMeasurer, WilsonLoops
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import Chain
@@ -89,6 +91,35 @@ def test_chains_of_smearings_and_static_sources(device_groups, group, precision,
         return *map(bits, smeared), *(values for _, _, values in found)
 
     assert_same_bits([measured(devices) for devices in device_groups])
+
+
+def test_polyakov_correlators(device_groups, group, precision):
+    def measured(devices):
+        field = Field.hot(LATTICE, group, precision, devices, seed=4)
+        return (polyakov_correlators(PolyakovCorrelators(LATTICE, 2, PATHS), field),)
+
+    assert_same_bits([measured(devices) for devices in device_groups])
+
+
+@pytest.mark.parametrize(("multilevel", "multihit"), [("1,3", False), ("2,2/1,3", True)])
+def test_multilevel_averages(device_groups, group, precision, multilevel, multihit):
+    """The divisions whose slabs of slices fit on devices."""
+    observable = PolyakovCorrelators.for_lattice(
+        LATTICE, off_axis=True, multilevel=multilevel, multihit=multihit, beta=2.5
+    )
+
+    def measured(devices):
+        field = Field.hot(LATTICE, group, precision, devices, seed=4)
+        measure = observable.measurer(field)
+        return [(np.array([record[-1] for record in measure(field)]),) for _ in range(2)]
+
+    thickness = observable.levels[0].thickness
+    fitting = [one for one in device_groups if not any(n % thickness for n in one.slices)]
+    assert_same_bits([values for devices in fitting for values in measured(devices)])
+    for devices in device_groups:
+        if devices not in fitting:
+            with pytest.raises(UsageError, match="do not fit a device with the slices"):
+                measured(devices)
 
 
 def test_links_go_in_and_out(device_groups, group):

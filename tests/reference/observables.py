@@ -150,3 +150,56 @@ def mean_wilson_loop(links: Complex, path: str, r: int, t: int) -> float:
     """
     steps = equivalent_steps((int(path[0]), int(path[1]), int(path[2])))
     return float(np.mean([wilson_loop(links, step, r, t) for step in steps]))
+
+
+def mean_polyakov_correlator(links: Complex, path: str, r: int) -> float:
+    """Re P(x) P(x + r step)^* averaged over space and all equivalent steps of a path."""
+    loops = polyakov_field(links)
+    step = (int(path[0]), int(path[1]), int(path[2]))
+    values = []
+    for equivalent in equivalent_steps(step):
+        far = loops
+        for axis, n in zip((2, 1, 0), equivalent, strict=True):
+            far = np.roll(far, -r * n, axis)
+        values.append((loops * far.conj()).real.mean())
+    return float(np.mean(values))
+
+
+def two_links(links: Complex, vector: Step, begin: int, thickness: int) -> Complex:
+    """T[z, y, x, a, c, b, d] = L_ab(x) L_cd(x + vector)^* of the lines through some slices."""
+    line = links[begin, ..., 3, :, :]
+    for t in range(begin + 1, begin + thickness):
+        line = line @ links[t, ..., 3, :, :]
+    far = np.roll(line, [-n for n in vector[::-1]], (0, 1, 2))
+    return np.einsum("...ab,...cd->...acbd", line, far.conj())
+
+
+def two_level_correlator(
+    drawn: Sequence[Sequence[Complex]], vector: Step, outer: int, inner: int | None = None
+) -> float:
+    """Sum of Re Tr over space of products of averaged two-link operators.
+
+    ``drawn[m][n]`` are the links after n updates of the thin slabs, and m of the thick ones.
+    """
+    thin, period = inner or outer, drawn[0][0].shape[0]
+
+    def multiply(operators: Sequence[Complex]) -> Complex:
+        result = operators[0]
+        for one in operators[1:]:
+            result = np.einsum("...acbd,...bdef->...acef", result, one)
+        return result
+
+    def thick(begin: int) -> Complex:
+        per_update = [
+            multiply(
+                [
+                    np.mean([two_links(links, vector, t, thin) for links in some], axis=0)
+                    for t in range(begin, begin + outer, thin)
+                ]
+            )
+            for some in drawn
+        ]
+        return np.mean(per_update, axis=0)
+
+    whole = multiply([thick(begin) for begin in range(0, period, outer)])
+    return float(np.einsum("...acac->...", whole).real.sum())

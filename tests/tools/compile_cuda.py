@@ -71,7 +71,7 @@ def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> st
         printed = run_compiler(kernel.name, unit, [*command, *WARNINGS_AS_ERRORS], output)
     found = registers_of(printed, kernel.name)
     needs = f"{found.count:4} registers {found.spilled:4} bytes spilled" if found else printed
-    return f"{kernel.name:17}{variant!s:28}{'large' * variant.large:6}{needs}"
+    return f"{kernel.name:21}{variant!s:28}{'large' * variant.large:6}{needs}"
 
 
 def main() -> int:

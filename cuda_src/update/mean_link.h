@@ -1,0 +1,116 @@
+// The mean of a link in the distribution exp(weight Re Tr U s^dagger), given all other links (multihit: Parisi,
+// Petronzio and Rapuano, Phys. Lett. 128B (1983) 418). With J = weight s / 2 the weight is exp(Tr U J^dagger + h.c.).
+#pragma once
+
+#include "arch/maths.h"
+#include "group/group.h"
+
+// SU(2): J = k V, and the mean is V I_2(4 k) / I_1(4 k).
+//
+// SU(3): with X = Tr J J^dagger, 2 Y = X^2 - Tr (J J^dagger)^2, Z = |det J|^2 and D = 2 Re det J, the integral over the
+// group is (de Forcrand and Roiesnel, Phys. Lett. 151B (1985) 77; from the series of Eriksson, Svartholm and
+// Skagerstam, J. Math. Phys. 22 (1981) 2276)
+//   2 times the contour integral of exp(D x) f_1(1/x + X + Y x + Z x^2) dx / (2 pi i) around 0,
+// where f_n(w) = I_n(2 sqrt w) / w^(n/2) = sum over k of w^k / (k! (k+n)!), so that f_1' = f_2. The mean is its
+// logarithmic derivative by J^dagger.
+//
+// On the circle |x| = 1 / (X + 1), close to the saddle point, the sum over equidistant points converges exponentially.
+
+// The largest terms of f_1 and f_2 are those of k = sqrt |w|, and those of the exponential series of y are of k = |y|.
+// For SU(3) |w| is at most 1 + 2.38 X, because Y <= X^2 / 3 and Z <= X^3 / 27.
+constexpr int FEWEST_TERMS = REAL_BYTES == 4 ? 8 : 16;
+
+template <int N> struct MeanLink;
+
+// The number of terms that are needed for all lanes, if the largest one is that of k = `largest`.
+INLINE int terms_for(real largest) {
+    const scalar most = lane_max(largest);
+    return FEWEST_TERMS + (int)(scalar(REAL_BYTES == 4 ? 2.2 : 2.6) * most);
+}
+
+template <> struct MeanLink<2> {
+    template <class G> static INLINE typename G::Matrix of(const typename G::Matrix& s, real weight) {
+        const typename G::Matrix j = s.times(scalar(0.5) * weight);
+        const real w = scalar(4) * j.norm2();
+        const int terms = terms_for(root(w));
+        real term = broadcast(1), f1 = broadcast(0), f2 = broadcast(0);
+        ROLLED
+        for (int k = 0; k < terms; k++) {
+            f1 = f1 + term;
+            f2 = f2 + term * (scalar(1) / (scalar)(k + 2));
+            term = term * w * (scalar(1) / ((scalar)(k + 1) * (scalar)(k + 2)));
+        }
+        return j.times(scalar(2) * f2 / f1);
+    }
+};
+
+template <> struct MeanLink<3> {
+    static constexpr int POINTS = REAL_BYTES == 4 ? 16 : 32;  // on the upper half of the circle
+
+    template <class G> static INLINE typename G::Matrix of(const typename G::Matrix& s, real weight) {
+        typedef typename G::Matrix M;
+        typedef decltype(s.row[0].c[0] + s.row[0].c[0]) number;
+        M j = s;
+        UNROLL for (int i = 0; i < 9; i++) {
+            number& c = j.row[i / 3].c[i % 3];
+            c.re = c.re * (scalar(0.5) * weight), c.im = c.im * (scalar(0.5) * weight);
+        }
+        // The rows of adj(J^dagger), whose squared norm is Y, and whose products with those of J are det J^*.
+        M cofactor;
+        UNROLL for (int i = 0; i < 3; i++) cofactor.row[i] = G::third(j.row[(i + 1) % 3], j.row[(i + 2) % 3]);
+        number det = {broadcast(0), broadcast(0)};
+        UNROLL for (int i = 0; i < 3; i++) add_product_conj(det, j.row[0].c[i], cofactor.row[0].c[i]);
+        const real x = G::overlap(j, j), y = G::overlap(cofactor, cofactor);
+        const real z = square(det.re) + square(det.im), d = det.re + det.re;
+        const real radius = scalar(1) / (x + scalar(1)), bound = x + x + scalar(1) + x * scalar(0.38);
+        const int terms = terms_for(root(bound)), powers = terms_for(larger(d, -d) * radius);
+
+        real sum = broadcast(0), of_x = sum, of_y = sum, of_z = sum, of_d = sum;
+        ROLLED
+        for (int point = 0; point < POINTS; point++) {
+            const scalar turn = ((scalar)point + scalar(0.5)) / (scalar)POINTS - scalar(0.5);  // angle / pi - 1/2
+            const real cosine = -sin_pi(broadcast(turn)), sine = cos_pi(broadcast(turn));
+            const number at = {radius * cosine, radius * sine}, at2 = at * at;
+            const real inverse = x + scalar(1);
+            const number w = {inverse * cosine + x + y * at.re + z * at2.re, y * at.im + z * at2.im - inverse * sine};
+            number term = {broadcast(1), broadcast(0)}, f1 = {broadcast(0), broadcast(0)}, f2 = f1;
+            ROLLED
+            for (int k = 0; k < terms; k++) {
+                const scalar next = scalar(1) / (scalar)(k + 2), both = next / (scalar)(k + 1);
+                f1 = f1 + term;
+                f2.re = f2.re + term.re * next, f2.im = f2.im + term.im * next;
+                const number product = term * w;
+                term = {product.re * both, product.im * both};
+            }
+            const number exponent = {d * at.re, d * at.im};
+            number factor = {broadcast(0), broadcast(0)};
+            term = {broadcast(1), broadcast(0)};
+            ROLLED
+            for (int k = 0; k < powers; k++) {
+                factor = factor + term;
+                const number product = term * exponent;
+                const scalar next = scalar(1) / (scalar)(k + 1);
+                term = {product.re * next, product.im * next};
+            }
+            // dx is proportional to x times the step of the angle.
+            const number g1 = at * factor * f1, g2 = at * factor * f2;
+            sum = sum + g1.re;
+            of_x = of_x + g2.re;
+            of_y = of_y + (at * g2).re;
+            of_z = of_z + (at2 * g2).re;
+            of_d = of_d + (at * g1).re;
+        }
+        // X, Y, Z and D differentiated by J^dagger: J, X J - J J^dagger J, det J adj(J^dagger) and adj(J^dagger).
+        const real share = scalar(1) / sum;
+        const real by_j = (of_x + x * of_y) * share, by_cubic = -of_y * share;
+        const number by_cofactor = {(of_z * det.re + of_d) * share, of_z * det.im * share};
+        const M cubic = G::product(G::product(j, G::adjoint(j)), j);
+        M mean;
+        UNROLL for (int i = 0; i < 9; i++) {
+            const number a = j.row[i / 3].c[i % 3], b = cubic.row[i / 3].c[i % 3];
+            const number c = by_cofactor * cofactor.row[i / 3].c[i % 3];
+            mean.row[i / 3].c[i % 3] = {by_j * a.re + by_cubic * b.re + c.re, by_j * a.im + by_cubic * b.im + c.im};
+        }
+        return mean;
+    }
+};

@@ -1,0 +1,399 @@
+"""Multilevel averages of two Polyakov lines, after Luescher and Weisz, hep-lat/0108014.
+
+The lattice is divided into slabs of time slices, whose interior is updated many times. The two-link
+operators of a slab are averaged over these updates. Their product over all slabs is an unbiased
+estimate of the correlator, whose error falls exponentially with the number of slabs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.slab import Slab, work
+from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import SlabSums, add_slices
+from gauge_mc.fields.time_lines import Place, hand_on
+from gauge_mc.quoting import shortened
+from gauge_mc.updates.sub_lattices import SubLatticeUpdates
+
+SLAB_LINES = Kernel("slab_lines")
+MEAN_SLAB_LINES = Kernel("mean_slab_lines")
+TWO_LINKS = Kernel("two_links")
+ADD_TWO_LINKS = Kernel("add_two_links")
+TWO_LINKS_PRODUCT = Kernel("two_links_product")
+TWO_LINKS_TRACE = Kernel("two_links_trace")
+
+MEAN_COLOURS = (2, 3)
+"""Numbers of colours for which the mean of a link is known; see update/mean_link.h."""
+
+MEAN_BETA = 12.0
+"""Largest coupling for which the mean of a link is computed. The integral of SU(3) is below e^72,
+which single precision can represent."""
+
+MOST_LEVELS = 2
+"""Largest number of nested levels."""
+
+MOST_VALUES = 100_000
+"""Largest number of values per level, to catch typing errors."""
+
+STEP_BITS = 24
+"""Bits of the number of a heatbath sweep that count sweeps on one field; the upper bits are from
+the digest of the field, so that no two fields are updated with the same random numbers."""
+
+Vector = tuple[int, int, int]
+"""The vector from one line to the other."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A division of the lattice into slabs, and the number of values that are averaged there.
+
+    Attributes
+    ----------
+    thickness : int
+        Number of time slices of a slab.
+    values : int
+        Number of values of every slab. The first is that of the links as they are; an update of the
+        slabs precedes each of the others.
+    """
+
+    thickness: int
+    values: int
+
+    def __str__(self) -> str:
+        return f"{self.thickness},{self.values}"
+
+
+def parse_levels(text: str) -> tuple[Level, ...]:
+    """Read levels such as ``4,100``, or ``4,20/2,50`` with the thicker slabs first.
+
+    Raises
+    ------
+    UsageError
+        If the text does not have this form, or the levels do not fit each other.
+    """
+    words = text.split("/")
+    if not all(re.fullmatch("[0-9]{1,9},[0-9]{1,9}", word.strip()) for word in words):
+        raise UsageError(
+            f"--multilevel: '{shortened(text)}' is not of the form THICKNESS,VALUES, such as "
+            "4,100, or 4,20/2,50 for two levels."
+        )
+    levels = tuple(Level(*map(int, word.split(","))) for word in words)
+    check_levels(levels)
+    return levels
+
+
+def check_levels(levels: Sequence[Level]) -> None:
+    """Refuse levels with impossible numbers, or that do not fit each other.
+
+    Raises
+    ------
+    UsageError
+        If there are too many levels, or a number is too large or too small.
+    """
+    if len(levels) > MOST_LEVELS:
+        raise UsageError(f"There are {len(levels)} levels; choose at most {MOST_LEVELS}.")
+    for one in levels:
+        if one.thickness < 1 or not 1 <= one.values <= MOST_VALUES:
+            raise UsageError(
+                f"--multilevel: {one} has an invalid number; choose slabs of at least one time "
+                f"slice, and from 1 to {MOST_VALUES} values."
+            )
+    for outer, inner in pairwise(levels):
+        if outer.thickness <= inner.thickness or outer.thickness % inner.thickness:
+            raise UsageError(
+                f"--multilevel: slabs of {outer.thickness} time slices are not made up of several "
+                f"slabs of {inner.thickness}; give the thicker slabs first."
+            )
+
+
+class _SlabMemory:
+    """The lines and two-link operators on one device.
+
+    Parameters
+    ----------
+    slab : Slab
+    levels : sequence of Level
+        The levels, the thicker slabs first.
+    vectors : int
+        Number of vectors between lines.
+    """
+
+    def __init__(self, slab: Slab, levels: Sequence[Level], vectors: int) -> None:
+        self.slab = slab
+        outer, inner = levels[0], levels[-1]
+        group, layout = slab.group, slab.layout
+        element = layout.lattice.slice_sites * layout.real.itemsize
+        pairs = group.colours**2
+        # A row of an operator fills whole packets; see two_links.h.
+        self.product_bytes = element * pairs * ((2 * pairs + 3) // 4 * 4)
+        self.lines_bytes = layout.slices // inner.thickness * element * group.matrix_components
+        self._average_bytes = layout.slices // outer.thickness * self.product_bytes
+        operators = layout.slices // inner.thickness * self.product_bytes
+        averages = vectors * self._average_bytes if len(levels) > 1 else 0
+        parts = (inner.values * self.lines_bytes, operators, averages)
+        try:
+            self.lines, self.operators, self._averages = map(slab.device.allocate, parts)
+        except NoMemoryError as error:
+            raise GaugeError(
+                f"Multilevel averages need {sum(parts) / 2**30:.3g} GiB of memory for "
+                f"{inner.values} lines in every slab and for {vectors} distances: choose fewer "
+                "values, thicker slabs, a smaller --r-max or more devices."
+            ) from error
+
+    def line(self, number: int) -> int:
+        """Return the address of the lines of one configuration of the slabs."""
+        return self.lines.address + number * self.lines_bytes
+
+    def average(self, number: int) -> int:
+        """Return the address of the averages of the thick slabs for one vector."""
+        return self._averages.address + number * self._average_bytes
+
+
+class MultilevelAverages:
+    """Multilevel averages of products of two Polyakov lines, with the memory that they need.
+
+    This is one more field, a line for every value, thinnest slab and site in space, and a two-link
+    operator for every thinnest slab and site in space. With two levels there is one more operator
+    for every thick slab, site in space and vector. For SU(3) in single precision a line has 80
+    bytes, and an operator has 720; for SU(2) these are 16 and 128.
+
+    Parameters
+    ----------
+    like : Field
+        A field of the same kind as those to be measured. It is not changed.
+    levels : sequence of Level
+        The levels, the thicker slabs first.
+    vectors : sequence of (int, int, int)
+        The vectors from one line to the other.
+    beta : float
+    action, seed, overrelax
+        See `SubLatticeUpdates`.
+    multihit : bool
+        Whether links of lines are replaced by their means, given all other links. This is correct
+        unless two lines contain links of the same loop of the action.
+
+    Raises
+    ------
+    UsageError
+        If the slabs do not fit the lattice or its division among devices, or the action; or if the
+        means of links are not known.
+    GaugeError
+        If a device does not have enough memory.
+    """
+
+    def __init__(
+        self,
+        like: Field,
+        levels: Sequence[Level],
+        vectors: Sequence[Vector],
+        beta: float,
+        action: str,
+        seed: int,
+        overrelax: int,
+        multihit: bool = False,
+    ) -> None:
+        check_levels(levels)
+        if multihit:
+            _check_means(like, beta)
+        self._multihit = multihit
+        self._levels, self._vectors = tuple(levels), tuple(vectors)
+        self._action, self._seed, self._overrelax = action, seed, overrelax
+        kind = (like.lattice, like.group.name, like.precision, like.devices)
+        self._field = Field.empty(*kind)
+        self._prepared: dict[float, list[SubLatticeUpdates]] = {}
+        self._updates(beta)
+        self._memory = [_SlabMemory(one, levels, len(vectors)) for one in self._field.slabs]
+
+    def _updates(self, beta: float) -> list[SubLatticeUpdates]:
+        """Return the updates of every level."""
+        if beta not in self._prepared:
+            options = (beta, self._action, self._seed, self._overrelax)
+            self._prepared[beta] = [
+                SubLatticeUpdates(self._field, one.thickness, *options) for one in self._levels
+            ]
+        return self._prepared[beta]
+
+    def __call__(self, field: Field, beta: float, digest: int) -> NDArray[np.float64]:
+        """Return the sums over space of the averages of Re [Tr L(x) (Tr L(x + R))^*].
+
+        Parameters
+        ----------
+        field : Field
+            The links, which are not changed.
+        beta : float
+        digest : int
+            A number below 2**40 that is different for every field.
+
+        Returns
+        -------
+        ndarray, shape (vectors,), float64
+        """
+        for mine, other in zip(self._field.slabs, field.slabs, strict=True):
+            mine.device.copy(mine.own_slices, other.own_slices)
+        self._field.exchange_halo()
+        self._step = digest << STEP_BITS
+        updates, outer, inner = self._updates(beta), self._levels[0], self._levels[-1]
+        if len(self._levels) == 1:
+            self._draw_lines(updates[-1], beta)
+            return self._traces(inner)
+        for n in range(outer.values):
+            if n:
+                self._update(updates[0])
+            self._draw_lines(updates[-1], beta)
+            for memory in self._memory:
+                for number, vector in enumerate(self._vectors):
+                    self._two_links(memory, vector)
+                    self._add(memory, number, first=n == 0)
+        return self._traces(outer)
+
+    def _update(self, updates: SubLatticeUpdates) -> None:
+        self._step += 1
+        updates(self._step)
+
+    def _draw_lines(self, updates: SubLatticeUpdates, beta: float) -> None:
+        """Compute the lines through the thinnest slabs, and again after every update of them."""
+        inner = self._levels[-1]
+        for n in range(inner.values):
+            if n:
+                self._update(updates)
+            for memory in self._memory:
+                self._lines(memory, n, beta)
+
+    def _lines(self, memory: _SlabMemory, number: int, beta: float) -> None:
+        """Compute the lines through the thinnest slabs on a device."""
+        inner, slab = self._levels[-1], memory.slab
+        values = {
+            "links": slab.buffer.address,
+            "lines": memory.line(number),
+            "thickness": inner.thickness,
+        }
+        if not self._multihit:
+            slab.launch(SLAB_LINES, _slabs(slab, inner), **values)
+            return
+        action = ACTIONS[self._action]
+        kind = MEAN_SLAB_LINES.part("ACTION::Coefficients", slab.variant(action.choice))
+        coefficients = kind(**action.coefficients(slab.group, beta))
+        slab.launch(
+            MEAN_SLAB_LINES, _slabs(slab, inner), action.choice, **values, action=coefficients
+        )
+
+    def _two_links(self, memory: _SlabMemory, vector: Vector) -> None:
+        """Average the operators of the thinnest slabs over all lines."""
+        inner, slab = self._levels[-1], memory.slab
+        slab.launch(
+            TWO_LINKS,
+            _slabs(slab, inner),
+            lines=memory.lines.address,
+            stride=memory.lines_bytes,
+            count=inner.values,
+            end=vector,
+            thickness=inner.thickness,
+            operators=memory.operators.address,
+        )
+
+    def _add(self, memory: _SlabMemory, number: int, first: bool) -> None:
+        """Add products of operators to the averages of the thick slabs."""
+        outer, inner = self._levels
+        memory.slab.launch(
+            ADD_TWO_LINKS,
+            _slabs(memory.slab, outer),
+            thin=memory.operators.address,
+            average=memory.average(number),
+            thickness=outer.thickness,
+            factors=outer.thickness // inner.thickness,
+            first=int(first),
+            weight=1 / outer.values,
+        )
+
+    def _traces(self, level: Level) -> NDArray[np.float64]:
+        """Sum the traces of the products of operators over all slabs of a level."""
+        field, devices = self._field, self._field.devices
+        last = next((one for one in self._memory if _is_last(one.slab)), None)
+        sums = None
+        if last:
+            over = work(last.slab.layout.first % 2, 1, 1, BOTH_PARITIES)
+            sums = SlabSums(last.slab, 1, len(self._vectors), over)
+        for number, vector in enumerate(self._vectors):
+            if len(self._levels) == 1:
+                for memory in self._memory:
+                    self._two_links(memory, vector)
+            self._trace(level, number, sums)
+            if len(field.layouts) > 1:
+                devices.fence()  # the next products replace those that have been handed on
+        return add_slices(devices, [sums.by_slice()] if sums else [])[:, 0]
+
+    def _trace(self, level: Level, vector: int, sums: SlabSums | None) -> None:
+        """Multiply the operators for one vector, one device after the other; sum the traces."""
+        field, count = self._field, len(self._field.layouts)
+        first = field.devices.first_slab
+        local = dict(enumerate(self._memory, first))
+        for number in range(count):
+            memory, following = local.get(number), local.get(number + 1)
+            after = _product(memory, "after") if memory and number < count - 1 else None
+            if memory:
+                slab = memory.slab
+                before = _product(memory, "before")[1].address if number else None
+                thick = len(self._levels) > 1
+                values = {
+                    "operators": memory.average(vector) if thick else memory.operators.address,
+                    "slabs": slab.layout.slices // level.thickness,
+                    "before": before,
+                }
+                if after:
+                    over = work(0, 1, 1, BOTH_PARITIES)
+                    slab.launch(TWO_LINKS_PRODUCT, over, **values, after=after[1].address)
+                else:
+                    assert sums is not None
+                    sums.launch(TWO_LINKS_TRACE, values)
+            if number < count - 1:
+                target = _product(following, "before") if following else None
+                nbytes = self._memory[0].product_bytes
+                hand_on(field, after, target, number, nbytes)
+
+
+def _check_means(field: Field, beta: float) -> None:
+    """Refuse means of links that are not known."""
+    if field.group.colours not in MEAN_COLOURS:
+        raise UsageError(f"The means of links of {field.group} are not known; leave out multihit.")
+    check_mean_beta(beta)
+
+
+def check_mean_beta(beta: float) -> None:
+    """Refuse a coupling for which the means of links are not computed.
+
+    Raises
+    ------
+    UsageError
+        If it is too large.
+    """
+    if beta > MEAN_BETA:
+        raise UsageError(
+            f"The means of links are computed for beta up to {MEAN_BETA:g}, not {beta:g}; leave "
+            "out multihit."
+        )
+
+
+def _slabs(slab: Slab, level: Level) -> ctypes.Structure:
+    """Return the work on the first slices of all slabs of a level."""
+    return work(0, level.thickness, slab.layout.slices // level.thickness, BOTH_PARITIES)
+
+
+def _is_last(slab: Slab) -> bool:
+    return slab.layout.times.stop == slab.layout.lattice.t
+
+
+def _product(memory: _SlabMemory, where: str) -> Place:
+    """Return memory for the product of the operators before or after those of a device."""
+    return memory.slab, memory.slab.device.scratch(f"product {where}", memory.product_bytes)

@@ -1,0 +1,48 @@
+"""The mean of a link given all others, from the integral over the group."""
+
+import numpy as np
+from scipy.special import iv
+
+from .fields import Complex, Real
+
+
+def log_integral(j: Complex) -> Real:
+    """log of the integral of exp(2 Re Tr U J^dagger) over SU(N), up to a constant.
+
+    With the singular values s_i of J and the phase a of its determinant it is the sum over n of
+    exp(i n a) det [z_i^(k-1) I_(n+k-1)(z_i)] / prod_(i<k) (z_i^2 - z_k^2), z = 2 s (Leutwyler and
+    Smilga, Phys. Rev. D 46 (1992) 5607).
+    """
+    n = j.shape[-1]
+    z = 2 * np.linalg.svd(j, compute_uv=False)
+    phase = np.angle(np.linalg.det(j))
+    powers = np.arange(n)
+    vandermonde = np.ones(z.shape[:-1])
+    for i in range(n):
+        for k in range(i):
+            vandermonde *= z[..., k] ** 2 - z[..., i] ** 2
+    total = np.zeros(z.shape[:-1])
+    for charge in range(-20, 21):
+        columns = z[..., None] ** powers * iv(abs(charge) + powers, z[..., None])
+        total += np.cos(charge * phase) * np.linalg.det(columns)
+    return np.log(np.abs(total / vandermonde))
+
+
+def mean_links(staples: Complex, weight: float, step: float = 1e-4) -> Complex:
+    """Mean of U with the density exp(weight Re Tr U s^dagger), by numerical differentiation.
+
+    For SU(2), s = k V, and it is V I_2(2 weight k) / I_1(2 weight k).
+    """
+    j = weight / 2 * staples
+    if j.shape[-1] == 2:
+        k = np.sqrt(np.linalg.det(j).real)[..., None, None]
+        return j / k * iv(2, 4 * k) / iv(1, 4 * k)
+    mean = np.zeros_like(j)
+    for index in np.ndindex(j.shape[-2:]):
+        for unit in (1, 1j):
+            moved = np.zeros(j.shape[-2:], complex)
+            moved[index] = unit * step
+            near = log_integral(j + moved) - log_integral(j - moved)
+            far = log_integral(j + 2 * moved) - log_integral(j - 2 * moved)
+            mean[(..., *index)] += unit * (8 * near - far) / (24 * step)
+    return mean
