@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -38,19 +39,36 @@ RESULT = Option(
 """The option of all plots that show the result of a fit of the potential."""
 
 
-class PotentialPlot(Plot):
-    """V(R) of one or more runs with fits, error bands and residuals."""
+Runs = Sequence[tuple[str, StaticPotential]]
+"""Label and result of each run."""
 
-    name = "potential"
-    summary = "V(R) with its fit and residuals (needs fit potential)"
+
+class PlotOfPotentials(Plot):
+    """A plot that shows the results of fits of the potential, of one or more runs in one frame."""
+
     options: ClassVar[tuple[Option, ...]] = (RESULT,)
+
+    @abstractmethod
+    def plot(self, runs: Runs, path: Path) -> None:
+        """Plot the results to a file."""
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame; see `Plot.draw`."""
         given = check_options(self.options, options, f"plot {self.name}")
         results = [read_potential(run, given.get(RESULT.name)) for run in runs]
-        plot_potential(list(zip(labels_of(runs), results, strict=True)), file)
+        self.plot(list(zip(labels_of(runs), results, strict=True)), file)
         return []
+
+
+class PotentialPlot(PlotOfPotentials):
+    """V(R) of one or more runs with fits, error bands and residuals."""
+
+    name = "potential"
+    summary = "V(R) with its fit and residuals (needs fit potential)"
+
+    def plot(self, runs: Runs, path: Path) -> None:
+        """Plot the results; see `plot_potential`."""
+        plot_potential(runs, path)
 
 
 PLOTS.register(PotentialPlot())

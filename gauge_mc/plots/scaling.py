@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,27 +12,22 @@ from gauge_mc.analysis.figures import GREY, WIDTH, add_heading, figure_file, loo
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.potential import FORCES, LUSCHER, StaticPotential
 from gauge_mc.errors import GaugeError
-from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of
-from gauge_mc.plots.potential import RESULT, read_potential
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.potential import PlotOfPotentials, Runs
 
 HEADROOM = 0.15
 """Free space above and below the points, in units of their range."""
 
 
-class ScalingPlot(Plot):
+class ScalingPlot(PlotOfPotentials):
     """r0 [V(R) - V(r0)] of several runs against R/r0, where all couplings should agree."""
 
     name = "scaling"
     summary = "r₀ [V(R) − V(r₀)] against R/r₀ for several β (needs fit potential)"
-    options: ClassVar[tuple[Option, ...]] = (RESULT,)
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw all runs in one frame; see `Plot.draw`."""
-        given = check_options(self.options, options, f"plot {self.name}")
-        results = [read_potential(run, given.get(RESULT.name)) for run in runs]
-        plot_scaling(list(zip(labels_of(runs), results, strict=True)), file)
-        return []
+    def plot(self, runs: Runs, path: Path) -> None:
+        """Plot the results; see `plot_scaling`."""
+        plot_scaling(runs, path)
 
 
 PLOTS.register(ScalingPlot())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,8 @@ from gauge_mc.analysis.figures import (
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.potential import AXIS, FORCES, StaticPotential
 from gauge_mc.errors import GaugeError
-from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of
-from gauge_mc.plots.potential import RESULT, read_potential
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.potential import PlotOfPotentials, Runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,19 +37,15 @@ LARGEST_ERROR = 0.25
 """Maximum relative error of a force that is drawn; larger errors would hide the others."""
 
 
-class ForcePlot(Plot):
+class ForcePlot(PlotOfPotentials):
     """r^2 F(r) of one or more runs at tree-level improved distances, with r0, r1 and r_c."""
 
     name = "static-force"
     summary = "r² F(r) at improved distances, with r₀, r₁ and r_c (needs fit potential)"
-    options: ClassVar[tuple[Option, ...]] = (RESULT,)
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw all runs in one frame; see `Plot.draw`."""
-        given = check_options(self.options, options, f"plot {self.name}")
-        results = [read_potential(run, given.get(RESULT.name)) for run in runs]
-        plot_force(list(zip(labels_of(runs), results, strict=True)), file)
-        return []
+    def plot(self, runs: Runs, path: Path) -> None:
+        """Plot the results; see `plot_force`."""
+        plot_force(runs, path)
 
 
 PLOTS.register(ForcePlot())
