@@ -214,6 +214,43 @@ class Chain(Smearing):
         return ", then ".join(f"{times} x ({smearing})" for smearing, times in self.steps)
 
 
+class DirectedSmearing(Smearing):
+    """A smearing whose links and staples do not extend along excluded directions.
+
+    Attributes
+    ----------
+    exclude : str
+        Letters of the excluded directions, or `NOTHING`.
+    """
+
+    exclude: str
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, Any]) -> DirectedSmearing:
+        """Return the smearing with the given options; see `Smearing`."""
+        return cls(**values)
+
+    @property
+    def directions(self) -> tuple[int, ...]:
+        """Directions of the smeared links."""
+        return smeared_directions(self.exclude)
+
+    @property
+    def bits(self) -> int:
+        """The directions as bits of a number, for kernels."""
+        return sum(1 << mu for mu in self.directions)
+
+    @property
+    def smears_time(self) -> bool:
+        """Whether the links in direction t change."""
+        return DIRECTIONS.index("t") in self.directions
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether smeared links in space depend on links in direction t."""
+        return self.smears_time
+
+
 SMEARINGS: Registry[type[Smearing]] = Registry("smearing", __name__)
 
 

@@ -16,7 +16,7 @@ from gauge_mc.smearing import (
     PROJECTION,
     PROJECTIONS,
     SMEARINGS,
-    Smearing,
+    DirectedSmearing,
     check_projection,
     directions_in_words,
     smeared_directions,
@@ -36,7 +36,7 @@ WEIGHT = 0.2
 
 @SMEARINGS.register
 @dataclass(frozen=True)
-class Ape(Smearing):
+class Ape(DirectedSmearing):
     """APE smearing U -> P[U + w sum of staples], by default of the links in space.
 
     N. Cardoso and P. Bicudo, arXiv:1010.4834, eq. (18), after M. Albanese et al., Phys. Lett. B
@@ -124,11 +124,6 @@ class Ape(Smearing):
         return weights / (1 + weights)
 
     @property
-    def directions(self) -> tuple[int, ...]:
-        """Directions of the smeared links."""
-        return smeared_directions(self.exclude)
-
-    @property
     def along(self) -> tuple[int, ...]:
         """Directions along which staples extend."""
         return self.directions if self.dims == SPACE else tuple(range(SPACE + 1))
@@ -137,11 +132,6 @@ class Ape(Smearing):
     def staples(self) -> int:
         """Number of staples of a link."""
         return 2 * (len(self.along) - 1)
-
-    @property
-    def smears_time(self) -> bool:
-        """Whether the links in direction t change."""
-        return DIRECTIONS.index("t") in self.directions
 
     @property
     def uses_time(self) -> bool:
@@ -165,7 +155,7 @@ class Ape(Smearing):
                 source=slab.buffer.address,
                 target=other.buffer.address,
                 weight=self.weight,
-                directions=sum(1 << mu for mu in self.directions),
+                directions=self.bits,
                 staples=sum(1 << mu for mu in self.along),
                 unitary=self.projection == "polar",
             )

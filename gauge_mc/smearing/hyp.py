@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.decorated_links import DecoratedLinks, alphas_in_words
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.smearing import (
-    DIRECTIONS,
     EXCLUDE,
     PROJECTION,
     PROJECTIONS,
     SMEARINGS,
-    Smearing,
+    DirectedSmearing,
     check_projection,
     directions_in_words,
     smeared_directions,
@@ -29,7 +27,7 @@ ALPHAS = (0.75, 0.6, 0.3)
 
 @SMEARINGS.register
 @dataclass(frozen=True)
-class Hyp(Smearing):
+class Hyp(DirectedSmearing):
     """HYP smearing, whose staples stay within the hypercubes that contain the link.
 
     A. Hasenfratz and F. Knechtli, hep-lat/0103029. A link is replaced by the projection of
@@ -86,26 +84,6 @@ class Hyp(Smearing):
         check_projection(self.projection)
         smeared_directions(self.exclude)
 
-    @classmethod
-    def from_options(cls, values: Mapping[str, Any]) -> Hyp:
-        """Return the smearing with the given options; see `Smearing`."""
-        return cls(**values)
-
-    @property
-    def directions(self) -> tuple[int, ...]:
-        """Directions of the smeared links and of their staples."""
-        return smeared_directions(self.exclude)
-
-    @property
-    def smears_time(self) -> bool:
-        """Whether the links in direction t change."""
-        return DIRECTIONS.index("t") in self.directions
-
-    @property
-    def uses_time(self) -> bool:
-        """Whether smeared links in space depend on links in direction t."""
-        return self.smears_time
-
     def __str__(self) -> str:
         alphas = (self.alpha1, self.alpha2, self.alpha3)[-len(self.directions) + 1 :]
         return (
@@ -121,7 +99,7 @@ class Hyp(Smearing):
     @cached_property
     def _links(self) -> DecoratedLinks:
         """The decorated links that replace those of a field."""
-        smeared = sum(1 << mu for mu in self.directions)
+        smeared = self.bits
         x, y, z, t = (smeared & ~(1 << mu) if smeared >> mu & 1 else 0 for mu in range(4))
         alphas = (self.alpha1, self.alpha2, self.alpha3)
         return DecoratedLinks((x, y, z, t), alphas, self.projection == PROJECTIONS[1])

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.smearing import (
-    DIRECTIONS,
     EXCLUDE,
     SMEARINGS,
-    Smearing,
+    DirectedSmearing,
     directions_in_words,
     smeared_directions,
 )
@@ -34,7 +32,7 @@ MAX_NORM = 1.4
 
 @SMEARINGS.register
 @dataclass(frozen=True)
-class Stout(Smearing):
+class Stout(DirectedSmearing):
     """Stout smearing U -> exp(rho P[sum of staples U^dagger]) U with the traceless antihermitian P.
 
     C. Morningstar and M. Peardon, hep-lat/0311018, eqs. (1) to (3), with rho_mu_nu = rho for all
@@ -73,26 +71,6 @@ class Stout(Smearing):
             )
         smeared_directions(self.exclude)
 
-    @classmethod
-    def from_options(cls, values: Mapping[str, Any]) -> Stout:
-        """Return the smearing with the given options; see `Smearing`."""
-        return cls(**values)
-
-    @property
-    def directions(self) -> tuple[int, ...]:
-        """Directions of the smeared links and of their staples."""
-        return smeared_directions(self.exclude)
-
-    @property
-    def smears_time(self) -> bool:
-        """Whether the links in direction t change."""
-        return DIRECTIONS.index("t") in self.directions
-
-    @property
-    def uses_time(self) -> bool:
-        """Whether smeared links in space depend on links in direction t."""
-        return self.smears_time
-
     def __str__(self) -> str:
         return (
             "stout, U -> exp(rho P[sum of staples U^dagger]) U, "
@@ -111,7 +89,7 @@ class Stout(Smearing):
                 source=slab.buffer.address,
                 target=other.buffer.address,
                 rho=self.rho,
-                directions=sum(1 << mu for mu in self.directions),
+                directions=self.bits,
                 factors=max(1, math.ceil(largest / MAX_NORM)),
             )
         target.exchange_halo()
