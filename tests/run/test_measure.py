@@ -282,7 +282,10 @@ def test_a_configuration_of_another_lattice(run, folder):
         (("wilson-loops", "runs/one", "--output", "no/x.csv"), "no folder no"),
         (("wilson-loops", "runs/one", "--output", "runs/one/plaquette.csv"), "has observable"),
         (("plaquette", "runs/one", "--t-max", "4"), "--t-max is not an option of plaquette"),
-        (("energy",), "no observable 'energy'; choose flow, plaquette, polyakov or wilson-loops"),
+        (
+            ("energy",),
+            "no observable 'energy'; choose flow, plaquette, polyakov, polyakov-correlators or wilson-loops",
+        ),
     ],
 )
 def test_what_cannot_be_measured(folder, words, sentence):
