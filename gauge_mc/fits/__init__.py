@@ -36,7 +36,7 @@ class FitResult(ABC):
 
     @property
     def tag(self) -> str:
-        """What distinguishes the file of this result from those of others of the same table."""
+        """Ending of the name of its file, if the same table has results of several kinds."""
         return ""
 
     def __repr__(self) -> str:
