@@ -279,6 +279,14 @@ class Observable:
         return self
 
     @property
+    def trial(self) -> Observable:
+        """The observable that a run measures once when it starts, to compile the kernels.
+
+        One that takes long returns a shorter one that calls the same kernels.
+        """
+        return self
+
+    @property
     def header(self) -> dict[str, str]:
         """Header of the table: name, normalisation, units and parameters of the observable."""
         return {

@@ -237,6 +237,11 @@ class GradientFlowObservable(Observable):
             "slices": "yes" if self.slices else "no",
         }
 
+    @property
+    def trial(self) -> GradientFlowObservable:
+        """The flow up to its first step."""
+        return replace(self, to=min(self.to, self.step), every=self.step)
+
     def prepared(self, field: Field) -> GradientFlowObservable:
         """Return the observable whose last flow time `until` determines on this field."""
         if not self.until or self.to:

@@ -212,6 +212,14 @@ class PolyakovCorrelators(Observable):
         return [one for one in every if not (self.multihit and one == NEIGHBOURS)]
 
     @property
+    def trial(self) -> PolyakovCorrelators:
+        """The same with one update of every slab, if there are multilevel averages."""
+        if not self.levels:
+            return self
+        levels = tuple(replace(one, values=min(one.values, 2)) for one in self.levels)
+        return replace(self, levels=levels)
+
+    @property
     def records(self) -> int:
         """Number of records per field."""
         return len(self.distances)

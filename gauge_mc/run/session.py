@@ -287,7 +287,10 @@ class Session:
                 item: observable.recorder_along(field, facts)
                 for item, observable in observables.items()
             }
-            for recorder in self._recorders.values():
+            for item, observable in observables.items():
+                trial, recorder = observable.trial, self._recorders[item]
+                if trial is not observable:
+                    recorder = trial.recorder_along(field, facts)
                 with self._work.devices.measuring():
                     recorder.begin()
                 recorder.fetch()

@@ -450,3 +450,21 @@ def test_exports(tmp_path, monkeypatch):
         for n, t in enumerate(np.unique(table["t"])):
             mean = table[name][table["t"] == t].mean()
             assert content[name][n].value == pytest.approx(mean)
+
+
+def test_a_run_flows_one_step_when_it_starts(tmp_path, monkeypatch):
+    """The kernels are compiled by one step, not by a whole flow."""
+    steps = []
+    step = GradientFlow.step
+    monkeypatch.setattr(GradientFlow, "step", lambda self, s: (steps.append(s), step(self, s)))
+    gauge_mc.generate(
+        lattice="4x4x4x4",
+        thermalize=1,
+        configs=1,
+        separation=2,
+        measure="flow:2:to=0.4:step=0.1",
+        output=tmp_path / "run",
+        backend="cpu",
+        progress=False,
+    )
+    assert len(steps) == 1 + 4
