@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import h5py
 import numpy as np
-import pyerrors
 import pytest
 
 import gauge_mc
@@ -443,6 +442,7 @@ def test_exports(tmp_path, monkeypatch):
         for name in FLOW_COLUMNS:
             assert np.array_equal(h5["flow"][name][:], table[name])
     assert call("export", run, "x.json.gz") == ("x.json.gz: flow\n", 0)
+    pyerrors = pytest.importorskip("pyerrors")
     content = pyerrors.input.json.load_json_dict("x.json.gz", verbose=False)["flow"]
     assert set(content) == {*VALUES}
     for name in VALUES:

@@ -296,7 +296,8 @@ def test_multihit_is_the_integral_over_every_link(group, precision, best_device,
         for (path, r), value in found.items():
             expected = mean_polyakov_correlator(replaced, path, r)
             scale = np.abs(mean).max() ** 8
-            assert abs(value - expected) < (1e-5 if precision == "single" else 1e-8) * scale
+            # The reference differentiates numerically, to about 1e-9 for each of the eight links.
+            assert abs(value - expected) < (1e-5 if precision == "single" else 3e-8) * scale
 
 
 def test_multihit_reduces_the_noise(best_device):
