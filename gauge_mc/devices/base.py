@@ -291,6 +291,56 @@ class StreamedDevice(Device, Protocol):
         """Make later work wait for all work issued on the side stream so far."""
 
 
+@dataclass(frozen=True)
+class Offer:
+    """What another process on the same host needs to write to a buffer and to wait for its owner.
+
+    Attributes
+    ----------
+    memory : bytes
+        Handle of the buffer.
+    events : tuple of bytes
+        Handles of the events that the owner records.
+    """
+
+    memory: bytes
+    events: tuple[bytes, ...]
+
+
+class SharedBuffer(Protocol):
+    """A buffer that other processes on the host can write to."""
+
+    offer: Offer
+    """What they need for it."""
+
+    def record(self, turn: int) -> None:
+        """Record the event of a turn after the work issued so far.
+
+        Turns are numbered from 0. The event of a turn is recorded again two turns later.
+        """
+
+
+class ForeignBuffer(Protocol):
+    """A buffer of another process that this one can write to."""
+
+    address: int
+    """The address of the buffer in this process."""
+
+    def event(self, turn: int) -> Event:
+        """Return the event of a turn, which the owner must have recorded."""
+
+
+@runtime_checkable
+class SharingDevice(Device, Protocol):
+    """A device whose memory other processes on the host can write to."""
+
+    def share(self, buffer: Buffer) -> SharedBuffer | None:
+        """Offer a buffer to other processes; None if that is impossible on this machine."""
+
+    def foreign(self, offer: Offer) -> ForeignBuffer | None:
+        """Return a buffer that another process offers; None if it is out of reach."""
+
+
 @runtime_checkable
 class ThreadedDevice(Device, Protocol):
     """A device whose kernels run on a number of threads that can be changed between launches."""

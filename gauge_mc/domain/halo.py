@@ -14,6 +14,7 @@ from gauge_mc.devices import Device
 from gauge_mc.devices.base import Copy, Event, Launch
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.neighbours import ForeignNeighbours
 from gauge_mc.domain.processes import Request
 from gauge_mc.domain.slab import Slab
 
@@ -113,6 +114,7 @@ class HaloExchange:
     def __init__(
         self, devices: DeviceGroup, slabs: Sequence[Slab], transfers: Sequence[Transfer]
     ) -> None:
+        self._devices = devices
         self._processes = devices.processes
         self._process_of = devices.process_of
         self._slabs = {devices.first_slab + n: slab for n, slab in enumerate(slabs)}
@@ -126,6 +128,11 @@ class HaloExchange:
                 self._outgoing[t.source].append((tag, t))
             elif t.target in self._slabs:
                 self._incoming[t.target].append((tag, t))
+        pairs = dict.fromkeys((t.source, t.target) for t in transfers)
+        process_of = devices.process_of
+        self._foreign_pairs = [(a, b) for a, b in pairs if process_of(a) != process_of(b)]
+        self._tags = len(transfers)
+        self._neighbours: ForeignNeighbours | None = None
         # If MPI cannot access the devices' memory, messages go through host memory.
         in_host_memory = devices.devices[0].in_host_memory
         self._direct = devices.processes.device_memory or in_host_memory
@@ -158,21 +165,29 @@ class HaloExchange:
         """Addresses through which a kernel can store a slab's boundary in its neighbours' halos.
 
         For each slab of this process, the members of the structure ``HaloTargets``. None unless
-        all slabs belong to this process and their kernels can write to the memory of their
-        neighbours.
+        the kernels of all processes can write to the memory of their neighbours. All processes must
+        ask for this.
         """
-        if any(self._outgoing.values()) or any(self._incoming.values()):
+        local = all(
+            slab.device.reaches(device)
+            for number, slab in self._slabs.items()
+            for device in (slab.device, *self._receivers(number))
+        )
+        foreign = ForeignNeighbours.find(
+            self._devices, self._slabs, self._foreign_pairs, self._tags
+        )
+        if foreign is None or not all(self._processes.gather(local)):
             return None
+        self._neighbours = foreign
         targets = []
         for number, slab in self._slabs.items():
-            devices = (slab.device, *self._receivers(number))
-            if not all(map(slab.device.reaches, devices)):
-                return None
             addresses: dict[int, int] = {}
-            for t in self._local[number]:
-                neighbour = self._slabs[t.target]
+            outgoing = (t for _, t in self._outgoing[number])
+            for t in (*self._local[number], *outgoing):
+                neighbour = self._slabs.get(t.target)
+                base = neighbour.buffer.address if neighbour else foreign.address(number, t.target)
                 shift = (t.target_place - t.source_place) * slab.slice_bytes
-                addresses[t.source_place] = neighbour.buffer.address + shift
+                addresses[t.source_place] = base + shift
             last = slab.layout.slices - 1
             first_target, last_target = addresses.get(0), addresses.get(last)
             targets.append({"first": first_target, "last": last_target, "last_t": last})
@@ -180,16 +195,24 @@ class HaloExchange:
 
     @property
     def signals(self) -> list[Launch]:
-        """Calls, one per slab, that tell its neighbours that its kernel has stored their halos."""
+        """Calls, one per slab, that tell its neighbours that its kernel has stored their halos.
+
+        They can be made if there are `targets`.
+        """
         return [
             partial(
-                self._post,
+                self._signal,
                 number,
-                Window(0, 0),
                 _LocalSend(slab.device.prepare_copies([], 0), self._receivers(number)),
             )
             for number, slab in self._slabs.items()
         ]
+
+    def _signal(self, number: int, local: _LocalSend) -> None:
+        if local.receivers:
+            self._send_locally(local)
+        assert self._neighbours
+        self._neighbours.signal(number)
 
     def _prepare(self, number: int, window: Window) -> _LocalSend:
         """Prepare the copies from a slab to other slabs of this process."""
@@ -228,9 +251,12 @@ class HaloExchange:
             if message.filled.query():
                 self._send(message)
         if local.receivers:
-            arrived = local.send()
-            for device in local.receivers:
-                self._arrivals.append((device, arrived))
+            self._send_locally(local)
+
+    def _send_locally(self, local: _LocalSend) -> None:
+        arrived = local.send()
+        for device in local.receivers:
+            self._arrivals.append((device, arrived))
 
     def wait(self) -> None:
         """Make later work on the devices wait until the halos are up to date."""
@@ -249,6 +275,8 @@ class HaloExchange:
             message.request.wait()
         for device, event in self._arrivals:
             device.wait(event)
+        if self._neighbours:
+            self._neighbours.wait()
         for lists in (self._sent, self._awaited, self._arrivals):
             lists.clear()
 

@@ -223,3 +223,40 @@ def test_functions_are_measured_by_several_processes(tmp_path):
     assert len(read_table(Run(tmp_path / "two").table("energy"))) == 6
     said = finish(job(2, tmp_path / "two"), expect=2)
     assert "group = su2, not su3" in said
+
+
+REACHING = """
+import sys
+from gauge_mc import Field, Lattice, Random, heatbath, open_device_group, overrelax
+from gauge_mc.domain.mpi import find_processes
+
+devices = open_device_group(None, "cuda", processes=find_processes(), share_gpus=True)
+field = Field.hot(Lattice(4, 8, 4, 12), "su3", device=devices, seed=1)
+random = Random.for_field(field, "philox", seed=1)
+for _ in range(20):
+    heatbath(field, beta=5.7, random=random, sweeps=2)
+    overrelax(field, 3)
+reached = field.halo.targets is not None
+field.save(sys.argv[1])
+if devices.root:
+    print("stored directly" if reached else "sent")
+"""
+
+
+@pytest.mark.gpu
+@with_mpi
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_processes_store_in_the_memory_of_others(tmp_path, gpu, ranks, request):
+    """Also where they share a GPU, as here if there are fewer GPUs than processes."""
+    if request.config.getoption("--emulate-gpu"):
+        pytest.skip("emulated memory belongs to one process")
+    gpu.close()
+    files = []
+    for count in (1, ranks):
+        path = tmp_path / str(count) / "field.lime"
+        path.parent.mkdir()
+        files.append(path)
+        words = [MPIEXEC, "-n", str(count), sys.executable, "-c", REACHING, path]
+        said = finish(subprocess.Popen(words, **PIPES))
+        assert "stored directly" in said
+    assert files[0].read_bytes() == files[1].read_bytes()

@@ -16,13 +16,14 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Device, Event
+from gauge_mc.devices.base import Buffer, Copy, Device, Event, Offer
 from gauge_mc.devices.cache import compiled, version_of
 from gauge_mc.devices.cuda import INSTALL, load_driver
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.cuda.kernel import CudaBuffer, CudaKernel, SweepFunction, best_tile
 from gauge_mc.devices.cuda.nvcc import describe, find_nvcc, nvcc_command, registers_of
 from gauge_mc.devices.cuda.nvml import gpu_counter
+from gauge_mc.devices.cuda.sharing import ForeignBuffer, SharedBuffer
 from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, NoMemoryError
@@ -336,6 +337,21 @@ class CudaDevice:
                     self._driver.Context.enable_peer_access(other._context)
             self._reached[other.ordinal] = reached
         return self._reached[other.ordinal]
+
+    def share(self, buffer: Buffer) -> SharedBuffer | None:
+        """Offer a buffer to other processes on the host; see `SharingDevice.share`."""
+        self.activate()
+        assert isinstance(buffer, CudaBuffer)
+        with suppress(self._driver.Error):
+            return SharedBuffer(self._driver, self.stream, buffer)
+        return None
+
+    def foreign(self, offer: Offer) -> ForeignBuffer | None:
+        """Return a buffer that another process offers; see `SharingDevice.foreign`."""
+        self.activate()
+        with suppress(self._driver.Error):
+            return ForeignBuffer(self._driver, offer)
+        return None
 
     def _new_event(self) -> Any:
         return self._driver.Event(self._driver.event_flags.DISABLE_TIMING)

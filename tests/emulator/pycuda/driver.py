@@ -269,7 +269,7 @@ class Stream:
 
 
 class event_flags(enum.IntFlag):  # noqa: N801
-    DEFAULT, BLOCKING_SYNC, DISABLE_TIMING = 0, 1, 2
+    DEFAULT, BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS = 0, 1, 2, 4
 
 
 class Event:
@@ -293,6 +293,10 @@ class Event:
             if _schedule.ready:
                 _schedule.step()
         return self._operation is None or self._operation.done
+
+
+def mem_get_ipc_handle(address: int) -> bytearray:
+    raise LogicError("operation not supported: emulated memory belongs to one process")
 
 
 class Device:
