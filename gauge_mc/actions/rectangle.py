@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 
 from gauge_mc.actions import ACTIONS, Action
+from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group
 from gauge_mc.quoting import shortened
 
+HEADER, CPP = "action/rectangles.h", "Rectangles"
 
-class RectangleAction(Action):
+RECTANGLES = Choice.of("action", "rectangles", HEADER, CPP)
+"""The compile-time choice of all actions with rectangles, which differ in numbers only."""
+
+
+class RectangleKernels(Action):
+    """An action whose kernels are those with rectangles."""
+
+    header = HEADER
+    cpp = CPP
+    halo_depth = 2
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection of the kernels."""
+        return RECTANGLES
+
+
+class RectangleAction(RectangleKernels):
     """S = beta (c0 sum (1 - Re Tr U_p / N) + c1 sum (1 - Re Tr U_r / N)), c0 = 1 - 8 c1.
 
     The sums are over all plaquettes and all rectangles of 2x1 links.
@@ -25,9 +44,6 @@ class RectangleAction(Action):
         Publication that proposes this coefficient.
     """
 
-    header = "action/rectangles.h"
-    cpp = "Rectangles"
-    halo_depth = 2
     c1: float
     source: str
 
@@ -59,14 +75,11 @@ class GivenRectangleAction(RectangleAction):
         super().__init__()
 
 
-class AnyRectangleAction(Action):
+class AnyRectangleAction(RectangleKernels):
     """The choice of the user to give a coefficient, as in ``rectangle:-0.1``."""
 
     name = "rectangle"
     formula = "as for the other actions with rectangles, with any c1, as in rectangle:-0.1"
-    header = RectangleAction.header
-    cpp = RectangleAction.cpp
-    halo_depth = RectangleAction.halo_depth
 
     def with_parameter(self, text: str) -> Action:
         """Return the action with this c1."""
