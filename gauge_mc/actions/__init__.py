@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -125,6 +125,54 @@ class Action(ABC):
     def choice(self) -> Choice:
         """The compile-time selection of this action."""
         return Choice.of("action", self.name, self.header, self.cpp)
+
+
+HEADER, CPP = "action/rectangles.h", "Rectangles"
+
+RECTANGLES = replace(Choice.of("action", "with-rectangles", HEADER, CPP), needs_registers=True)
+"""The compile-time choice of all actions with rectangles, which differ in numbers only."""
+
+
+class RectangleKernels(Action):
+    """An action whose kernels are those with rectangles."""
+
+    header = HEADER
+    cpp = CPP
+    halo_depth = 2
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection of the kernels."""
+        return RECTANGLES
+
+
+class RectangleAction(RectangleKernels):
+    """S = beta (c0 sum (1 - Re Tr U_p / N) + c1 sum (1 - Re Tr U_r / N)), c0 = 1 - 8 c1.
+
+    The sums are over all plaquettes and all rectangles of 2x1 links.
+
+    Attributes
+    ----------
+    c1 : float
+        Coefficient of the rectangles.
+    source : str
+        Publication that proposes this coefficient.
+    """
+
+    c1: float
+    source: str
+
+    def __init__(self) -> None:
+        self.rectangle = self.c1
+        self.formula = (
+            "beta (c0 sum over plaquettes of (1 - Re Tr U_p / N) + c1 sum over 2x1 rectangles of "
+            f"(1 - Re Tr U_r / N)), c1 = {self.c1:.10g}, c0 = 1 - 8 c1 = {1 - 8 * self.c1:.10g} "
+            f"({self.source}), beta = 2 N / g^2"
+        )
+
+    def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
+        """Return beta / N and the coefficients of plaquettes and rectangles."""
+        return {"beta_over_n": beta / group.colours, "c0": 1 - 8 * self.c1, "c1": self.c1}
 
 
 class Actions(Registry[Action]):

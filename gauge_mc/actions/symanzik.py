@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gauge_mc.actions import ACTIONS
-from gauge_mc.actions.rectangle import RectangleAction
+from gauge_mc.actions import ACTIONS, RectangleAction
 
 
 class Symanzik(RectangleAction):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from gauge_mc.actions.rectangle import RECTANGLES
+from gauge_mc.actions import RECTANGLES
 from gauge_mc.flows import FLOWS, Flow
 
 C1 = -1 / 12
