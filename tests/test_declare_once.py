@@ -355,6 +355,10 @@ ALLOWED = {
     # An action, and the flow along its gradient.
     ("wilson", "actions/wilson.py"),
     ("wilson", "flows/wilson.py"),
+    ("symanzik", "actions/symanzik.py"),
+    ("symanzik", "flows/symanzik.py"),
+    # A column of the observable of the loops that the action contains.
+    ("rectangle", "observables/rectangles.py"),
     # The function of the same name, and what a flow is called in messages.
     ("flow", "__init__.py"),
     ("flow", "flows/__init__.py"),

@@ -8,6 +8,7 @@
 //                  the matrix s such that the action depends on the link as
 //                  -weight Re Tr (U s^dagger). With UNROLLED the code loads as much as possible
 //                  at once
+//   COLOURED       whether links are updated by colours (update/colours.h) instead of by parities
 //   weight         the factor in front of Re Tr (U s^dagger); beta/N for the Wilson action
 #pragma once
 

@@ -11,6 +11,7 @@ struct Rectangles {
         double c0, c1;
     };
 
+    static constexpr bool COLOURED = true;
     static INLINE scalar weight(const Coefficients& c) { return (scalar)c.beta_over_n; }
 
     template <class G, bool UNROLLED>

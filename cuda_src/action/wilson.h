@@ -10,6 +10,7 @@ struct Wilson {
         double beta_over_n;  // beta / N
     };
 
+    static constexpr bool COLOURED = false;
     static INLINE scalar weight(const Coefficients& c) { return (scalar)c.beta_over_n; }
 
     // On a GPU the loop over directions is not unrolled, so that it fits in the instruction cache. The

@@ -249,6 +249,11 @@ INLINE void store_lane_words(unsigned* data, const unsigned long long (&at)[LANE
 }
 
 INLINE void set_lane(word& w, int lane, unsigned value) { w[lane] = value; }
+template <class F> INLINE mask lanes_where(word w, F f) {
+    mask m = {};
+    for (int lane = 0; lane < LANES; lane++) m[lane] = -(lane_integer)(bool)f(w[lane]);
+    return m;
+}
 INLINE scalar lane_of(real x, int lane) { return x[lane]; }
 INLINE unsigned lane_add(word w) {
     unsigned sum = 0;

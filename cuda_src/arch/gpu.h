@@ -164,6 +164,7 @@ INLINE void store_lane_words(unsigned* data, const unsigned long long (&at)[1], 
 }
 
 INLINE void set_lane(word& w, int, unsigned value) { w = value; }
+template <class F> INLINE mask lanes_where(word w, F f) { return f(w); }
 INLINE scalar lane_of(real x, int) { return x; }
 INLINE unsigned lane_add(word w) { return w; }
 INLINE unsigned lane_xor(word w) { return w; }

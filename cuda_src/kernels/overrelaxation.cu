@@ -2,6 +2,7 @@
 // after the other. This moves the link as far as possible and leaves the action unchanged (Creutz, Phys. Rev. D 36
 // (1987) 515; Brown and Woch, Phys. Rev. Lett. 58 (1987) 2394).
 #include "arch/launch.h"
+#include "update/colours.h"
 #include "update/link.h"
 
 struct Arguments {
@@ -23,7 +24,11 @@ struct Reflection {
 };
 
 template <bool STORES_HALO> INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
-    update_link<Arguments, STORES_HALO>(a, a.action, site, [] { return Reflection(); });
+    auto update = [&](const Site& s, mask lanes) {
+        update_link<Arguments, STORES_HALO>(a, a.action, s, lanes, [] { return Reflection(); });
+    };
+    if constexpr (ACTION::COLOURED) for_colour(a, site, update);
+    else update(site, everywhere(true));
 }
 
 SWEEP_KERNEL(overrelaxation, overrelaxation_site)

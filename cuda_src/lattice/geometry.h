@@ -40,9 +40,11 @@ struct Geometry {
 
 // The sites on which a launch works: `slices` time slices t_begin, t_begin + t_step, ... of all replicas and
 // one parity, or both (parity = 2). On a CPU the work may be restricted to a range of slots of every slice.
+// Updates may be restricted to the sites of one colour (update/colours.h).
 struct Work {
     int t_begin, t_step, slices, parity, mu;
     int first_slot, slots;  // slots = 0: all
+    int colour, colours;
 };
 
 // The middle row of Geometry::lane_orders, for a neighbour in the same sub-lattice. Crossing an edge

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gauge_mc.actions import ACTIONS, Action, UpdateSet
+from gauge_mc.actions import ACTIONS, Action
 from gauge_mc.groups import Group
 
 
@@ -15,8 +15,6 @@ class Wilson(Action):
     formula = "beta sum over plaquettes of (1 - Re Tr U_p / N), beta = 2 N / g^2"
     header = "action/wilson.h"
     cpp = "Wilson"
-    # Links of one direction at sites of one parity share no plaquette.
-    update_sets = tuple(UpdateSet(mu, parity) for mu in range(4) for parity in range(2))
     halo_depth = 1
     rectangle = 0.0
 

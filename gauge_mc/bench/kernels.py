@@ -295,6 +295,6 @@ def _fits(field: Field, words: int) -> bool:
 def _exchange(field: Field, sweeps: int) -> None:
     """Carry out the halo exchanges of a number of sweeps."""
     for _ in range(sweeps):
-        for one in ACTIONS[defaults.ACTION].update_sets:
-            field.halo.post(field.window(one.mu, one.parity))
-            field.halo.wait()
+        for one in ACTIONS[defaults.ACTION].update_sets(field.lattice):
+            field.halo().post(field.window(one.mu, one.parity))
+            field.halo().wait()

@@ -65,12 +65,15 @@ class Choice(KeptHash):
         The C++ header that declares it.
     definitions : tuple of (str, str)
         Names and values of the macros that select the choice.
+    needs_registers : bool
+        Whether kernels need more registers of a GPU than the launch bounds of the group allow.
     """
 
     kind: str
     name: str
     header: Path
     definitions: tuple[tuple[str, str], ...]
+    needs_registers: bool = False
 
     __hash__ = KeptHash.__hash__
 

@@ -29,12 +29,15 @@ class Transfer:
         Numbers of the two slabs.
     source_place, target_place : int
         Position of the slice in the memory of each slab, counted in slices.
+    above : bool
+        Whether the source is above the target, so that the slice is among the first of the source.
     """
 
     source: int
     source_place: int
     target: int
     target_place: int
+    above: bool
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def transfers_of(layouts: Sequence[Layout], depth: int | None = None) -> list[Tr
     """
     place_of = {t: (n, t - layout.first) for n, layout in enumerate(layouts) for t in layout.times}
     return [
-        Transfer(*place_of[t], target, place)
+        Transfer(*place_of[t], target, place, place < layout.slices + layout.above)
         for target, layout in enumerate(layouts)
         for place, t in layout.halo.items()
         if depth is None or _distance(layout, place) <= depth
@@ -181,16 +184,15 @@ class HaloExchange:
         self._neighbours = foreign
         targets = []
         for number, slab in self._slabs.items():
-            addresses: dict[int, int] = {}
+            addresses: dict[bool, int] = {}
             outgoing = (t for _, t in self._outgoing[number])
             for t in (*self._local[number], *outgoing):
                 neighbour = self._slabs.get(t.target)
                 base = neighbour.buffer.address if neighbour else foreign.address(number, t.target)
                 shift = (t.target_place - t.source_place) * slab.slice_bytes
-                addresses[t.source_place] = base + shift
-            last = slab.layout.slices - 1
-            first_target, last_target = addresses.get(0), addresses.get(last)
-            targets.append({"first": first_target, "last": last_target, "last_t": last})
+                addresses[t.above] = base + shift
+            first, last = addresses.get(True), addresses.get(False)
+            targets.append({"first": first, "last": last, "last_t": slab.layout.slices - 1})
         return targets
 
     @property

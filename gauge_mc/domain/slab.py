@@ -26,6 +26,8 @@ def work(
     mu: int = 0,
     first_slot: int = 0,
     slots: int = 0,
+    colour: int = 0,
+    colours: int = 0,
 ) -> ctypes.Structure:
     """Return the structure ``Work``, which selects the sites and the direction of a launch.
 
@@ -39,9 +41,13 @@ def work(
         The direction of the links.
     first_slot, slots : int
         The first slot and the number of slots in every slice (CPU); by default all slots.
+    colour, colours : int
+        The colour of the sites that are updated and the number of colours, for kernels that
+        distinguish them; see ``cuda_src/update/colours.h``.
     """
     kind = geometry_structure("Work")
-    made: ctypes.Structure = kind(t_begin, t_step, slices, parity, mu, first_slot, slots)
+    places = (t_begin, t_step, slices, parity, mu, first_slot, slots)
+    made: ctypes.Structure = kind(*places, colour, colours)
     return made
 
 
@@ -82,6 +88,12 @@ class Slab:
         """The memory of the slices, without the halo."""
         return BufferPart(self.buffer, 0, self.layout.slices * self.slice_bytes)
 
+    @property
+    def lanes_share_colours(self) -> bool:
+        """Whether the sites of a slot have the same colour in all lanes, if there are four."""
+        parts = zip(self.layout.extents, self.layout.split, strict=True)
+        return all(lanes == 1 or extent % 4 == 0 for extent, lanes in parts)
+
     def whole(self, parity: int = BOTH_PARITIES, mu: int = 0) -> ctypes.Structure:
         """Return the work on all time slices of all replicas, without the halo."""
         return work(0, 1, self.layout.replicas * self.layout.slices, parity, mu)
@@ -95,14 +107,6 @@ class Slab:
         nbytes = self.layout.period * self.slice_bytes
         part = BufferPart(self.buffer, number * nbytes, nbytes)
         return Slab(self.group, self.device, self.layout.of_replica, part)
-
-    def boundary(self, parity: int, mu: int) -> ctypes.Structure:
-        """Return the work on the first and last slice, which are in the neighbours' halos."""
-        return work(0, self.layout.slices - 1, 2, parity, mu)
-
-    def interior(self, parity: int, mu: int) -> ctypes.Structure:
-        """Return the work on the slices between the first and the last one."""
-        return work(1, 1, self.layout.slices - 2, parity, mu)
 
     def variant(self, *choices: Choice) -> Variant:
         """Return the variant of kernels for this slab, given the choices other than the group."""

@@ -18,7 +18,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.halo import HaloExchange, Window, transfers_of
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import REALS, Layout, split_lanes
+from gauge_mc.domain.layout import BOTH_PARITIES, REALS, Layout, split_lanes
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field_blocks import FieldBlocks
@@ -28,6 +28,9 @@ from gauge_mc.groups import GROUPS, Group
 from gauge_mc.random import GENERATORS, stream
 
 HOT = Kernel("hot")
+
+HALO = 2
+"""Default depth of halos in time slices, so that fields can be updated with every action."""
 
 START_STEP = 2**64 - 1
 """Number of the sweep whose random numbers make a hot start; no chain ever reaches it."""
@@ -68,9 +71,9 @@ class Field:
         group: str,
         precision: str = defaults.PRECISION,
         device: Device | DeviceGroup | None = None,
-        above: int = 1,
+        above: int = HALO,
         replicas: int = 1,
-        below: int = 1,
+        below: int = HALO,
     ) -> Field:
         """Return a field whose components are all zero; it is not a valid configuration.
 
@@ -293,13 +296,8 @@ class Field:
             for n in numbers
         )
 
-    @cached_property
-    def halo(self) -> HaloExchange:
-        """The halo exchange of the slices next to each slab."""
-        return self._exchange(1)
-
-    def _exchange(self, depth: int | None) -> HaloExchange:
-        """Return the halo exchange of a number of slices on either side; by default of all."""
+    def halo(self, depth: int | None = 1) -> HaloExchange:
+        """Return the exchange of so many slices on either side of each slab; None means all."""
         if depth not in self._exchanges:
             transfers = transfers_of(self.layouts, depth)
             self._exchanges[depth] = HaloExchange(self.devices, self.slabs, transfers)
@@ -315,13 +313,19 @@ class Field:
         return {}
 
     def window(self, mu: int, parity: int) -> Window:
-        """Return the range of bytes of a slice that holds the links of one direction and parity."""
+        """Return a range of bytes of a slice with the links of one direction and parity.
+
+        For `BOTH_PARITIES` this is the range from the even to the odd sites, which holds links of
+        other directions too.
+        """
         nbytes = self.slabs[0].slice_bytes // 8
+        if parity == BOTH_PARITIES:
+            return Window(mu * nbytes, 5 * nbytes)
         return Window((4 * parity + mu) * nbytes, nbytes)
 
     def exchange_halo(self, depth: int | None = 1) -> None:
         """Update the halos: so many slices on either side of each slab; None means all."""
-        halo = self._exchange(depth)
+        halo = self.halo(depth)
         halo.post(Window(0, self.slabs[0].slice_bytes))
         halo.wait()
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from gauge_mc.devices.kernels import Choice
+from gauge_mc.actions import RECTANGLES
 from gauge_mc.flows import FLOWS, Flow
 
 C1 = -1 / 12
 """Coefficient of the rectangles in the tree-level improved action of M. Luescher and P. Weisz,
 Commun. Math. Phys. 97 (1985) 59; that of the plaquettes is 1 - 8 C1 = 5/3."""
 
-RECTANGLES = Choice.of("action", "rectangles", "action/rectangles.h", "Rectangles")
 COEFFICIENTS = {"beta_over_n": 1.0, "c0": 1 - 8 * C1, "c1": C1}
 
 

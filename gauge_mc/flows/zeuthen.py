@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from gauge_mc.actions import RECTANGLES
 from gauge_mc.flows import FLOWS, Flow
-from gauge_mc.flows.symanzik import C1, COEFFICIENTS, RECTANGLES
+from gauge_mc.flows.symanzik import C1, COEFFICIENTS
 
 
 class ZeuthenFlow(Flow):

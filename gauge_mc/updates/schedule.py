@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, cast
 
-from gauge_mc.actions import Action, UpdateSet
+from gauge_mc.actions import COLOURS, Action, UpdateSet
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
 from gauge_mc.updates.wavefront import (
@@ -74,11 +74,11 @@ class Stage:
     side: tuple[ctypes.Structure, ...] = ()
 
 
-def exchange_of(field: Field) -> Exchange:
-    """Return the method by which the slabs of a field exchange their halos."""
+def exchange_of(field: Field, action: Action) -> Exchange:
+    """Return the method by which the slabs of a field exchange their halos in updates."""
     if len(field.layouts) == 1:
         return Exchange.NONE
-    if field.halo.targets is not None:
+    if field.halo(action.halo_depth).targets is not None:
         return Exchange.STORE
     return Exchange.BESIDE if field.slabs[0].device.has_side_stream else Exchange.AFTER
 
@@ -93,16 +93,16 @@ def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
     exchange : Exchange
         The method of halo exchange, from `exchange_of`; the same for all slabs.
     """
-    sets = action.update_sets
+    sets = action.update_sets(slab.layout.lattice)
     if exchange is Exchange.BESIDE:
-        return [_boundary_first(slab, one) for one in sets]
+        return [_boundary_first(slab, one, action.halo_depth) for one in sets]
     wavefront = best_wavefront(slab) if allows_wavefronts(action) else None
     if exchange is Exchange.NONE:
         return [Stage(tuple(order_alone(slab, action, wavefront)))]
     if wavefront:
         parts = order_between_exchanges(slab, sets, wavefront)
         return [Stage(tuple(part), one) for part, one in zip(parts, sets, strict=True)]
-    return [Stage((slab.whole(one.parity, one.mu),), one) for one in sets]
+    return [Stage((_work(slab, one, 0, slab.layout.slices),), one) for one in sets]
 
 
 def allows_wavefronts(action: Action) -> bool:
@@ -116,12 +116,13 @@ def order_alone(slab: Slab, action: Action, wavefront: Wavefront | None) -> list
     Replicas that fit in the cache together are swept together. A wavefront goes through one after
     the other.
     """
-    sets, layout = action.update_sets, slab.layout
+    layout = slab.layout
+    sets = action.update_sets(layout.lattice)
     if wavefront:
         together, order = 1, order_of_sweep(slab, sets, wavefront)
     else:
         together = _replicas_in_cache(slab)
-        order = [work(0, 1, layout.slices, one.parity, one.mu) for one in sets]
+        order = [_work(slab, one, 0, layout.slices) for one in sets]
     return [
         _moved(one, first * layout.period, min(together, layout.replicas - first))
         for first in range(0, layout.replicas, together)
@@ -145,6 +146,21 @@ def _replicas_in_cache(slab: Slab) -> int:
     return max(1, int(CACHE_SHARE / 2 * cache) // (slab.slice_bytes * layout.slices))
 
 
-def _boundary_first(slab: Slab, one: UpdateSet) -> Stage:
-    interior = (slab.interior(one.parity, one.mu),) if slab.layout.slices > 2 else ()
-    return Stage((slab.boundary(one.parity, one.mu),), one, interior)
+def _boundary_first(slab: Slab, one: UpdateSet, depth: int) -> Stage:
+    slices = slab.layout.slices
+    if slices <= 2 * depth:
+        return Stage((_work(slab, one, 0, slices),), one)
+    parts = [(0, 2, slices - 1)] if depth == 1 else [(0, depth, 1), (slices - depth, depth, 1)]
+    boundary = tuple(_work(slab, one, *part) for part in parts)
+    return Stage(boundary, one, (_work(slab, one, depth, slices - 2 * depth),))
+
+
+def _work(slab: Slab, one: UpdateSet, t: int, slices: int, step: int = 1) -> ctypes.Structure:
+    """Return the work on an update set in some time slices.
+
+    With four colours, launches find the sites of a colour by themselves (``colours.h``), if they
+    are the same in all lanes.
+    """
+    finds = one.colours == COLOURS and slab.lanes_share_colours
+    parity = 0 if finds else one.parity
+    return work(t, step, slices, parity, one.mu, colour=one.colour, colours=one.colours)

@@ -147,6 +147,6 @@ def _interior(slab: Slab, action: Action, thickness: int) -> list[ctypes.Structu
     count = slab.layout.slices // thickness
     return [
         work(t, thickness, count, one.parity, one.mu)
-        for one in action.update_sets
+        for one in action.update_sets(slab.layout.lattice)
         for t in range(0 if one.mu == TIME else 1, thickness)
     ]

@@ -20,7 +20,9 @@ from gauge_mc.devices.base import (
     ThreadedDevice,
 )
 from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.domain.halo import Window
 from gauge_mc.domain.slab import Slab
+from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.updates.plans import Plan, Planner
 from gauge_mc.updates.schedule import (
@@ -32,7 +34,7 @@ from gauge_mc.updates.schedule import (
     schedule,
 )
 
-NO_TARGETS = {"first": None, "last": None, "last_t": 0}
+NO_TARGETS = {"first": None, "last": None, "last_t": 0, "depth": 0}
 """Members of ``HaloTargets`` for kernels that do not store links in neighbours' halos."""
 
 
@@ -52,6 +54,11 @@ class Sweep:
         Takes the number n of a slab of this process and returns the kernel's other arguments.
     memory : object, optional
         Memory to which the arguments refer; it exists as long as the sweep.
+
+    Raises
+    ------
+    UsageError
+        If the halos of the field are not deep enough for the action.
     """
 
     def __init__(
@@ -64,10 +71,17 @@ class Sweep:
         memory: object = None,
     ) -> None:
         self._memory = memory
+        layout = field.layouts[0]
+        if len(field.layouts) > 1 and action.halo_depth > min(layout.above, layout.below):
+            raise UsageError(
+                f"The action {action.name} needs halos of {action.halo_depth} time slices, but the "
+                f"field has {min(layout.above, layout.below)}; make it with deeper ones."
+            )
         # The field refers to this object, so a reference back to it would delay freeing its memory.
-        self._halo = None if len(field.layouts) == 1 else field.halo
-        exchange = exchange_of(field)
-        targets = field.halo.targets if exchange is Exchange.STORE else None
+        self._halo = None if len(field.layouts) == 1 else field.halo(action.halo_depth)
+        self._whole = Window(0, field.slabs[0].slice_bytes) if action.halo_depth > 1 else None
+        exchange = exchange_of(field, action)
+        targets = self._halo.targets if self._halo and exchange is Exchange.STORE else None
         self._slabs = [
             SlabSweep(
                 slab,
@@ -75,7 +89,10 @@ class Sweep:
                 (action.choice, *choices),
                 schedule(slab, action, exchange),
                 action if exchange is Exchange.NONE else None,
-                {**values(n), "halo": targets[n] if targets else NO_TARGETS},
+                {
+                    **values(n),
+                    "halo": {**targets[n], "depth": action.halo_depth} if targets else NO_TARGETS,
+                },
             )
             for n, slab in enumerate(field.slabs)
         ]
@@ -83,7 +100,9 @@ class Sweep:
 
     def _posts_of(self, field: Field, exchange: Exchange) -> list[Iterable[Launch]]:
         """Return for each slab the calls that post its sends, one per stage of a sweep."""
-        halo = field.halo
+        halo = self._halo
+        if halo is None:
+            return []
         if exchange is Exchange.STORE:
             return [[signal] for signal in halo.signals]
         sets = [stage.sends for stage in self._slabs[0].stages if stage.sends]
@@ -105,6 +124,9 @@ class Sweep:
         if self._halo is None:
             self._slabs[0].run(sweeps, first_step)
             return
+        if self._whole:  # an action with smaller loops leaves the outer slices of the halos behind
+            self._halo.post(self._whole)
+            self._halo.wait()
         calls: list[Iterable[Launch]] = []
         for slab, posts in zip(self._slabs, self._posts, strict=True):
             calls += slab.calls(sweeps, first_step, cycle(posts))

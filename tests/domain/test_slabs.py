@@ -53,6 +53,22 @@ def test_updates_and_observables(device_groups, group, precision, generator):
     assert_same_bits([chain(devices) for devices in device_groups])
 
 
+@pytest.mark.parametrize("action", ["iwasaki", "symanzik", "rectangle:0.05"])
+def test_updates_with_rectangles(device_groups, action):
+    """Also where an action with smaller halos has been at work before."""
+
+    def chain(devices):
+        field = Field.hot(LATTICE, "su3", "single", devices, seed=4)
+        random = Random.for_field(field, "ranlux", seed=5)
+        for _ in range(2):
+            heatbath(field, 5.7, random)
+            heatbath(field, 2.6, random, action=action)
+            overrelax(field, 2, action=action)
+        return bits(field), list(random.packed_slices())
+
+    assert_same_bits([chain(devices) for devices in device_groups])
+
+
 @pytest.mark.parametrize("dims", [3, 4])
 def test_smearing_and_wilson_loops(device_groups, group, precision, dims):
     def measured(devices):

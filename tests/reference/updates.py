@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .fields import Complex, Real, extents_of, parity
+from .flow import rectangle_staple
 from .observables import staple
 
 SUBGROUPS = {2: ((0, 1),), 3: ((0, 1), (0, 2), (1, 2))}
@@ -49,6 +50,23 @@ def norm_and_direction(a: Complex) -> tuple[Real, Complex]:
     return k, a / k[..., None, None]
 
 
+def colour_mask(links: Complex, mu: int, colour: int) -> Real:
+    """Boolean ``[t, z, y, x, mu, 1, 1]``: the links of direction mu on sites of a colour.
+
+    The colour is 2 x_mu plus the other coordinates, modulo 4, if all extents are multiples of 4.
+    Otherwise it is 3 x_mu + sum of x_nu + min(x_nu, -L_nu mod 6), modulo 6.
+    """
+    extents = extents_of(links)
+    four = all(n % 4 == 0 for n in extents)
+    x = np.meshgrid(*map(np.arange, links.shape[:4]), indexing="ij")[::-1]
+    sums = (2 if four else 3) * x[mu]
+    for nu in {0, 1, 2, 3} - {mu}:
+        sums = sums + x[nu] + (0 if four else np.minimum(x[nu], -extents[nu] % 6))
+    mask = np.zeros(links.shape[:5], dtype=bool)
+    mask[..., mu] = sums % (4 if four else 6) == colour
+    return mask[..., None, None]
+
+
 def half_mask(links: Complex, mu: int, odd: int) -> Real:
     """Boolean ``[t, z, y, x, mu, 1, 1]``: the links of direction mu on sites of parity `odd`."""
     mask = np.zeros(links.shape[:5], dtype=bool)
@@ -59,20 +77,30 @@ def half_mask(links: Complex, mu: int, odd: int) -> Real:
 def update_half(
     links: Complex, mu: int, odd: int, rotation: Callable[[int, Real, Real], Real]
 ) -> Complex:
-    """U -> g U in one subgroup after the other, on the links of one direction and parity.
+    """`update_where` on the links of one direction and parity, with the staples of plaquettes."""
+    return update_where(links, staple(links, mu), mu, half_mask(links, mu, odd), rotation)
+
+
+def update_where(
+    links: Complex,
+    a: Complex,
+    mu: int,
+    mask: Real,
+    rotation: Callable[[int, Real, Real], Real],
+) -> Complex:
+    """U -> g U in one subgroup after the other, on the links of direction mu in the mask.
 
     ``rotation(subgroup, k, w)`` gives g as quaternions from the norm k and the unit quaternion w
     of the subgroup's part of W = U A.
     """
     n = links.shape[-1]
-    a = staple(links, mu)
     u = links[..., mu, :, :]
     for number, (i, j) in enumerate(SUBGROUPS[n]):
         q = quaternion(u @ a, i, j)
         k = np.linalg.norm(q, axis=-1)
         g = rotation(number, k, q / k[..., None])
         u = embed(g, i, j, n) @ u
-    return np.where(half_mask(links, mu, odd), u[..., None, :, :], links)
+    return np.where(mask, u[..., None, :, :], links)
 
 
 def conjugate(q: Real) -> Real:
@@ -91,6 +119,20 @@ def overrelax_half(links: Complex, mu: int, odd: int) -> Complex:
     For SU(2) this is U -> V^dagger U^dagger V^dagger with V = A / |A|.
     """
     return update_half(links, mu, odd, lambda _, k, w: multiply(conjugate(w), conjugate(w)))
+
+
+def coloured_sweep(
+    links: Complex, c1: float, rotation: Callable[[int], Callable[[int, Real, Real], Real]]
+) -> Complex:
+    """Update all links by direction and colour, for plaquettes and rectangles with c0 = 1 - 8 c1.
+
+    ``rotation(mu)`` gives the rotation of `update_where` for links of direction mu.
+    """
+    for mu in range(4):
+        for colour in range(4 if all(n % 4 == 0 for n in extents_of(links)) else 6):
+            a = (1 - 8 * c1) * staple(links, mu) + c1 * rectangle_staple(links, mu)
+            links = update_where(links, a, mu, colour_mask(links, mu, colour), rotation(mu))
+    return links
 
 
 def heatbath_half(links: Complex, beta: float, mu: int, odd: int, draw: Draw) -> Complex:

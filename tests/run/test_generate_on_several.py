@@ -236,7 +236,7 @@ random = Random.for_field(field, "philox", seed=1)
 for _ in range(20):
     heatbath(field, beta=5.7, random=random, sweeps=2)
     overrelax(field, 3)
-reached = field.halo.targets is not None
+reached = field.halo().targets is not None
 field.save(sys.argv[1])
 if devices.root:
     print("stored directly" if reached else "sent")

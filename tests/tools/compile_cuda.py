@@ -42,7 +42,7 @@ FILE_ORDERS = {
 
 CHOICES = {
     "group": [group.choice for group in GROUPS.values()],
-    "action": [action.choice for action in ACTIONS.values()],
+    "action": [*dict.fromkeys(action.choice for action in ACTIONS.values())],
     "random": [generator.choice() for generator in GENERATORS.values()],
     "file_order": list(FILE_ORDERS),
     "content": [GROUP_LINKS, MATRICES],

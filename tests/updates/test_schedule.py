@@ -128,7 +128,7 @@ x even 5; x odd 4 | send x even
         x odd 0; x odd 5 | send x odd
         """
     )
-    sets, wavefront = WILSON.update_sets, Wavefront(2, 2)
+    sets, wavefront = WILSON.update_sets(LATTICE), Wavefront(2, 2)
     order = order_between_exchanges(slab, sets, wavefront)
     for stage, works in zip(schedule(slab, WILSON, Exchange.AFTER), order, strict=True):
         assert list(map(bytes, stage.main)) == list(map(bytes, works))
@@ -145,7 +145,7 @@ def test_how_halos_are_exchanged_depends_on_the_devices():
         for device in devices:
             device.has_side_stream = side_stream
             device.reaches = lambda other: reaches
-        return exchange_of(Field.cold(LATTICE, "su2", "single", DeviceGroup(devices)))
+        return exchange_of(Field.cold(LATTICE, "su2", "single", DeviceGroup(devices)), WILSON)
 
     assert exchange(1, True, True) is Exchange.NONE
     assert exchange(2, True, True) is Exchange.STORE
@@ -156,9 +156,9 @@ def test_how_halos_are_exchanged_depends_on_the_devices():
 @pytest.mark.gpu
 def test_gpus_store_their_boundaries_where_they_reach_the_neighbours(gpu, monkeypatch):
     group = DeviceGroup((gpu, gpu))
-    assert exchange_of(Field.cold(LATTICE, "su2", "single", group)) is Exchange.STORE
+    assert exchange_of(Field.cold(LATTICE, "su2", "single", group), WILSON) is Exchange.STORE
     monkeypatch.setattr(gpu, "reaches", lambda other: False)
-    assert exchange_of(Field.cold(LATTICE, "su2", "single", group)) is Exchange.BESIDE
+    assert exchange_of(Field.cold(LATTICE, "su2", "single", group), WILSON) is Exchange.BESIDE
 
 
 # The calls by which a sweep carries out its schedule
@@ -289,7 +289,7 @@ def test_calls_on_two_devices(side_stream, reaches, first_stage):
     log, stage = calls((4, 6), 2, side_stream, reaches), lines(first_stage)
     expected = [
         line.replace("x even", links_of(one.mu, one.parity))
-        for one in 2 * WILSON.update_sets
+        for one in 2 * WILSON.update_sets(LATTICE)
         for line in stage
     ]
     assert log == expected

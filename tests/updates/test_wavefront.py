@@ -24,7 +24,7 @@ from gauge_mc.updates.wavefront import (
     order_of_sweep,
 )
 
-SETS = ACTIONS["wilson"].update_sets
+SETS = ACTIONS["wilson"].update_sets(Lattice(4, 4, 4, 4))
 
 
 def number_of(work):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from gauge_mc.actions import Action, UpdateSet
+from gauge_mc.actions import Action
 from gauge_mc.groups import Group
 
 
@@ -14,7 +14,6 @@ class DoubleWilson(Action):
     formula = "2 beta sum over plaquettes of (1 - Re Tr U_p / N)"
     header = Path(__file__).parent / "double_wilson.h"
     cpp = "DoubleWilson"
-    update_sets = tuple(UpdateSet(mu, parity) for mu in range(4) for parity in range(2))
     halo_depth = 1
 
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:

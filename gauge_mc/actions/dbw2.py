@@ -1,0 +1,16 @@
+"""The DBW2 action, a doubly blocked Wilson action with two couplings."""
+
+from __future__ import annotations
+
+from gauge_mc.actions import ACTIONS, RectangleAction
+
+
+class Dbw2(RectangleAction):
+    """The DBW2 action, a doubly blocked Wilson action with two couplings."""
+
+    name = "dbw2"
+    c1 = -1.4088
+    source = "T. Takaishi, Phys. Rev. D 54 (1996) 1050; hep-lat/9911033"
+
+
+ACTIONS.register(Dbw2())

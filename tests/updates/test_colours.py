@@ -1,0 +1,136 @@
+"""Updates of actions with rectangles: the colours of sites, and the sweeps against NumPy."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
+from tests.domain.conftest import open_group
+from tests.reference import updates as reference
+from tests.reference.flow import action_density
+from tests.updates.links import start
+from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
+
+ANY = Lattice(4, 6, 8, 10)
+MULTIPLES_OF_4 = Lattice(16, 8, 4, 12)
+LATTICES = [ANY, MULTIPLES_OF_4]
+IWASAKI = ACTIONS["iwasaki"]
+BETA = {"su2": 1.0, "su3": 2.6}
+TOLERANCE = {"single": 1e-4, "double": 1e-12}
+
+
+def conflicts(extents, mu):
+    """Yield pairs of arrays of coordinates whose links of direction mu share a loop."""
+    x = np.stack(np.meshgrid(*map(np.arange, extents), indexing="ij"), axis=-1)
+    unit = np.eye(4, dtype=int)
+    for nu in {0, 1, 2, 3} - {mu}:
+        for step in (unit[mu], unit[nu], unit[mu] + unit[nu], unit[mu] - unit[nu], 2 * unit[nu]):
+            yield x, (x + step) % extents
+
+
+@pytest.mark.parametrize(
+    "extents",
+    [(4, 8, 12, 16), (4, 4, 4, 4), (4, 6, 8, 10), (6, 14, 4, 4), (16, 10, 6, 12), (22, 4, 4, 26)],
+)
+def test_no_loop_contains_two_links_of_one_colour(extents):
+    lattice = Lattice(*extents)
+    sets = IWASAKI.update_sets(lattice)
+    links = np.zeros((*extents[::-1], 4, 1, 1))
+    covered = np.zeros((*extents[::-1], 4), int)
+    for one in sets:
+        assert one.parity == BOTH_PARITIES
+        mask = reference.colour_mask(links, one.mu, one.colour)[..., 0, 0]
+        covered += mask
+        where = mask[..., one.mu].transpose()
+        for here, there in conflicts(extents, one.mu):
+            both = where[tuple(np.moveaxis(here, -1, 0))] & where[tuple(np.moveaxis(there, -1, 0))]
+            assert not both.any()
+    assert (covered == 1).all()
+
+
+@cache
+def overrelaxed(lattice, group):
+    def reflect(mu):
+        return lambda _, k, w: reference.multiply(reference.conjugate(w), reference.conjugate(w))
+
+    return reference.coloured_sweep(start(lattice, group), IWASAKI.rectangle, reflect)
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_overrelaxation(lattice, group, precision, device):
+    field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
+    overrelax(field, action="iwasaki")
+    difference = field.to_numpy() - overrelaxed(lattice, group)
+    assert np.abs(difference).max() < 20 * TOLERANCE[precision]
+    assert np.sqrt(np.mean(np.abs(difference) ** 2)) < TOLERANCE[precision]
+
+
+@cache
+def heated(lattice, group, precision):
+    n = int(group[2])
+
+    def rotation(mu):
+        draw = PhiloxDraws(lattice, SEED, STEP, mu, precision)
+
+        def drawn(number, k, w):
+            return reference.multiply(draw(number, 2 * BETA[group] / n * k), reference.conjugate(w))
+
+        return drawn
+
+    return reference.coloured_sweep(start(lattice, group), IWASAKI.rectangle, rotation)
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_heatbath(lattice, group, precision, device):
+    field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
+    random = Random.for_field(field, "philox", seed=SEED)
+    random.step = STEP - 1
+    heatbath(field, BETA[group], random, action="iwasaki")
+    difference = np.abs(field.to_numpy() - heated(lattice, group, precision)).max(axis=(-2, -1))
+    # Rounding can decide otherwise about a proposal; the link is then another one.
+    assert np.mean(difference > 100 * TOLERANCE[precision]) < 2e-3
+    assert np.median(difference) < TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_overrelaxation_keeps_the_action(lattice, group, best_device):
+    field = Field.from_slices(lattice, group, start(lattice, group), "double", best_device)
+    before = action_density(field.to_numpy(), IWASAKI.rectangle).sum()
+    overrelax(field, sweeps=10, action="iwasaki")
+    after = action_density(field.to_numpy(), IWASAKI.rectangle).sum()
+    assert after == pytest.approx(before, rel=1e-12)
+
+
+@pytest.mark.parametrize("generator", ["philox", "lcg", "ranlux"])
+@pytest.mark.parametrize("lattice", [Lattice(8, 8, 8, 4), Lattice(8, 12, 6, 4)], ids=str)
+def test_lanes_do_not_matter(lattice, generator):
+    """Sites that are not of the colour keep their links and the states of their random numbers."""
+    found = []
+    for kind in ("cpu-1", "cpu-4", "cpu-16"):
+        field = Field.hot(lattice, "su3", device=open_group(kind, (lattice.t,)), seed=3)
+        random = Random.for_field(field, generator, seed=4)
+        heatbath(field, 2.6, random, sweeps=2, action="dbw2")
+        overrelax(field, 2, action="dbw2")
+        found.append((field.to_numpy(), random.numbers(1)))
+    for links, numbers in found[1:]:
+        np.testing.assert_allclose(links, found[0][0], rtol=0, atol=5e-3)
+        np.testing.assert_array_equal(numbers, found[0][1])
+
+
+def test_refusals(best_device):
+    field = Field.cold(Lattice(4, 4, 4, 2), "su3", device=best_device)
+    with pytest.raises(UsageError, match="The rectangles of the action iwasaki do not fit"):
+        overrelax(field, action="iwasaki")
+    for name in ("rectangle", "rectangle:", "rectangle:x", "rectangle:0.125", "rectangle:nan"):
+        with pytest.raises(UsageError, match="needs a coefficient"):
+            overrelax(field, action=name)
+    with pytest.raises(UsageError, match="The action wilson has no parameter"):
+        overrelax(field, action="wilson:2")
