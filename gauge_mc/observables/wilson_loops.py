@@ -410,8 +410,9 @@ class LoopMeasurer:
                 yield tuple(levels[place] for place in pair[:columns]), path, loops
 
     def _smeared_levels(self, field: Field) -> Iterator[int]:
-        """Yield each level when its links are in their place, which is the same for all of them
-        unless they are correlated.
+        """Yield each level when its links are in their place: a common one, or one for each level.
+
+        Levels have places of their own if they are correlated.
         """
         if self._loops.temporal is not None:
             assert self._static is not None
