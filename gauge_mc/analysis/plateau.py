@@ -27,11 +27,8 @@ relative error: 5 % of the error at this bound, and more above it."""
 
 AUTOMATIC = (
     "from the first t at which excited states shift the plateau by at most a quarter of its error, "
-    "according to a fit of a constant and an exponential, or if there is none, the last t, where "
-    "they must shift it by at most its error; if the fit does not see them with three "
-    "standard deviations, from one step after the first t at which V(R, t) exceeds the plateau of "
-    "all later t by at most one standard deviation; never earlier than the plateau at a smaller R "
-    "on the same path"
+    "if a fit of a constant and an exponential sees them, or else from one step after V(R, t) "
+    "agrees with the plateau of all later t; never earlier than at a smaller R on the same path"
 )
 """Default rule for the first t of a plateau, in words."""
 
@@ -470,7 +467,12 @@ class _Fits:
         return fit_linear(np.ones((later.shape[1], 1)), later, self.tau_int, self.correlated)
 
     def _automatic_start(self, known: Array, excited: Array | None) -> int | None:
-        """Return the index of the first t of a plateau by the rule `AUTOMATIC`, or None."""
+        """Return the index of the first t of a plateau by the rule `AUTOMATIC`, or None.
+
+        If excited states shift the plateau too much everywhere, it consists of the last t, unless
+        the shift exceeds its error. Values agree if the earlier one is larger by at most one
+        standard deviation.
+        """
         ratio = math.inf
         for t in range(known.shape[1] - self.least + 1):
             later = known[:, t:]
