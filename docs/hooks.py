@@ -341,7 +341,8 @@ def observable_tables() -> str:
     """Describe the table of every observable."""
     sections = []
     for name, one in OBSERVABLES.items():
-        rows = [(code(column), meaning_of_column(one, column)) for column in one.columns]
+        columns = dict.fromkeys((*one.descriptions, *one.columns))
+        rows = [(code(column), meaning_of_column(one, column)) for column in columns]
         facts = f"{plain(one.summary[0].upper() + one.summary[1:])}. "
         facts += f"Normalisation: {plain(one.normalisation)}. Units: {plain(one.units)}."
         sections += [f"### `{table_name(name)}.csv`\n", facts, table(("column", "meaning"), rows)]

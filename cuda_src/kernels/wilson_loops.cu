@@ -2,8 +2,9 @@
 // temporal gauge the temporal sides of the loop are 1, unless they cross the last slice of the lattice.
 // Then they are the Polyakov lines P at the ends of the spatial line.
 //
-// The lines of several slices are kept in registers, and every line above them is read once for all. The same launch
-// makes the lines of the next length. They are stored elsewhere, because other sites still read the present ones.
+// The lines of several slices are kept in registers, and every line above them is read once for all. The lines at t + T
+// may be those of other links in space, such as more smeared ones, in the same temporal gauge. The same launch makes
+// the lines of the next length. They are stored elsewhere, because other sites still read the present ones.
 #include "arch/launch.h"
 #include "lattice/lines.h"
 
@@ -19,6 +20,7 @@ struct Arguments {
     Work work;
     GROUP::Field links;
     Lines steps, lines;
+    Lines upper;       // the lines at t + T
     Lines longer;      // the lines of the next length; null if they are not needed
     int end[3];        // vector from the first to the last site of a line
     int first, count;  // T = first, ..., first + count - 1
@@ -76,7 +78,7 @@ template <class Values> INLINE void wilson_loops_site(const Arguments& a, const 
     if (active <= 0) return;
     if (active > SLICES) active = SLICES;
     int up = a.first;
-    if (up == 1 && active == SLICES) {
+    if (up == 1 && active == SLICES && a.upper.data == a.lines.data) {
         UNROLL for (; up < SLICES; up++)
             UNROLL for (int n = 0; n < up; n++)
                 if (up - n <= a.count) values.add(n, up - n - 1, GROUP::overlap(column.line[n], column.line[up]));
@@ -91,7 +93,7 @@ template <class Values> INLINE void wilson_loops_site(const Arguments& a, const 
         at = above(at, 1);
         if (at.t == again) cross(a, site, from, column);
         if (at.t == g.slices) at.t = 0;
-        const GROUP::Matrix line = load_line(a.lines, g, at);
+        const GROUP::Matrix line = load_line(a.upper, g, at);
         UNROLL for (int n = 0; n < SLICES; n++) {
             const int k = up - n - a.first, count = n < active ? a.count : 0;
             if ((unsigned)k < (unsigned)count) values.add(n, k, GROUP::overlap(column.line[n], line));

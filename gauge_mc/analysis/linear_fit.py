@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,18 +63,25 @@ def fit_linear(design: Array, series: Array, tau_int: float, correlated: bool) -
     -------
     LinearFit
     """
-    points, parameters = design.shape
-    data = series.mean(axis=0)
+    return fit_models([design], series, tau_int, correlated)[0]
+
+
+def fit_models(
+    designs: Sequence[Array], series: Array, tau_int: float, correlated: bool
+) -> list[LinearFit]:
+    """Fit several models to the same data; see `fit_linear`."""
+    data, points = series.mean(axis=0), series.shape[1]
     error = series.std(axis=0, ddof=1) * np.sqrt(2 * tau_int / len(series))
     correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
     whiten = (_inverse_root(correlation) if correlated else np.eye(points)) / error
-    projection = np.linalg.pinv(whiten @ design) @ whiten
-    residual = whiten @ (data - design @ (projection @ data))
-    transfer = whiten @ (np.eye(points) - design @ projection) * error
-    expected = float(np.einsum("ij,jk,ik->", transfer, correlation, transfer))
-    return LinearFit(
-        projection, float(residual @ residual), points - parameters, expected, correlated
-    )
+    fits = []
+    for design in designs:
+        projection = np.linalg.pinv(whiten @ design) @ whiten
+        rest = whiten @ (np.eye(points) - design @ projection)
+        chi2, transfer = float(np.sum((rest @ data) ** 2)), rest * error
+        expected = float(np.sum(transfer @ correlation * transfer))
+        fits.append(LinearFit(projection, chi2, points - design.shape[1], expected, correlated))
+    return fits
 
 
 def can_invert(points: int, independent: float) -> bool:

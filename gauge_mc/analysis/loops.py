@@ -118,6 +118,13 @@ def smearing_levels(table: TableData) -> list[int]:
     return [int(level) for level in np.unique(_integers(table, "smearing"))]
 
 
+def level_pairs(table: TableData) -> list[tuple[int, int]]:
+    """Return the smearing levels of the two spatial sides that a table contains, ascending."""
+    other = OTHER_LEVEL if OTHER_LEVEL in table.columns else "smearing"
+    columns = (_integers(table, name).tolist() for name in ("smearing", other))
+    return sorted(set(zip(*columns, strict=True)))
+
+
 def read_loops(
     path: Path, smearing: int | None = None, skip: int = 0
 ) -> tuple[list[Loops], dict[str, str]]:
@@ -197,6 +204,7 @@ def select_loops(
     path: str = "100",
     smearing: int | None = None,
     source: str = "The table",
+    other: int | None = None,
 ) -> Loops:
     """Return the loops along one path at one smearing level from a table.
 
@@ -210,6 +218,8 @@ def select_loops(
         Smearing level; by default the highest.
     source : str
         Name of the table for error messages.
+    other : int, optional
+        Smearing level of the other spatial side; by default the same.
 
     Returns
     -------
@@ -227,7 +237,8 @@ def select_loops(
         raise GaugeError(f"{source} has no loops along the path {path}; choose from {known}.")
     known_levels = smearing_levels(table)
     level = known_levels[-1] if smearing is None else smearing
-    sweeps, r, t, values = _select(table, path, (level, level), source)
+    both = level, level if other is None else other
+    sweeps, r, t, values = _select(table, path, both, source)
     return Loops(path, level, sweeps, r, t, values, tuple(known_levels))
 
 
@@ -263,7 +274,7 @@ def select_matrices(
         )
     chosen = tuple(sorted(set(levels)))
     found = {}
-    pairs = set(zip(_integers(table, "smearing"), _integers(table, OTHER_LEVEL), strict=True))
+    pairs = level_pairs(table)
     for i, j in combinations_with_replacement(range(len(chosen)), 2):
         pair = chosen[i], chosen[j]
         orders = [one for one in {pair, pair[::-1]} if one in pairs] or [pair]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.lattice_coulomb import improved_distance
-from gauge_mc.analysis.linear_fit import LinearFit, can_invert, fit_linear
+from gauge_mc.analysis.linear_fit import LinearFit, can_invert, fit_linear, fit_models
 from gauge_mc.analysis.loops import Loops, effective_potential, log_loops
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.errors import GaugeError, UsageError
@@ -25,17 +26,36 @@ LOOP_PRECISION = 0.1
 relative error: 5 % of the error at this bound, and more above it."""
 
 AUTOMATIC = (
-    "from one step after the first t at which V(R, t) exceeds the plateau of all later t "
-    "by at most one standard deviation, never earlier than the plateau at a smaller R on the same "
-    "path"
+    "from the first t at which excited states shift the plateau by at most a quarter of its error, "
+    "if a fit of a constant and an exponential sees them, or else from one step after V(R, t) "
+    "agrees with the plateau of all later t; never earlier than at a smaller R on the same path"
 )
 """Default rule for the first t of a plateau, in words."""
+
+CONTAMINATION = 0.25
+"""Shift of a plateau by excited states up to which a plateau is accepted, and named without a
+caution, in units of its error."""
+
+SIGNIFICANT = 3.0
+"""Number of standard deviations from which on excited states are seen."""
+
+GOOD = 2.0
+"""Ratio of chi2 to its expectation up to which a constant and an exponential describe V(t)."""
+
+GAPS = np.linspace(0.2, 3.0, 57)
+"""Energies of the excited state above the ground state, in lattice units, that are tried."""
 
 PRECISE = f"to the last t with W(R, t + 1) known to better than {LOOP_PRECISION:.0%}"
 """Default rule for the last t of a plateau, in words."""
 
-AVERAGED = "averaged over all first t with Akaike weights"
+AVERAGED = "averaged over first t with Akaike weights"
 """Rule for the first t of a plateau that is an average over ranges, in words."""
+
+AVERAGED_FROM = (
+    "from the first one at which excited states shift the plateau by at most a quarter of its "
+    "error, according to a fit of a constant and an exponential"
+)
+"""Default rule for the first range that is averaged, in words."""
 
 LEAST_TIMES = 2
 """Minimum number of t in a plateau. Whether V(R, t) is level cannot be seen from one."""
@@ -98,7 +118,10 @@ class PlateauPoint:
     improved : float
         Tree-level improved distance d_I, at which 1/d_I is the Coulomb potential on the lattice.
     systematic : float
-        Scatter of V(R) among the ranges of t that were averaged; NaN if only one was used.
+        Systematic error from the ranges of t that were averaged; NaN if only one was used.
+    shift : float
+        Shift of V(R) by excited states, as a fit of a constant and an exponential estimates it; NaN
+        if they are not seen with three standard deviations, or if ranges were averaged.
     """
 
     path: str
@@ -111,6 +134,12 @@ class PlateauPoint:
     chi2_expected: float
     improved: float = math.nan
     systematic: float = math.nan
+    shift: float = math.nan
+
+    @property
+    def contaminated(self) -> bool:
+        """Whether excited states shift V(R) by more than is accepted."""
+        return abs(self.shift) > CONTAMINATION * self.potential.error * (1 + 1e-9)
 
 
 @dataclass(frozen=True)
@@ -132,6 +161,9 @@ class Plateaus:
         their errors alone.
     left_out : tuple of str
         Paths and distances that have loops, but no plateau.
+    systematic : ndarray of float64, shape (points, points)
+        Systematic covariance matrix of V(R) from the ranges of t that were averaged; 0 if only one
+        was used. Eigenvalues may be negative, because it is a difference.
     """
 
     rule: str
@@ -140,6 +172,7 @@ class Plateaus:
     series: Array
     correlated: bool = False
     left_out: tuple[str, ...] = ()
+    systematic: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def tau_int(self) -> float:
@@ -156,6 +189,13 @@ class Plateaus:
         """Covariance matrix of V(R): the errors, and the correlations of the series."""
         errors = np.array([one.potential.error for one in self.points])
         return covariance_of(self.series, errors)
+
+    def systematic_error(self, gradient: Array) -> float:
+        """Return the systematic error of a quantity, given its derivatives by all V(R).
+
+        It is the part of the scatter among ranges that their statistical errors do not explain.
+        """
+        return math.sqrt(max(0.0, float(gradient @ self.systematic @ gradient)))
 
 
 def covariance_of(series: Array, errors: Array) -> Array:
@@ -225,48 +265,68 @@ def find_plateaus(
     tau_int = float(np.mean([estimate(one).tau_int for known in everything for one in known.T]))
     longest = max(known.shape[1] for known in everything)
     correlated = can_invert(longest, len(everything[0]) / (2 * tau_int))
-    found: list[tuple[PlateauPoint, Array]] = []
+    how = _Fits(tau_int, correlated, least, average)
+    found: list[_Found] = []
     left_out = []
     for one, knowns in zip(energies, ranges, strict=True):
-        first = one.start
+        first = max(one.start, t_min or 1)
         for i, known in enumerate(knowns):
-            plateau = None
-            if known is not None:
-                last = one.start + known.shape[1] - 1
-                lowest = max(one.start, t_min or 1)
-                if t_min is None and not average:
-                    onset = _onset(known, tau_int, correlated)
-                    lowest = last + 1 if onset is None else max(first, one.start + onset + 1)
-                if lowest + least - 1 <= last:
-                    first = lowest if lowest < last else first
-                    plateau = known[:, lowest - one.start :], lowest, last
-            if plateau is None:
+            part = None if known is None else how.part(known, one.start, first, t_min is None)
+            if part is None:
                 left_out.append(f"{one.path} R = {one.distances[i]:.4g}")
-            else:
-                parts = plateau, tau_int, correlated, least if average else None
-                found.append(_point(one, i, *parts))
+                continue
+            found.append(how.point(one, i, part))
+            if t_min is None and part.first < part.last:
+                first = part.first
     if not found:
         raise _too_noisy()
-    found.sort(key=lambda pair: pair[0].distance)
+    found.sort(key=lambda one: one.point.distance)
     if average:
-        rule = AVERAGED if t_min is None else f"{AVERAGED} from t = {t_min} on"
+        rule = f"{AVERAGED}, {AVERAGED_FROM if t_min is None else f'from t = {t_min} on'}"
     else:
         rule = AUTOMATIC if t_min is None else f"from t = {t_min}"
     last_rule = PRECISE if t_max is None else f"to t = {t_max}"
+    systematic = _systematic_covariance(found, tau_int)
+    errors = np.sqrt(np.maximum(np.diag(systematic), 0.0)) * (1.0 if average else math.nan)
     return Plateaus(
         f"{rule}, {last_rule}",
-        tuple(point for point, _ in found),
+        tuple(
+            replace(one.point, systematic=float(error))
+            for one, error in zip(found, errors, strict=True)
+        ),
         loops[0].sweeps,
-        np.stack([values for _, values in found], axis=1),
+        np.stack([one.series for one in found], axis=1),
         correlated,
         tuple(left_out),
+        systematic,
     )
+
+
+def _systematic_covariance(found: Sequence[_Found], tau_int: float) -> Array:
+    """Return the systematic covariance matrix of V(R) from the choice among ranges of t.
+
+    A model has a range of t at every R, at the same quantile of the weights: early ranges, which
+    excited states affect alike, belong together. The matrix is the scatter among these models, less
+    what is expected of it from the statistical errors of their differences.
+    """
+    ends = [np.cumsum(one.weights[:-1]) for one in found]
+    total = np.zeros((len(found), len(found)))
+    for low, high in pairwise(np.unique(np.concatenate([[0.0, 1.0], *ends]))):
+        chosen = [int(np.searchsorted(end, (low + high) / 2)) for end in ends]
+        change = np.stack(
+            [one.ranges[n] - one.series for one, n in zip(found, chosen, strict=True)]
+        )
+        noise = np.atleast_2d(np.cov(change)) * 2 * tau_int / change.shape[1]
+        mean = change.mean(axis=1)
+        total += (high - low) * (np.outer(mean, mean) - noise)
+    return total
 
 
 def _too_noisy() -> GaugeError:
     return GaugeError(
-        "The Wilson loops are too noisy for a plateau at any distance; measure more "
-        "configurations, or choose smaller t_min and t_max."
+        "The Wilson loops have no plateau at any distance: they are too noisy, or excited states "
+        "contribute up to the largest t; measure more configurations, more smearing or a larger "
+        "t_max, or choose t_min and t_max."
     )
 
 
@@ -329,37 +389,126 @@ def _known(energies: EffectiveEnergies, t_max: int | None, least: int) -> list[A
     return known
 
 
-def _point(
-    energies: EffectiveEnergies,
-    i: int,
-    plateau: tuple[Array, int, int],
-    tau_int: float,
-    correlated: bool,
-    least: int | None,
-) -> tuple[PlateauPoint, Array]:
-    """Return V(R) with its series: from one range of t, or averaged over those of `least` t."""
-    known, first, last = plateau
-    ends = [first] if least is None else list(range(first, last - least + 2))
-    fits = [_constant(known[:, one - first :], tau_int, correlated) for one in ends]
-    series = [
-        known[:, one - first :] @ fit.projection[0] for one, fit in zip(ends, fits, strict=True)
-    ]
-    weights = akaike_weights([fit.chi2 for fit in fits], [fit.chi2_expected for fit in fits])
-    mean = np.tensordot(weights, series, axes=1)
-    best = int(np.argmax(weights))
-    path, steps = energies.path, int(energies.r[i])
-    return PlateauPoint(
-        path=path,
-        steps=steps,
-        distance=float(energies.distances[i]),
-        potential=estimate(mean),
-        t_min=ends[best],
-        t_max=last,
-        chi2=fits[best].chi2,
-        chi2_expected=fits[best].chi2_expected,
-        improved=improved_distance(path, steps),
-        systematic=scatter(weights, np.mean(series, axis=1)) if least else math.nan,
-    ), mean
+@dataclass(frozen=True)
+class _Part:
+    """E(t) from the first to the last t of a plateau, and the contribution of excited states."""
+
+    known: Array
+    first: int
+    excited: Array | None
+
+    @property
+    def last(self) -> int:
+        """The last t."""
+        return int(self.first + self.known.shape[1] - 1)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """V(R) with its series, and the weights and series of the ranges that were averaged."""
+
+    point: PlateauPoint
+    series: Array
+    weights: Array
+    ranges: Array
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """How constants are fitted to plateaus, at all R alike."""
+
+    tau_int: float
+    correlated: bool
+    least: int
+    average: bool
+
+    def part(self, known: Array, start: int, first: int, automatic: bool) -> _Part | None:
+        """Return the plateau of E(t), which is known from `start` on, or None without any."""
+        excited = self._excited(known)
+        index: int | None = 0
+        if automatic and (excited is not None or not self.average):
+            index = self._automatic_start(known, excited)
+        if index is None:
+            return None
+        index = max(index, first - start)
+        if index + self.least > known.shape[1]:
+            return None
+        return _Part(
+            known[:, index:], start + index, excited if excited is None else excited[index:]
+        )
+
+    def point(self, energies: EffectiveEnergies, i: int, part: _Part) -> _Found:
+        """Return V(R): from one range of t, or averaged over all of at least `least` t."""
+        count = part.known.shape[1] - self.least + 1 if self.average else 1
+        parts = [part.known[:, n:] for n in range(count)]
+        fits = [self._constant(one) for one in parts]
+        series = np.array([one @ fit.projection[0] for one, fit in zip(parts, fits, strict=True)])
+        weights = akaike_weights([fit.chi2 for fit in fits], [fit.chi2_expected for fit in fits])
+        mean = np.tensordot(weights, series, axes=1)
+        best = int(np.argmax(weights))
+        path, steps = energies.path, int(energies.r[i])
+        shifted = part.excited is not None and not self.average
+        point = PlateauPoint(
+            path=path,
+            steps=steps,
+            distance=float(energies.distances[i]),
+            potential=estimate(mean),
+            t_min=part.first + best,
+            t_max=part.last,
+            chi2=fits[best].chi2,
+            chi2_expected=fits[best].chi2_expected,
+            improved=improved_distance(path, steps),
+            shift=float(fits[0].projection[0] @ part.excited) if shifted else math.nan,
+        )
+        return _Found(point, mean, weights, series)
+
+    def _constant(self, later: Array) -> LinearFit:
+        """Fit a constant to V(t), which has the shape (configurations, t)."""
+        return fit_linear(np.ones((later.shape[1], 1)), later, self.tau_int, self.correlated)
+
+    def _automatic_start(self, known: Array, excited: Array | None) -> int | None:
+        """Return the index of the first t of a plateau by the rule `AUTOMATIC`, or None.
+
+        If excited states shift the plateau too much everywhere, it consists of the last t, unless
+        the shift exceeds its error. Values agree if the earlier one is larger by at most one
+        standard deviation.
+        """
+        ratio = math.inf
+        for t in range(known.shape[1] - self.least + 1):
+            later = known[:, t:]
+            plateau = self._constant(later).projection[0]
+            if excited is not None:
+                ratio = abs(plateau @ excited[t:]) / estimate(later @ plateau).error
+                if ratio <= CONTAMINATION:
+                    return t
+            elif t > 0:
+                excess = estimate(known[:, t - 1] - later @ plateau)
+                if excess.value <= excess.error:
+                    return t
+        return known.shape[1] - self.least if ratio <= 1 else None
+
+    def _excited(self, known: Array) -> Array | None:
+        """Return c exp(-gap t) of a fit of E + c exp(-gap t), or None if c is not significant.
+
+        The fit begins at the first t from which on it is good, but has at least four t.
+        """
+        for first in range(known.shape[1] - 3):
+            later = known[:, first:]
+            t = np.arange(later.shape[1])
+            designs = [np.stack([np.ones(t.size), np.exp(-gap * t)], axis=1) for gap in GAPS]
+            fits = fit_models(designs, later, self.tau_int, self.correlated)
+            chi2, expected = min((fit.chi2, fit.chi2_expected) for fit in fits)
+            if chi2 <= GOOD * expected or t.size == 4:
+                weights = np.exp((chi2 - np.array([fit.chi2 for fit in fits])) / 2)
+                weights /= weights.sum()
+                c = np.array([fit.projection[1] for fit in fits])  # by gap and t
+                size = estimate(later @ (weights @ c))
+                if size.value < SIGNIFICANT * size.error:
+                    return None
+                times = np.arange(known.shape[1]) - first
+                parts = (c @ later.mean(axis=0))[:, None] * np.exp(-GAPS[:, None] * times)
+                return np.asarray(weights @ parts)
+        return None
 
 
 def akaike_weights(chi2: Sequence[float], expected: Sequence[float]) -> Array:
@@ -377,22 +526,3 @@ def scatter(weights: Array, values: Array) -> float:
     """Return the standard deviation of the results of models, a systematic error."""
     mean = weights @ values
     return float(np.sqrt(weights @ (values - mean) ** 2))
-
-
-def _constant(later: Array, tau_int: float, correlated: bool) -> LinearFit:
-    """Fit a constant to V(t), which has the shape (configurations, t)."""
-    return fit_linear(np.ones((later.shape[1], 1)), later, tau_int, correlated)
-
-
-def _onset(known: Array, tau_int: float, correlated: bool) -> int | None:
-    """Return the first index at which V(t) agrees with the plateau of all later t.
-
-    See `AUTOMATIC`. It is None if there is no such t.
-    """
-    for t in range(known.shape[1] - 1):
-        later = known[:, t + 1 :]
-        plateau = later @ _constant(later, tau_int, correlated).projection[0]
-        excess = estimate(known[:, t] - plateau)
-        if excess.value <= excess.error:
-            return t
-    return None

@@ -99,6 +99,9 @@ class WindowFit:
     coulomb : str
         ``"continuum"`` if the term B/R has the geometric distance, ``"lattice"`` if 1/R is the
         Coulomb potential on the lattice.
+    systematic : dict of str to float
+        Systematic errors of the quantities, by name, from the ranges of t over which V(R) was
+        averaged; empty if it was not. They are not in the errors.
     """
 
     b_free: bool
@@ -120,6 +123,7 @@ class WindowFit:
     root_sigma: Estimate = UNKNOWN
     form: str = CORNELL
     coulomb: str = CONTINUUM
+    systematic: dict[str, float] = field(default_factory=dict)
 
     def potential(self, r: Array) -> tuple[Array, Array]:
         """Return the fitted V(r) in the continuum and its error, in lattice units, at r > 0."""
@@ -201,7 +205,8 @@ class RangeAverage:
     value : Estimate
         The average, with its statistical error.
     systematic : float
-        Scatter of the quantity among the windows.
+        Scatter of the quantity among the windows, and its systematic error from the ranges of t, in
+        quadrature.
     """
 
     value: Estimate
@@ -340,6 +345,13 @@ class StaticPotential:
             found.append(
                 "The plateaus weight each t by its error alone, for all R alike, because the "
                 "inverse covariance matrices need more configurations."
+            )
+        shifted = [one for one in self.points if one.contaminated]
+        if shifted:
+            found.append(
+                "Excited states may shift V(R) by more than a quarter of its error at "
+                f"{', '.join(f'{one.path} R = {one.distance:.4g}' for one in shifted)}; measure "
+                "larger t, smear more, or analyse several smearing levels with --levels."
             )
         if fit.chi2 > 2 * fit.chi2_expected:
             found.append("The fit is poor: try a larger r_min, or plateaus from a larger t_min.")
@@ -551,10 +563,23 @@ def fit_window(
     return _fit_window(plateaus, b_free, r_min, r_max, coulomb)[0]
 
 
+@dataclass(frozen=True)
+class _Derived:
+    """A quantity that is derived from V(R), and its derivatives by the V(R) of all points."""
+
+    value: float
+    gradient: Array
+
+    def series(self, plateaus: Plateaus) -> Array:
+        """Return the linearised time series."""
+        change = plateaus.series - plateaus.series.mean(axis=0)
+        return np.asarray(self.value + change @ self.gradient)
+
+
 def _fit_window(
     plateaus: Plateaus, b_free: bool, r_min: float, r_max: float, coulomb: str
-) -> tuple[WindowFit, dict[str, Array]]:
-    """Return a fit with the linearised time series of its quantities."""
+) -> tuple[WindowFit, dict[str, _Derived]]:
+    """Return a fit with its quantities."""
     r, used = _window(plateaus, r_min, r_max)
     series = plateaus.series[:, used]
     inverse = 1 / r
@@ -565,36 +590,58 @@ def _fit_window(
     correlated = can_invert(len(plateaus.points), plateaus.independent)
     if b_free:
         fit = fit_linear(design, series, plateaus.tau_int, correlated)
-        parameters = series @ fit.projection.T
+        values, projection = fit.projection @ series.mean(axis=0), fit.projection
     else:
         series = series - LUSCHER * inverse
         fit = fit_linear(design[:, ::2], series, plateaus.tau_int, correlated)
-        parameters = np.insert(series @ fit.projection.T, 1, LUSCHER, axis=1)
-    B, sigma = parameters.mean(axis=0)[1:]
-    quantities = dict(zip(("A", "B", "sigma"), parameters.T, strict=True))
+        values = np.insert(fit.projection @ series.mean(axis=0), 1, LUSCHER)
+        projection = np.insert(fit.projection, 1, 0.0, axis=0)
+    gradients = _of_all_points(projection, used)
+    quantities = {
+        name: _Derived(float(value), gradient)
+        for name, value, gradient in zip(("A", "B", "sigma"), values, gradients, strict=True)
+    }
+    _, B, sigma = values
     for name, target in FORCES.items():
         square = (target + B) / sigma
         if sigma > 0 and square > 0:
             root = math.sqrt(square)
-            gradient = np.array([0, 1 / (2 * root * sigma), -root / (2 * sigma)])
-            quantities[name] = root + (parameters - parameters.mean(axis=0)) @ gradient
-    return _window_fit(quantities, fit, r, CORNELL, b_free, coulomb), quantities
+            by_parameter = np.array([0, 1 / (2 * root * sigma), -root / (2 * sigma)])
+            quantities[name] = _Derived(root, by_parameter @ gradients)
+    return _window_fit(plateaus, quantities, fit, r, CORNELL, b_free, coulomb), quantities
+
+
+def _of_all_points(gradients: Array, used: NDArray[np.bool_]) -> Array:
+    """Return derivatives by the V(R) of all points, given those by the points of a window."""
+    found = np.zeros((len(gradients), used.size))
+    found[:, used] = gradients
+    return found
 
 
 def _window_fit(
-    quantities: dict[str, Array], fit: LinearFit, r: Array, form: str, b_free: bool, coulomb: str
+    plateaus: Plateaus,
+    quantities: dict[str, _Derived],
+    fit: LinearFit,
+    r: Array,
+    form: str,
+    b_free: bool,
+    coulomb: str,
 ) -> WindowFit:
-    """Return a fit, and complete the series of its quantities by those that sigma determines."""
-    sigma = float(quantities["sigma"].mean())
-    if sigma > 0:
-        root = math.sqrt(sigma)
-        quantities["root_sigma"] = root + (quantities["sigma"] - sigma) / (2 * root)
-        quantities["spacing"] = quantities["root_sigma"] * (HBAR_C / ROOT_SIGMA)
-    unknown = replace(UNKNOWN, samples=len(quantities["sigma"]))
+    """Return a fit, and complete its quantities by those that sigma determines."""
+    sigma = quantities["sigma"]
+    if sigma.value > 0:
+        root = math.sqrt(sigma.value)
+        gradient = sigma.gradient / (2 * root)
+        fm = HBAR_C / ROOT_SIGMA
+        quantities["root_sigma"] = _Derived(root, gradient)
+        quantities["spacing"] = _Derived(root * fm, gradient * fm)
+    unknown = replace(UNKNOWN, samples=len(plateaus.series))
     names = ("A", "B", "sigma", "spacing", "root_sigma", *FORCES)
-    found = {name: estimate(quantities[name]) if name in quantities else unknown for name in names}
-    parameters = np.stack([quantities[name] for name in ("A", "B", "sigma")], axis=1)
+    series = {name: one.series(plateaus) for name, one in quantities.items()}
+    found = {name: estimate(series[name]) if name in series else unknown for name in names}
+    parameters = np.stack([series[name] for name in ("A", "B", "sigma")], axis=1)
     errors = np.array([found[name].error for name in ("A", "B", "sigma")])
+    averaged = any(math.isfinite(one.systematic) for one in plateaus.points)
     return WindowFit(
         b_free=b_free,
         r_min=float(r[0]),
@@ -608,6 +655,11 @@ def _window_fit(
         correlated=fit.correlated,
         form=form,
         coulomb=coulomb,
+        systematic={
+            name: plateaus.systematic_error(one.gradient) for name, one in quantities.items()
+        }
+        if averaged
+        else {},
     )
 
 
@@ -633,23 +685,24 @@ def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> WindowFit:
     correlated = can_invert(len(plateaus.points), plateaus.independent)
     start = np.stack([np.ones_like(r), r], axis=1)
     fit = fit_linear(start, series - LUSCHER / r, plateaus.tau_int, correlated)
-    parameters = (series - LUSCHER / r) @ fit.projection.T
+    parameters = fit.projection @ (series - LUSCHER / r).mean(axis=0)
     for _ in range(STRING_STEPS):
-        sigma = float(parameters.mean(axis=0)[1])
+        sigma = float(parameters[1])
         if not sigma * r[0] ** 2 > STRING_BOUND * (1 + 1e-6):
             raise GaugeError("The Nambu-Goto string is unstable at the smallest R of the window.")
         level, slope = _string(r, sigma)
         shifted = series - level + slope * sigma
         design = np.stack([np.ones_like(r), slope], axis=1)
         fit = fit_linear(design, shifted, plateaus.tau_int, correlated)
-        parameters = shifted @ fit.projection.T
-        if abs(parameters.mean(axis=0)[1] - sigma) < 1e-12 * sigma:
+        parameters = fit.projection @ shifted.mean(axis=0)
+        if abs(parameters[1] - sigma) < 1e-12 * sigma:
             break
-    sigma = float(parameters.mean(axis=0)[1])
+    constant, sigma = map(float, parameters)
+    by_constant, by_sigma = _of_all_points(fit.projection, used)
     quantities = {
-        "A": parameters[:, 0],
-        "B": np.full(len(series), LUSCHER),
-        "sigma": parameters[:, 1],
+        "A": _Derived(constant, by_constant),
+        "B": _Derived(LUSCHER, np.zeros_like(by_constant)),
+        "sigma": _Derived(sigma, by_sigma),
     }
     for name, target in FORCES.items():
         # r^2 F = u / sqrt(1 - pi / (6 u)) with u = sigma r^2
@@ -657,8 +710,8 @@ def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> WindowFit:
         real = [one.real for one in roots if abs(one.imag) < 1e-12 and one.real > STRING_BOUND]
         if real:
             scale = math.sqrt(max(real) / sigma)
-            quantities[name] = scale * (1 - (parameters[:, 1] - sigma) / (2 * sigma))
-    return _window_fit(quantities, fit, r, NAMBU_GOTO, False, CONTINUUM)
+            quantities[name] = _Derived(scale, -scale / (2 * sigma) * by_sigma)
+    return _window_fit(plateaus, quantities, fit, r, NAMBU_GOTO, False, CONTINUUM)
 
 
 STRING_BOUND = math.pi / 6
@@ -721,15 +774,17 @@ def average_windows(
     most = max(one.points for one, _ in fits)
     fits = [pair for pair in fits if pair[0].points >= most / 2]
     weights = akaike_weights([one.chi2 for one, _ in fits], [one.chi2_expected for one, _ in fits])
-    likely = [(w, series) for w, (_, series) in zip(weights, fits, strict=True) if w > NEGLIGIBLE]
+    likely = [(w, found) for w, (_, found) in zip(weights, fits, strict=True) if w > NEGLIGIBLE]
     used = np.array([w for w, _ in likely]) / sum(w for w, _ in likely)
     averages = {}
     for name in likely[0][1]:
         if all(name in one for _, one in likely):
-            series = np.stack([one[name] for _, one in likely])
-            averages[name] = RangeAverage(
-                estimate(used @ series), scatter(used, series.mean(axis=1))
-            )
+            several = [one[name] for _, one in likely]
+            values = np.array([one.value for one in several])
+            gradient = used @ np.stack([one.gradient for one in several])
+            mean = _Derived(float(used @ values), gradient)
+            systematic = math.hypot(scatter(used, values), plateaus.systematic_error(gradient))
+            averages[name] = RangeAverage(estimate(mean.series(plateaus)), systematic)
     return averages
 
 

@@ -122,6 +122,10 @@ def scan(
             rich_help_panel=o.EXECUTION,
         ),
     ] = False,
+    skip: Annotated[
+        int | None,
+        o.option(o.EXECUTION, "Leave measurements up to update N out of the averages.", "0", "N"),
+    ] = None,
     quiet: o.Quiet = None,
     json: o.Json = False,
 ) -> None:
@@ -146,6 +150,11 @@ def scan(
             raise UsageError(
                 "--per-device cannot be combined with --submit, because each job carries out one "
                 "run; leave it out."
+            )
+        if skip:
+            raise UsageError(
+                "--skip cannot be combined with --submit; give it with --collect, when the results "
+                "are averaged."
             )
         if json:
             raise UsageError(

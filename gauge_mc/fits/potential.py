@@ -299,9 +299,11 @@ def fit_table(result: StaticPotential) -> Table:
     columns: dict[str, list[str]] = {"quantity": [*LABELS.values(), "χ²/dof"]}
     for heading, scan in (("B free", result.free), ("B = −π/12", result.string)):
         columns[heading] = [*(_value(scan.fit, name) for name in LABELS), _quality(scan.fit)]
+        if scan.fit.systematic:
+            columns[f"± range of {heading}"] = [_range(scan.fit, name) for name in LABELS]
         columns[f"± window of {heading}"] = [_shift(scan, name) for name in LABELS]
     for name in columns:
-        heading = "± window" if name.startswith("± window") else name
+        heading = name.partition(" of ")[0]
         table.add_column(heading, justify="left" if name == "quantity" else "right")
     for label, *row in zip_longest(*columns.values(), fillvalue=""):
         if any(row):
@@ -319,6 +321,8 @@ def further_table(result: StaticPotential) -> Table | None:
     if result.nambu_goto:
         fit = result.nambu_goto.fit
         columns["Nambu–Goto"] = [_value(fit, name) for name in LABELS]
+        if fit.systematic:
+            columns["± range"] = [_range(fit, name) for name in LABELS]
         columns["± window"] = [_shift(result.nambu_goto, name) for name in LABELS]
     if result.averaged:
         means = [result.averaged.get(name) for name in LABELS]
@@ -332,7 +336,7 @@ def further_table(result: StaticPotential) -> Table | None:
         "Nambu–Goto": f"Nambu–Goto: from R = {string.r_min:.4g} on, χ²/dof {_quality(string)}."
         if string
         else "",
-        "B free, AIC": "AIC: averages over windows in R, and their scatter.",
+        "B free, AIC": "AIC: averages over windows in R; ± AIC: their scatter and ± range.",
     }
     caption = "\n".join(line for name, line in lines.items() if name in columns)
     table = Table(title="Other determinations", caption=caption, caption_justify="left")
@@ -408,11 +412,18 @@ def _caption(result: StaticPotential) -> str:
         f"Fits: {result.window}.",
         "± window: largest change when one end of the window moves by up to one lattice unit.",
         f"Term 1/R: {_coulomb(result.free.fit)}.",
-        *(["± range of the plateaus is not in the errors of the fits."] if result.averaged else []),
+        *([RANGES_NOTE] if result.averaged else []),
         f"a is from √σ = {ROOT_SIGMA:g} MeV.",
         *result.cautions,
     ]
     return "\n".join(lines)
+
+
+RANGES_NOTE = (
+    "± range: from the choice among ranges of t, beyond what their statistical errors explain; not "
+    "in the errors in brackets."
+)
+"""Explanation of systematic errors from averages over ranges of t."""
 
 
 def _levels(result: StaticPotential) -> str:
@@ -432,6 +443,11 @@ def _value(fit: analysis.WindowFit, name: str) -> str:
         return "−π/12"
     found = getattr(fit, name)
     return str(found) if math.isfinite(found.value) else ""
+
+
+def _range(fit: analysis.WindowFit, name: str) -> str:
+    known = not (name == "B" and not fit.b_free)
+    return _rounded(fit.systematic.get(name, math.nan)) if known else ""
 
 
 def _shift(scan: WindowScan, name: str) -> str:

@@ -200,7 +200,8 @@ class Observable:
     columns : tuple of str
         Names of the values in a record, without the sweep.
     descriptions : mapping of str to str
-        Short description of each column, for the reference documentation.
+        Short description of each column, for the reference documentation. There may be columns
+        that only some instances have.
     normalisation, units : str
         Normalisation and units in words, for the header of the table.
     options : tuple of Option
@@ -219,6 +220,8 @@ class Observable:
         Kernel whose number of registers benchmarks show.
     bench_options : mapping of str to object
         Options with which benchmarks measure it, if the default ones take too long.
+    formerly : mapping of str to str
+        Entries that the headers of tables of earlier versions lack.
     """
 
     name: ClassVar[str]
@@ -234,6 +237,7 @@ class Observable:
     links_moved: ClassVar[float | None] = None
     main_kernel: ClassVar[Kernel | None] = None
     bench_options: ClassVar[Mapping[str, object]] = {}
+    formerly: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
         """Make the first column the only quantity if no quantities are declared."""

@@ -7,14 +7,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, permutations, product
+from itertools import cycle, groupby, pairwise, permutations, product
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.loops import paths_of, select_loops, smearing_levels
+from gauge_mc.analysis.loops import OTHER_LEVEL, level_pairs, paths_of, select_loops
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -51,9 +51,6 @@ WILSON_LOOPS = Kernel("wilson_loops")
 SPACE = 3
 """Number of spatial directions."""
 
-FIELDS_OF_LINES = 3
-"""Number of fields of lines in memory: the steps, and lines of two lengths."""
-
 Step = tuple[int, int, int]
 """One step of a spatial line, (dx, dy, dz)."""
 
@@ -70,6 +67,13 @@ between the range of the loops and the time of a measurement."""
 ITERATIONS = 25
 """Default number of smearing iterations, as in arXiv:1010.4834, section 4."""
 
+ORDERINGS = {
+    "all": "all orders of the links of a step",
+    "blocks": "orders in which the links of a direction follow each other",
+}
+"""Orders of the links of one step, by the value of ``--orderings``. They differ for (2,1,0) only,
+where they are xxy, xyx and yxx, or xxy and yxx."""
+
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
@@ -79,6 +83,9 @@ class WilsonLoops(Observable):
     W(R, T) is Re Tr / N of a loop with R steps in space and T in time, averaged over all sites and
     all equivalent directions. Off axis, the line of each step is the average over the shortest
     paths of links, taken independently on the two spatial sides of the loop.
+
+    With `correlations` the spatial links at t and at t + T may have different smearing levels. The
+    records of a pair of levels are averages over both orders, so that their matrix is symmetric.
 
     Attributes
     ----------
@@ -98,11 +105,17 @@ class WilsonLoops(Observable):
     temporal : TemporalLinks or None
         Links in direction t of the loops, made from the field before it is smeared; by default
         those of the field.
+    correlations : bool
+        Whether to measure the loops between all pairs of levels.
+    orderings : str
+        Orders of the links in the line of a step, from `ORDERINGS`.
 
     Raises
     ------
     UsageError
-        If an extent, a path or a level is invalid, or if levels exceed those of the smearing.
+        If an extent, a path, a level or the orderings are invalid, if levels exceed those of the
+        smearing, or if the levels cannot be correlated: there is only one, or their loops would
+        have different links in direction t.
     """
 
     lattice: Lattice
@@ -112,12 +125,15 @@ class WilsonLoops(Observable):
     smearing: Smearing | None = None
     levels: tuple[int, ...] = (0,)
     temporal: TemporalLinks | None = None
+    correlations: bool = False
+    orderings: str = next(iter(ORDERINGS))
 
     name: ClassVar[str] = "wilson-loops"
     summary: ClassVar[str] = "Wilson loops on and off axis, smeared"
     columns: ClassVar[tuple[str, ...]] = ("smearing", "path", "r", "t", "loop")
     descriptions: ClassVar[Mapping[str, str]] = {
         "smearing": "iterations of smearing before the measurement",
+        OTHER_LEVEL: "iterations on the other spatial side; only with `--correlations`",
         "path": f"direction of the spatial line: {', '.join(PATHS)}",
         "r": "steps along the path",
         "t": "extent in time, in lattice units",
@@ -146,7 +162,21 @@ class WilsonLoops(Observable):
             f"{NO_TEMPORAL_LINKS}, those of the field",
             "|".join((*TEMPORAL_LINKS, NO_TEMPORAL_LINKS)),
         ),
+        Option(
+            "correlations",
+            bool,
+            "Measure the loops between all pairs of the smearing levels, for variational analyses.",
+        ),
+        Option(
+            "orderings",
+            str,
+            "Orders of the links in a step along (2,1,0): all, or those in which the links of a "
+            "direction follow each other (xxy, yxx).",
+            next(iter(ORDERINGS)),
+            "|".join(ORDERINGS),
+        ),
     )
+    formerly: ClassVar[Mapping[str, str]] = {"orderings": ORDERINGS["all"]}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "paths", tuple(self.paths))
@@ -167,6 +197,27 @@ class WilsonLoops(Observable):
             raise UsageError(
                 f"There are {most} smearing iterations in all, fewer than {self.levels[-1]}; "
                 "choose fewer with --iterations, or more with --smear."
+            )
+        if self.orderings not in ORDERINGS:
+            raise UsageError(
+                f"There are no orderings '{shortened(self.orderings)}'; choose "
+                f"{' or '.join(ORDERINGS)}."
+            )
+        if self.correlations:
+            self._check_correlations()
+            object.__setattr__(self, "columns", ("smearing", OTHER_LEVEL, *self.columns[1:]))
+
+    def _check_correlations(self) -> None:
+        """Refuse levels without a matrix of correlations."""
+        if len(self.levels) < 2:
+            raise UsageError(
+                "--correlations needs at least two smearing levels; name them with --iterations, "
+                "such as 0,10,25."
+            )
+        if self.smearing and self.smearing.smears_time and not self.temporal:
+            raise UsageError(
+                "--correlations needs the same links in direction t at all levels, but they are "
+                "smeared; leave them out with --exclude t, or choose --temporal."
             )
 
     @classmethod
@@ -197,6 +248,8 @@ class WilsonLoops(Observable):
             smearing,
             levels if smearing else (0,),
             make_temporal_links(given.get("temporal", NO_TEMPORAL_LINKS)),
+            given.get("correlations", False),
+            given.get("orderings", next(iter(ORDERINGS))),
         )
 
     @property
@@ -205,10 +258,16 @@ class WilsonLoops(Observable):
         return (TIME_LINE, TEMPORAL_GAUGE, TRANSPORTER_STEP, WILSON_LOOPS)
 
     @property
+    def matrix_size(self) -> int:
+        """Number of smearing levels that are correlated with each other, or 1."""
+        return len(self.levels) if self.correlations else 1
+
+    @property
     def records(self) -> int:
         """Number of records per field."""
         steps = sum(steps_along(path, self.r_max) for path in self.paths)
-        return len(self.levels) * self.t_max * steps
+        pairs = len(self.levels) * (self.matrix_size + 1) // 2
+        return pairs * self.t_max * steps
 
     @property
     def header(self) -> dict[str, str]:
@@ -220,40 +279,58 @@ class WilsonLoops(Observable):
             "smearing": str(self.smearing) if smeared else NO_SMEARING,
             "iterations": ",".join(map(str, self.levels)),
             **({"temporal": str(self.temporal)} if self.temporal else {}),
+            **({"correlations": CORRELATIONS} if self.correlations else {}),
             "paths": ",".join(self.paths),
+            **({"orderings": ORDERINGS[self.orderings]} if self._has_orderings else {}),
             "r_max": str(self.r_max),
             "t_max": str(self.t_max),
         }
+
+    @property
+    def _has_orderings(self) -> bool:
+        """Whether the orderings differ for some path."""
+        return any("2" in path for path in self.paths)
 
     def measurer(self, like: Field) -> Measurer:
         """Return a function that measures fields like this one; see `LoopMeasurer` for memory."""
         measure = LoopMeasurer(self, like)
         return lambda field: [
-            (level, path, r + 1, t + 1, float(loop))
-            for level, path, loops in measure(field)
+            (*levels, path, r + 1, t + 1, float(loop))
+            for levels, path, loops in measure(field)
             for (r, t), loop in np.ndenumerate(loops)
         ]
 
     @classmethod
     def series(cls, table: TableData, source: str) -> dict[str, Series]:
-        """Return a correlator in t for each smearing level, path and r; see `Observable.series`."""
+        """Return a correlator in t for each smearing level, path and r; see `Observable.series`.
+
+        The names of correlators between levels have both, as ``smearing=0,smearing2=10``.
+        """
         try:
             everything = [
-                select_loops(table, path, level, source)
-                for level in smearing_levels(table)
+                (_in_words(pair, OTHER_LEVEL in table.columns), loops)
+                for pair in level_pairs(table)
                 for path in paths_of(table)
+                for loops in [select_loops(table, path, pair[0], source, pair[1])]
             ]
         except (KeyError, ValueError) as error:
             raise GaugeError(
                 f"The table {source} is damaged: it is not a table of Wilson loops."
             ) from error
         return {
-            f"smearing={loops.smearing},path={loops.path},r={r}": Series(
-                loops.sweeps, loops.values[:, i]
-            )
-            for loops in everything
+            f"{levels},path={loops.path},r={r}": Series(loops.sweeps, loops.values[:, i])
+            for levels, loops in everything
             for i, r in enumerate(loops.r)
         }
+
+
+CORRELATIONS = "all pairs of levels on the two spatial sides, averaged over both orders"
+"""Entry in the headers of tables with loops between smearing levels."""
+
+
+def _in_words(levels: tuple[int, int], both: bool) -> str:
+    """Return the levels of loops for the name of a series."""
+    return f"smearing={levels[0]}" + (f",{OTHER_LEVEL}={levels[1]}" if both else "")
 
 
 def _parse_levels(text: str) -> tuple[int, ...]:
@@ -270,7 +347,10 @@ class LoopMeasurer:
     """Measurement of Wilson loops, which owns the memory of up to two and a half more fields.
 
     Temporal links other than those of the field need one more field, and smearings of links in
-    direction t two more. Smearings and temporal links may need further memory themselves.
+    direction t two more. Smearings and temporal links may need further memory themselves. For
+    loops between n levels it owns the links of all levels and lines of each, 1.5 n + 0.3 fields for
+    SU(2) and 1.8 n + 0.6 for SU(3). They take n^2 sums instead of n, but the links of each level
+    are smeared, and its lines made, once.
 
     In temporal gauge, links in direction t are 1 except those of the last slice. The gauge is fixed
     before links in space are smeared. It is fixed for each level anew if links in direction t are
@@ -292,54 +372,75 @@ class LoopMeasurer:
     def __init__(self, loops: WilsonLoops, like: Field) -> None:
         self._loops = loops
         kind = (like.lattice, like.group.name, like.precision, like.devices)
-        self._links = Field.empty(*kind, above=loops.t_max)
+        levels = range(loops.matrix_size)
+        self._links = [Field.empty(*kind, above=loops.t_max) for _ in levels]
         self._other = Field.empty(*kind, above=loops.t_max)
-        pairs = zip(self._links.slabs, self._other.slabs, strict=True)
-        self._slabs = [_SlabLoops(loops, *pair) for pair in pairs]
+        slabs = zip(*(one.slabs for one in (self._other, *self._links)), strict=True)
+        self._slabs = [_SlabLoops(loops, other, links) for other, *links in slabs]
         static, smearing = loops.temporal is not None, loops.smearing if loops.levels[-1] else None
         apart = smearing is not None and (smearing.smears_time or (static and smearing.uses_time))
         self._static = Field.empty(*kind) if static else None
         self._apart = [Field.empty(*kind), Field.empty(*kind)] if apart else []
 
-    def __call__(self, field: Field) -> Iterator[tuple[int, str, NDArray[np.float64]]]:
+    def __call__(self, field: Field) -> Iterator[tuple[tuple[int, ...], str, NDArray[np.float64]]]:
         """Measure the loops of a field.
 
         Yields
         ------
-        level : int
-            Number of smearing iterations.
+        levels : tuple of int
+            Number of smearing iterations; of both spatial sides if there are loops between levels.
         path : str
             Direction of the spatial lines.
         loops : ndarray, shape (steps, t_max), float64
             W(r, t) for r = 1, 2, … steps along the path and t = 1, 2, ….
         """
+        for level in self._smeared_levels(field):
+            if not self._loops.correlations:
+                yield from self._loops_of((level,))
+        if self._loops.correlations:
+            yield from self._loops_of(self._loops.levels)
+
+    def _loops_of(
+        self, levels: tuple[int, ...]
+    ) -> Iterator[tuple[tuple[int, ...], str, NDArray[np.float64]]]:
+        """Yield the loops of the levels whose links are in their places."""
+        columns = 2 if self._loops.correlations else 1
+        for path in self._loops.paths:
+            for pair, loops in self._along(path).items():
+                yield tuple(levels[place] for place in pair[:columns]), path, loops
+
+    def _smeared_levels(self, field: Field) -> Iterator[int]:
+        """Yield each level when its links are in their place: a common one, or one for each level.
+
+        Levels have places of their own if they are correlated.
+        """
         if self._loops.temporal is not None:
             assert self._static is not None
             self._loops.temporal(field, self._static)
         if not self._apart:
-            self._fix_gauge(self._static or field)
+            self._fix_gauge(self._static or field, 0)
         smeared, done = field, 0
-        for level in self._loops.levels:
+        for n, level in enumerate(self._loops.levels):
+            place = min(n, len(self._links) - 1)
             for number in range(done, level):
                 assert self._loops.smearing is not None
                 smearing = self._loops.smearing.iteration(number)
                 if self._apart:
                     smeared = self._smear_apart(smearing, smeared)
                 else:
-                    self._smear(smearing)
+                    self._smear(smearing, max(0, place - (number == done)), place)
             done = level
             if self._apart:
-                self._fix_gauge(self._with_static_sources(smeared))
-            self._links.exchange_halo(depth=None)
-            for path in self._loops.paths:
-                yield level, path, self._along(path)
+                self._fix_gauge(self._with_static_sources(smeared), place)
+            self._links[place].exchange_halo(depth=None)
+            yield level
 
-    def _smear(self, smearing: Smearing) -> None:
-        """Smear the links in temporal gauge."""
-        smearing(self._links, self._other)
-        self._links, self._other = self._other, self._links
+    def _smear(self, smearing: Smearing, source: int, target: int) -> None:
+        """Smear the links of one place in temporal gauge; the target is the same or another."""
+        smearing(self._links[source], self._other)
+        self._links[target], self._other = self._other, self._links[target]
         for slab in self._slabs:
-            slab.swap()
+            slab.swap(target)
 
     def _smear_apart(self, smearing: Smearing, source: Field) -> Field:
         """Return the smeared links of a field in any gauge."""
@@ -362,10 +463,10 @@ class LoopMeasurer:
         self._static.exchange_halo()
         return self._static
 
-    def _fix_gauge(self, field: Field) -> None:
+    def _fix_gauge(self, field: Field, place: int) -> None:
         """Copy the links in temporal gauge: temporal links are 1 except those of the last slice."""
         all_lines = time_lines(field)
-        for lines, target in zip(all_lines, self._links.slabs, strict=True):
+        for lines, target in zip(all_lines, self._links[place].slabs, strict=True):
             slab = lines.slab
             slab.launch(
                 TEMPORAL_GAUGE,
@@ -375,18 +476,21 @@ class LoopMeasurer:
                 before=lines.before.address if lines.before else None,
                 slices=slab.layout.slices,
             )
-        self._links.exchange_halo()
+        self._links[place].exchange_halo()
 
-    def _along(self, path: str) -> NDArray[np.float64]:
-        """Return W(r, t), averaged over all directions that are equivalent to a path."""
+    def _along(self, path: str) -> dict[tuple[int, int], NDArray[np.float64]]:
+        """Return W(r, t) of each pair of places, averaged over directions equivalent to a path."""
         sums = [slab.launch(path) for slab in self._slabs]
-        rows = add_slices(self._links.devices, [one() for one in sums])
+        rows = add_slices(self._other.devices, [one() for one in sums])
         chunks = _chunks(self._loops.t_max)
+        pairs = [pair for one in _ordered_pairs(len(self._links)) for pair in one]
         longest = steps_along(path, self._loops.r_max)
-        by_step = rows.reshape(-1, longest, len(chunks), rows.shape[-1])
-        parts = [by_step[:, :, i, :count] for i, (_, count) in enumerate(chunks)]
-        mean = np.mean(np.concatenate(parts, axis=2), axis=0)
-        return np.asarray(mean / (self._links.group.colours * self._links.lattice.sites))
+        by_step = rows.reshape(-1, longest, len(pairs), len(chunks), rows.shape[-1])
+        parts = [by_step[:, :, :, i, :count] for i, (_, count) in enumerate(chunks)]
+        mean = np.mean(np.concatenate(parts, axis=3), axis=0)
+        mean /= self._other.group.colours * self._other.lattice.sites
+        found = dict(zip(pairs, mean.transpose(1, 0, 2), strict=True))
+        return {(i, j): (found[i, j] + found[j, i]) / 2 for i, j in pairs if i <= j}
 
 
 class _SlabLoops:
@@ -397,27 +501,30 @@ class _SlabLoops:
     Parameters
     ----------
     loops : WilsonLoops
-    links : Slab
-        The links in temporal gauge.
     other : Slab
-        Memory of the same size, in which the spatial lines are stored.
+        Memory of the same size as the links, in which spatial lines are stored.
+    links : list of Slab
+        The links in temporal gauge of all levels that are correlated.
     """
 
-    def __init__(self, loops: WilsonLoops, links: Slab, other: Slab) -> None:
+    def __init__(self, loops: WilsonLoops, other: Slab, links: list[Slab]) -> None:
         self._loops, self._links, self._other = loops, links, other
-        self._chunks = _chunks(loops.t_max)
-        self._in_memory = links.layout.slices + links.layout.above
-        # The steps, and lines of two lengths: as many as possible in the other slab.
-        components = links.group.matrix_components
-        self._field_bytes = links.layout.field_bytes(components) // 4
-        self._room = min(FIELDS_OF_LINES, other.buffer.nbytes // self._field_bytes)
-        further = (FIELDS_OF_LINES - self._room) * self._field_bytes
-        self._further = links.device.allocate(further) if further else None
-        self._prepared: dict[tuple[int, int, Step], _Launches] = {}
+        self._chunks, self._pairs = _chunks(loops.t_max), _ordered_pairs(len(links))
+        layout = other.layout
+        self._in_memory = layout.slices + layout.above
+        # For each level the steps and lines, and lines of the next length of one level: as many as
+        # possible in the other slab.
+        self._field_bytes = layout.field_bytes(other.group.matrix_components) // 4
+        fields = 2 * len(links) + 1
+        self._room = min(fields, other.buffer.nbytes // self._field_bytes)
+        self._rest = fields - self._room
+        further = self._rest * self._field_bytes
+        self._further = other.device.allocate(further) if further else None
+        self._prepared: dict[tuple[tuple[int, ...], int, Step], list[_Launches]] = {}
 
-    def swap(self) -> None:
-        """Exchange the two slabs."""
-        self._links, self._other = self._other, self._links
+    def swap(self, place: int) -> None:
+        """Exchange the links of a level and the other slab."""
+        self._links[place], self._other = self._other, self._links[place]
 
     def launch(self, path: str) -> Callable[[], NDArray[np.float64]]:
         """Launch the sums along all directions that are equivalent to a path.
@@ -425,78 +532,99 @@ class _SlabLoops:
         Returns
         -------
         callable
-            Waits for the sums and returns them by direction, r and chunk of t, and by slice: an
-            array of shape (rows, slices, values).
+            Waits for the sums and returns them by direction, r, pair of levels and chunk of t, and
+            by slice: an array of shape (rows, slices, values).
         """
-        steps, slab = equivalent_steps(path), self._links
-        rows = steps_along(path, self._loops.r_max) * len(self._chunks)
+        steps, slab = equivalent_steps(path), self._other
+        longest = steps_along(path, self._loops.r_max)
+        # The loops of many pairs would need much memory for the partial sums of all r.
+        at_a_time = longest if len(self._links) == 1 else 1
+        rows = at_a_time * len(self._links) ** 2 * len(self._chunks)
         sums = SlabSums(slab, WILSON_LOOPS.constant("EXTENTS_AT_A_TIME"), rows)
-        nbytes = SUM_BYTES * math.prod(sums.shape)
-        memory = slab.device.scratch("totals", len(steps) * nbytes)
-        for n, step in enumerate(steps):
-            for kernel, arguments in self._launches(step, path, sums):
+        nbytes, batches = SUM_BYTES * math.prod(sums.shape), len(steps) * longest // at_a_time
+        memory = slab.device.scratch("totals", batches * nbytes)
+        prepared = (batch for step in steps for batch in self._batches(step, path, sums))
+        for n, batch in enumerate(prepared):
+            for kernel, arguments in batch:
                 slab.kernel(kernel)(arguments)
             sums.add_up(memory.address + n * nbytes)
-        shape = (len(steps) * rows, *sums.shape[1:])
+        shape = (batches * rows, *sums.shape[1:])
 
         def wait() -> NDArray[np.float64]:
-            data = slab.device.read(memory, 0, len(steps) * nbytes)
+            data = slab.device.read(memory, 0, batches * nbytes)
             return data.view(np.float64).reshape(shape)
 
         return wait
 
-    def _launches(self, step: Step, path: str, sums: SlabSums) -> _Launches:
-        key = (self._links.buffer.address, sums.partial_sums(0), step)
+    def _batches(self, step: Step, path: str, sums: SlabSums) -> list[_Launches]:
+        """Return the launches in one direction, divided where partial sums are added up."""
+        addresses = [slab.buffer.address for slab in self._links]
+        key = (tuple(addresses), sums.partial_sums(0), step)
         if key not in self._prepared:
-            loops = repeated([*self._steps(step, path, sums)], 1)
-            self._prepared[key] = [
-                (TRANSPORTER_STEP, self._transporter(step)),
-                (WILSON_LOOPS, loops),
+            loops = [*self._steps(step, path, sums)]
+            rows = sums.shape[0]
+            batches: list[_Launches] = [
+                [(WILSON_LOOPS, repeated(loops[n : n + rows], 1))]
+                for n in range(0, len(loops), rows)
             ]
+            transporters = [self._transporter(step, n) for n in range(len(self._links))]
+            batches[0].insert(0, (TRANSPORTER_STEP, repeated(transporters, 1)))
+            self._prepared[key] = batches
         return self._prepared[key]
 
     def _places(self) -> list[int]:
-        """Return the addresses of the steps and of lines of two lengths."""
+        """Return the addresses of the fields of lines."""
         memory = [(self._other.buffer.address, self._room)]
         if self._further:
-            memory.append((self._further.address, FIELDS_OF_LINES - self._room))
+            memory.append((self._further.address, self._rest))
         return [start + n * self._field_bytes for start, count in memory for n in range(count)]
 
-    def _transporter(self, step: Step) -> ctypes.Array[Any]:
-        paths = shortest_paths(step)
-        arguments = self._links.arguments(
+    def _transporter(self, step: Step, level: int) -> ctypes.Structure:
+        paths = shortest_paths(step, self._loops.orderings)
+        return self._links[level].arguments(
             TRANSPORTER_STEP,
             work(0, 1, self._in_memory, BOTH_PARITIES),
-            links=self._links.buffer.address,
-            steps=self._places()[0],
+            links=self._links[level].buffer.address,
+            steps=self._places()[level],
             paths=len(paths),
             length=len(paths[0]),
             path=_padded(paths),
         )
-        return repeated([arguments], 1)
 
     def _steps(self, step: Step, path: str, sums: SlabSums) -> Iterator[ctypes.Structure]:
-        """Yield the arguments that sum loops of r = 1, 2, … steps and make the next lines."""
+        """Yield the arguments that sum loops of r = 1, 2, … steps and make the next lines.
+
+        The lines of a level are made longer in the first sum at this level; the place of the
+        present ones is free after the last one.
+        """
         longest = steps_along(path, self._loops.r_max)
-        at_a_time = WILSON_LOOPS.constant(f"SLICES_{self._links.layout.precision.upper()}")
+        slab = self._other
+        at_a_time = WILSON_LOOPS.constant(f"SLICES_{slab.layout.precision.upper()}")
         groups = work(0, at_a_time, -(-self._in_memory // at_a_time), BOTH_PARITIES)
-        steps, *places = self._places()
-        for row, (r, (first, count)) in enumerate(product(range(1, longest + 1), self._chunks)):
-            to_lengthen = r < longest and first == 1
-            yield self._links.arguments(
-                WILSON_LOOPS,
-                groups,
-                links=self._links.buffer.address,
-                steps=steps,
-                lines=steps if r == 1 else places[r % 2],
-                longer=places[(r + 1) % 2] if to_lengthen else None,
-                end=tuple(r * n for n in step),
-                first=first,
-                count=count,
-                slices=self._links.layout.slices,
-                lengthened=self._in_memory,
-                sums=sums.partial_sums(row),
-            )
+        steps, free = self._places()[: len(self._links)], self._places()[len(self._links) :]
+        lines, rows = list(steps), cycle(range(sums.shape[0]))
+        for r, pairs in product(range(1, longest + 1), self._pairs):
+            own = pairs[0][0]
+            longer = free.pop(0) if r < longest else None
+            for (i, j), (first, count) in product(pairs, self._chunks):
+                yield slab.arguments(
+                    WILSON_LOOPS,
+                    groups,
+                    links=self._links[i].buffer.address,
+                    steps=steps[i],
+                    lines=lines[i],
+                    upper=lines[j],
+                    longer=longer if i == j and first == 1 else None,
+                    end=tuple(r * n for n in step),
+                    first=first,
+                    count=count,
+                    slices=slab.layout.slices,
+                    lengthened=self._in_memory,
+                    sums=sums.partial_sums(next(rows)),
+                )
+            if longer is not None:
+                free += [lines[own]] if r > 1 else []  # the steps are kept
+                lines[own] = longer
 
 
 def _padded(paths: Sequence[tuple[int, ...]]) -> ctypes.Array[Any]:
@@ -544,13 +672,24 @@ def equivalent_steps(path: str) -> list[Step]:
     return sorted((step for step in steps if step > (0, 0, 0)), reverse=True)
 
 
-def shortest_paths(step: Step) -> list[tuple[int, ...]]:
-    """Return all shortest paths of links along a step: every order of its unit steps.
+def shortest_paths(step: Step, orderings: str = "all") -> list[tuple[int, ...]]:
+    """Return the shortest paths of links along a step, in the given `ORDERINGS` of unit steps.
 
     The directions 0, 1, 2 are forward along x, y, z, and -1, -2, -3 are backward.
     """
     units = [mu if n > 0 else -1 - mu for mu, n in enumerate(step) for _ in range(abs(n))]
-    return sorted(set(permutations(units)))
+    paths = sorted(set(permutations(units)))
+    if orderings == "all":
+        return paths
+    return [path for path in paths if len([*groupby(path)]) == len(set(path))]
+
+
+def _ordered_pairs(levels: int) -> list[list[tuple[int, int]]]:
+    """Return the pairs of each level with itself, and with all later ones in both orders."""
+    return [
+        [(i, i), *(pair for j in range(i + 1, levels) for pair in ((i, j), (j, i)))]
+        for i in range(levels)
+    ]
 
 
 def _chunks(t_max: int) -> Sequence[tuple[int, int]]:

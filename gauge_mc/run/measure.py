@@ -141,7 +141,7 @@ def measuring(
     try:
         lock.record(lock.holder)
         if path.exists():
-            _compare(path, header)
+            _compare(path, header, observable.formerly)
         columns = (SWEEP, *observable.columns)
         with Table(path, {**header, "version": version()}, columns) as table:
             done = _drop_incomplete(path, table, observable.records)
@@ -158,9 +158,10 @@ def measuring(
         lock.close()
 
 
-def _compare(path: Path, header: Mapping[str, str]) -> None:
-    """Check that an existing table has the given header."""
-    found = read_table(path).header
+def _compare(path: Path, header: Mapping[str, str], formerly: Mapping[str, str]) -> None:
+    """Check that an existing table, which may be of an earlier version, has the given header."""
+    lacking = {name: fact for name, fact in formerly.items() if name in header}
+    found = lacking | read_table(path).header
     found.pop("version", None)
     if "action" in header:
         found = with_defaults(found)

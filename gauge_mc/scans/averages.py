@@ -12,13 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.figures import Curves, draw_panels, physics_label
-from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
+from gauge_mc.analysis.timeseries import (
+    Estimate,
+    caution_skip,
+    estimate,
+    transient_end,
+    with_error,
+)
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, Value, read_table, write_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.run.chain import provenance
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.grid import Point
 from gauge_mc.scans.scan import Member, Scan
 
@@ -73,6 +80,8 @@ class ScanAverages:
     Parameters
     ----------
     scan : Scan
+    skip : int
+        Last update that is left out.
 
     Attributes
     ----------
@@ -80,21 +89,29 @@ class ScanAverages:
         Values by column of the scan's table, for every point with a complete chain.
     failures : dict of str to str
         Error messages for damaged tables, by the name of the first run at the point.
+
+    Raises
+    ------
+    UsageError
+        If `skip` is negative or leaves nothing.
     """
 
-    def __init__(self, scan: Scan) -> None:
-        self.scan = scan
+    def __init__(self, scan: Scan, skip: int = 0) -> None:
+        self.scan, self.skip = scan, skip
+        check_skip(skip, scan.parameters)
         self.members: dict[Point, list[Member]] = {}
         for member in scan.members():
             self.members.setdefault(member.point, []).append(member)
         self.rows: dict[Point, dict[str, Value]] = {}
         self.failures: dict[str, str] = {}
+        self._early: dict[Point, int] = {}
         for point in self.members:
             self.update(point)
 
     def update(self, point: Point) -> None:
         """Compute the averages at a point again."""
         self.rows.pop(point, None)
+        self._early.pop(point, None)
         first = self.members[point][0].name
         self.failures.pop(first, None)
         chains = [member for member in self.members[point] if member.complete()]
@@ -106,17 +123,30 @@ class ScanAverages:
             "beta": beta,
             "lattice": str(lattice),
             "chains": len(chains),
-            "sweeps": sum(member.sweep() - shared.thermalize for member in chains),
+            "sweeps": sum(member.sweep() - max(shared.thermalize, self.skip) for member in chains),
         }
+        early: list[int] = []
         try:
             for item in shared.measure:
                 observable = OBSERVABLES[item.observable]
                 if observable.quantities:
                     paths = [member.run.table(observable.name) for member in chains]
-                    row |= average(observable, paths, item.every, lattice)
-            self.rows[point] = row
+                    tables = [read_table(one).after(self.skip, str(one)) for one in paths]
+                    row |= average(observable, tables, paths, item.every, lattice)
+                    early.append(last_early_update(observable, tables))
+            self.rows[point], self._early[point] = row, max(early, default=0)
         except GaugeError as error:
             self.failures[first] = str(error)
+
+    @property
+    def cautions(self) -> list[str]:
+        """A caution if the chains at some points seem not to have thermalised, or nothing."""
+        early = {point: last for point, last in self._early.items() if last}
+        if not early:
+            return []
+        worst = max(early, key=lambda point: early[point])
+        where = f"{len(early)} of {len(self.rows)} points, such as beta = {worst[0]:.12g}"
+        return [f"At {where} on {worst[1]}: {sentence}" for sentence in caution_skip(early[worst])]
 
     def sorted_rows(self) -> list[dict[str, Value]]:
         """Return the rows, sorted by lattice and then by beta."""
@@ -136,7 +166,8 @@ class ScanAverages:
         rows = self.sorted_rows()
         columns = list(rows[0]) if rows else ["beta", "lattice"]
         values = [list(row.values()) for row in rows]
-        write_table(self.scan.table, {**header, **NOTES, **notes}, columns, values)
+        skipped = {"skip": str(self.skip)} if self.skip else {}
+        write_table(self.scan.table, {**header, **skipped, **NOTES, **notes}, columns, values)
 
     def draw(self) -> bool:
         """Draw the scan's figure; return False if there is no data, or Matplotlib is missing."""
@@ -147,16 +178,47 @@ class ScanAverages:
         return True
 
 
+def check_skip(skip: int, parameters: Parameters) -> None:
+    """Refuse to leave out a negative number of updates, or all that is measured.
+
+    Raises
+    ------
+    UsageError
+        If `skip` is such a number.
+    """
+    if skip < 0:
+        raise UsageError(f"--skip is {skip}; give 0 or a positive number of updates.")
+    measured = parameters.configs * parameters.separation
+    ends = [parameters.thermalize + measured // one.every * one.every for one in parameters.measure]
+    if skip and skip >= min(ends, default=skip + 1):
+        raise UsageError(
+            f"--skip {skip} leaves nothing of the runs, whose last measurement is made after "
+            f"update {min(ends)}; skip less."
+        )
+
+
+def last_early_update(observable: type[Observable], tables: Sequence[TableData]) -> int:
+    """Return the last update up to which the main quantity deviates from the rest, or 0."""
+    column = observable.quantities[0].column
+    return max(transient_end(next(iter(one.columns.values())), one[column]) for one in tables)
+
+
 def average(
-    observable: type[Observable], paths: Sequence[Path], every: int, lattice: Lattice
+    observable: type[Observable],
+    tables: Sequence[TableData],
+    paths: Sequence[Path],
+    every: int,
+    lattice: Lattice,
 ) -> dict[str, float]:
     """Average an observable over the chains at one point.
 
     Parameters
     ----------
     observable : type of Observable
-    paths : sequence of Path
+    tables : sequence of TableData
         Table of the observable in each run.
+    paths : sequence of Path
+        Files of the tables, for error messages.
     every : int
         Updates from one measurement to the next.
     lattice : Lattice
@@ -170,18 +232,18 @@ def average(
     Raises
     ------
     GaugeError
-        If a table cannot be read, or lacks a column.
+        If a table lacks a column.
     """
-    tables = [read_table(path).columns for path in paths]
+    columns = [table.columns for table in tables]
     result: dict[str, float] = {}
     for column in observable.columns:
-        chains = [_series(table, column, path) for table, path in zip(tables, paths, strict=True)]
+        chains = [_series(one, column, path) for one, path in zip(columns, paths, strict=True)]
         found = estimate(*chains)
         numbers = (found.value, found.error, every * found.tau_int)
         name = column_of(observable, column)
         result |= {name + ending: one for ending, one in zip(NUMBERS, numbers, strict=True)}
     for one in observable.derived:
-        value, error = one.estimate(tables, lattice)
+        value, error = one.estimate(columns, lattice)
         name = column_of(observable, one.name)
         result |= {name: value, f"{name}_error": error}
     return result

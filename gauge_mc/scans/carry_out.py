@@ -65,6 +65,7 @@ def scan(
     chains: int | None = None,
     output: str | Path | None = None,
     per_device: int | None = None,
+    skip: int = 0,
     progress: bool = True,
     **options: Any,
 ) -> ScanResult:
@@ -87,6 +88,8 @@ def scan(
         Scan directory.
     per_device : int, optional
         Number of processes on each device.
+    skip : int
+        Last update that is left out of the averages.
     progress : bool
         Whether to show progress and a summary.
     **options : object
@@ -109,7 +112,7 @@ def scan(
     grid = {"beta": _words(beta), "lattice": _words(lattice)}
     options = {"quiet": not progress, **options}
     values = named_values(parameters, {**grid, "output": output, **options})
-    return carry_out(ScanRequest.of({**values, "chains": chains}), per_device)
+    return carry_out(ScanRequest.of({**values, "chains": chains, "skip": skip}), per_device)
 
 
 def _words(values: object) -> str | None:
@@ -133,6 +136,7 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
         # a signal in the meantime is not lost.
         from gauge_mc.devices import BACKENDS, choose_devices
         from gauge_mc.devices.choice import hint
+        from gauge_mc.scans.averages import ScanAverages
         from gauge_mc.scans.pool import make_slots
 
         asked.scan()
@@ -141,7 +145,8 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
         busy_sites = BACKENDS[chosen[0].backend].busy_sites
         advice = hint() if e.backend == AUTOMATIC and not e.devices else None
         with asked.locked() as scan:
-            result = _work(scan, slots, busy_sites, e, stop, advice)
+            averages = ScanAverages(scan, asked.skip)
+            result = _work(averages, slots, busy_sites, e, stop, advice)
     if result.failures:
         name, sentence = next(iter(result.failures.items()))
         raise GaugeError(
@@ -152,7 +157,7 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
 
 
 def _work(
-    scan: Scan,
+    averages: ScanAverages,
     slots: Sequence[Slot],
     busy_sites: int,
     execution: Execution,
@@ -160,16 +165,14 @@ def _work(
     hint: str | None,
 ) -> ScanResult:
     """Carry out the remaining runs, and show the progress."""
-    from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import Tally, opening, show_progress
     from gauge_mc.scans.packing import pack
     from gauge_mc.scans.pool import Pool
     from gauge_mc.scans.scheduler import Scheduler
 
-    console = _console(execution)
+    console, scan = _console(execution), averages.scan
     tally = Tally(scan.members())
     console.print(opening(scan, tally, slots, hint), soft_wrap=True)
-    averages = ScanAverages(scan)
     left = [member for member in tally.members if not tally.done(member)]
     with Pool(slots) as pool, show_progress(tally, slots, console) as display:
         scheduler = Scheduler(pool, Commands(), display, averages, execution)
@@ -195,8 +198,8 @@ def gather(asked: ScanRequest) -> ScanResult:
 
     scan = Scan.read(asked.path)
     console, tally = _console(asked.execution), Tally(scan.members())
+    averages = ScanAverages(scan, asked.skip)
     console.print(f"{scan.path}: {tally}", soft_wrap=True)
-    averages = ScanAverages(scan)
     _finish(averages, console)
     for failure in averages.failures.values():
         raise GaugeError(failure)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
@@ -193,7 +193,7 @@ def point_words(member: Member, row: Mapping[str, Value]) -> str:
 
 
 def results(averages: ScanAverages) -> RenderableType:
-    """Return a table of the averages at all points."""
+    """Return a table of the averages at all points, and cautions about them."""
     rows = averages.sorted_rows()
     if not rows:
         return "no run is complete yet"
@@ -207,4 +207,4 @@ def results(averages: ScanAverages) -> RenderableType:
         counts = (str(row["chains"]), str(row["sweeps"]))
         beta = f"{float(row['beta']):.12g}"
         table.add_row(str(row["lattice"]), beta, *(numbers[label] for label in labels), *counts)
-    return table
+    return Group(table, *averages.cautions) if averages.cautions else table

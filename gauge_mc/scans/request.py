@@ -29,6 +29,8 @@ class ScanRequest:
         Couplings and lattices of the grid, as on the command line.
     chains : int, optional
         Number of chains at each point.
+    skip : int
+        Last update that is left out of the averages.
     """
 
     values: Mapping[str, object]
@@ -37,6 +39,7 @@ class ScanRequest:
     beta: str | None
     lattice: str | None
     chains: int | None
+    skip: int = 0
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> ScanRequest:
@@ -51,9 +54,9 @@ class ScanRequest:
         execution = Execution.from_values(values)
         path = Path(execution.output or default_path(Parameters.from_values(shared)))
         chains: Any = values.get("chains")
-        return cls(
-            shared, execution, path, _words(values, "beta"), _words(values, "lattice"), chains
-        )
+        skip: Any = values.get("skip") or 0
+        grid = _words(values, "beta"), _words(values, "lattice")
+        return cls(shared, execution, path, *grid, chains, skip)
 
     def scan(self) -> Scan:
         """Return the requested scan: a new one, or the existing one with new points and chains.

@@ -24,20 +24,33 @@ def autoregressive(rng, samples, series, rho):
 
 
 def synthetic_loops(
-    rng, samples, size=8, path="100", rho=0.4, noise=0.003, excited=0.0, sigma=SIGMA
+    rng,
+    samples,
+    size=8,
+    path="100",
+    rho=0.4,
+    noise=0.003,
+    excited=0.0,
+    sigma=SIGMA,
+    times=None,
+    growth=0.3,
+    further=(),
 ):
-    """Return W(r, t) = sum of two exponentials, times 1 + noise correlated in r, t and the chain.
+    """Return W(r, t) = sum of exponentials, times 1 + noise correlated in r, t and the chain.
 
-    The noise grows with r and t; `excited` is the weight of a state 0.8 above the lowest one.
+    The noise grows with r and t, by `growth` times V(r) a step; `excited` is the weight of a state
+    0.8 above the lowest one, and `further` are weights and gaps of other ones.
     """
-    r, t = np.arange(1, size + 1), np.arange(1, size + 1)
+    r, t = np.arange(1, size + 1), np.arange(1, (times or size) + 1)
     distance = r * math.sqrt(sum(int(digit) ** 2 for digit in path))
     v = potential(distance, sigma=sigma)[:, None]
-    mean = np.exp(-v * t) * (1 - excited + excited * np.exp(-0.8 * t))
-    near = np.exp(-np.abs(r[:, None] - r) / 4)
-    root = np.kron(np.linalg.cholesky(near), np.linalg.cholesky(near))
-    unit = (autoregressive(rng, samples, size**2, rho) @ root.T).reshape(-1, size, size)
-    spread = noise * np.sqrt(distance)[:, None] * np.exp(0.3 * v * t)
+    states = [(excited, 0.8), *further]
+    decays = sum(weight * np.exp(-gap * t) for weight, gap in states)
+    mean = np.exp(-v * t) * (1 - sum(weight for weight, _ in states) + decays)
+    near = [np.linalg.cholesky(np.exp(-np.abs(one[:, None] - one) / 4)) for one in (r, t)]
+    unit = autoregressive(rng, samples, r.size * t.size, rho) @ np.kron(*near).T
+    unit = unit.reshape(-1, r.size, t.size)
+    spread = noise * np.sqrt(distance)[:, None] * np.exp(growth * v * t)
     return Loops(path, 25, 10 * np.arange(1, samples + 1), r, t, mean * (1 + spread * unit))
 
 

@@ -98,6 +98,7 @@ LOOPS = {
     "links": 4096,
     "steps": 16384,
     "lines": 8192,
+    "upper": 8192,
     "longer": None,
     "end": (1, 2, 3),
     "first": 1,

@@ -1,5 +1,7 @@
 """One lattice over several devices: the same bits as on one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,10 @@ def test_smearing_and_wilson_loops(device_groups, group, precision, dims):
         loops = WilsonLoops(LATTICE, 2, 6, PATHS if dims == 3 else PATHS[:1], ape, (0, 2))
         found = list(LoopMeasurer(loops, field)(field))
         assert len(found) == 2 * len(loops.paths)
+        if dims == 3:
+            pairs = replace(loops, correlations=True, orderings="blocks")
+            found += LoopMeasurer(pairs, field)(field)
+            assert len(found) == 5 * len(loops.paths)
         return bits(smeared), *(values for _, _, values in found)
 
     assert_same_bits([measured(devices) for devices in device_groups])

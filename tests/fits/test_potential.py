@@ -13,6 +13,7 @@ import gauge_mc
 from gauge_mc.analysis.potential import static_potential
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.potential import PotentialResult, read_result
+from gauge_mc.plots import PLOTS
 from tests.analysis.synthetic_loops import (
     GAPS,
     SIGMA,
@@ -57,7 +58,7 @@ def test_tables_show_the_results():
         assert str(estimate) in text
     assert "a (fm)" in text
     assert "60 configurations, 25 smearing iterations" in text
-    assert "one standard deviation" in text  # how the plateaus were chosen
+    assert "quarter of its error" in " ".join(text.split())  # how the plateaus were chosen
     assert "1 to 5" in text
     assert potential(1.0) == pytest.approx(result.points[0].potential.value, abs=0.02)
 
@@ -146,6 +147,34 @@ def test_a_variational_analysis(tmp_path):
     assert str(found.excited[0].potential) in text
     one = gauge_mc.fit("potential", tmp_path, level=10, r_min=1, t_min=3).potential
     assert (one.smearing, one.levels) == (10, ())  # the loops with this level on both sides
+
+
+def test_from_the_chain_to_a_variational_analysis(tmp_path):
+    """The ground state is that of the loops at one level, and excited states lie above it."""
+    run = tmp_path / "run"
+    gauge_mc.generate(
+        beta=2.3, lattice="4x4x4x8", thermalize=30, configs=80, separation=5, format="none",
+        measure="wilson-loops:5:iterations=0,2,6:correlations:off-axis", output=run,
+        backend="cpu", threads=1, progress=False,
+    )  # fmt: skip
+    ranges = {"r_min": 1, "t_min": 2, "t_max": 2}
+    result = gauge_mc.fit("potential", run, levels="0,2,6", t0="1", **ranges).potential
+    single = gauge_mc.fit("potential", run, level=6, **ranges).potential
+    assert result.levels == (0, 2, 6)
+    assert result.configurations == 80
+    near = {(one.path, one.steps): one.potential for one in single.points if one.distance < 2.5}
+    excited = {(one.path, one.steps): one.potential for one in result.excited}
+    assert near.keys() >= {("100", 1), ("110", 1), ("111", 1), ("100", 2), ("210", 1)}
+    for one in result.points:
+        key = one.path, one.steps
+        if key in near:
+            assert abs(one.potential.value - near[key].value) < 4 * near[key].error
+    gap = excited["100", 1].value - next(iter(result.points)).potential.value
+    assert 2 * excited["100", 1].error < gap < 3
+    assert (run / "potential_0_2_6.json").exists()
+    plot = tmp_path / "energies.png"
+    PLOTS["wilson-loops"].draw([run], plot, levels="0,2,6", t0="1")
+    assert plot.stat().st_size > 5000
 
 
 def test_what_a_variational_analysis_needs(tmp_path):

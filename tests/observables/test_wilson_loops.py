@@ -38,7 +38,7 @@ from tests.reference.fields import (
     random_field,
     random_su,
 )
-from tests.reference.observables import mean_wilson_loop
+from tests.reference.observables import blocks_21, mean_wilson_loop
 from tests.reference.smearing import ape, hyp, spatial_hyp, stout
 from tests.smearing.test_stout import smooth_links
 
@@ -87,8 +87,8 @@ def measured(field, **how):
     half = {"r_max": min(lattice.extents[:3]) // 2, "t_max": lattice.t // 2, "paths": PATHS}
     measure = LoopMeasurer(WilsonLoops(lattice, **(half | {"smearing": Ape()} | how)), field)
     return {
-        (level, path, r + 1, t + 1): loop
-        for level, path, loops in measure(field)
+        (*levels, path, r + 1, t + 1): loop
+        for levels, path, loops in measure(field)
         for (r, t), loop in np.ndenumerate(loops)
     }
 
@@ -248,7 +248,104 @@ def test_threads_do_not_change_a_bit(group):
     assert one == two
 
 
+@pytest.mark.kernels
+@pytest.mark.parametrize("lattice", [UNEQUAL, MANY_LANES], ids=str)
+@pytest.mark.parametrize(("name", "precision"), DEVICES)
+def test_loops_between_levels_are_those_of_the_reference(lattice, group, name, precision):
+    """The matrix is averaged over both orders, and its diagonal are the loops of each level."""
+    links = random_links(lattice, group)
+    field = Field.from_slices(lattice, group, links, precision, open_by_name(name))
+    how = {"smearing": Ape(0.2), "levels": (0, 1, 3)}
+    loops = measured(field, **how, correlations=True)
+    alone = measured(field, **how)
+    assert {key: loops[key[0], *key] for key in alone} == alone
+    assert len(loops) == 2 * len(alone)
+    by_level = levels_by_numpy(lattice, group)
+    r_max, t_max = min(lattice.extents[:3]) // 2, lattice.t // 2
+    for (i, j), path in product(((0, 1), (0, 3), (1, 3)), ("100", "210")):
+        corner = path, steps_along(path, r_max), t_max
+        both = [mean_wilson_loop(by_level[a], *corner, by_level[b]) for a, b in ((i, j), (j, i))]
+        assert loops[i, j, *corner] == pytest.approx(np.mean(both), abs=TOLERANCE[precision])
+        assert abs(both[0] - both[1]) > 10 * TOLERANCE["single"]
+
+
+@cache
+def levels_by_numpy(lattice, group):
+    levels = [random_links(lattice, group)]
+    for _ in range(3):
+        levels.append(ape(levels[-1], 0.2))
+    return levels
+
+
+@pytest.mark.parametrize("lattice", [Lattice(4, 4, 4, 26), Lattice(4, 4, 4, 2)], ids=str)
+def test_levels_correlated_in_several_launches(lattice, group, best_device):
+    field = Field.from_slices(lattice, group, random_links(lattice, group), "double", best_device)
+    loops = measured(field, paths=["100"], smearing=Ape(0.2), levels=(1, 2), correlations=True)
+    _, *levels = levels_by_numpy(lattice, group)
+    half = lattice.t // 2
+    for t in {1, half // 2, half // 2 + 1, half} - {0}:
+        both = [mean_wilson_loop(a, "100", 2, t, b) for a, b in (levels[:2], levels[1::-1])]
+        assert loops[1, 2, "100", 2, t] == pytest.approx(np.mean(both), abs=TOLERANCE["double"])
+
+
+def test_levels_correlated_with_static_sources(group, best_device):
+    """The gauge is fixed for every level, to the same links in direction t."""
+    links = smooth_links(group)
+    field = Field.from_slices(Lattice(4, 6, 8, 4), group, links, "double", best_device)
+    chain = Chain(((Hyp(exclude="none"), 1),))
+    how = {"smearing": chain, "levels": (0, 1), "temporal": make_temporal_links("hyp2")}
+    loops = measured(field, **how, correlations=True)
+    again = measured(field, **how, correlations=True)
+    static = hyp(links, (1.0, 1.0, 0.5))[..., 3, :, :]
+    levels = [links.copy(), smeared_by_numpy(links, chain.iteration(0))]
+    for one in levels:
+        one[..., 3, :, :] = static
+    for path, r, t in (("100", 2, 2), ("111", 1, 1)):
+        both = [mean_wilson_loop(a, path, r, t, b) for a, b in (levels, levels[::-1])]
+        assert loops[0, 1, path, r, t] == pytest.approx(np.mean(both), abs=1e-12)
+    assert loops == again
+
+
+def test_repeated_measurements_between_levels_are_equal(group, best_device):
+    """The places of the levels in memory change from one measurement to the next."""
+    field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)
+    how = {"smearing": Ape(0.2), "levels": (1, 2, 5), "correlations": True}
+    measure = LoopMeasurer(WilsonLoops(UNEQUAL, 2, 3, **how), field)
+    first, *others = ([loops.tobytes() for *_, loops in measure(field)] for _ in range(7))
+    assert all(one == first for one in others)
+
+
+@pytest.mark.parametrize(("name", "precision"), DEVICES[-4:])
+def test_orderings_are_those_of_the_reference(group, name, precision):
+    links = random_links(UNEQUAL, group)
+    field = Field.from_slices(UNEQUAL, group, links, precision, open_by_name(name))
+    blocks, every = (measured(field, orderings=one) for one in ("blocks", "all"))
+    for t in (1, 5):
+        value = mean_wilson_loop(links, "210", 1, t, along=blocks_21)
+        assert blocks[0, "210", 1, t] == pytest.approx(value, abs=TOLERANCE[precision])
+        assert abs(every[0, "210", 1, t] - value) > 10 * TOLERANCE["single"]
+    others = [key for key in every if key[1] != "210"]
+    assert all(blocks[key] == every[key] for key in others)
+
+
+def test_headers_state_pairs_of_levels_and_orderings():
+    how = {"iterations": "0,2", "r_max": 2, "t_max": 2}
+    usual = WilsonLoops.for_lattice(UNEQUAL, **how)
+    assert not {"correlations", "orderings"} & usual.header.keys()
+    assert usual.columns[:2] == ("smearing", "path")
+    pairs = WilsonLoops.for_lattice(UNEQUAL, correlations=True, off_axis=True, **how)
+    assert "both orders" in pairs.header["correlations"]
+    assert pairs.header["orderings"] == "all orders of the links of a step"
+    assert pairs.columns == ("smearing", "smearing2", "path", "r", "t", "loop")
+    assert pairs.records == 3 * 2 * (2 + 2 + 1 + 2)
+    blocks = WilsonLoops.for_lattice(UNEQUAL, orderings="blocks", off_axis=True, **how)
+    assert "follow each other" in blocks.header["orderings"]
+
+
 def test_steps_and_paths():
+    assert shortest_paths((1, 0, -2), "blocks") == [(-3, -3, 0), (0, -3, -3)]
+    assert shortest_paths((1, 1, 0), "blocks") == shortest_paths((1, 1, 0))
+    assert shortest_paths((1, -1, 1), "blocks") == shortest_paths((1, -1, 1))
     assert [len(equivalent_steps(path)) for path in PATHS] == [3, 6, 12, 4]
     assert shortest_paths((1, 0, -2)) == [(-3, -3, 0), (-3, 0, -3), (0, -3, -3)]
     assert len(shortest_paths((1, -1, 1))) == 6
@@ -265,6 +362,12 @@ def test_steps_and_paths():
         ({"levels": (-1, 2)}, "numbers of iterations"),
         ({"levels": ()}, "numbers of iterations"),
         ({"levels": (2, 0), "smearing": None}, "after 2 smearing iterations need a smearing"),
+        ({"orderings": "some"}, "no orderings 'some'; choose all or blocks"),
+        ({"correlations": True}, "--correlations needs at least two smearing levels"),
+        (
+            {"correlations": True, "levels": (0, 1), "smearing": Ape(exclude="none")},
+            "the same links in direction t at all levels",
+        ),
     ],
 )
 def test_loops_that_cannot_be(how, sentence):

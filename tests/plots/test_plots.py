@@ -23,7 +23,7 @@ from gauge_mc.plots.wilson_loops import plot_effective_potential
 from tests.analysis.synthetic_loops import autoregressive, synthetic_loops
 
 MAGIC = {"pdf": b"%PDF-", "png": b"\x89PNG", "svg": b"<?xml"}
-LOOPS = synthetic_loops(np.random.default_rng(8), 60, 6, excited=0.05)
+LOOPS = synthetic_loops(np.random.default_rng(8), 60, 6, excited=0.01)
 SWEEPS = 10 * np.arange(1, 301)
 
 

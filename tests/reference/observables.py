@@ -1,6 +1,6 @@
 """Plaquette, staples, action, Polyakov and Wilson loops. Loops are Re Tr / N (Polyakov: Tr / N)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations, product
 from typing import NamedTuple
 
@@ -103,35 +103,57 @@ def shortest_paths(step: Step) -> list[tuple[tuple[int, int], ...]]:
     return sorted(set(permutations(units)))
 
 
-def step_transporter(links: Complex, step: Step) -> Complex:
-    """Transporter from x to x + step: plain average over `shortest_paths`, not projected."""
-    paths = shortest_paths(step)
+Paths = Callable[[Step], Sequence[tuple[tuple[int, int], ...]]]
+"""The paths over which the line of a step is averaged."""
+
+
+def blocks_21(step: Step) -> list[tuple[tuple[int, int], ...]]:
+    """The two paths along a permutation of (2,1,0) that keep both links of length 2 together."""
+    (two,) = [(mu, n // 2) for mu, n in enumerate(step) if abs(n) == 2]
+    (one,) = [(mu, n) for mu, n in enumerate(step) if abs(n) == 1]
+    return [(two, two, one), (one, two, two)]
+
+
+def step_transporter(links: Complex, step: Step, along: Paths = shortest_paths) -> Complex:
+    """Transporter from x to x + step: plain average over paths, not projected."""
+    paths = along(step)
     total = np.zeros_like(links[..., 0, :, :])
     for path in paths:
         total += transport(links, path)
     return total / len(paths)
 
 
-def spatial_transporter(links: Complex, step: Step, r: int) -> Complex:
+def spatial_transporter(
+    links: Complex, step: Step, r: int, along: Paths = shortest_paths
+) -> Complex:
     """Transporter over r equal steps: the ordered product of r step transporters."""
-    one = step_transporter(links, step)
+    one = step_transporter(links, step, along)
     result = one
     for i in range(1, r):
         result = result @ translate(one, [i * n for n in step])
     return result
 
 
-def wilson_loop(links: Complex, step: Step, r: int, t: int) -> float:
+def wilson_loop(
+    links: Complex,
+    step: Step,
+    r: int,
+    t: int,
+    upper: Complex | None = None,
+    along: Paths = shortest_paths,
+) -> float:
     """W of spatial separation r * step and temporal extent t, averaged over all sites.
 
     Re Tr / N of S(x) L(x + r step) S(x + t)^dagger L(x)^dagger, where L is the straight temporal
     line of length t and S the `spatial_transporter`. Both S are averaged over paths on their
-    own, so that the loop is an average over all pairs of a lower and an upper path.
+    own, so that the loop is an average over all pairs of a lower and an upper path. The S at x + t
+    consists of the links `upper` if they are given.
     """
-    space = spatial_transporter(links, step, r)
+    space = spatial_transporter(links, step, r, along)
+    above = space if upper is None else spatial_transporter(upper, step, r, along)
     time = transport(links, [(3, 1)] * t)
     far = translate(time, [r * n for n in step])
-    loop = space @ far @ dagger(shift(space, 3, t)) @ dagger(time)
+    loop = space @ far @ dagger(shift(above, 3, t)) @ dagger(time)
     return float(trace(loop).real.mean()) / int(links.shape[-1])
 
 
@@ -143,13 +165,20 @@ def equivalent_steps(step: Step) -> list[Step]:
     )
 
 
-def mean_wilson_loop(links: Complex, path: str, r: int, t: int) -> float:
+def mean_wilson_loop(
+    links: Complex,
+    path: str,
+    r: int,
+    t: int,
+    upper: Complex | None = None,
+    along: Paths = shortest_paths,
+) -> float:
     """`wilson_loop` averaged over all equivalent steps of path "100", "110", "210" or "111".
 
     A step and its opposite give the same average, so half of them would do.
     """
     steps = equivalent_steps((int(path[0]), int(path[1]), int(path[2])))
-    return float(np.mean([wilson_loop(links, step, r, t) for step in steps]))
+    return float(np.mean([wilson_loop(links, step, r, t, upper, along) for step in steps]))
 
 
 def mean_polyakov_correlator(links: Complex, path: str, r: int) -> float:

@@ -77,6 +77,7 @@ def test_lattices_of_any_shape_can_be_batched(tmp_path, best_device, lattice):
 
 def test_every_observable_can_be_measured_in_a_batch(tmp_path, best_device):
     smear = "smear=ape:0.2x1:smear=stout:0.1,exclude=none:temporal=hyp2"
+    smear += ":iterations=1,2:correlations"
     measure = f"plaquette:2,polyakov,wilson-loops:3:{smear}"
     measure += ",polyakov-correlators:2:multilevel=2,3"
     parameters = members("su3", lattice="4x6x4x4", precision="double", measure=measure)

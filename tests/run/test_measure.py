@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gauge_mc as package
+from gauge_mc.analysis.loops import read_matrices
 from gauge_mc.cli import app
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
@@ -70,19 +71,21 @@ def test_a_table_of_loops(run, capsys):
     paths = ("100", "110", "210", "111")
     loops = WilsonLoops(field.lattice, 2, 3, paths, Ape(0.2), (0, 2))
     expected = [
-        (8, level, path, r + 1, t + 1, loop)
-        for level, path, values in LoopMeasurer(loops, field)(field)
+        (8, *levels, path, r + 1, t + 1, loop)
+        for levels, path, values in LoopMeasurer(loops, field)(field)
         for (r, t), loop in np.ndenumerate(values)
     ]
     assert [row for row in rows if row[0] == 8] == expected
     assert "4 configurations" in capsys.readouterr().out
 
 
-def test_measuring_goes_on_where_it_stopped(run, capsys):
-    call("measure", "wilson-loops", run, *LOOPS, "--quiet")
+@pytest.mark.parametrize("more", [(), ("--correlations", "--orderings", "blocks")])
+def test_measuring_goes_on_where_it_stopped(run, capsys, more):
+    words = (*LOOPS, *more)
+    call("measure", "wilson-loops", run, *words, "--quiet")
     path = run / "wilson_loops.csv"
     whole = path.read_bytes()
-    call("measure", "wilson-loops", run, *LOOPS)
+    call("measure", "wilson-loops", run, *words)
     assert "4 already measured" in capsys.readouterr().out
     assert path.read_bytes() == whole
     begin, end = whole.index(b"\n8,"), whole.index(SEAL)
@@ -96,10 +99,10 @@ def test_measuring_goes_on_where_it_stopped(run, capsys):
         len(whole) - 3,
     ):
         path.write_bytes(whole[:cut])
-        call("measure", "wilson-loops", run, *LOOPS, "--quiet")
+        call("measure", "wilson-loops", run, *words, "--quiet")
         assert path.read_bytes() == whole
     generate(run, configs=5)
-    call("measure", "wilson-loops", run, *LOOPS, "--quiet")
+    call("measure", "wilson-loops", run, *words, "--quiet")
     assert path.read_bytes().startswith(whole[:end])
     assert set(read_table(path).columns["sweep"]) == {6, 8, 10, 12, 14}
     assert [item.name for item in run.glob(".*")] == []
@@ -177,6 +180,7 @@ def test_any_number_of_gpus_makes_the_same_table(run, gpu, recwarn):
         (("--weight", "0.3"), "has smearing = APE"),
         (("--iterations", "2"), "has iterations = 1, not 2"),
         (("--off-axis", "--r-max", "2"), "paths = 100, not 100,110,210,111"),
+        (("--iterations", "0,1", "--correlations"), "correlations = none, not all pairs of levels"),
         pytest.param(
             ("--precision", "double"),
             "measured in = single precision, not double precision",
@@ -192,6 +196,49 @@ def test_other_parameters_are_refused_by_name(run, words, sentence):
     assert (run / "wilson_loops.csv").read_bytes() == before
     call("measure", "wilson-loops", run, *FEW, *words, "--output", "other.csv", "--quiet")
     assert Path("other.csv").exists()
+
+
+def test_tables_of_earlier_versions_have_all_orderings(run):
+    """Their headers do not say so."""
+    how = ("--off-axis", "--iterations", "0", "--t-max", "1", "--quiet")
+    call("measure", "wilson-loops", run, *how)
+    path = run / "wilson_loops.csv"
+    whole = path.read_text()
+    lines = whole.splitlines(keepends=True)
+    older = [line for line in lines[:-1] if not line.startswith("# orderings")]
+    assert len(older) == len(lines) - 2  # nor did they have a checksum
+    path.write_text("".join(older))
+    with pytest.raises(UsageError, match="orderings = all orders of the links of a step, not"):
+        call("measure", "wilson-loops", run, *how, "--orderings", "blocks")
+    generate(run, configs=5)
+    call("measure", "wilson-loops", run, *how)
+    assert path.read_text().startswith("".join(older))
+    assert set(read_table(path).columns["sweep"]) == {6, 8, 10, 12, 14}
+
+
+def test_loops_between_levels_along_the_way(folder):
+    """They are those of the configurations, and their table tells a fit and verify all it needs."""
+    run = folder / "along"
+    how = "wilson-loops:2:iterations=0,1,3:correlations:off-axis"
+    for configs in (2, 4):
+        generate(run, configs, "4x4x4x6", "su2", "--measure", how, "--precision", "double")
+    along = read_table(run / "wilson_loops.csv")
+    assert list(along.columns)[1:3] == ["smearing", "smearing2"]
+    call("verify", run)
+    words = ("--iterations", "0,1,3", "--correlations", "--off-axis", "--quiet")
+    call("measure", "wilson-loops", run, *words)
+    files = read_table(run / "wilson_loops_configs.csv")
+    for name, column in along.columns.items():
+        assert np.array_equal(files.columns[name], column) or name == "loop"
+    np.testing.assert_allclose(files.columns["loop"], along.columns["loop"], rtol=1e-11)
+    series = WilsonLoops.series(along, "table")
+    assert len(series) == 6 * (2 + 2 + 1 + 2)
+    one = series["smearing=0,smearing2=3,path=111,r=2"]
+    (matrices,) = [
+        m for m in read_matrices(run / "wilson_loops.csv", (0, 1, 3))[0] if m.path == "111"
+    ]
+    assert np.array_equal(matrices.values[:, 1, :, 0, 2], one.samples)
+    assert np.array_equal(matrices.values, matrices.values.swapaxes(-1, -2))
 
 
 def test_averages_are_those_that_generate_measures(run, capsys):

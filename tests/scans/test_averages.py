@@ -30,7 +30,7 @@ def test_averages_of_two_chains(tmp_path):
     dice = np.random.default_rng(1)
     chains = [autoregressive(dice, samples, 2, 0.6) for samples in (300, 120)]
     paths = [polyakov_table(tmp_path / f"{i}.csv", *one.T) for i, one in enumerate(chains)]
-    found = average(Polyakov, paths, 7, LATTICE)
+    found = average(Polyakov, [read_table(one) for one in paths], paths, 7, LATTICE)
     moduli = [np.hypot(*one.T) for one in chains]
     for name, parts in (("re", [one[:, 0] for one in chains]), ("abs", moduli)):
         expected = estimate(*parts)
@@ -48,14 +48,14 @@ def test_averages_of_two_chains(tmp_path):
 def test_a_plaquette_is_named_as_such(tmp_path):
     path, columns = tmp_path / "plaquette.csv", ("sweep", *Plaquette.columns)
     write_table(path, {}, columns, [(1, 0.5, 0.25, 0.75), (2, 0.75, 0.25, 1.25)])
-    found = average(Plaquette, [path], 1, LATTICE)
+    found = average(Plaquette, [read_table(path)], [path], 1, LATTICE)
     assert (found["plaquette"], found["plaquette_spatial"]) == (0.625, 0.25)
     assert (found["plaquette_spatial_error"], found["plaquette_spatial_tau_int"]) == (0.0, 0.5)
     assert found["plaquette_temporal"] == 1.0
     other = tmp_path / "other.csv"
     write_table(other, {}, ("sweep", "plaquette"), [(1, 0.5)])
     with pytest.raises(GaugeError, match="no numbers for spatial"):
-        average(Plaquette, [path, other], 1, LATTICE)
+        average(Plaquette, [read_table(one) for one in (path, other)], [path, other], 1, LATTICE)
 
 
 def test_a_scan_without_complete_runs_has_an_empty_table(tmp_path):

@@ -51,6 +51,7 @@ from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
         (("--submit", "slurm", "--slurm", "time=soon"), "time=soon"),
         (("--submit", "slurm", "--slurm", "=3"), "KEY=VALUE"),
         (("--submit", "slurm", "--per-device", "2"), "each job carries out one run"),
+        (("--submit", "slurm", "--skip", "3"), "--skip cannot be combined with --submit"),
         (("--collect",), "no scan in new"),
         (("--card", "none.toml"), "No such file"),
     ],
@@ -236,6 +237,37 @@ def test_signals_stop_all_runs_in_order(number):
     assert not at_work()
     for member in Scan.read(Path("s")).members():
         check_saved(member)
+
+
+def test_updates_can_be_left_out_of_the_averages(folder):
+    how = ("--beta", "2.2,2.4", "--lattice", "4x4x4x4", "--chains", 2, "--output", "s")
+    words = ("--thermalize", 0, "--configs", 30, "--separation", 10, "--format", "none")
+    shown = scan(*how, *words, "--start", "cold", "--backend", "cpu")
+    assert "as if the chain had not thermalised; leave them out with --skip" in " ".join(
+        shown.split()
+    )
+    whole = rows(folder / "s")
+    shown = scan("--collect", "--output", "s", "--skip", 45)
+    assert "thermalised" not in shown
+    later = rows(folder / "s")
+    assert read_table(folder / "s" / "scan.csv", text=("lattice",)).header["skip"] == "45"
+    for (beta, lattice), row in later.items():
+        runs = [one for one in Scan.read(Path("s")).members() if one.point[0] == beta]
+        tables = [read_table(one.run.table("plaquette")) for one in runs]
+        chains = [table["plaquette"][table["sweep"] > 45] for table in tables]
+        assert row["plaquette"] == pytest.approx(np.concatenate(chains).mean(), rel=1e-12)
+        assert row["plaquette_error"] == pytest.approx(estimate(*chains).error, rel=1e-9)
+        assert (row["sweeps"], whole[beta, lattice]["sweeps"]) == (2 * 255, 2 * 300)
+    for number, sentence in (
+        (300, "whose last measurement is made after update 300"),
+        (-1, "0 or"),
+    ):
+        assert sentence in " ".join(
+            scan("--collect", "--output", "s", "--skip", number, expect=2).split()
+        )
+    assert rows(folder / "s") == later
+    scan(*how, *words, "--start", "cold", "--backend", "cpu")
+    assert rows(folder / "s") == whole
 
 
 @pytest.mark.slow
