@@ -29,7 +29,6 @@ TRANSPORT = source_folder() / "dirac" / "transport.h"
 """The header that declares the structure ``Transport``."""
 
 
-
 @dataclass(frozen=True)
 class Reals:
     """A form of links; ``cuda_src/dirac/transport.h`` declares it.
@@ -76,10 +75,10 @@ def reals_of(number: int | None, group: Group) -> Reals:
         return forms[min(forms)]
     if number not in forms:
         known = in_words(map(str, sorted(forms)), "or")
-        raise UsageError(f"A link of {group.label} cannot be stored as {number} reals; choose {known}.")
+        raise UsageError(
+            f"A link of {group.label} cannot be stored as {number} reals; choose {known}."
+        )
     return forms[number]
-
-
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.operators import ADDED, DIVIDED, WHOLE
-from gauge_mc.quarks.operators.wilson_clover import WilsonClover
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.operators.wilson import PlainWilson
+from gauge_mc.quarks.operators.wilson_clover import WilsonClover
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import REALS
@@ -48,7 +48,9 @@ def test_all_types_of_storage(group, precision, storage, reals, device, rng):
     links = random_field(LATTICE.extents, group, rng)
     psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
     field = Field.from_slices(LATTICE, group, links, precision, device)
-    found = PlainWilson(field, KAPPA, PHASES).apply(psi, precision=storage, reals=reals.numbers(field.group))
+    found = PlainWilson(field, KAPPA, PHASES).apply(
+        psi, precision=storage, reals=reals.numbers(field.group)
+    )
     expected = reference.wilson(links, psi, KAPPA, PHASES)
     assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
 
@@ -90,8 +92,10 @@ def test_the_forms_of_a_hop(group, storage, mu, dagger, best_device, rng):
         return full + KAPPA * reference.hopping(links, x, PHASES)
 
     five = partial(reference.spin, reference.GAMMA5)
-    d = five(reference.hopping(links, five(psi), PHASES)) if dagger else (
-        reference.hopping(links, psi, PHASES)
+    d = (
+        five(reference.hopping(links, five(psi), PHASES))
+        if dagger
+        else (reference.hopping(links, psi, PHASES))
     )
     target = source.like()
     for form in (DIVIDED, ADDED, WHOLE):
@@ -184,7 +188,10 @@ def test_free_quarks_in_momentum_space(group, best_device):
     operator = PlainWilson(Field.cold(lattice, group, "double", best_device), KAPPA, PHASES)
     angles = np.angle(PHASES)
     modes = (1, -2, 3, 4)
-    p = [(2 * np.pi * k + a) / length for k, a, length in zip(modes, angles, lattice.extents, strict=True)]
+    p = [
+        (2 * np.pi * k + a) / length
+        for k, a, length in zip(modes, angles, lattice.extents, strict=True)
+    ]
     t, z, y, x = np.indices(lattice.extents[::-1])
     wave = np.exp(1j * (p[0] * x + p[1] * y + p[2] * z + p[3] * t))
     spinor = np.arange(4 * n).reshape(4, n) + 1j

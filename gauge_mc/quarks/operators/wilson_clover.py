@@ -42,7 +42,10 @@ class WilsonClover(TwistedMass):
     """
 
     name = "wilson-clover"
-    parameters = (Option("csw", float, "Coefficient c_SW of the clover term.", "0"), *TwistedMass.parameters)
+    parameters = (
+        Option("csw", float, "Coefficient c_SW of the clover term.", "0"),
+        *TwistedMass.parameters,
+    )
     diagonal = Choice.of("diagonal", "Clover", "dirac/clover.h", "Clover")
 
     def __init__(
