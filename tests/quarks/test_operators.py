@@ -183,7 +183,7 @@ def test_slabs_give_the_same_bytes(storage, rng):
 
 
 def test_free_quarks_in_momentum_space(group, best_device):
-    """M has the symbol 1 - 2 kappa (4 - W + m0 ...): (W + m0 + i gamma . s) 2 kappa."""
+    """M has the symbol 2 kappa (W + i gamma . s), s = sin p, W = m0 + sum of 1 - cos p."""
     lattice, n = Lattice(4, 6, 8, 10), int(group[2])
     operator = PlainWilson(Field.cold(lattice, group, "double", best_device), KAPPA, PHASES)
     angles = np.angle(PHASES)
@@ -204,7 +204,7 @@ def test_free_quarks_in_momentum_space(group, best_device):
 
 
 def test_constant_abelian_links_shift_the_momentum(best_device):
-    """Links exp(i q a_mu) have for colour q the operator of spinors with phases exp(i q a_mu L_mu)."""
+    """Links exp(i q a_mu) have for colour q the operator of boundary phases exp(i q a_mu L_mu)."""
     lattice, a = LATTICE, np.array([0.1, -0.2, 0.3, 0.4])
     links = np.zeros((*lattice.extents[::-1], 4, 3, 3), complex)
     for colour, charge in enumerate((1, 2, -3)):
@@ -238,14 +238,14 @@ def test_the_reference_is_the_dense_matrix(group, rng):
 
 def test_what_is_refused(rng):
     field = Field.cold(Lattice(2, 2, 2, 2), "su2", "double")
-    with pytest.raises(UsageError, match="kappa is -0.1"):
+    with pytest.raises(UsageError, match=r"kappa is -0\.1"):
         PlainWilson(field, -0.1)
     with pytest.raises(UsageError, match="kappa is nan"):
         PlainWilson(field, float("nan"))
     with pytest.raises(UsageError, match="twisted mass is inf"):
         TwistedMass(field, 0.1, float("inf"))
     for boundary in (0.5, [1, 1, -1], [1, 1, 1, 2j]):
-        with pytest.raises(UsageError, match="boundary condition is .* all of modulus 1"):
+        with pytest.raises(UsageError, match=r"boundary condition is .* all of modulus 1"):
             PlainWilson(field, 0.1, boundary)
     with pytest.raises(GaugeError, match="The spinors have the shape"):
         PlainWilson(field, 0.1).apply(np.zeros((2, 2, 2, 2, 4, 3)))
