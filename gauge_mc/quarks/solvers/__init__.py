@@ -54,8 +54,8 @@ has become smaller by the factor `SLOWEST`."""
 SLOWEST = 0.99
 
 STAGNATION = 2
-"""Number of true residuals in a row that are not smaller, by the factor `SMALLER`, than the
-smallest before."""
+"""Number of true residuals in a row of which none is smaller, by the factor `SMALLER`, than the
+smallest of its vector before."""
 
 SMALLER = 0.8
 
@@ -269,7 +269,7 @@ class Solver(ABC):
             progress.updates += 1
             self._replace(norms <= targets)
             better = (norms < SMALLER * smallest)[~self.done]
-            fails = 0 if better.all() else fails + 1
+            fails = 0 if better.any() else fails + 1
             smallest = np.minimum(smallest, norms)
             highest, lowest, since = norms.copy(), norms.copy(), 0
             if self.done.all():
