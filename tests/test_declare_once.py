@@ -34,11 +34,14 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
+from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
+from tests.reference import dirac
 from tests.reference import fields as reference
 from tests.reference import flow as flow_reference
 from tests.reference.smearing import project_maximal
@@ -124,6 +127,8 @@ REGISTRIES = (
     FLOWS,
     BACKENDS,
     GROUPS,
+    OPERATORS,
+    SOLVERS,
     FITS,
     PLOTS,
     EXPORTS,
@@ -286,6 +291,21 @@ def test_the_kernels_compute_what_they_should(toys, rng, monkeypatch):
     np.testing.assert_allclose(flow.field.to_numpy(), expected, atol=1e-12)
 
 
+def test_the_solver_solves_with_the_operator(toys, rng):
+    """In two slabs: the shifted operator is that of another kappa, up to a factor."""
+    from gauge_mc.domain.device_group import open_device_group
+    from gauge_mc.quarks.operators import operator_with
+
+    lattice = Lattice(4, 2, 4, 4)
+    links = reference.random_field(lattice.extents, "su2", rng)
+    field = Field.from_slices(lattice, "su2", links, "double", open_device_group("cpu:2"))
+    source = dirac.random_spinor(lattice.extents, 2, rng)
+    operator = operator_with(field, 0.1, shift=0.25)
+    found = operator.solve(source, 1e-11, "minimal-residual", inner="half")
+    product = 1.25 * dirac.wilson(links, found, 0.08, [1, 1, 1, -1])
+    assert np.linalg.norm(product - source) < 1e-11 * np.linalg.norm(source)
+
+
 def test_the_generator_draws_what_it_should(toys):
     """Each site takes numbers of its own stream, one after the other."""
     lattice = Lattice(4, 2, 2, 4)
@@ -352,13 +372,14 @@ ALLOWED = {
     ("wilson-loops", "observables/wilson_loops.py"),
     # The discretisation of the energy density with the plaquette.
     ("plaquette", "analysis/flow.py"),
-    # An action, and the flow along its gradient.
+    # An action, the flow along its gradient, and a Dirac operator.
     ("wilson", "actions/wilson.py"),
     ("wilson", "flows/wilson.py"),
     ("symanzik", "actions/symanzik.py"),
     ("symanzik", "flows/symanzik.py"),
     # A column of the observable of the loops that the action contains.
     ("rectangle", "observables/rectangles.py"),
+    ("wilson", "quarks/operators/wilson.py"),
     # The function of the same name, and what a flow is called in messages.
     ("flow", "__init__.py"),
     ("flow", "flows/__init__.py"),

@@ -27,6 +27,10 @@ SELECTING_HEADERS = {
     "file_order": "files/file_order.h",
     "content": "files/content.h",
     "replicas": "update/replicas.h",
+    "storage": "dirac/storage.h",
+    "transport": "dirac/transport.h",
+    "vectors": "dirac/vectors.h",
+    "diagonal": "dirac/diagonal.h",
 }
 """Headers that include the header of a choice; kernels that include them depend on the choice."""
 
@@ -67,6 +71,9 @@ class Choice(KeptHash):
         Names and values of the macros that select the choice.
     needs_registers : bool
         Whether kernels need more registers of a GPU than the launch bounds of the group allow.
+    launch_bounds : tuple of int, optional
+        Threads per block and minimum number of resident blocks per multiprocessor of a GPU, for
+        kernels that need other bounds than the group's.
     """
 
     kind: str
@@ -74,6 +81,7 @@ class Choice(KeptHash):
     header: Path
     definitions: tuple[tuple[str, str], ...]
     needs_registers: bool = False
+    launch_bounds: tuple[int, int] | None = None
 
     __hash__ = KeptHash.__hash__
 

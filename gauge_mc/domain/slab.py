@@ -108,6 +108,14 @@ class Slab:
         part = BufferPart(self.buffer, number * nbytes, nbytes)
         return Slab(self.group, self.device, self.layout.of_replica, part)
 
+    def boundary(self, parity: int, mu: int) -> ctypes.Structure:
+        """Return the work on the first and last slice, which are in the neighbours' halos."""
+        return work(0, self.layout.slices - 1, 2, parity, mu)
+
+    def interior(self, parity: int, mu: int) -> ctypes.Structure:
+        """Return the work on the slices between the first and the last one."""
+        return work(1, 1, self.layout.slices - 2, parity, mu)
+
     def variant(self, *choices: Choice) -> Variant:
         """Return the variant of kernels for this slab, given the choices other than the group."""
         if choices not in self._variants:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
 
@@ -38,7 +39,7 @@ class SlabSums:
     rows : int
         Largest number of launches.
     over : ctypes structure, optional
-        The time slices to sum over, of both parities; by default `Slab.whole`.
+        The time slices to sum over, of one or both parities; by default `Slab.whole`.
     own_memory : bool
         Whether the partial sums are not in the scratch memory, where the next sums replace them.
     """
@@ -55,11 +56,14 @@ class SlabSums:
         self._over = slab.whole() if over is None else over
         self.slices = int(self._over.slices)
         self.values, self._rows, self._launched = values, rows, 0
-        self._parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
+        parities = 1 if self._over.parity < BOTH_PARITIES else 2
+        parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
+        self._parts = parts // 2 * parities
         self._row_bytes = SUM_BYTES * self.slices * self._parts * values
         nbytes = rows * (self._row_bytes + SUM_BYTES * self.slices * values)
         device = slab.device
         self._memory = device.allocate(nbytes) if own_memory else device.scratch("sums", nbytes)
+        self._adding: dict[tuple[int, int], Launch] = {}
 
     def launch(self, kernel: Kernel, *steps: Mapping[str, Any]) -> None:
         """Launch a sum kernel once for each of `steps`.
@@ -129,18 +133,22 @@ class SlabSums:
         rows : int, optional
             Number of rows that have been launched; by default all.
         """
-        arguments = ADD_PARTIAL_SUMS.arguments(
-            ANY_VARIANT,
-            geometry=self.slab.layout.geometry,
-            work=work(0, 1, self.slices, parity=0),
-            partial=self._memory.address,
-            totals=totals,
-            rows=self._rows if rows is None else rows,
-            slices=self.slices,
-            parts=self._parts,
-            values=self.values,
-        )
-        self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)(repeated([arguments], 1))
+        rows = self._rows if rows is None else rows
+        if (totals, rows) not in self._adding:
+            arguments = ADD_PARTIAL_SUMS.arguments(
+                ANY_VARIANT,
+                geometry=self.slab.layout.geometry,
+                work=work(0, 1, self.slices, parity=0),
+                partial=self._memory.address,
+                totals=totals,
+                rows=rows,
+                slices=self.slices,
+                parts=self._parts,
+                values=self.values,
+            )
+            kernel = self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)
+            self._adding[totals, rows] = kernel.prepared(repeated([arguments], 1))
+        self._adding[totals, rows]()
 
 
 def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:

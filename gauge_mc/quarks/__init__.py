@@ -1,0 +1,1 @@
+"""Quarks on gauge fields: spinor fields, Dirac operators and solvers."""

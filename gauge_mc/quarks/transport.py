@@ -1,0 +1,226 @@
+"""The links that transport spinors, and the boundary conditions of these."""
+
+from __future__ import annotations
+
+import cmath
+import ctypes
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.source import source_folder, structure
+from gauge_mc.domain.halo import HaloExchange, Window, transfers_of
+from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.slab import Slab
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.groups import Group
+from gauge_mc.quarks.storage import Storage, elsewhere, empty_slabs
+from gauge_mc.registry import in_words
+
+CONVERT_LINKS = Kernel("convert_links")
+
+TRANSPORT = source_folder() / "dirac" / "transport.h"
+"""The header that declares the structure ``Transport``."""
+
+
+@dataclass(frozen=True)
+class Reals:
+    """A form of links; ``cuda_src/dirac/transport.h`` declares it.
+
+    Attributes
+    ----------
+    cpp : str
+        Name of the class in C++.
+    compressed : bool
+        Whether the matrices are rebuilt from the reals that the group stores.
+    """
+
+    cpp: str
+    compressed: bool
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection."""
+        return Choice.of("transport", self.cpp, "dirac/transport.h", self.cpp)
+
+    def numbers(self, group: Group) -> int:
+        """Return the number of reals of a link."""
+        return group.components if self.compressed else 2 * group.colours**2
+
+
+FEW_REALS = Reals("FewReals", True)
+"""Links as the reals that the group stores: 12 for SU(3), 4 for SU(2)."""
+ALL_REALS = Reals("AllReals", False)
+"""Links as all entries of their matrices: 18 for SU(3), 8 for SU(2)."""
+
+REALS = (FEW_REALS, ALL_REALS)
+
+
+def reals_of(number: int | None, group: Group) -> Reals:
+    """Return the form of links with this number of reals, by default the shortest.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    forms = {one.numbers(group): one for one in REALS}
+    if number is None:
+        return forms[min(forms)]
+    if number not in forms:
+        known = in_words(map(str, sorted(forms)), "or")
+        raise UsageError(
+            f"A link of {group.label} cannot be stored as {number} reals; choose {known}."
+        )
+    return forms[number]
+
+
+@dataclass(frozen=True)
+class Together:
+    """Vectors that a thread treats together.
+
+    Attributes
+    ----------
+    vectors : int
+        Their number.
+    launch_bounds : tuple of int
+        Threads per block and minimum number of resident blocks per multiprocessor of a GPU.
+    """
+
+    vectors: int
+    launch_bounds: tuple[int, int] | None = None
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection."""
+        name = f"{self.vectors} vector{'s' * (self.vectors > 1)}"
+        selected = Choice.of("vectors", name, "dirac/vectors.h", str(self.vectors))
+        return replace(selected, launch_bounds=self.launch_bounds)
+
+
+LINKS_ALONE = Together(1).choice
+"""For kernels that treat links and no vectors."""
+
+ANTIPERIODIC = -1
+"""Boundary condition in t by default, as a system of fermions at a finite temperature has it."""
+
+MODULUS_ERROR = 1e-12
+"""Largest deviation of the modulus of a boundary phase from 1."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Boundary conditions psi(x + L_mu) = phase_mu psi(x) of spinors.
+
+    Attributes
+    ----------
+    phases : tuple of complex
+        The phases exp(i theta_mu) in the directions x, y, z and t.
+    """
+
+    phases: tuple[complex, complex, complex, complex]
+
+    @classmethod
+    def of(cls, boundary: complex | Sequence[complex]) -> Boundary:
+        """Return the boundary conditions given by the phase in t alone, or by all four phases.
+
+        Raises
+        ------
+        UsageError
+            If there are not one or four numbers of modulus 1.
+        """
+        given = [*boundary] if isinstance(boundary, Iterable) else [1, 1, 1, boundary]
+        phases = [complex(one) for one in given]
+        if len(phases) != 4 or not all(abs(abs(one) - 1) < MODULUS_ERROR for one in phases):
+            raise UsageError(
+                f"The boundary condition is {boundary}; give the phase in t, such as -1 for "
+                "antiperiodic spinors, or four phases in x, y, z and t, all of modulus 1."
+            )
+        x, y, z, t = phases
+        return cls((x, y, z, t))
+
+    @property
+    def bits(self) -> int:
+        """Bit mu is set if the phase in direction mu is not 1."""
+        return sum(1 << mu for mu, phase in enumerate(self.phases) if phase != 1)
+
+    def __str__(self) -> str:
+        angles = (cmath.phase(one) / cmath.pi for one in self.phases)
+        return ", ".join(f"exp({angle:.6g} pi i)" if angle else "1" for angle in angles)
+
+
+class Transport:
+    """The links of a field for kernels that transport spinors.
+
+    Parameters
+    ----------
+    field : Field
+        The links, whose halos must be up to date. They must not change as long as this object is
+        used, because they may be copied.
+    storage : Storage
+    reals : Reals
+    boundary : Boundary
+    """
+
+    def __init__(self, field: Field, storage: Storage, reals: Reals, boundary: Boundary) -> None:
+        self.storage, self.reals, self.boundary = storage, reals, boundary
+        self._slabs = field.slabs if self._as_stored(field) else self._converted(field)
+        self._lanes = [self._lane_phases(slab.layout) for slab in self._slabs]
+
+    def structure(self, slab: int) -> ctypes.Structure:
+        """Return the structure ``Transport`` for a slab; it is valid as long as this object is."""
+        return self._described(self._slabs[slab], self._lanes[slab])
+
+    def _as_stored(self, field: Field) -> bool:
+        """Whether the field has the links in the form that kernels need."""
+        same = self.storage.norm_bytes == 0 and self.storage.arithmetic == field.precision
+        return same and self.reals.compressed
+
+    def _converted(self, field: Field) -> tuple[Slab, ...]:
+        layouts = self.storage.layouts(field)
+        numbers = self.reals.numbers(field.group)
+        slabs = empty_slabs(field, layouts, 4 * self.storage.unit_bytes(numbers))
+        for slab, old in zip(slabs, field.slabs, strict=True):
+            where = elsewhere(old.layout.real.itemsize, slab.layout, old.layout)
+            slab.launch(
+                CONVERT_LINKS,
+                slab.whole(),
+                self.storage.choice,
+                self.reals.choice,
+                LINKS_ALONE,
+                target=self._described(slab, np.empty(0)),
+                links=old.buffer.address,
+                elsewhere=where.structure,
+            )
+        if len(layouts) > 1:
+            halo = HaloExchange(field.devices, slabs, transfers_of(layouts, 1))
+            halo.post(Window(0, slabs[0].slice_bytes))
+            halo.wait()
+        return slabs
+
+    def _described(self, slab: Slab, lanes: NDArray[Any]) -> ctypes.Structure:
+        phases = self.boundary.phases
+        made: ctypes.Structure = structure("Transport", (TRANSPORT,))(
+            links=slab.buffer.address,
+            re=tuple(one.real for one in phases),
+            im=tuple(one.imag for one in phases),
+            phases=self.boundary.bits,
+            lanes=lanes.ctypes.data,
+        )
+        return made
+
+    def _lane_phases(self, layout: Layout) -> NDArray[Any]:
+        """Return the phases of a step across an edge: [mu][forward, backward][re, im][lanes]."""
+        table = np.zeros((4, 2, 2, layout.lanes), layout.real)
+        for mu, phase in enumerate(self.boundary.phases):
+            for side in range(2):
+                outside = layout.lanes_at_boundary(mu, forward=side == 0)
+                table[mu, side, 0] = np.where(outside, phase.real, 1)
+                table[mu, side, 1] = np.where(outside, phase.imag, 0)
+        return table

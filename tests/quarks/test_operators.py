@@ -1,0 +1,249 @@
+"""Dirac operators against NumPy, and what they must fulfil."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.operators import ADDED, DIVIDED, SOLVED, WHOLE
+from gauge_mc.quarks.operators.twisted_mass import TwistedMass
+from gauge_mc.quarks.operators.wilson import PlainWilson
+from gauge_mc.quarks.operators.wilson_clover import WilsonClover
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.transport import REALS
+from tests.domain.conftest import GPUS, open_group
+from tests.reference import dirac as reference
+from tests.reference.fields import abelian_field, angle, gauge_transform, random_field, random_su
+
+LATTICE = Lattice(4, 6, 8, 4)
+LATTICES = [LATTICE, Lattice(4, 6, 2, 8), Lattice(2, 2, 2, 2), Lattice(16, 4, 8, 6)]
+PHASES = [np.exp(0.2j * np.pi), np.exp(-0.7j), 1, -1]
+TOLERANCE = {"double": 2e-14, "single": 3e-6, "half": 3e-3}
+KAPPA = 0.137
+
+
+def largest_difference(found, expected):
+    return np.abs(found - expected).max() / np.abs(expected).max()
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_wilson(lattice, group, precision, device, rng):
+    links = random_field(lattice.extents, group, rng)
+    psi = reference.random_spinor(lattice.extents, int(group[2]), rng)
+    field = Field.from_slices(lattice, group, links, precision, device)
+    found = PlainWilson(field, KAPPA, PHASES).apply(psi)
+    expected = reference.wilson(links, psi, KAPPA, PHASES)
+    assert largest_difference(found, expected) < TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("reals", REALS, ids=lambda one: one.cpp)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_all_types_of_storage(group, precision, storage, reals, device, rng):
+    """Independently of the precision of the field of links."""
+    links = random_field(LATTICE.extents, group, rng)
+    psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
+    field = Field.from_slices(LATTICE, group, links, precision, device)
+    found = PlainWilson(field, KAPPA, PHASES).apply(
+        psi, precision=storage, reals=reals.numbers(field.group)
+    )
+    expected = reference.wilson(links, psi, KAPPA, PHASES)
+    assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
+
+
+def test_twisted_mass(group, precision, best_device, rng):
+    links = random_field(LATTICE.extents, group, rng)
+    psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
+    field = Field.from_slices(LATTICE, group, links, precision, best_device)
+    found = TwistedMass(field, KAPPA, 0.3).apply(psi)
+    expected = reference.wilson(links, psi, KAPPA, [1, 1, 1, -1], mu=0.3)
+    assert largest_difference(found, expected) < TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_clover(group, precision, storage, mu, device, rng):
+    links = random_field(LATTICE.extents, group, rng)
+    psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
+    field = Field.from_slices(LATTICE, group, links, precision, device)
+    found = WilsonClover(field, KAPPA, 1.7, mu, PHASES).apply(psi, precision=storage)
+    expected = reference.wilson(links, psi, KAPPA, PHASES, mu, 1.7)
+    assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("dagger", [False, True])
+def test_the_forms_of_a_hop(group, storage, mu, dagger, best_device, rng):
+    """The inverse of the diagonal part, against that of dense matrices of the whole operator."""
+    lattice, n = Lattice(4, 4, 4, 4), int(group[2])
+    links = random_field(lattice.extents, group, rng)
+    psi, u = (reference.random_spinor(lattice.extents, n, rng) for _ in range(2))
+    field = Field.from_slices(lattice, group, links, "double", best_device)
+    operator = WilsonClover(field, KAPPA, 1.2, mu, PHASES).prepared(storage)
+    source, other = (SpinorField.from_numpy(field, one, storage) for one in (psi, u))
+
+    def diagonal(x):
+        full = reference.wilson(links, x, KAPPA, PHASES, -mu if dagger else mu, 1.2)
+        return full + KAPPA * reference.hopping(links, x, PHASES)
+
+    five = partial(reference.spin, reference.GAMMA5)
+    d = (
+        five(reference.hopping(links, five(psi), PHASES))
+        if dagger
+        else (reference.hopping(links, psi, PHASES))
+    )
+    target = source.like()
+    for form in (DIVIDED, ADDED, WHOLE, SOLVED):
+        for own in (0, 1):
+            operator.hop(target, source, own, form, other, -0.7, dagger)
+        found = target.to_numpy()[0]
+        if form == WHOLE:
+            assert largest_difference(found, diagonal(u) - 0.7 * d) < TOLERANCE[storage]
+        elif form == SOLVED:
+            assert largest_difference(diagonal(found), u - 0.7 * d) < 3 * TOLERANCE[storage]
+        else:
+            rest = found if form == DIVIDED else (u - found) / 0.7
+            assert largest_difference(diagonal(rest), d) < 3 * TOLERANCE[storage]
+
+
+def test_the_sign_of_the_clover_term():
+    """In a constant abelian field (gamma . D)^2 = D^2 + gamma_mu gamma_nu F_mu_nu / 2.
+
+    So the Wilson operator with c_SW = 1 has no errors of order a: M / 2 kappa - m0 is
+    gamma . D - (gamma . D)^2 / 2 up to order a^2, whose eigenvalues are i x + x^2 / 2. Without the
+    term, or with the other sign, their real parts differ by the order of the field strength.
+    """
+    extents, kappa = (6, 6, 2, 2), 1 / 8
+    links = abelian_field(extents, "su2", {(0, 1): 1})
+    f = angle(extents, (0, 1), 1)
+    deviations = {}
+    for csw in (1.0, 0.0, -1.0):
+        matrix = reference.dense(links, kappa, [1, 1, 1, 1], csw=csw)
+        values = np.linalg.eigvals(matrix[::2, ::2] / (2 * kappa))  # of one colour
+        lowest = values[np.argsort(abs(values))[:4]]
+        deviations[csw] = np.abs(lowest.real - lowest.imag**2 / 2).max() / f
+    assert deviations[1.0] < 0.1
+    assert deviations[0.0] > 0.4
+    assert deviations[-1.0] > 0.9
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+def test_the_adjoint(group, precision, best_device, rng, mu):
+    links = random_field(LATTICE.extents, group, rng)
+    psi, chi = (reference.random_spinor(LATTICE.extents, int(group[2]), rng) for _ in range(2))
+    field = Field.from_slices(LATTICE, group, links, precision, best_device)
+    operator = WilsonClover(field, KAPPA, 1.0, mu, PHASES)
+    left = np.vdot(chi, operator.apply(psi))
+    right = np.vdot(operator.apply(chi, dagger=True), psi)
+    assert abs(left - right) < TOLERANCE[precision] * np.linalg.norm(psi) * np.linalg.norm(chi)
+
+
+def test_gauge_covariance(group, best_device, rng):
+    links = random_field(LATTICE.extents, group, rng)
+    psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
+    g = random_su(int(group[2]), links.shape[:4], rng)
+    fields = [
+        Field.from_slices(LATTICE, group, u, "double", best_device)
+        for u in (links, gauge_transform(links, g))
+    ]
+    rotated = np.einsum("...ab,...sb->...sa", g, psi)
+    before = WilsonClover(fields[0], KAPPA, 1.0).apply(psi)
+    after = WilsonClover(fields[1], KAPPA, 1.0).apply(rotated)
+    assert largest_difference(after, np.einsum("...ab,...sb->...sa", g, before)) < 2e-14
+
+
+def test_several_vectors(best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    psi = np.stack([reference.random_spinor(LATTICE.extents, 3, rng) for _ in range(5)])
+    operator = PlainWilson(Field.from_slices(LATTICE, "su3", links, "double", best_device), 0.12)
+    together = operator.apply(psi)
+    assert np.array_equal(together, [operator.apply(one) for one in psi])
+
+
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
+@pytest.mark.parametrize("storage", ["double", "half"])
+def test_slabs_give_the_same_bytes(storage, kind, rng):
+    lattice = Lattice(4, 6, 8, 10)
+    links = random_field(lattice.extents, "su3", rng)
+    psi = np.stack([reference.random_spinor(lattice.extents, 3, rng) for _ in range(2)])
+    found = []
+    for slices in [(10,), (4, 6), (2, 3, 5)]:
+        devices = open_group(kind, slices)
+        field = Field.from_slices(lattice, "su3", links, "double", devices)
+        found.append(WilsonClover(field, KAPPA, 1.0, 0.1, PHASES).apply(psi, precision=storage))
+        devices.close()
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_free_quarks_in_momentum_space(group, best_device):
+    """M has the symbol 2 kappa (W + i gamma . s), s = sin p, W = m0 + sum of 1 - cos p."""
+    lattice, n = Lattice(4, 6, 8, 10), int(group[2])
+    operator = PlainWilson(Field.cold(lattice, group, "double", best_device), KAPPA, PHASES)
+    angles = np.angle(PHASES)
+    modes = (1, -2, 3, 4)
+    p = [
+        (2 * np.pi * k + a) / length
+        for k, a, length in zip(modes, angles, lattice.extents, strict=True)
+    ]
+    t, z, y, x = np.indices(lattice.extents[::-1])
+    wave = np.exp(1j * (p[0] * x + p[1] * y + p[2] * z + p[3] * t))
+    spinor = np.arange(4 * n).reshape(4, n) + 1j
+    found = operator.apply(wave[..., None, None] * spinor)
+    mass = 1 / (2 * KAPPA) - 4
+    w = mass + sum(1 - np.cos(q) for q in p)
+    symbol = w * np.eye(4) + 1j * np.einsum("m,mij->ij", np.sin(p), reference.GAMMA)
+    expected = wave[..., None, None] * (2 * KAPPA * symbol @ spinor)
+    assert largest_difference(found, expected) < 1e-14
+
+
+def test_constant_abelian_links_shift_the_momentum(best_device):
+    """Links exp(i q a_mu) have for colour q the operator of boundary phases exp(i q a_mu L_mu)."""
+    lattice, a = LATTICE, np.array([0.1, -0.2, 0.3, 0.4])
+    links = np.zeros((*lattice.extents[::-1], 4, 3, 3), complex)
+    for colour, charge in enumerate((1, 2, -3)):
+        links[..., colour, colour] = np.exp(1j * charge * a)
+    t, z, y, x = np.indices(lattice.extents[::-1])
+    psi = reference.random_spinor(lattice.extents, 3, np.random.default_rng(5))
+    field = Field.from_slices(lattice, "su3", links, "double", best_device)
+    found = PlainWilson(field, KAPPA, 1).apply(psi)
+    cold = Field.cold(lattice, "su3", "double", best_device)
+    for colour, charge in enumerate((1, 2, -3)):
+        phases = np.exp(1j * charge * a * lattice.extents)
+        wave = np.exp(1j * charge * (a[0] * x + a[1] * y + a[2] * z + a[3] * t))[..., None]
+        one = np.zeros_like(psi)
+        one[..., colour] = psi[..., colour] * wave
+        shifted = PlainWilson(cold, KAPPA, phases).apply(one)[..., colour] / wave
+        assert np.abs(shifted - found[..., colour]).max() < 1e-13
+
+
+@pytest.mark.parametrize("group", ["su2", "su3"])
+def test_the_reference_is_the_dense_matrix(group, rng):
+    extents = (2, 4, 2, 2)
+    links = random_field(extents, group, rng)
+    psi = reference.random_spinor(extents, int(group[2]), rng)
+    found = reference.wilson(links, psi, KAPPA, PHASES, 0.3, 1.7)
+    m = reference.dense(links, KAPPA, PHASES, 0.3, 1.7)
+    assert np.abs(m @ psi.ravel() - found.ravel()).max() < 1e-13
+    five = np.kron(np.eye(32), np.kron(reference.GAMMA5, np.eye(int(group[2]))))
+    opposite = reference.dense(links, KAPPA, PHASES, -0.3, 1.7)
+    assert np.abs(five @ m @ five - opposite.conj().T).max() < 1e-14
+
+
+def test_what_is_refused(rng):
+    field = Field.cold(Lattice(2, 2, 2, 2), "su2", "double")
+    with pytest.raises(UsageError, match=r"kappa is -0\.1"):
+        PlainWilson(field, -0.1)
+    with pytest.raises(UsageError, match="kappa is nan"):
+        PlainWilson(field, float("nan"))
+    with pytest.raises(UsageError, match="twisted mass is inf"):
+        TwistedMass(field, 0.1, float("inf"))
+    for boundary in (0.5, [1, 1, -1], [1, 1, 1, 2j]):
+        with pytest.raises(UsageError, match=r"boundary condition is .* all of modulus 1"):
+            PlainWilson(field, 0.1, boundary)
+    with pytest.raises(GaugeError, match="The spinors have the shape"):
+        PlainWilson(field, 0.1).apply(np.zeros((2, 2, 2, 2, 4, 3)))
