@@ -1,0 +1,1 @@
+"""Quarks on gauge fields: Dirac operators, solvers, sources and hadrons."""
