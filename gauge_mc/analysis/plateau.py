@@ -48,7 +48,7 @@ class EffectiveEnergies:
     Attributes
     ----------
     path : str
-        Direction of the spatial lines.
+        Direction of the spatial lines; empty for energies without a distance, such as masses.
     sweeps : ndarray of int64, shape (configurations,)
         Numbers (updates) of the configurations, ascending.
     r : ndarray of int64, shape (R,)
@@ -357,7 +357,7 @@ def _point(
         t_max=last,
         chi2=fits[best].chi2,
         chi2_expected=fits[best].chi2_expected,
-        improved=improved_distance(path, steps),
+        improved=improved_distance(path, steps) if path else math.nan,
         systematic=scatter(weights, np.mean(series, axis=1)) if least else math.nan,
     ), mean
 
