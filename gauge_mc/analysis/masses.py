@@ -54,9 +54,9 @@ class Correlator:
     extent: int
     periodic: bool = True
 
-    def curve(self, t: NDArray[np.int64]) -> Callable[[Array], tuple[Array, Array]]:
+    def curve(self, t: Array | NDArray[np.int64]) -> Callable[[Array], tuple[Array, Array]]:
         """Return the curve at times t as a function of ln |A| and m, with its derivatives."""
-        sign = math.copysign(1.0, self.values.mean(axis=0)[t[0]])
+        sign = math.copysign(1.0, self.values.mean(axis=0)[1])
 
         def of(parameters: Array) -> tuple[Array, Array]:
             log, mass = parameters
@@ -214,7 +214,7 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
     last = ranges.last(effective.precision[0])
     first = 1 if ranges.t_min is None else ranges.t_min
     if last - first + 1 < LEAST_POINTS:
-        raise GaugeError("The correlator is too noisy for a fit; measure more configurations.")
+        raise too_noisy()
     used = correlator.values[:, first : last + 1]
     if (np.ptp(used, axis=0) == 0).any():
         raise GaugeError(
@@ -222,9 +222,7 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
             "different ones."
         )
     if ranges.t_min is None and not ranges.average:
-        # Only its beginning is used: the last effective mass is from the last two times.
-        first = find_plateaus([effective], t_max=last - 1).points[0].t_min
-        first = min(first, last + 1 - LEAST_POINTS)
+        first = min(_onset(effective, last), last + 1 - LEAST_POINTS)
     tau_int = float(np.mean([estimate(one).tau_int for one in used.T]))
     correlated = can_invert(used.shape[1], len(used) / (2 * tau_int))
     guess = effective.series[:, 0].mean(axis=0)
@@ -236,8 +234,7 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
     weights = akaike_weights(chi2, expected)
     best = int(np.argmax(weights))
     logs, masses = np.tensordot(weights, [one.series for one in fits], axes=1).T
-    amplitude = correlator.values.mean(axis=0)[ends[best]]
-    size = math.copysign(math.exp(logs.mean()), amplitude)
+    size = math.copysign(math.exp(logs.mean()), correlator.values.mean(axis=0)[1])
     return MassFit(
         mass=estimate(masses),
         amplitude=estimate(size * (1 + logs - logs.mean())),
@@ -251,6 +248,19 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
         if ranges.average
         else math.nan,
     ), masses
+
+
+def too_noisy() -> GaugeError:
+    """Return the error for a correlator of which no range can be fitted."""
+    return GaugeError("The correlator is too noisy for a fit; measure more configurations.")
+
+
+def _onset(effective: EffectiveEnergies, last: int) -> int:
+    """Return the first t of the plateau of an effective mass, which is from t and t + 1."""
+    try:
+        return find_plateaus([effective], t_max=last - 1).points[0].t_min
+    except GaugeError as error:  # which speaks of loops
+        raise too_noisy() from error
 
 
 def _fit(

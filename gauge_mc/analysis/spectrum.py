@@ -8,6 +8,7 @@ of the cubic lattice, and of all places of a source.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from gauge_mc.analysis.masses import (
     Ranges,
     fit_mass,
     one_energy,
+    too_noisy,
 )
 from gauge_mc.analysis.plateau import LEAST_TIMES, PlateauPoint, find_plateaus
 from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
@@ -243,25 +245,35 @@ class Series:
         Masses with their series, shape (configurations,).
     pcac : dict of State to (PcacMass, ndarray)
         PCAC masses with their series.
-    left_out : list of str
-        Hadrons whose correlators are too noisy.
+    left_out : dict of State to str
+        Hadrons without a mass, and why.
+    unknown : list of str
+        PCAC masses that are not known, and why.
     """
 
     correlators: dict[State, Correlator]
     masses: dict[State, tuple[MassFit, Array]] = field(default_factory=dict)
     pcac: dict[State, tuple[PcacMass, Array]] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
+    left_out: dict[State, str] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, correlators: dict[State, Correlator], ranges: Ranges) -> Series:
         """Fit all correlators."""
         found = cls(correlators)
-        for state, one in correlators.items():
-            try:
-                found.masses[state] = fit_mass(one, ranges)
-            except GaugeError as error:
-                found.left_out.append(f"{describe(state)}: {error}")
+        for state, one in [*correlators.items()]:
+            found.refit(state, one, ranges)
         return found
+
+    def refit(self, state: State, correlator: Correlator, ranges: Ranges) -> None:
+        """Fit a correlator, in place of the one that the hadron had before."""
+        self.correlators[state] = correlator
+        self.masses.pop(state, None)
+        self.left_out.pop(state, None)
+        try:
+            self.masses[state] = fit_mass(correlator, ranges)
+        except GaugeError as error:
+            self.left_out[state] = str(error)
 
 
 def describe(state: State) -> str:
@@ -305,7 +317,7 @@ def meson_series(table: Correlators, ranges: Ranges) -> Series:
             try:
                 found.pcac[state] = _pcac(state, folded[state], fold(values, -1), ranges)
             except GaugeError as error:
-                found.left_out.append(f"PCAC mass, {describe(state)}: {error}")
+                found.unknown.append(f"PCAC mass, {describe(state)}: {error}")
     return found
 
 
@@ -351,12 +363,15 @@ def _pcac(
     last = min(ranges.last(energies.precision[0]) - 1, energies.stop)
     first = ranges.t_min
     if last < (first or 1) + LEAST_TIMES - 1:
-        raise GaugeError("The correlators are too noisy; measure more configurations.")
+        raise too_noisy()
     # A ratio that approaches its plateau from below meets the rule for one from above when its
     # sign is changed.
     sign = -1 if ratio[0] < ratio[min(last, ratio.size) - 1] else 1
     turned = replace(energies, series=sign * energies.series)
-    found = find_plateaus([turned], first, last, average=ranges.average)
+    try:
+        found = find_plateaus([turned], first, last, average=ranges.average)
+    except GaugeError as error:
+        raise too_noisy() from error
     point, plateau = found.points[0], sign * found.series[:, 0]
     return _pcac_mass(state, point, plateau), plateau
 
@@ -374,7 +389,9 @@ def baryon_series(table: Correlators, ranges: Ranges) -> Series:
     """Fit the masses of all baryons of a table, of both parities.
 
     The state of one parity runs forwards in time, that of the other one backwards. So the
-    correlator of one parity at t is averaged with that of the other one at T - t.
+    correlator of one parity at t is averaged with that of the other one at T - t. The state of
+    positive parity is the lighter one, so its fitted curve is subtracted where it runs backwards,
+    while that of negative parity is negligible there.
 
     Raises
     ------
@@ -382,27 +399,44 @@ def baryon_series(table: Correlators, ranges: Ranges) -> Series:
         If no correlator is known well enough.
     """
     averaged = table.grouped(_baryon)
-    folded = {}
-    for state, values in averaged.items():
-        if state.name.startswith(BOSONS):
-            folded[state] = Correlator(table.sweeps, fold(values, 1), table.extent)
-            continue
-        partner = averaged.get(state._replace(parity=-state.parity))
-        if partner is None:
-            folded[state] = Correlator(table.sweeps, values, table.extent, False)
-            continue
-        # Three quarks that are periodic in time come back with the opposite sign.
-        sign = int(np.sign(values[:, 1].mean() * partner[:, -1].mean())) or 1
-        folded[state] = Correlator(
-            table.sweeps, fold(values, sign, partner), table.extent, False
-        )
-    found = Series.of(folded, ranges)
+    found = Series.of({one: _folded(table, averaged, one) for one in averaged}, ranges)
+    for state in averaged:
+        partner = state._replace(parity=1)
+        if state.parity == -1 and partner in found.masses:
+            _subtract(found, state, found.masses[partner][0], ranges)
     if not found.masses:
         raise GaugeError(
             "The correlators of all baryons are too noisy for a fit; measure more configurations, "
             "or choose smaller t_min and t_max."
         )
     return found
+
+
+def _folded(table: Correlators, averaged: Mapping[State, Array], state: State) -> Correlator:
+    """Return the folded correlator of a baryon."""
+    values = averaged[state]
+    if state.name.startswith(BOSONS):
+        return Correlator(table.sweeps, fold(values, 1), table.extent)
+    partner = averaged.get(state._replace(parity=-state.parity))
+    half = values[:, : table.extent // 2 + 1]
+    if partner is not None:
+        half = fold(values, _sign(values, partner), partner)
+    return Correlator(table.sweeps, half, table.extent, False)
+
+
+def _sign(values: Array, partner: Array) -> int:
+    """Return the sign with which a baryon comes back, which depends on the boundary in time."""
+    return int(np.sign(values[:, 1].mean() * partner[:, -1].mean())) or 1
+
+
+def _subtract(found: Series, state: State, partner: MassFit, ranges: Ranges) -> None:
+    """Fit a baryon again, without the state of the other parity that runs backwards."""
+    correlator = found.correlators[state]
+    t = correlator.extent - np.arange(correlator.values.shape[1])
+    behind = np.abs(partner.amplitude.value) * np.exp(-partner.mass.value * t)
+    end = correlator.values[:, -1].mean()
+    cleaned = correlator.values - math.copysign(1.0, end) * behind
+    found.refit(state, replace(correlator, values=cleaned), ranges)
 
 
 def _baryon(labels: Mapping[str, Any]) -> State:
@@ -528,7 +562,10 @@ def spectrum(
         ),
         pcac=tuple(one for one, _ in series.pcac.values()),
         chiral=tuple(chiral),
-        left_out=tuple(series.left_out),
+        left_out=(
+            *(f"{describe(state)}: {why}" for state, why in series.left_out.items()),
+            *series.unknown,
+        ),
         cautions=tuple(_cautions(table, fits, [one for _, one in series.masses.values()])),
     )
 
