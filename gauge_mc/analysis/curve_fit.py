@@ -23,6 +23,9 @@ MOST_STEPS = 100
 CONVERGED = 1e-10
 """Change of all parameters, relative to their sizes or to 1, at which the fit has converged."""
 
+LARGEST = 1e100
+"""Bound on the values of a curve, beyond which chi2 would overflow."""
+
 
 @dataclass(frozen=True)
 class CurveFit:
@@ -71,6 +74,8 @@ def fit_curve(
     chi2 = np.inf
     for _ in range(MOST_STEPS):
         values, slopes = curve(here)
+        if not np.isfinite(slopes).all():
+            break
         shifted = series - values + slopes @ here
         fit = fit_linear(slopes, shifted, tau_int, correlated)
         parameters = shifted @ fit.projection.T
@@ -94,8 +99,9 @@ def _descend(
     nothing = np.zeros((series.shape[1], 1))
     found = chi2
     for _ in range(MOST_STEPS):
-        values, slopes = curve(here + step)
-        if np.isfinite(values).all() and np.isfinite(slopes).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = curve(here + step)[0]
+        if (np.abs(values) < LARGEST).all():
             found = fit_linear(nothing, series - values, tau_int, correlated).chi2
             if found <= chi2 * (1 + CONVERGED):
                 break

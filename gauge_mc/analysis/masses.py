@@ -87,7 +87,7 @@ class Correlator:
     def _solve(self, ratio: Array, half: Array) -> tuple[Array, Array]:
         """Return the masses with ln C(t)/C(t + 1) = ratio, and the derivative of ratio by them."""
         if not self.periodic:
-            return ratio, np.ones_like(ratio)
+            return np.where(ratio > 0, ratio, np.nan), np.ones_like(ratio)
         low, high = np.zeros_like(ratio), np.full_like(ratio, LARGEST_MASS)
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
@@ -230,7 +230,8 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
     fits = [
         _fit(correlator, one, last, float(guess[last - 2]), tau_int, correlated) for one in ends
     ]
-    chi2, expected = ([getattr(one.fit, name) for one in fits] for name in ("chi2", "chi2_expected"))
+    chi2 = [one.fit.chi2 for one in fits]
+    expected = [one.fit.chi2_expected for one in fits]
     weights = akaike_weights(chi2, expected)
     best = int(np.argmax(weights))
     logs, masses = np.tensordot(weights, [one.series for one in fits], axes=1).T

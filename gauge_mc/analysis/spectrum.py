@@ -251,25 +251,15 @@ class Series:
         PCAC masses that are not known, and why.
     """
 
-    correlators: dict[State, Correlator]
+    correlators: dict[State, Correlator] = field(default_factory=dict)
     masses: dict[State, tuple[MassFit, Array]] = field(default_factory=dict)
     pcac: dict[State, tuple[PcacMass, Array]] = field(default_factory=dict)
     left_out: dict[State, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, correlators: dict[State, Correlator], ranges: Ranges) -> Series:
-        """Fit all correlators."""
-        found = cls(correlators)
-        for state, one in [*correlators.items()]:
-            found.refit(state, one, ranges)
-        return found
-
-    def refit(self, state: State, correlator: Correlator, ranges: Ranges) -> None:
-        """Fit a correlator, in place of the one that the hadron had before."""
+    def fit(self, state: State, correlator: Correlator, ranges: Ranges) -> None:
+        """Fit the correlator of a hadron."""
         self.correlators[state] = correlator
-        self.masses.pop(state, None)
-        self.left_out.pop(state, None)
         try:
             self.masses[state] = fit_mass(correlator, ranges)
         except GaugeError as error:
@@ -301,11 +291,9 @@ def meson_series(table: Correlators, ranges: Ranges) -> Series:
             "The table has no correlators with the matrices of mesons at source and sink; "
             "measure some."
         )
-    folded = {
-        state: Correlator(table.sweeps, fold(values, 1), table.extent)
-        for state, values in averaged.items()
-    }
-    found = Series.of(folded, ranges)
+    found = Series()
+    for state, values in averaged.items():
+        found.fit(state, Correlator(table.sweeps, fold(values, 1), table.extent), ranges)
     if not found.masses:
         raise GaugeError(
             "The correlators of all mesons are too noisy for a fit; measure more configurations, "
@@ -313,9 +301,9 @@ def meson_series(table: Correlators, ranges: Ranges) -> Series:
         )
     axial = table.grouped(_axial)
     for state, values in axial.items():
-        if state in folded:
+        if density := found.correlators.get(state):
             try:
-                found.pcac[state] = _pcac(state, folded[state], fold(values, -1), ranges)
+                found.pcac[state] = _pcac(state, density, fold(values, -1), ranges)
             except GaugeError as error:
                 found.unknown.append(f"PCAC mass, {describe(state)}: {error}")
     return found
@@ -399,11 +387,13 @@ def baryon_series(table: Correlators, ranges: Ranges) -> Series:
         If no correlator is known well enough.
     """
     averaged = table.grouped(_baryon)
-    found = Series.of({one: _folded(table, averaged, one) for one in averaged}, ranges)
-    for state in averaged:
-        partner = state._replace(parity=1)
-        if state.parity == -1 and partner in found.masses:
-            _subtract(found, state, found.masses[partner][0], ranges)
+    found = Series()
+    for state in sorted(averaged, key=lambda one: -one.parity):
+        correlator = _folded(table, averaged, state)
+        partner = found.masses.get(state._replace(parity=1))
+        if state.parity == -1 and partner:
+            correlator = _without_partner(correlator, partner[0])
+        found.fit(state, correlator, ranges)
     if not found.masses:
         raise GaugeError(
             "The correlators of all baryons are too noisy for a fit; measure more configurations, "
@@ -429,14 +419,12 @@ def _sign(values: Array, partner: Array) -> int:
     return int(np.sign(values[:, 1].mean() * partner[:, -1].mean())) or 1
 
 
-def _subtract(found: Series, state: State, partner: MassFit, ranges: Ranges) -> None:
-    """Fit a baryon again, without the state of the other parity that runs backwards."""
-    correlator = found.correlators[state]
+def _without_partner(correlator: Correlator, partner: MassFit) -> Correlator:
+    """Return a correlator without the state of the other parity that runs backwards."""
     t = correlator.extent - np.arange(correlator.values.shape[1])
     behind = np.abs(partner.amplitude.value) * np.exp(-partner.mass.value * t)
     end = correlator.values[:, -1].mean()
-    cleaned = correlator.values - math.copysign(1.0, end) * behind
-    found.refit(state, replace(correlator, values=cleaned), ranges)
+    return replace(correlator, values=correlator.values - math.copysign(1.0, end) * behind)
 
 
 def _baryon(labels: Mapping[str, Any]) -> State:
@@ -504,9 +492,7 @@ def _critical(quantity: str, source: str, series: Mapping[State, Array]) -> list
     return [replace(fit, kappa_c=estimate(kappa_c))]
 
 
-def _extrapolation(
-    name: str, source: str, pairs: Sequence[tuple[Array, Array]]
-) -> list[ChiralFit]:
+def _extrapolation(name: str, source: str, pairs: Sequence[tuple[Array, Array]]) -> list[ChiralFit]:
     """Fit a line in the squared mass of the pion, whose errors count as well."""
     if len(pairs) < 2:
         return []
@@ -557,9 +543,7 @@ def spectrum(
         ensemble=dict(table.ensemble),
         configurations=int(table.sweeps.size),
         skip=skip,
-        masses=tuple(
-            HadronMass(*state, fit=fit) for state, (fit, _) in series.masses.items()
-        ),
+        masses=tuple(HadronMass(*state, fit=fit) for state, (fit, _) in series.masses.items()),
         pcac=tuple(one for one, _ in series.pcac.values()),
         chiral=tuple(chiral),
         left_out=(
@@ -570,9 +554,7 @@ def spectrum(
     )
 
 
-def _cautions(
-    table: Correlators, fits: Iterable[MassFit], series: Iterable[Array]
-) -> list[str]:
+def _cautions(table: Correlators, fits: Iterable[MassFit], series: Iterable[Array]) -> list[str]:
     """Return cautions about short series and about thermalisation."""
     tau = max(one.mass.tau_int + one.mass.tau_int_error for one in fits)
     short = caution_short(int(table.sweeps.size), tau, "the masses")

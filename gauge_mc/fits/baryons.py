@@ -63,6 +63,4 @@ def extrapolated(
     if not np.array_equal(table.sweeps, correlators.sweeps):
         return []
     names = {state.name for state in series.masses}
-    return [
-        one for one in chiral_fits(pions, series) if one.quantity.rstrip("+-") in names
-    ]
+    return [one for one in chiral_fits(pions, series) if one.quantity.rstrip("+-") in names]

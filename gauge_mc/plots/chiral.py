@@ -81,7 +81,7 @@ def plot_chiral(fits: Sequence[ChiralFit], path: Path, title: str = "") -> None:
     shown = [one for one in groups if one]
     with figure_file(path, (WIDTH, HEAD + FRAME * len(shown))) as figure:
         rows = figure.subplots(len(shown), squeeze=False)[:, 0]
-        entries = []
+        entries: list[tuple[Any, str]] = []
         for axes, group in zip(rows, shown, strict=True):
             for one in group:
                 entries.append(_draw(axes, one, len(entries)))

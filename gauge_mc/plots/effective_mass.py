@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LARGEST_ERROR = 0.25
-"""Maximum relative error of an effective mass that is drawn; larger errors would hide the others."""
+"""Maximum relative error of an effective mass that is drawn; larger ones would hide the others."""
 
 FITTERS = ((MesonFit, fit_mesons), (BaryonFit, fit_baryons))
 """The fits whose tables a run may have, and the functions that carry them out."""
@@ -100,7 +100,8 @@ def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any]) -> None
         if one.error < LARGEST_ERROR * abs(one.value)
     ]
     if shown:
-        axes.errorbar(*zip(*shown, strict=True), **own, linestyle="none")
+        t, value, error = np.transpose(shown)
+        axes.errorbar(t, value, error, **own, linestyle="none")
     fit = series.masses[state][0]
     ends = np.array([fit.t_min, fit.t_max])
     mass, error = fit.mass.value, fit.mass.error

@@ -56,7 +56,7 @@ class MesonPlot(Plot):
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the correlators of one run; see `Plot.draw`."""
         given = check_options(self.options, options, f"plot {self.name}")
-        run = one_run(runs, "The correlators")
+        run = one_run(runs, "A correlator")
         _, series = fit_mesons(find_table_by_columns(run, MesonFit.columns), given)
         plot_correlators(series, file, labels_of([run])[0])
         return []
@@ -169,7 +169,8 @@ def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any]) -> None
     points = [estimate(one) for one in correlator.values.T]
     known = [(t, abs(one.value), one.error) for t, one in enumerate(points) if t]
     shown = [one for one in known if one[1] > one[2]]  # others would hide the rest
-    axes.errorbar(*zip(*shown, strict=True), **own, linestyle="none")
+    at, value, error = np.transpose(shown)
+    axes.errorbar(at, value, error, **own, linestyle="none")
     parameters = np.array([np.log(abs(fit.amplitude.value)), fit.mass.value])
     for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
         t = np.linspace(low, high, 100)

@@ -1,9 +1,11 @@
 """Correlators of hadrons of known masses, with the noise of a Markov chain."""
 
 import math
+from itertools import combinations_with_replacement
 
 import numpy as np
 
+from gauge_mc.analysis.correlators import BARYON_LABELS, MESON_LABELS
 from gauge_mc.files.table import Table
 from tests.analysis.synthetic_loops import autoregressive
 
@@ -73,10 +75,58 @@ def write_correlators(path, names, correlators, header=None):
     return path
 
 
-def critical(kappa, kappa_c=0.157):
-    """Return the bare quark mass 1/2 (1/kappa - 1/kappa_c)."""
-    return (1 / kappa - 1 / kappa_c) / 2
+KAPPAS = (0.150, 0.152, 0.154)
+KAPPA_C = 0.157
 
 
-def pion_mass(kappa, slope=2.4, kappa_c=0.157):
-    return math.sqrt(slope * critical(kappa, kappa_c))
+def quark_mass(*kappas):
+    """Return the bare quark mass 1/2 (1/kappa - 1/kappa_c), averaged over quarks."""
+    return np.mean([(1 / one - 1 / KAPPA_C) / 2 for one in kappas])
+
+
+def write_mesons(path, rng, samples, kappas=KAPPAS, together=0.0):
+    """Write correlators of pions, rho mesons and the axial current of known masses.
+
+    With the quark mass m, m_pi^2 = 2.4 m, m_rho = 0.3 + 0.5 m_pi^2, and the PCAC mass is m.
+
+    Parameters
+    ----------
+    together : float
+        Correlation of the noise at different kappa.
+    """
+    values, t = {}, np.arange(EXTENT)
+    common = {name: noise(rng, samples, EXTENT, 0.0) for name in ("pion", "rho", "axial")}
+
+    def noisy(name, mean, size):
+        own = noise(rng, samples, EXTENT, 0.0)
+        unit = math.sqrt(together) * common[name] + math.sqrt(1 - together) * own
+        return mean * (1 + size * unit)
+
+    for pair in combinations_with_replacement(kappas, 2):
+        quark = quark_mass(*pair)
+        pion = math.sqrt(2.4 * quark)
+        rho = 0.3 + 0.5 * pion**2
+        ahead, back = np.exp(-pion * t), np.exp(-pion * (EXTENT - t))
+        start = (*pair, "point@0;0;0;0")
+        values[*start, "g5", "g5", 0, 0, 0] = noisy("pion", ahead + back, 0.01)
+        for gamma in ("gx", "gy", "gz"):
+            mean = np.exp(-rho * t) + np.exp(-rho * (EXTENT - t))
+            values[*start, gamma, gamma, 0, 0, 0] = noisy("rho", mean, 0.02)
+        # Its symmetric difference is 4 m times the correlator of the pion.
+        mean = 2 * quark / math.sinh(pion) * (back - ahead)
+        values[*start, "g5", "gtg5", 0, 0, 0] = noisy("axial", mean, 0.02)
+    return write_correlators(path, MESON_LABELS, values)
+
+
+def write_baryons(path, rng, samples, kappas=KAPPAS, boundary=-1):
+    """Write correlators of nucleons of masses 0.6 and 0.9, plus m_pi^2, of parity 1 and -1."""
+    values = {}
+    for kappa in kappas:
+        shift = 2.4 * quark_mass(kappa)
+        for parity, masses in ((1, (0.6, 0.9)), (-1, (0.9, 0.6))):
+            ahead, back = (
+                exp_correlator(rng, samples, mass + shift, growth=0.2) for mass in masses
+            )
+            whole = ahead - boundary * back[:, -np.arange(EXTENT) % EXTENT]
+            values[kappa, kappa, "point@0;0;0;0", "nucleon", parity, 0, 0, 0] = whole
+    return write_correlators(path, BARYON_LABELS, values, {**HEADER, "observable": "baryons"})
