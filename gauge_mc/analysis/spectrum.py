@@ -323,8 +323,8 @@ def _meson(labels: Mapping[str, Any]) -> State | None:
     momentum = [abs(int(labels[one])) for one in MOMENTUM]
     matrices = MESONS[names[0]]
     along = momentum[matrices.index(gamma)] if len(matrices) == 3 else 0
-    parts = labels["source"], tuple(sorted(momentum)), along
-    return State(names[0], *_kappas(labels), *parts)
+    kappas = _kappas(labels)
+    return State(names[0], *kappas, labels["source"], tuple(sorted(momentum)), along)
 
 
 def _axial(labels: Mapping[str, Any]) -> State | None:
@@ -525,7 +525,8 @@ def _line(quantity: str, source: str, x: Array, data: Array) -> tuple[ChiralFit,
     return ChiralFit(
         quantity,
         source,
-        *(estimate(one) for one in line.T),
+        estimate(line[:, 0]),
+        estimate(line[:, 1]),
         None,
         fit.chi2,
         fit.chi2_expected,

@@ -39,7 +39,7 @@ def test_effective_masses_of_baryons_alone(run, rng):
 
 
 def test_what_is_refused(run, tmp_path, rng):
-    with pytest.raises(UsageError, match="is drawn for one run at a time|are drawn for one run"):
+    with pytest.raises(UsageError, match="drawn for one run at a time; name only one run"):
         find_plot("mesons").draw([run, run], tmp_path / "a.svg")
     write_mesons(run / "one.csv", rng, 20, (0.150,))
     (run / "mesons.csv").unlink()

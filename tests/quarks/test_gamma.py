@@ -11,7 +11,7 @@ def test_they_are_hermitian_and_anticommute():
         assert (one == one.conj().T).all()
         for nu, other in enumerate(GAMMA):
             assert (one @ other + other @ one == 2 * (mu == nu) * np.eye(4)).all()
-    assert (GAMMA_5 == np.diag([1, 1, -1, -1])).all()
+    np.testing.assert_array_equal(GAMMA_5, np.diag([1, 1, -1, -1]))
 
 
 def test_the_basis_is_that_of_degrand_and_rossi():
