@@ -201,6 +201,37 @@ template <int W> INLINE void store_words(unsigned* data, packet_index first, pac
     UNROLL for (int i = 0; i < W; i++) all[first + i] = w[i];
 }
 
+// Numbers of any type: a block has C of them for every slot and lane: [slot][number][lane].
+typedef int16_t fixed16;
+template <class T> struct LanesOf;
+template <> struct LanesOf<float> { typedef float type __attribute__((vector_size(LANES * 4))); };
+template <> struct LanesOf<double> { typedef double type __attribute__((vector_size(LANES * 8))); };
+template <> struct LanesOf<fixed16> { typedef fixed16 type __attribute__((vector_size(LANES * 2))); };
+
+// With ONCE the next slot reads the numbers that follow in memory.
+template <class T, bool ONCE, int C> INLINE void load_numbers(const void* block, unsigned, unsigned slot, real (&c)[C]) {
+    typedef typename LanesOf<T>::type Stored;
+    const Stored* const data = (const Stored*)block + (size_t)slot * C;
+    UNROLL for (int i = 0; i < C; i++) {
+        if constexpr (sizeof(T) == 2) c[i] = __builtin_convertvector(__builtin_convertvector(data[i], signed_word), real);
+        else c[i] = __builtin_convertvector(data[i], real);
+    }
+    if constexpr (ONCE) {
+        UNROLL for (int i = 0; i < C; i++) __builtin_prefetch(&data[C + i]);
+    }
+}
+// Numbers of 16 bits are rounded to the nearest: the last bit of a sum with 1.5 * 2^23 or 1.5 * 2^52 counts ones.
+template <class T, int C> INLINE void store_numbers(void* block, unsigned, unsigned slot, const real (&c)[C]) {
+    typedef typename LanesOf<T>::type Stored;
+    Stored* const data = (Stored*)block + (size_t)slot * C;
+    const scalar large = scalar(REAL_BYTES == 4 ? 12582912.0 : 6755399441055744.0);
+    UNROLL for (int i = 0; i < C; i++) {
+        if constexpr (sizeof(T) == 2)
+            data[i] = __builtin_convertvector(__builtin_convertvector((c[i] + large) - large, signed_word), Stored);
+        else data[i] = __builtin_convertvector(c[i], Stored);
+    }
+}
+
 // Return the numbers of the sites of a slot, given the number in the first lane's sub-lattice.
 INLINE word lane_numbers(unsigned first, const unsigned* lane_site) {
     word number;
@@ -250,6 +281,7 @@ INLINE void store_lane_words(unsigned* data, const unsigned long long (&at)[LANE
 
 INLINE void set_lane(word& w, int lane, unsigned value) { w[lane] = value; }
 INLINE scalar lane_of(real x, int lane) { return x[lane]; }
+INLINE unsigned lane_of(word w, int lane) { return w[lane]; }
 INLINE unsigned lane_add(word w) {
     unsigned sum = 0;
     for (int lane = 0; lane < LANES; lane++) sum += w[lane];

@@ -132,6 +132,67 @@ INLINE void store_words(unsigned* data, packet_index first, packet_index stride,
     }
 }
 
+// Numbers of any type: a block has C of them for every slot, in packets of 16 bytes as far as possible, followed by
+// one of 8 and one of 4 bytes: [packet][slot].
+typedef short fixed16;
+
+// With ONCE the caches need not keep what is loaded.
+template <bool ONCE, class P> INLINE P fetch(const P* at) {
+    if constexpr (ONCE) return __ldcs(at);
+    else return *at;
+}
+template <bool ONCE, int W>
+INLINE void load_packed_words(const void* block, unsigned slots, unsigned slot, word (&w)[W]) {
+    const uint4* const fours = (const uint4*)block;
+    UNROLL for (int i = 0; i < W / 4; i++) {
+        const uint4 p = fetch<ONCE>(&fours[i * slots + slot]);
+        w[4 * i] = p.x, w[4 * i + 1] = p.y, w[4 * i + 2] = p.z, w[4 * i + 3] = p.w;
+    }
+    const uint2* const twos = (const uint2*)(fours + W / 4 * slots);
+    if constexpr (W % 4 >= 2) {
+        const uint2 p = fetch<ONCE>(&twos[slot]);
+        w[W / 4 * 4] = p.x, w[W / 4 * 4 + 1] = p.y;
+    }
+    if constexpr (W % 2 == 1) w[W - 1] = fetch<ONCE>(&((const word*)(twos + (W % 4 / 2) * slots))[slot]);
+}
+template <int W> INLINE void store_packed_words(void* block, unsigned slots, unsigned slot, const word (&w)[W]) {
+    uint4* const fours = (uint4*)block;
+    UNROLL for (int i = 0; i < W / 4; i++)
+        fours[i * slots + slot] = make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
+    uint2* const twos = (uint2*)(fours + W / 4 * slots);
+    if constexpr (W % 4 >= 2) twos[slot] = make_uint2(w[W / 4 * 4], w[W / 4 * 4 + 1]);
+    if constexpr (W % 2 == 1) ((word*)(twos + (W % 4 / 2) * slots))[slot] = w[W - 1];
+}
+template <class T, int C> constexpr int PACKED_WORDS = (C * (int)sizeof(T) + 3) / 4;
+
+template <class T, bool ONCE, int C>
+INLINE void load_numbers(const void* block, unsigned slots, unsigned slot, real (&c)[C]) {
+    word w[PACKED_WORDS<T, C>];
+    load_packed_words<ONCE>(block, slots, slot, w);
+    UNROLL for (int i = 0; i < C; i++) {
+        if constexpr (sizeof(T) == 8) c[i] = (real)__hiloint2double((int)w[2 * i + 1], (int)w[2 * i]);
+        else if constexpr (sizeof(T) == 4) c[i] = (real)__uint_as_float(w[i]);
+        else c[i] = (real)(fixed16)(w[i / 2] >> (i % 2 * 16));
+    }
+}
+// Numbers of 16 bits are rounded to the nearest.
+template <class T, int C>
+INLINE void store_numbers(void* block, unsigned slots, unsigned slot, const real (&c)[C]) {
+    word w[PACKED_WORDS<T, C>];
+    UNROLL for (int i = 0; i < C; i++) {
+        if constexpr (sizeof(T) == 8) {
+            w[2 * i] = (word)__double2loint((double)c[i]), w[2 * i + 1] = (word)__double2hiint((double)c[i]);
+        } else if constexpr (sizeof(T) == 4) {
+            w[i] = __float_as_uint((float)c[i]);
+        } else {
+            const word n = (word)__float2int_rn((float)c[i]) & 0xffffu;
+            if (i % 2 == 0) w[i / 2] = n;
+            else w[i / 2] |= n << 16;
+        }
+    }
+    store_packed_words(block, slots, slot, w);
+}
+
 // A thread works on one site, so there is only one lane.
 INLINE word lane_numbers(unsigned first, const unsigned*) { return first; }
 template <class T> INLINE void permute_lanes(T&, const void*, int) {}
@@ -165,6 +226,7 @@ INLINE void store_lane_words(unsigned* data, const unsigned long long (&at)[1], 
 
 INLINE void set_lane(word& w, int, unsigned value) { w = value; }
 INLINE scalar lane_of(real x, int) { return x; }
+INLINE unsigned lane_of(word w, int) { return w; }
 INLINE unsigned lane_add(word w) { return w; }
 INLINE unsigned lane_xor(word w) { return w; }
 

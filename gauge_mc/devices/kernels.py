@@ -27,6 +27,9 @@ SELECTING_HEADERS = {
     "file_order": "files/file_order.h",
     "content": "files/content.h",
     "replicas": "update/replicas.h",
+    "storage": "dirac/storage.h",
+    "transport": "dirac/transport.h",
+    "diagonal": "dirac/diagonal.h",
 }
 """Headers that include the header of a choice; kernels that include them depend on the choice."""
 

@@ -229,6 +229,13 @@ class Layout:
         """The coordinates of the first site of each lane's sub-lattice: [lanes][3]."""
         return np.ascontiguousarray((self._lane_coordinates.T * self.extents), np.int32)
 
+    def lanes_at_boundary(self, mu: int, forward: bool) -> NDArray[np.bool_]:
+        """Return for every lane whether its edge in direction mu is the boundary of the lattice."""
+        if mu == 3:
+            return np.ones(self.lanes, bool)
+        last = self.split[mu] - 1 if forward else 0
+        return np.asarray(self._lane_coordinates[mu] == last)
+
     @cached_property
     def _lane_site(self) -> NDArray[np.uint32]:
         """The number (z Y + y) X + x of the first site of each lane's sub-lattice."""

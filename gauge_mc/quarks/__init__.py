@@ -1,1 +1,1 @@
-"""Quarks on gauge fields: Dirac operators, solvers, sources and hadrons."""
+"""Quarks on gauge fields: spinor fields, Dirac operators and solvers."""

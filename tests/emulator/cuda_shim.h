@@ -30,6 +30,8 @@ struct dim3 { unsigned x, y, z; };
 struct alignas(16) float4 { float x, y, z, w; };
 struct alignas(16) double2 { double x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) uint2 { unsigned x, y; };
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline double2 make_double2(double x, double y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
@@ -46,6 +48,8 @@ inline double __hiloint2double(int high, int low) {
 }
 // Only the order of the bytes 3, 2, 1, 0 is emulated.
 template <class T> inline void __stcs(T* at, const T& value) { *at = value; }
+template <class T> inline T __ldcs(const T* at) { return *at; }
+inline int __float2int_rn(float x) { return (int)std::nearbyint(x); }
 inline unsigned __byte_perm(unsigned x, unsigned, unsigned) { return __builtin_bswap32(x); }
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }

@@ -1,0 +1,73 @@
+// How the numbers of a field are stored, selected by the compiler's command line:
+//   STORAGE  Reals, as the reals of the arithmetic; or FixedPoint, as integers of 16 bits that are rounded to nearest
+//
+// The numbers of one parity of a time slice are a block; see load_numbers in arch/. Both declare
+//   Number                the type of a stored number
+//   bytes(C)              bytes per site of a block with C numbers
+//   unit_bytes(C)         the same for numbers between -1 and 1
+//   load, store           C numbers of a slot
+//   load_unit, store_unit the same for numbers between -1 and 1, which are not read again soon
+#pragma once
+
+#include "lattice/geometry.h"
+
+struct Reals {
+    typedef scalar Number;
+    static constexpr INLINE int bytes(int c) { return c * REAL_BYTES; }
+    static constexpr INLINE int unit_bytes(int c) { return c * REAL_BYTES; }
+
+    template <int C> static INLINE void load(const Geometry& g, const char* block, int slot, real (&c)[C]) {
+        load_numbers<Number, false>(block, (unsigned)g.slots, (unsigned)slot, c);
+    }
+    template <int C> static INLINE void store(const Geometry& g, char* block, int slot, const real (&c)[C]) {
+        store_numbers<Number>(block, (unsigned)g.slots, (unsigned)slot, c);
+    }
+    template <int C> static INLINE void load_unit(const Geometry& g, const char* block, int slot, real (&c)[C]) {
+        load_numbers<Number, true>(block, (unsigned)g.slots, (unsigned)slot, c);
+    }
+    template <int C> static INLINE void store_unit(const Geometry& g, char* block, int slot, const real (&c)[C]) {
+        store(g, block, slot, c);
+    }
+};
+
+// A number is an integer from -32767 to 32767 times a real. This is the largest modulus of the site's numbers, divided
+// by 32767, and follows after the integers of the block; for numbers between -1 and 1 it is 1 / 32767.
+struct FixedPoint {
+    typedef fixed16 Number;
+    static constexpr int MOST = 32767;
+    static constexpr INLINE int bytes(int c) { return 2 * c + 4; }
+    static constexpr INLINE int unit_bytes(int c) { return 2 * c; }
+
+    template <int C> static INLINE void load(const Geometry& g, const char* block, int slot, real (&c)[C]) {
+        load_numbers<Number, false>(block, (unsigned)g.slots, (unsigned)slot, c);
+        real unit[1];
+        load_numbers<float, false>(units<C>(g, block), (unsigned)g.slots, (unsigned)slot, unit);
+        UNROLL for (int i = 0; i < C; i++) c[i] = c[i] * unit[0];
+    }
+    // Numbers that are all below 1e-30 are stored as zeros, since 1 / unit would overflow. A NaN makes the unit a NaN.
+    template <int C> static INLINE void store(const Geometry& g, char* block, int slot, const real (&c)[C]) {
+        real largest = larger(c[0], -c[0]);
+        UNROLL for (int i = 1; i < C; i++) largest = larger_or_nan(largest, larger_or_nan(c[i], -c[i]));
+        const real zero = broadcast(0), one = broadcast(1);
+        const mask tiny = largest < broadcast(scalar(1e-30));
+        const real scale = select(tiny, zero, scalar(MOST) / select(tiny, one, largest));
+        real n[C], unit[1] = {select(tiny, zero, largest) * scalar(1.0 / MOST)};
+        UNROLL for (int i = 0; i < C; i++) n[i] = c[i] * scale;
+        store_numbers<Number>(block, (unsigned)g.slots, (unsigned)slot, n);
+        store_numbers<float>((char*)units<C>(g, block), (unsigned)g.slots, (unsigned)slot, unit);
+    }
+    template <int C> static INLINE void load_unit(const Geometry& g, const char* block, int slot, real (&c)[C]) {
+        load_numbers<Number, true>(block, (unsigned)g.slots, (unsigned)slot, c);
+        UNROLL for (int i = 0; i < C; i++) c[i] = c[i] * scalar(1.0 / MOST);
+    }
+    template <int C> static INLINE void store_unit(const Geometry& g, char* block, int slot, const real (&c)[C]) {
+        real n[C];
+        UNROLL for (int i = 0; i < C; i++) n[i] = c[i] * scalar(MOST);
+        store_numbers<Number>(block, (unsigned)g.slots, (unsigned)slot, n);
+    }
+
+private:
+    template <int C> static INLINE const char* units(const Geometry& g, const char* block) {
+        return block + (size_t)(2 * C * LANES) * (unsigned)g.slots;
+    }
+};

@@ -1,0 +1,103 @@
+// The links that transport a spinor, [t][parity][mu], and then a block with the numbers of every link. Selected by the
+// compiler's command line:
+//   TRANSPORT  FewReals, the components that the group stores, from which the matrix is rebuilt, or AllReals, all entries
+// and by STORAGE. FewReals in the storage Reals is a field of links as in all other kernels.
+//
+// Spinors fulfil psi(x + L_mu) = exp(i theta_mu) psi(x) for the extents L_mu of the lattice.
+#pragma once
+
+#include "dirac/gamma.h"
+#include "dirac/storage.h"
+
+constexpr int MATRIX_REALS = 2 * GROUP::N * GROUP::N;
+
+struct FewReals {
+    static constexpr int C = GROUP::COMPONENTS;
+    static INLINE void entries(const real (&c)[C], real (&u)[MATRIX_REALS]) { GROUP::entries(c, u); }
+    static INLINE void numbers(const real (&u)[MATRIX_REALS], real (&c)[C]) { GROUP::components(u, c); }
+};
+struct AllReals {
+    static constexpr int C = MATRIX_REALS;
+    static INLINE void entries(const real (&c)[C], real (&u)[MATRIX_REALS]) {
+        UNROLL for (int i = 0; i < C; i++) u[i] = c[i];
+    }
+    static INLINE void numbers(const real (&u)[MATRIX_REALS], real (&c)[C]) {
+        UNROLL for (int i = 0; i < C; i++) c[i] = u[i];
+    }
+};
+
+struct Transport {
+    void* links;
+    double re[4], im[4];    // exp(i theta_mu)
+    int phases;             // bit mu: theta_mu is not 0
+    const void* lanes;      // [mu][forward, backward][re, im][LANES]: exp(i theta_mu) if the step leaves the lattice, else 1
+};
+
+INLINE char* link_block(const Transport& f, const Geometry& g, int slice, int parity, int mu) {
+    const int bytes = STORAGE::unit_bytes(TRANSPORT::C) * LANES;
+    return (char*)f.links + (long long)((slice * 2 + parity) * 4 + mu) * ((long long)bytes * g.slots);
+}
+INLINE void load_entries(const Transport& f, const Geometry& g, int slice, int parity, int slot, int mu,
+                         real (&u)[MATRIX_REALS]) {
+    real c[TRANSPORT::C];
+    STORAGE::load_unit(g, link_block(f, g, slice, parity, mu), slot, c);
+    TRANSPORT::entries(c, u);
+}
+
+// A neighbour along mu: its place in memory, the sub-lattice edges that are crossed, and whether the step may lead
+// across the boundary of the lattice.
+struct Neighbour {
+    int slice, slot, crossing;
+    bool outside;
+};
+template <int MU> INLINE Neighbour neighbour(const Geometry& g, const Site& s, bool forward) {
+    typedef Links<COMPONENTS_PER_PACKET> Slots;  // whose places are slots
+    const int here = slice_in_memory(g, s);
+    if constexpr (MU == 3) {
+        const bool wrap = s.t == (forward ? g.slices - 1 : 0);
+        const int step = wrap ? (forward ? 1 - g.slices : g.slices - 1) : (forward ? 1 : -1);
+        return {here + step, s.slot, 0, lattice_t(g, s.t) == (forward ? g.full[3] - 1 : 0)};
+    } else {
+        const Offset step = Slots::step(g, s, MU, forward);
+        const int at = MU == 0 ? s.x : MU == 1 ? s.y : s.z;
+        return {here, s.slot + (int)step.packets, step.crossing, at == (forward ? g.extent[MU] - 1 : 0)};
+    }
+}
+
+// Multiply by the boundary phase of a step along mu.
+INLINE void multiply_phase(const Transport& f, int mu, bool forward, HalfSpinor& h) {
+    real re, im;
+    if constexpr (LANES == 1) {
+        re = broadcast((scalar)f.re[mu]), im = broadcast((scalar)f.im[mu]);
+    } else {
+        const char* const phase = (const char*)f.lanes + (4 * mu + (forward ? 0 : 2)) * sizeof(real);
+        memcpy(&re, phase, sizeof re);
+        memcpy(&im, phase + sizeof re, sizeof im);
+    }
+    if (!forward) im = -im;
+    UNROLL for (int i = 0; i < HALF_SPINOR_REALS; i += 2) {
+        const real p = h.c[i], q = h.c[i + 1];
+        h.c[i] = re * p - im * q;
+        h.c[i + 1] = re * q + im * p;
+    }
+}
+
+// sum += (1 + s gamma_mu) U_mu(x) psi(x + mu), or with U_mu(x - mu)^dagger psi(x - mu) if not FORWARD. load(neighbour)
+// returns psi. Both are multiplied at the site where the link begins, so that lanes are permuted once.
+template <int MU, bool FORWARD, class Load>
+INLINE void add_transported(const Transport& f, const Geometry& g, const Site& site, scalar s, Load load, Spinor& sum) {
+    const Neighbour there = neighbour<MU>(g, site, FORWARD);
+    real u[MATRIX_REALS];
+    HalfSpinor h = project<MU>(load(there), s);
+    if constexpr (FORWARD) {
+        if (LANES > 1 && there.crossing != 0) permute_lanes(h, g.lane_orders, NO_CROSSING + there.crossing);
+        load_entries(f, g, slice_in_memory(g, site), site.parity, site.slot, MU, u);
+        h = transported<false>(u, h);
+    } else {
+        load_entries(f, g, there.slice, 1 - site.parity, there.slot, MU, u);
+        h = transported<true>(u, h);
+        if (LANES > 1 && there.crossing != 0) permute_lanes(h, g.lane_orders, NO_CROSSING + there.crossing);
+    }
+    if ((f.phases >> MU & 1) && there.outside) multiply_phase(f, MU, FORWARD, h);
+    add_projected<MU>(sum, h, s);
+}

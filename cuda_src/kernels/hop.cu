@@ -1,0 +1,61 @@
+// The hopping term of Wilson fermions on the sites of one parity, combined with the diagonal part A of the operator:
+//   D psi(x) = sum over mu of (1 - gamma_mu) U_mu(x) psi(x + mu) + (1 + gamma_mu) U_mu(x - mu)^dagger psi(x - mu).
+// The result is
+//   form 0: A^{-1} D psi
+//   form 1: u + factor A^{-1} D psi
+//   form 2: A u + factor D psi
+// or the same with D^dagger = gamma_5 D gamma_5 and A^dagger if s = -1. The result may take the place of u.
+#include "arch/launch.h"
+#include "dirac/diagonal.h"
+#include "dirac/transport.h"
+
+constexpr int DIVIDED = 0, ADDED = 1, WHOLE = 2;  // forms
+
+struct Arguments {
+    Geometry geometry;
+    Work work;
+    Transport transport;
+    DIAGONAL::Terms diagonal;
+    Spinors source, other, target;  // psi, u and the result
+    double factor, s;
+    int form, vectors;
+};
+
+INLINE Spinor hopping(const Arguments& a, const Site& site, int vector) {
+    const Geometry& g = a.geometry;
+    const scalar s = (scalar)a.s;
+    auto load = [&](const Neighbour& there) {
+        Spinor psi;
+        STORAGE::load(g, spinor_block(a.source, there.slice, 1 - site.parity, vector), there.slot, psi.c);
+        return psi;
+    };
+    Spinor sum;
+    UNROLL for (int i = 0; i < SPINOR_REALS; i++) sum.c[i] = broadcast(0);
+    add_transported<0, true>(a.transport, g, site, -s, load, sum);
+    add_transported<0, false>(a.transport, g, site, s, load, sum);
+    add_transported<1, true>(a.transport, g, site, -s, load, sum);
+    add_transported<1, false>(a.transport, g, site, s, load, sum);
+    add_transported<2, true>(a.transport, g, site, -s, load, sum);
+    add_transported<2, false>(a.transport, g, site, s, load, sum);
+    add_transported<3, true>(a.transport, g, site, -s, load, sum);
+    add_transported<3, false>(a.transport, g, site, s, load, sum);
+    return sum;
+}
+
+INLINE void hop_site(const Arguments& a, const Site& site) {
+    const Geometry& g = a.geometry;
+    const scalar s = (scalar)a.s, factor = (scalar)a.factor;
+    ROLLED
+    for (int vector = 0; vector < a.vectors; vector++) {
+        Spinor y = hopping(a, site, vector);
+        if (a.form != WHOLE) DIAGONAL::apply_inverse(a.diagonal, g, site, s, y);
+        if (a.form != DIVIDED) {
+            Spinor u = load_spinor(a.other, g, site, vector);
+            if (a.form == WHOLE) DIAGONAL::apply(a.diagonal, g, site, s, u);
+            UNROLL for (int i = 0; i < SPINOR_REALS; i++) y.c[i] = u.c[i] + factor * y.c[i];
+        }
+        store_spinor(a.target, g, site, vector, y);
+    }
+}
+
+SITE_KERNEL(hop, hop_site)

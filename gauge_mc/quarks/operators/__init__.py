@@ -1,0 +1,222 @@
+"""Dirac operators.
+
+Each operator has a module of its name, with a subclass of `DiracOperator` that is registered in
+`OPERATORS`, and a C++ header in ``cuda_src/dirac`` for its diagonal part.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.domain.slab import Slab
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.spinors import SpinorField, SpinorSlab
+from gauge_mc.quarks.storage import Storage, storage_of
+from gauge_mc.quarks.transport import ANTIPERIODIC, FEW_REALS, Boundary, Transport
+from gauge_mc.registry import Registry
+
+HOP = Kernel("hop")
+DIVIDED, ADDED, WHOLE = (HOP.constant(name) for name in ("DIVIDED", "ADDED", "WHOLE"))
+"""Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, and A u + factor D psi."""
+
+
+class DiracOperator(ABC):
+    """A Dirac operator M = A - kappa D on a field, with a part A that is diagonal in the sites.
+
+    D psi(x) = sum over mu of (1 - gamma_mu) U_mu(x) psi(x + mu)
+    + (1 + gamma_mu) U_mu(x - mu)^dagger psi(x - mu), with gamma matrices in the DeGrand-Rossi
+    basis (``cuda_src/dirac/gamma.h``) and kappa = 1 / (2 m0 + 8).
+
+    Parameters
+    ----------
+    field : Field
+        The links, whose halos must be up to date. They must not change as long as the operator is
+        used.
+    kappa : float
+        The hopping parameter.
+    boundary : complex or sequence of complex
+        The phase in psi(x + L_t) = phase psi(x), by default antiperiodic, or four phases in x, y,
+        z and t, all of modulus 1.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
+    name: ClassVar[str]
+    diagonal: ClassVar[Choice]
+    """Compile-time selection of A."""
+
+    def __init__(
+        self, field: Field, kappa: float, boundary: complex | Sequence[complex] = ANTIPERIODIC
+    ) -> None:
+        if not math.isfinite(kappa) or kappa < 0:
+            raise UsageError(f"kappa is {kappa:g}; give a number that is not negative.")
+        self.field, self.kappa = field, float(kappa)
+        self.boundary = Boundary.of(boundary)
+        self._prepared: dict[tuple[object, ...], PreparedOperator] = {}
+
+    @abstractmethod
+    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
+        """Return the structure ``Terms`` of A for a slab of this process."""
+
+    def prepared(self, precision: str = "double", reals: Choice = FEW_REALS) -> PreparedOperator:
+        """Return the operator for spinors of some precision, with links in some form.
+
+        Parameters
+        ----------
+        precision : str
+            ``double``, ``single`` or ``half``.
+        reals : Choice
+            `FEW_REALS`, as the group stores links, or `ALL_REALS`.
+        """
+        key = (precision, reals)
+        if key not in self._prepared:
+            self._prepared[key] = PreparedOperator(self, storage_of(precision), reals)
+        return self._prepared[key]
+
+    def apply(
+        self,
+        array: NDArray[np.complexfloating[Any, Any]],
+        dagger: bool = False,
+        precision: str | None = None,
+        reals: Choice = FEW_REALS,
+    ) -> NDArray[np.complex128]:
+        """Return M psi, or M^dagger psi.
+
+        Parameters
+        ----------
+        array : ndarray, shape (T, Z, Y, X, 4, N) or (count, T, Z, Y, X, 4, N)
+            ``psi[t, z, y, x, spin, colour]``, or several of them.
+        dagger : bool
+        precision : str, optional
+            ``double``, ``single`` or ``half``; by default that of the links.
+        reals : Choice
+            See `prepared`.
+
+        Returns
+        -------
+        ndarray, complex128
+            An array of the same shape.
+
+        Raises
+        ------
+        GaugeError
+            If the array has the wrong shape.
+        """
+        operator = self.prepared(precision or self.field.precision, reals)
+        source = SpinorField.from_numpy(self.field, array, operator.storage.name)
+        target = source.like()
+        operator.full(target, source, dagger)
+        return target.to_numpy().reshape(np.shape(array))
+
+
+class PreparedOperator:
+    """A Dirac operator for spinors in one type of storage.
+
+    Parameters
+    ----------
+    operator : DiracOperator
+    storage : Storage
+        The storage of spinors, links and terms of A.
+    reals : Choice
+        The form of the links.
+    """
+
+    def __init__(self, operator: DiracOperator, storage: Storage, reals: Choice) -> None:
+        self.operator, self.storage = operator, storage
+        layouts = storage.layouts(operator.field)[operator.field.devices.first_slab :]
+        self.transports = [
+            Transport(layout, operator.boundary, slab.buffer, reals)
+            for slab, layout in zip(operator.field.slabs, layouts, strict=False)
+        ]
+        self.choices = (storage.choice, reals, operator.diagonal)
+
+    @cached_property
+    def terms(self) -> list[ctypes.Structure]:
+        """The structures ``Terms`` of A, one for each slab of this process."""
+        return [self.operator.terms(self, n) for n in range(len(self.transports))]
+
+    def made_terms(self, slab: int, **values: Any) -> ctypes.Structure:
+        """Return the structure ``DIAGONAL::Terms`` with the given members."""
+        variant = self.operator.field.slabs[slab].variant(*self.choices)
+        made: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
+        return made
+
+    def hop(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int = DIVIDED,
+        other: SpinorField | None = None,
+        factor: float = 1.0,
+        dagger: bool = False,
+    ) -> None:
+        """Apply the hopping term to the vectors on one parity; the halos of these are updated.
+
+        Parameters
+        ----------
+        target, source : SpinorField
+            The result on the sites of `parity`, and the vectors psi on the others.
+        parity : int
+        form : int
+            `DIVIDED`, `ADDED` or `WHOLE`.
+        other : SpinorField, optional
+            The vectors u on the sites of `parity`, which may be `target`.
+        factor : float
+        dagger : bool
+            Whether to use the adjoints of D and A.
+        """
+        arguments: dict[str, Any] = {
+            "factor": factor,
+            "s": -1.0 if dagger else 1.0,
+            "form": form,
+            "vectors": source.count,
+        }
+        other = other or target
+        numbers = range(len(source.slabs))
+
+        def launch(n: int, part: Any) -> None:
+            slab: SpinorSlab = source.slabs[n]
+            slab.launch(
+                HOP,
+                part(slab, parity),
+                *self.choices,
+                transport=self.transports[n].structure,
+                diagonal=self.terms[n],
+                source=source.structure(slab),
+                other=other.structure(other.slabs[n]),
+                target=target.structure(target.slabs[n]),
+                **arguments,
+            )
+
+        if len(source.layouts) == 1:
+            launch(0, Slab.whole)
+            return
+        source.halo.post(source.window(1 - parity))
+        for n in numbers:
+            if source.slabs[n].layout.slices > 2:
+                launch(n, lambda slab, parity: slab.interior(parity, 0))
+        source.halo.wait()
+        for n in numbers:
+            launch(n, lambda slab, parity: slab.boundary(parity, 0))
+
+    def full(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> None:
+        """Compute M source, or M^dagger source, on all sites."""
+        for parity in (0, 1):
+            self.hop(target, source, parity, WHOLE, source, -self.operator.kappa, dagger)
+
+
+OPERATORS: Registry[type[DiracOperator]] = Registry("Dirac operator", __name__)

@@ -1,0 +1,45 @@
+"""The Wilson operator with a twisted mass."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+
+from gauge_mc.devices.kernels import Choice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.operators import OPERATORS, DiracOperator, PreparedOperator
+from gauge_mc.quarks.transport import ANTIPERIODIC
+
+
+@OPERATORS.register
+class TwistedMass(DiracOperator):
+    """M = 1 + 2 i kappa mu gamma_5 - kappa D.
+
+    Parameters
+    ----------
+    field, kappa, boundary
+        See `DiracOperator`.
+    mu : float
+        The twisted mass, with the sign of the up quark.
+    """
+
+    name = "twisted-mass"
+    diagonal = Choice.of("diagonal", "Twist", "dirac/twist.h", "Twist")
+
+    def __init__(
+        self,
+        field: Field,
+        kappa: float,
+        mu: float,
+        boundary: complex | Sequence[complex] = ANTIPERIODIC,
+    ) -> None:
+        super().__init__(field, kappa, boundary)
+        if not math.isfinite(mu):
+            raise UsageError(f"The twisted mass is {mu}; give a number.")
+        self.mu = float(mu)
+
+    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
+        """Return the structure ``Terms``; see `DiracOperator.terms`."""
+        return prepared.made_terms(slab, mass=2 * self.kappa * self.mu)

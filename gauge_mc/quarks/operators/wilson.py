@@ -1,0 +1,20 @@
+"""The Wilson operator."""
+
+from __future__ import annotations
+
+import ctypes
+
+from gauge_mc.devices.kernels import Choice
+from gauge_mc.quarks.operators import OPERATORS, DiracOperator, PreparedOperator
+
+
+@OPERATORS.register
+class WilsonOperator(DiracOperator):
+    """M = 1 - kappa D."""
+
+    name = "wilson"
+    diagonal = Choice.of("diagonal", "Unit", "dirac/unit.h", "Unit")
+
+    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
+        """Return the structure ``Terms``; see `DiracOperator.terms`."""
+        return prepared.made_terms(slab, none=0)

@@ -1,0 +1,280 @@
+"""Spinor fields on devices, and their conversion to and from NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.devices.source import source_folder, structure
+from gauge_mc.domain.halo import HaloExchange, Window, transfers_of
+from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.slab import Slab, work
+from gauge_mc.errors import GaugeError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.storage import Storage, storage_of
+
+READ_SPINORS = Kernel("read_spinors")
+WRITE_SPINORS = Kernel("write_spinors")
+
+SPINORS = source_folder() / "dirac" / "spinors.h"
+"""The header that declares the structure ``Spinors``."""
+
+SPINS = 4
+"""Number of spin components."""
+
+
+@dataclass(frozen=True)
+class SpinorSlab(Slab):
+    """The part of a spinor field that one device holds, with its halo.
+
+    Attributes
+    ----------
+    bytes_per_slice : int
+        Bytes of a time slice, all vectors and parities together.
+    """
+
+    bytes_per_slice: int = 0
+
+    @cached_property
+    def slice_bytes(self) -> int:
+        """The bytes of a time slice."""
+        return self.bytes_per_slice
+
+
+@dataclass(frozen=True)
+class SpinorField:
+    """Vectors psi(x) with spin and colour on the sites of a lattice, in the memory of devices.
+
+    Create a field with `empty` or `from_numpy`. Its slabs are those of a field of links. Kernels
+    take it as the structure ``Spinors`` that `structure` returns. If several processes share the
+    lattice, all of them must make the same calls.
+
+    Attributes
+    ----------
+    field : Field
+        A field of links on the same lattice and devices.
+    storage : Storage
+    parities : tuple of int
+        The parities of the sites: ``(0,)``, ``(1,)`` or ``(0, 1)``.
+    count : int
+        Number of vectors (right-hand sides), which kernels treat together.
+    slabs : tuple of SpinorSlab
+        The slabs of this process, one per device.
+    layouts : tuple of Layout
+        The layouts of all slabs, including those of other processes.
+    """
+
+    field: Field
+    storage: Storage
+    parities: tuple[int, ...]
+    count: int
+    slabs: tuple[SpinorSlab, ...]
+    layouts: tuple[Layout, ...]
+
+    @classmethod
+    def empty(
+        cls, field: Field, precision: str = "double", count: int = 1, parity: int | None = None
+    ) -> SpinorField:
+        """Return a spinor field that is zero.
+
+        Parameters
+        ----------
+        field : Field
+            A field of links, which says on which lattice and devices.
+        precision : str
+            ``double``, ``single`` or ``half``, which is independent of that of the links.
+        count : int
+            Number of vectors.
+        parity : int, optional
+            0 or 1 for a field on the even or odd sites; by default it is on all sites.
+
+        Raises
+        ------
+        UsageError
+            If the precision is unknown.
+        GaugeError
+            If a device has too little memory.
+        """
+        storage = storage_of(precision)
+        layouts = storage.layouts(field)
+        parities = (0, 1) if parity is None else (parity,)
+        reals = 2 * SPINS * field.group.colours
+        slabs = []
+        for old, layout in zip(field.slabs, layouts[field.devices.first_slab :], strict=False):
+            block = storage.bytes(reals) * layout.slots * layout.lanes
+            nbytes = len(parities) * count * block
+            buffer = old.device.allocate(layout.slices_in_memory * nbytes)
+            slabs.append(SpinorSlab(field.group, old.device, layout, buffer, None, nbytes))
+        return cls(field, storage, parities, count, tuple(slabs), layouts)
+
+    @classmethod
+    def from_numpy(
+        cls,
+        field: Field,
+        array: NDArray[np.complexfloating[Any, Any]],
+        precision: str = "double",
+        parity: int | None = None,
+    ) -> SpinorField:
+        """Return a spinor field with given values.
+
+        Parameters
+        ----------
+        field, precision, parity
+            See `empty`.
+        array : ndarray, shape (T, Z, Y, X, 4, N) or (count, T, Z, Y, X, 4, N)
+            ``psi[t, z, y, x, spin, colour]``, or several of them. Only the root process uses it.
+
+        Raises
+        ------
+        GaugeError
+            If the array has the wrong shape, or for the reasons given in `empty`.
+        """
+        vectors = checked_vectors(field, array)
+        made = cls.empty(field, precision, len(vectors), parity)
+        made.restore(vectors)
+        return made
+
+    def like(self, precision: str | None = None, parity: int | None = None) -> SpinorField:
+        """Return an empty field with as many vectors.
+
+        By default it has the same precision and is on the same sites.
+        """
+        if parity is None and len(self.parities) == 1:
+            parity = self.parities[0]
+        return SpinorField.empty(self.field, precision or self.storage.name, self.count, parity)
+
+    def __repr__(self) -> str:
+        sites = {(0,): "even sites", (1,): "odd sites"}.get(self.parities, "all sites")
+        vectors = f"{self.count} vector{'s' * (self.count > 1)}"
+        return f"<SpinorField {self.field.lattice}, {vectors} on {sites}, {self.storage.name}>"
+
+    def structure(self, slab: SpinorSlab) -> ctypes.Structure:
+        """Return the structure ``Spinors`` for kernels that work on one of the slabs."""
+        parity = slab.slice_bytes // len(self.parities)
+        made: ctypes.Structure = structure("Spinors", (SPINORS,))(
+            data=slab.buffer.address,
+            slice=slab.slice_bytes,
+            parity=parity if len(self.parities) == 2 else 0,
+            vector=parity // self.count,
+        )
+        return made
+
+    def window(self, parity: int) -> Window:
+        """Return the range of bytes of a slice that holds the vectors on one parity."""
+        nbytes = self.slabs[0].slice_bytes // len(self.parities)
+        return Window(self.parities.index(parity) * nbytes, nbytes)
+
+    @cached_property
+    def halo(self) -> HaloExchange:
+        """The halo exchange of the slices next to each slab; post a `window` of it."""
+        return HaloExchange(self.field.devices, self.slabs, transfers_of(self.layouts, 1))
+
+    def exchange_halo(self) -> None:
+        """Update the halos of all vectors."""
+        self.halo.post(Window(0, self.slabs[0].slice_bytes))
+        self.halo.wait()
+
+    def restore(self, array: NDArray[np.complexfloating[Any, Any]]) -> None:
+        """Set the vectors to those of an array, as `from_numpy` does; halos are not updated."""
+        lattice = self.field.lattice
+        vectors = checked_vectors(self.field, array)
+        if len(vectors) != self.count:
+            raise GaugeError(
+                f"The array has {len(vectors)} vectors, but the field has {self.count}; give as "
+                "many."
+            )
+        slices = (vectors[:, t] for t in range(lattice.t))
+        self.field.devices.scatter_slices(lattice, slices, self._put)
+
+    def slices(self) -> Iterator[NDArray[np.complex128]]:
+        """Return the vectors, one time slice at a time.
+
+        Yields
+        ------
+        ndarray, shape (count, Z, Y, X, 4, N), complex128
+            ``psi[n, z, y, x, spin, colour]`` for t = 0, 1, … in the root process; nothing in
+            others. Sites of a parity that the field does not have are zero.
+        """
+        return self.field.devices.gather_slices(self.field.lattice, self._get)
+
+    def to_numpy(self) -> NDArray[np.complex128]:
+        """Return all vectors.
+
+        Returns
+        -------
+        ndarray, shape (count, T, Z, Y, X, 4, N), complex128
+        """
+        return np.stack(list(self.slices()), axis=1)
+
+    @property
+    def _slice_shape(self) -> tuple[int, ...]:
+        x, y, z, _ = self.field.lattice.extents
+        return (self.count, z, y, x, SPINS, self.field.group.colours)
+
+    def _put(self, t: int, values: NDArray[np.complexfloating[Any, Any]]) -> None:
+        slab, device = self._slab(t), self._slab(t).device
+        block = np.ascontiguousarray(values, np.complex128)
+        address = block.ctypes.data
+        if not device.in_host_memory:
+            buffer = device.scratch("spinors", block.nbytes)
+            device.write(buffer, 0, block)
+            address = buffer.address
+        self._convert(READ_SPINORS, slab, t, address, block.nbytes)
+        device.event().synchronize()
+
+    def _get(self, t: int) -> NDArray[np.complex128]:
+        slab, device = self._slab(t), self._slab(t).device
+        block = np.zeros(self._slice_shape, np.complex128)
+        if device.in_host_memory:
+            self._convert(WRITE_SPINORS, slab, t, block.ctypes.data, block.nbytes)
+            device.event().synchronize()
+            return block
+        buffer = device.scratch("spinors", block.nbytes)
+        device.write(buffer, 0, block)
+        self._convert(WRITE_SPINORS, slab, t, buffer.address, block.nbytes)
+        return device.read(buffer, 0, block.nbytes).view(np.complex128).reshape(block.shape)
+
+    def _convert(self, kernel: Kernel, slab: SpinorSlab, t: int, words: int, nbytes: int) -> None:
+        for parity in self.parities:
+            for vector in range(self.count):
+                slab.launch(
+                    kernel,
+                    work(t - slab.layout.first, 1, 1, parity),
+                    self.storage.choice,
+                    spinors=self.structure(slab),
+                    words=words + vector * (nbytes // self.count),
+                    vector=vector,
+                )
+
+    def _slab(self, t: int) -> SpinorSlab:
+        return next(one for one in self.slabs if t in one.layout.times)
+
+
+def checked_vectors(
+    field: Field, array: NDArray[np.complexfloating[Any, Any]]
+) -> NDArray[np.complexfloating[Any, Any]]:
+    """Return vectors as an array of the shape (count, T, Z, Y, X, 4, N).
+
+    Raises
+    ------
+    GaugeError
+        If the array has another shape.
+    """
+    shape = (*field.lattice.extents[::-1], SPINS, field.group.colours)
+    vectors = np.asarray(array)
+    if vectors.shape == shape:
+        vectors = vectors[None]
+    if vectors.shape[1:] != shape or not len(vectors):
+        raise GaugeError(
+            f"The spinors have the shape {np.shape(array)}, but on {field.lattice} with "
+            f"{field.group.label} they must have the shape {shape} [t, z, y, x, spin, colour], or "
+            "this with the number of vectors before it."
+        )
+    return vectors

@@ -1,0 +1,158 @@
+"""Dirac operators against NumPy, and what they must fulfil."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.operators.twisted_mass import TwistedMass
+from gauge_mc.quarks.operators.wilson import WilsonOperator
+from tests.reference import dirac as reference
+from tests.reference.fields import gauge_transform, random_field, random_su
+
+LATTICE = Lattice(4, 6, 8, 4)
+LATTICES = [LATTICE, Lattice(4, 6, 2, 8), Lattice(2, 2, 2, 2), Lattice(16, 4, 8, 6)]
+PHASES = [np.exp(0.2j * np.pi), np.exp(-0.7j), 1, -1]
+TOLERANCE = {"double": 2e-14, "single": 3e-6, "half": 3e-3}
+KAPPA = 0.137
+
+
+def largest_difference(found, expected):
+    return np.abs(found - expected).max() / np.abs(expected).max()
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_wilson(lattice, group, precision, device, rng):
+    links = random_field(lattice.extents, group, rng)
+    psi = reference.random_spinor(lattice.extents, int(group[2]), rng)
+    field = Field.from_slices(lattice, group, links, precision, device)
+    found = WilsonOperator(field, KAPPA, PHASES).apply(psi)
+    expected = reference.wilson(links, psi, KAPPA, PHASES)
+    assert largest_difference(found, expected) < TOLERANCE[precision]
+
+
+def test_twisted_mass(group, precision, best_device, rng):
+    links = random_field(LATTICE.extents, group, rng)
+    psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
+    field = Field.from_slices(LATTICE, group, links, precision, best_device)
+    found = TwistedMass(field, KAPPA, 0.3).apply(psi)
+    expected = reference.wilson(links, psi, KAPPA, [1, 1, 1, -1], mu=0.3)
+    assert largest_difference(found, expected) < TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+def test_the_adjoint(group, precision, best_device, rng, mu):
+    links = random_field(LATTICE.extents, group, rng)
+    psi, chi = (reference.random_spinor(LATTICE.extents, int(group[2]), rng) for _ in range(2))
+    field = Field.from_slices(LATTICE, group, links, precision, best_device)
+    operator = TwistedMass(field, KAPPA, mu, PHASES)
+    left = np.vdot(chi, operator.apply(psi))
+    right = np.vdot(operator.apply(chi, dagger=True), psi)
+    assert abs(left - right) < TOLERANCE[precision] * np.linalg.norm(psi) * np.linalg.norm(chi)
+
+
+def test_gauge_covariance(group, best_device, rng):
+    links = random_field(LATTICE.extents, group, rng)
+    psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
+    g = random_su(int(group[2]), links.shape[:4], rng)
+    fields = [
+        Field.from_slices(LATTICE, group, u, "double", best_device)
+        for u in (links, gauge_transform(links, g))
+    ]
+    rotated = np.einsum("...ab,...sb->...sa", g, psi)
+    before = WilsonOperator(fields[0], KAPPA).apply(psi)
+    after = WilsonOperator(fields[1], KAPPA).apply(rotated)
+    assert largest_difference(after, np.einsum("...ab,...sb->...sa", g, before)) < 2e-14
+
+
+def test_several_vectors(best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    psi = np.stack([reference.random_spinor(LATTICE.extents, 3, rng) for _ in range(5)])
+    operator = WilsonOperator(Field.from_slices(LATTICE, "su3", links, "double", best_device), 0.12)
+    together = operator.apply(psi)
+    assert np.array_equal(together, [operator.apply(one) for one in psi])
+
+
+@pytest.mark.parametrize("storage", ["double", "single"])
+def test_slabs_give_the_same_bytes(storage, rng):
+    lattice = Lattice(4, 6, 8, 10)
+    links = random_field(lattice.extents, "su3", rng)
+    psi = np.stack([reference.random_spinor(lattice.extents, 3, rng) for _ in range(2)])
+    found = []
+    for slices in [(10,), (4, 6), (2, 3, 5)]:
+        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
+        devices = DeviceGroup(cpus, slices=slices)
+        field = Field.from_slices(lattice, "su3", links, storage, devices)
+        found.append(TwistedMass(field, KAPPA, 0.1, PHASES).apply(psi))
+        devices.close()
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_free_quarks_in_momentum_space(group, best_device):
+    """M has the symbol 1 - 2 kappa (4 - W + m0 ...): (W + m0 + i gamma . s) 2 kappa."""
+    lattice, n = Lattice(4, 6, 8, 10), int(group[2])
+    operator = WilsonOperator(Field.cold(lattice, group, "double", best_device), KAPPA, PHASES)
+    angles = np.angle(PHASES)
+    modes = (1, -2, 3, 4)
+    p = [(2 * np.pi * k + a) / length for k, a, length in zip(modes, angles, lattice.extents, strict=True)]
+    t, z, y, x = np.indices(lattice.extents[::-1])
+    wave = np.exp(1j * (p[0] * x + p[1] * y + p[2] * z + p[3] * t))
+    spinor = np.arange(4 * n).reshape(4, n) + 1j
+    found = operator.apply(wave[..., None, None] * spinor)
+    mass = 1 / (2 * KAPPA) - 4
+    w = mass + sum(1 - np.cos(q) for q in p)
+    symbol = w * np.eye(4) + 1j * np.einsum("m,mij->ij", np.sin(p), reference.GAMMA)
+    expected = wave[..., None, None] * (2 * KAPPA * symbol @ spinor)
+    assert largest_difference(found, expected) < 1e-14
+
+
+def test_constant_abelian_links_shift_the_momentum(best_device):
+    """Links exp(i q a_mu) have for colour q the operator of spinors with phases exp(i q a_mu L_mu)."""
+    lattice, a = LATTICE, np.array([0.1, -0.2, 0.3, 0.4])
+    links = np.zeros((*lattice.extents[::-1], 4, 3, 3), complex)
+    for colour, charge in enumerate((1, 2, -3)):
+        links[..., colour, colour] = np.exp(1j * charge * a)
+    t, z, y, x = np.indices(lattice.extents[::-1])
+    psi = reference.random_spinor(lattice.extents, 3, np.random.default_rng(5))
+    field = Field.from_slices(lattice, "su3", links, "double", best_device)
+    found = WilsonOperator(field, KAPPA, 1).apply(psi)
+    cold = Field.cold(lattice, "su3", "double", best_device)
+    for colour, charge in enumerate((1, 2, -3)):
+        phases = np.exp(1j * charge * a * lattice.extents)
+        wave = np.exp(1j * charge * (a[0] * x + a[1] * y + a[2] * z + a[3] * t))[..., None]
+        one = np.zeros_like(psi)
+        one[..., colour] = psi[..., colour] * wave
+        shifted = WilsonOperator(cold, KAPPA, phases).apply(one)[..., colour] / wave
+        assert np.abs(shifted - found[..., colour]).max() < 1e-13
+
+
+@pytest.mark.parametrize("group", ["su2", "su3"])
+def test_the_reference_is_the_dense_matrix(group, rng):
+    extents = (2, 4, 2, 2)
+    links = random_field(extents, group, rng)
+    psi = reference.random_spinor(extents, int(group[2]), rng)
+    found = reference.wilson(links, psi, KAPPA, PHASES, 0.3)
+    m = reference.dense(links, KAPPA, PHASES, 0.3)
+    assert np.abs(m @ psi.ravel() - found.ravel()).max() < 1e-13
+    five = np.kron(np.eye(32), np.kron(reference.GAMMA5, np.eye(int(group[2]))))
+    opposite = reference.dense(links, KAPPA, PHASES, -0.3)
+    assert np.abs(five @ m @ five - opposite.conj().T).max() < 1e-14
+
+
+def test_what_is_refused(rng):
+    field = Field.cold(Lattice(2, 2, 2, 2), "su2", "double")
+    with pytest.raises(UsageError, match="kappa is -0.1"):
+        WilsonOperator(field, -0.1)
+    with pytest.raises(UsageError, match="kappa is nan"):
+        WilsonOperator(field, float("nan"))
+    with pytest.raises(UsageError, match="twisted mass is inf"):
+        TwistedMass(field, 0.1, float("inf"))
+    for boundary in (0.5, [1, 1, -1], [1, 1, 1, 2j]):
+        with pytest.raises(UsageError, match="boundary condition is .* all of modulus 1"):
+            WilsonOperator(field, 0.1, boundary)
+    with pytest.raises(GaugeError, match="The spinors have the shape"):
+        WilsonOperator(field, 0.1).apply(np.zeros((2, 2, 2, 2, 4, 3)))

@@ -1,0 +1,88 @@
+"""Dirac operators with NumPy: spinors are ``psi[t, z, y, x, spin, colour]``."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.reference.fields import Complex, dagger, extents_of, shift
+
+GAMMA = np.zeros((4, 4, 4), complex)
+"""gamma_mu in the DeGrand-Rossi basis, ``[mu][row][column]``."""
+GAMMA[0] = [[0, 0, 0, 1j], [0, 0, 1j, 0], [0, -1j, 0, 0], [-1j, 0, 0, 0]]
+GAMMA[1] = [[0, 0, 0, -1], [0, 0, 1, 0], [0, 1, 0, 0], [-1, 0, 0, 0]]
+GAMMA[2] = [[0, 0, 1j, 0], [0, 0, 0, -1j], [-1j, 0, 0, 0], [0, 1j, 0, 0]]
+GAMMA[3] = [[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
+
+GAMMA5 = GAMMA[0] @ GAMMA[1] @ GAMMA[2] @ GAMMA[3]
+
+Phases = Sequence[complex]
+"""exp(i theta) for the directions x, y, z and t, in psi(x + L_mu) = exp(i theta_mu) psi(x)."""
+
+
+def spin(matrix: Complex, psi: Complex) -> Complex:
+    """A spin matrix times a spinor."""
+    product: Complex = np.einsum("ij,...jc->...ic", matrix, psi)
+    return product
+
+
+def random_spinor(extents: tuple[int, ...], colours: int, rng: np.random.Generator) -> Complex:
+    """Gaussian random numbers."""
+    numbers = rng.normal(size=(2, *extents[::-1], 4, colours))
+    spinor: Complex = numbers[0] + 1j * numbers[1]
+    return spinor
+
+
+def with_phases(links: Complex, phases: Phases) -> Complex:
+    """Links with the boundary phases: psi is then periodic."""
+    changed = links.copy()
+    for mu, phase in enumerate(phases):
+        last: list[slice | int] = [slice(None)] * 4
+        last[3 - mu] = extents_of(links)[mu] - 1
+        changed[(*last, mu)] *= phase
+    return changed
+
+
+def hopping(links: Complex, psi: Complex, phases: Phases) -> Complex:
+    """sum over mu (1 - gamma_mu) U_mu(x) psi(x + mu) + (1 + gamma_mu) U_mu(x - mu)^+ psi(x - mu)."""
+    u = with_phases(links, phases)
+    one, total = np.eye(4), np.zeros_like(psi)
+    for mu in range(4):
+        ahead = np.einsum("...ab,...sb->...sa", u[..., mu, :, :], shift(psi, mu))
+        total += spin(one - GAMMA[mu], ahead)
+        behind = np.einsum("...ab,...sb->...sa", dagger(u[..., mu, :, :]), psi)
+        total += spin(one + GAMMA[mu], shift(behind, mu, -1))
+    return total
+
+
+def twisted(psi: Complex, kappa: float, mu: float) -> Complex:
+    """(1 + 2 i kappa mu gamma_5) psi."""
+    return psi + 2j * kappa * mu * spin(GAMMA5, psi)
+
+
+def wilson(
+    links: Complex, psi: Complex, kappa: float, phases: Phases, mu: float = 0.0
+) -> Complex:
+    """M psi of the Wilson operator with a twisted mass."""
+    return twisted(psi, kappa, mu) - kappa * hopping(links, psi, phases)
+
+
+def dense(links: Complex, kappa: float, phases: Phases, mu: float = 0.0) -> Complex:
+    """M as a matrix, element by element: rows and columns are (t, z, y, x, spin, colour)."""
+    extents, colours = extents_of(links), links.shape[-1]
+    sites = [*np.ndindex(*extents[::-1])]
+    number = {site: n for n, site in enumerate(sites)}
+    m = np.zeros((len(sites), 4, colours, len(sites), 4, colours), complex)
+    for site, n in number.items():
+        for a in range(colours):
+            m[n, :, a, n, :, a] = np.eye(4) + 2j * kappa * mu * GAMMA5
+        for d in range(4):
+            there = list(site)
+            there[3 - d] = (site[3 - d] + 1) % extents[d]
+            k = number[tuple(there)]
+            u = links[site][d] * (phases[d] if there[3 - d] == 0 else 1)
+            for i, j in np.ndindex(4, 4):
+                one = i == j
+                m[n, i, :, k, j, :] -= kappa * (one - GAMMA[d, i, j]) * u
+                m[k, i, :, n, j, :] -= kappa * (one + GAMMA[d, i, j]) * dagger(u)
+    size = len(sites) * 4 * colours
+    return m.reshape(size, size)
