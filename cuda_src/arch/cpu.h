@@ -170,6 +170,7 @@ INLINE real fast_log(real x) { return x; }
 template <int K> INLINE void set_element(real (&values)[K], int k, real value) { values[k] = value; }
 
 INLINE void keep_in_register(word&) {}
+INLINE void compute_again(int&) {}
 
 // Addresses cost little on a CPU, so separate code for each direction does not pay.
 constexpr bool ADDRESSES_ARE_COSTLY = false;

@@ -67,6 +67,9 @@ template <int K> INLINE void set_element(real (&values)[K], int k, real value) {
 // Prevent the compiler from unpacking a word long before it is used, which would spill registers.
 INLINE void keep_in_register(word& w) { asm("" : "+r"(w)); }
 
+// Prevent the compiler from computing what depends on a number before a loop, where it would occupy registers.
+INLINE void compute_again(int& n) { asm volatile("" : "+r"(n)); }
+
 // Separate code for each direction has fewer addresses to compute, which pays if the code is short.
 constexpr bool ADDRESSES_ARE_COSTLY = true;
 
@@ -167,6 +170,14 @@ template <class T, int C> constexpr int PACKED_WORDS = (C * (int)sizeof(T) + 3) 
 
 template <class T, bool ONCE, int C>
 INLINE void load_numbers(const void* block, unsigned slots, unsigned slot, real (&c)[C]) {
+    if constexpr (sizeof(T) == 8) {
+        const double2* const twos = (const double2*)block;
+        UNROLL for (int i = 0; i < C / 2; i++) {
+            const double2 p = fetch<ONCE>(&twos[i * slots + slot]);
+            c[2 * i] = (real)p.x, c[2 * i + 1] = (real)p.y;
+        }
+        return;
+    }
     word w[PACKED_WORDS<T, C>];
     load_packed_words<ONCE>(block, slots, slot, w);
     UNROLL for (int i = 0; i < C; i++) {

@@ -11,3 +11,8 @@ struct ArrayPlaces {
             at[lane] = (unsigned long long)lane_of(number, lane) * (2 * SPINOR_REALS);
     }
 };
+
+// The place of a real [colour][spin][re, im] of a spinor among those of the array.
+INLINE constexpr int place_in_array(int i) {
+    return ((i / 2 % SPINS) * GROUP::N + i / (2 * SPINS)) * 2 + i % 2;
+}

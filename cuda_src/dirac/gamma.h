@@ -16,8 +16,12 @@
 
 constexpr int SPINS = 4;
 constexpr int COLOUR_REALS = 2 * GROUP::N;               // reals of a colour vector
-constexpr int SPINOR_REALS = SPINS * COLOUR_REALS;       // [spin][colour][re, im]
-constexpr int HALF_SPINOR_REALS = 2 * COLOUR_REALS;
+constexpr int SPINOR_REALS = SPINS * COLOUR_REALS;
+constexpr int HALF_SPINOR_REALS = 2 * COLOUR_REALS;      // [spin][colour][re, im]
+
+// The place of the real part of a component of a spinor, followed by the imaginary part: [colour][spin][re, im]. Colour
+// by colour, a projection needs few registers for what it has loaded.
+INLINE constexpr int component(int spin, int colour) { return 2 * (colour * SPINS + spin); }
 
 struct Spinor {
     real c[SPINOR_REALS];
@@ -48,11 +52,12 @@ INLINE real plus_im(int power, scalar s, real y, real re, real im) {
 template <int MU> INLINE HalfSpinor project(const Spinor& psi, scalar s) {
     HalfSpinor h;
     UNROLL for (int spin = 0; spin < 2; spin++) {
-        const int to = spin * COLOUR_REALS, from = gamma_column(MU, spin) * COLOUR_REALS, power = gamma_power(MU, spin);
-        UNROLL for (int i = 0; i < COLOUR_REALS; i += 2) {
-            const real re = psi.c[from + i], im = psi.c[from + i + 1];
-            h.c[to + i] = plus_re(power, s, psi.c[to + i], re, im);
-            h.c[to + i + 1] = plus_im(power, s, psi.c[to + i + 1], re, im);
+        const int other = gamma_column(MU, spin), power = gamma_power(MU, spin);
+        UNROLL for (int a = 0; a < GROUP::N; a++) {
+            const int to = spin * COLOUR_REALS + 2 * a, here = component(spin, a), there = component(other, a);
+            const real re = psi.c[there], im = psi.c[there + 1];
+            h.c[to] = plus_re(power, s, psi.c[here], re, im);
+            h.c[to + 1] = plus_im(power, s, psi.c[here + 1], re, im);
         }
     }
     return h;
@@ -60,13 +65,13 @@ template <int MU> INLINE HalfSpinor project(const Spinor& psi, scalar s) {
 
 // sum += (h, s gamma_mu h).
 template <int MU> INLINE void add_projected(Spinor& sum, const HalfSpinor& h, scalar s) {
-    UNROLL for (int i = 0; i < HALF_SPINOR_REALS; i++) sum.c[i] = sum.c[i] + h.c[i];
-    UNROLL for (int spin = 2; spin < 4; spin++) {
-        const int to = spin * COLOUR_REALS, from = gamma_column(MU, spin) * COLOUR_REALS, power = gamma_power(MU, spin);
-        UNROLL for (int i = 0; i < COLOUR_REALS; i += 2) {
-            const real re = h.c[from + i], im = h.c[from + i + 1];
-            sum.c[to + i] = plus_re(power, s, sum.c[to + i], re, im);
-            sum.c[to + i + 1] = plus_im(power, s, sum.c[to + i + 1], re, im);
+    UNROLL for (int spin = 0; spin < SPINS; spin++) {
+        const int from = (spin < 2 ? spin : gamma_column(MU, spin)) * COLOUR_REALS, power = gamma_power(MU, spin);
+        UNROLL for (int a = 0; a < GROUP::N; a++) {
+            const int to = component(spin, a);
+            const real re = h.c[from + 2 * a], im = h.c[from + 2 * a + 1];
+            sum.c[to] = spin < 2 ? sum.c[to] + re : plus_re(power, s, sum.c[to], re, im);
+            sum.c[to + 1] = spin < 2 ? sum.c[to + 1] + im : plus_im(power, s, sum.c[to + 1], re, im);
         }
     }
 }

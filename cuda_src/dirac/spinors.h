@@ -1,5 +1,5 @@
 // Spinor fields: any number of vectors on the sites of one parity or of both, [t][parity][vector], and then a block of
-// STORAGE with the reals [spin][colour][re, im] of every site.
+// STORAGE with the reals [colour][spin][re, im] of every site.
 #pragma once
 
 #include "dirac/gamma.h"

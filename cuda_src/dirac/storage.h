@@ -6,7 +6,7 @@
 //   bytes(C)              bytes per site of a block with C numbers
 //   unit_bytes(C)         the same for numbers between -1 and 1
 //   load, store           C numbers of a slot
-//   load_unit, store_unit the same for numbers between -1 and 1, which are not read again soon
+//   load_unit, store_unit the same for numbers between -1 and 1, which with ONCE are not read again soon
 #pragma once
 
 #include "lattice/geometry.h"
@@ -22,8 +22,8 @@ struct Reals {
     template <int C> static INLINE void store(const Geometry& g, char* block, int slot, const real (&c)[C]) {
         store_numbers<Number>(block, (unsigned)g.slots, (unsigned)slot, c);
     }
-    template <int C> static INLINE void load_unit(const Geometry& g, const char* block, int slot, real (&c)[C]) {
-        load_numbers<Number, true>(block, (unsigned)g.slots, (unsigned)slot, c);
+    template <bool ONCE, int C> static INLINE void load_unit(const Geometry& g, const char* block, int slot, real (&c)[C]) {
+        load_numbers<Number, ONCE>(block, (unsigned)g.slots, (unsigned)slot, c);
     }
     template <int C> static INLINE void store_unit(const Geometry& g, char* block, int slot, const real (&c)[C]) {
         store(g, block, slot, c);
@@ -56,8 +56,8 @@ struct FixedPoint {
         store_numbers<Number>(block, (unsigned)g.slots, (unsigned)slot, n);
         store_numbers<float>((char*)units<C>(g, block), (unsigned)g.slots, (unsigned)slot, unit);
     }
-    template <int C> static INLINE void load_unit(const Geometry& g, const char* block, int slot, real (&c)[C]) {
-        load_numbers<Number, true>(block, (unsigned)g.slots, (unsigned)slot, c);
+    template <bool ONCE, int C> static INLINE void load_unit(const Geometry& g, const char* block, int slot, real (&c)[C]) {
+        load_numbers<Number, ONCE>(block, (unsigned)g.slots, (unsigned)slot, c);
         UNROLL for (int i = 0; i < C; i++) c[i] = c[i] * scalar(1.0 / MOST);
     }
     template <int C> static INLINE void store_unit(const Geometry& g, char* block, int slot, const real (&c)[C]) {

@@ -1,6 +1,7 @@
 // The links that transport a spinor, [t][parity][mu], and then a block with the numbers of every link. Selected by the
 // compiler's command line:
 //   TRANSPORT  FewReals, the components that the group stores, from which the matrix is rebuilt, or AllReals, all entries
+//   VECTORS    number of spinors that a thread transports by a link that it has loaded
 // and by STORAGE. FewReals in the storage Reals is a field of links as in all other kernels.
 //
 // Spinors fulfil psi(x + L_mu) = exp(i theta_mu) psi(x) for the extents L_mu of the lattice.
@@ -8,6 +9,7 @@
 
 #include "dirac/gamma.h"
 #include "dirac/storage.h"
+#include "dirac/vectors.h"
 
 constexpr int MATRIX_REALS = 2 * GROUP::N * GROUP::N;
 
@@ -40,7 +42,7 @@ INLINE char* link_block(const Transport& f, const Geometry& g, int slice, int pa
 INLINE void load_entries(const Transport& f, const Geometry& g, int slice, int parity, int slot, int mu,
                          real (&u)[MATRIX_REALS]) {
     real c[TRANSPORT::C];
-    STORAGE::load_unit(g, link_block(f, g, slice, parity, mu), slot, c);
+    STORAGE::template load_unit<VECTORS == 1>(g, link_block(f, g, slice, parity, mu), slot, c);
     TRANSPORT::entries(c, u);
 }
 
@@ -82,22 +84,27 @@ INLINE void multiply_phase(const Transport& f, int mu, bool forward, HalfSpinor&
     }
 }
 
-// sum += (1 + s gamma_mu) U_mu(x) psi(x + mu), or with U_mu(x - mu)^dagger psi(x - mu) if not FORWARD. load(neighbour)
-// returns psi. Both are multiplied at the site where the link begins, so that lanes are permuted once.
+// sum += (1 + s gamma_mu) U_mu(x) psi(x + mu), or with U_mu(x - mu)^dagger psi(x - mu) if not FORWARD, for VECTORS
+// vectors psi, which load(neighbour, number) returns. Both are multiplied at the site where the link begins, so that
+// lanes are permuted once.
 template <int MU, bool FORWARD, class Load>
-INLINE void add_transported(const Transport& f, const Geometry& g, const Site& site, scalar s, Load load, Spinor& sum) {
+INLINE void add_transported(const Transport& f, const Geometry& g, const Site& site, scalar s, Load load,
+                            Spinor (&sum)[VECTORS]) {
     const Neighbour there = neighbour<MU>(g, site, FORWARD);
+    const bool phase = (f.phases >> MU & 1) && there.outside;
+    auto permute = [&](HalfSpinor& h) {
+        if (LANES > 1 && there.crossing != 0) permute_lanes(h, g.lane_orders, NO_CROSSING + there.crossing);
+    };
+    HalfSpinor h[VECTORS];
+    UNROLL for (int v = 0; v < VECTORS; v++) h[v] = project<MU>(load(there, v), s);
     real u[MATRIX_REALS];
-    HalfSpinor h = project<MU>(load(there), s);
-    if constexpr (FORWARD) {
-        if (LANES > 1 && there.crossing != 0) permute_lanes(h, g.lane_orders, NO_CROSSING + there.crossing);
-        load_entries(f, g, slice_in_memory(g, site), site.parity, site.slot, MU, u);
-        h = transported<false>(u, h);
-    } else {
-        load_entries(f, g, there.slice, 1 - site.parity, there.slot, MU, u);
-        h = transported<true>(u, h);
-        if (LANES > 1 && there.crossing != 0) permute_lanes(h, g.lane_orders, NO_CROSSING + there.crossing);
+    if constexpr (FORWARD) load_entries(f, g, slice_in_memory(g, site), site.parity, site.slot, MU, u);
+    else load_entries(f, g, there.slice, 1 - site.parity, there.slot, MU, u);
+    UNROLL for (int v = 0; v < VECTORS; v++) {
+        if constexpr (FORWARD) permute(h[v]);
+        h[v] = transported<!FORWARD>(u, h[v]);
+        if constexpr (!FORWARD) permute(h[v]);
+        if (phase) multiply_phase(f, MU, FORWARD, h[v]);
+        add_projected<MU>(sum[v], h[v], s);
     }
-    if ((f.phases >> MU & 1) && there.outside) multiply_phase(f, MU, FORWARD, h);
-    add_projected<MU>(sum, h, s);
 }

@@ -7,7 +7,7 @@
 INLINE void multiply_chiral(scalar a, scalar b, Spinor& psi) {
     UNROLL for (int i = 0; i < SPINOR_REALS; i += 2) {
         const real re = psi.c[i], im = psi.c[i + 1];
-        const scalar sign = i < SPINOR_REALS / 2 ? b : -b;
+        const scalar sign = i / 2 % SPINS < 2 ? b : -b;
         psi.c[i] = a * re - sign * im;
         psi.c[i + 1] = a * im + sign * re;
     }

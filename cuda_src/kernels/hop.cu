@@ -18,19 +18,19 @@ struct Arguments {
     DIAGONAL::Terms diagonal;
     Spinors source, other, target;  // psi, u and the result
     double factor, s;
-    int form, vectors;
+    int form, vectors;  // the number of vectors is a multiple of VECTORS
 };
 
-INLINE Spinor hopping(const Arguments& a, const Site& site, int vector) {
+INLINE void hopping(const Arguments& a, const Site& site, int vector, Spinor (&sum)[VECTORS]) {
     const Geometry& g = a.geometry;
     const scalar s = (scalar)a.s;
-    auto load = [&](const Neighbour& there) {
+    auto load = [&](const Neighbour& there, int v) {
         Spinor psi;
-        STORAGE::load(g, spinor_block(a.source, there.slice, 1 - site.parity, vector), there.slot, psi.c);
+        STORAGE::load(g, spinor_block(a.source, there.slice, 1 - site.parity, vector + v), there.slot, psi.c);
         return psi;
     };
-    Spinor sum;
-    UNROLL for (int i = 0; i < SPINOR_REALS; i++) sum.c[i] = broadcast(0);
+    UNROLL for (int i = 0; i < SPINOR_REALS; i++)
+        UNROLL for (int v = 0; v < VECTORS; v++) sum[v].c[i] = broadcast(0);
     add_transported<0, true>(a.transport, g, site, -s, load, sum);
     add_transported<0, false>(a.transport, g, site, s, load, sum);
     add_transported<1, true>(a.transport, g, site, -s, load, sum);
@@ -39,22 +39,28 @@ INLINE Spinor hopping(const Arguments& a, const Site& site, int vector) {
     add_transported<2, false>(a.transport, g, site, s, load, sum);
     add_transported<3, true>(a.transport, g, site, -s, load, sum);
     add_transported<3, false>(a.transport, g, site, s, load, sum);
-    return sum;
 }
 
-INLINE void hop_site(const Arguments& a, const Site& site) {
+INLINE void finish(const Arguments& a, const Site& site, int vector, Spinor& y) {
     const Geometry& g = a.geometry;
     const scalar s = (scalar)a.s, factor = (scalar)a.factor;
+    if (a.form != WHOLE) DIAGONAL::apply_inverse(a.diagonal, g, site, s, y);
+    if (a.form != DIVIDED) {
+        Spinor u = load_spinor(a.other, g, site, vector);
+        if (a.form == WHOLE) DIAGONAL::apply(a.diagonal, g, site, s, u);
+        UNROLL for (int i = 0; i < SPINOR_REALS; i++) y.c[i] = u.c[i] + factor * y.c[i];
+    }
+    store_spinor(a.target, g, site, vector, y);
+}
+
+INLINE void hop_site(const Arguments& a, Site site) {
     ROLLED
-    for (int vector = 0; vector < a.vectors; vector++) {
-        Spinor y = hopping(a, site, vector);
-        if (a.form != WHOLE) DIAGONAL::apply_inverse(a.diagonal, g, site, s, y);
-        if (a.form != DIVIDED) {
-            Spinor u = load_spinor(a.other, g, site, vector);
-            if (a.form == WHOLE) DIAGONAL::apply(a.diagonal, g, site, s, u);
-            UNROLL for (int i = 0; i < SPINOR_REALS; i++) y.c[i] = u.c[i] + factor * y.c[i];
-        }
-        store_spinor(a.target, g, site, vector, y);
+    for (int vector = 0; vector < a.vectors; vector += VECTORS) {
+        compute_again(site.x), compute_again(site.y), compute_again(site.z), compute_again(site.t);
+        compute_again(site.slot), compute_again(site.parity);
+        Spinor y[VECTORS];
+        hopping(a, site, vector, y);
+        UNROLL for (int v = 0; v < VECTORS; v++) finish(a, site, vector + v, y[v]);
     }
 }
 

@@ -15,7 +15,10 @@ INLINE void read_spinors_site(const Arguments& a, const Site& site) {
     word w[2 * SPINOR_REALS];
     load_lane_words(a.words, places.at, 2 * SPINOR_REALS, w);
     Spinor psi;
-    UNROLL for (int i = 0; i < SPINOR_REALS; i++) psi.c[i] = from_double(double_of_bits(w[2 * i], w[2 * i + 1]));
+    UNROLL for (int i = 0; i < SPINOR_REALS; i++) {
+        const int place = 2 * place_in_array(i);
+        psi.c[i] = from_double(double_of_bits(w[place], w[place + 1]));
+    }
     store_spinor(a.spinors, a.geometry, site, a.vector, psi);
 }
 

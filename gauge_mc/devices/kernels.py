@@ -29,6 +29,7 @@ SELECTING_HEADERS = {
     "replicas": "update/replicas.h",
     "storage": "dirac/storage.h",
     "transport": "dirac/transport.h",
+    "vectors": "dirac/vectors.h",
     "diagonal": "dirac/diagonal.h",
 }
 """Headers that include the header of a choice; kernels that include them depend on the choice."""
@@ -68,12 +69,16 @@ class Choice(KeptHash):
         The C++ header that declares it.
     definitions : tuple of (str, str)
         Names and values of the macros that select the choice.
+    launch_bounds : tuple of int, optional
+        Threads per block and minimum number of resident blocks per multiprocessor of a GPU, for
+        kernels that need other bounds than the group's.
     """
 
     kind: str
     name: str
     header: Path
     definitions: tuple[tuple[str, str], ...]
+    launch_bounds: tuple[int, int] | None = None
 
     __hash__ = KeptHash.__hash__
 

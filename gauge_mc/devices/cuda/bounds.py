@@ -68,7 +68,10 @@ DEFAULT = Bounds(128, 4)
 
 @functools.cache
 def default_bounds(variant: Variant) -> Bounds:
-    """Return the default launch bounds, which the group declares for each precision."""
+    """Return the default launch bounds: of another choice, or the group's for the precision."""
+    for choice in variant.choices:
+        if choice.launch_bounds:
+            return Bounds(*choice.launch_bounds)
     group = next((choice for choice in variant.choices if choice.kind == "group"), None)
     if group is None:
         return DEFAULT

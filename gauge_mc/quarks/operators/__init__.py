@@ -10,6 +10,7 @@ import ctypes
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -28,6 +29,44 @@ from gauge_mc.registry import Registry
 HOP = Kernel("hop")
 DIVIDED, ADDED, WHOLE = (HOP.constant(name) for name in ("DIVIDED", "ADDED", "WHOLE"))
 """Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, and A u + factor D psi."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """Vectors that a thread treats together.
+
+    Attributes
+    ----------
+    vectors : int
+        Their number.
+    launch_bounds : tuple of int
+        Threads per block and minimum number of resident blocks per multiprocessor of a GPU.
+    """
+
+    vectors: int
+    launch_bounds: tuple[int, int]
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection."""
+        name = f"{self.vectors} vectors"
+        selected = Choice.of("vectors", name, "dirac/vectors.h", str(self.vectors))
+        return replace(selected, launch_bounds=self.launch_bounds)
+
+
+ONE = {
+    "double": Together(1, (128, 3)),
+    "single": Together(1, (128, 4)),
+    "half": Together(1, (128, 4)),
+}
+"""A thread treats one vector after the other, as always on a CPU, by the type of storage."""
+
+SEVERAL = {
+    "double": Together(2, (128, 2)),
+    "single": Together(2, (128, 3)),
+    "half": Together(2, (128, 3)),
+}
+"""A thread of a GPU uses a link that it has loaded for several vectors, if their number allows."""
 
 
 class DiracOperator(ABC):
@@ -150,9 +189,16 @@ class PreparedOperator:
 
     def made_terms(self, slab: int, **values: Any) -> ctypes.Structure:
         """Return the structure ``DIAGONAL::Terms`` with the given members."""
-        variant = self.operator.field.slabs[slab].variant(*self.choices)
+        variant = self.operator.field.slabs[slab].variant(*self.choices, ONE[self.storage.name].choice)
         made: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
         return made
+
+    def vectors(self, count: int) -> Choice:
+        """Return how many of `count` vectors a thread treats together."""
+        several = SEVERAL[self.storage.name]
+        cpu = self.operator.field.devices.devices[0].in_host_memory
+        together = ONE[self.storage.name] if cpu or count % several.vectors else several
+        return together.choice
 
     def hop(
         self,
@@ -186,6 +232,7 @@ class PreparedOperator:
             "vectors": source.count,
         }
         other = other or target
+        vectors = self.vectors(source.count)
         numbers = range(len(source.slabs))
 
         def launch(n: int, part: Any) -> None:
@@ -194,6 +241,7 @@ class PreparedOperator:
                 HOP,
                 part(slab, parity),
                 *self.choices,
+                vectors,
                 transport=self.transports[n].structure,
                 diagonal=self.terms[n],
                 source=source.structure(slab),
