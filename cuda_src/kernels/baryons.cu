@@ -28,28 +28,26 @@ INLINE void add_product(scalar s, const real* x, const real* z, real* y) {
 INLINE Spinor gamma_times(const Arguments& a, const Spinor& psi) {
     Spinor y;
     UNROLL for (int i = 0; i < SPINS; i++)
-        UNROLL for (int c = 0; c < COLOUR_REALS; c += 2) {
+        UNROLL for (int c = 0; c < GROUP::N; c++) {
             real sum[2] = {broadcast(0), broadcast(0)};
             UNROLL for (int j = 0; j < SPINS; j++) {
                 const scalar re = (scalar)a.re[i * SPINS + j], im = (scalar)a.im[i * SPINS + j];
-                const real p = psi.c[j * COLOUR_REALS + c], q = psi.c[j * COLOUR_REALS + c + 1];
+                const real p = psi.c[component(j, c)], q = psi.c[component(j, c) + 1];
                 sum[0] = sum[0] + re * p - im * q;
                 sum[1] = sum[1] + re * q + im * p;
             }
-            y.c[i * COLOUR_REALS + c] = sum[0], y.c[i * COLOUR_REALS + c + 1] = sum[1];
+            y.c[component(i, c)] = sum[0], y.c[component(i, c) + 1] = sum[1];
         }
     return y;
 }
 
 // epsilon_abc u_ia v_ib for colour c, or epsilon_ab u_ia v_ib for two colours.
 INLINE void diquark(const Spinor& u, const Spinor& v, int c, real (&d)[2]) {
-    const int a = 2 * ((c + 1) % GROUP::N), b = 2 * ((c + GROUP::N - 1) % GROUP::N);
+    const int a = GROUP::N == 2 ? 0 : (c + 1) % 3, b = GROUP::N == 2 ? 1 : (c + 2) % 3;
     d[0] = broadcast(0), d[1] = broadcast(0);
     UNROLL for (int i = 0; i < SPINS; i++) {
-        const real* const p = u.c + i * COLOUR_REALS;
-        const real* const q = v.c + i * COLOUR_REALS;
-        add_product(1, p + (GROUP::N == 2 ? 0 : a), q + (GROUP::N == 2 ? 2 : b), d);
-        add_product(-1, p + (GROUP::N == 2 ? 2 : b), q + (GROUP::N == 2 ? 0 : a), d);
+        add_product(1, u.c + component(i, a), v.c + component(i, b), d);
+        add_product(-1, u.c + component(i, b), v.c + component(i, a), d);
     }
 }
 
@@ -75,7 +73,7 @@ INLINE void baryons_site(const Arguments& a, const Site& site, real (&values)[VA
             UNROLL for (int c = 0; c < N; c++) {
                 real d[2];
                 diquark(u, v, c, d);
-                UNROLL for (int k = 0; k < SPINS; k++) add_product(sign, d, w.c + k * COLOUR_REALS + 2 * c, sum + 2 * k);
+                UNROLL for (int k = 0; k < SPINS; k++) add_product(sign, d, w.c + component(k, c), sum + 2 * k);
             }
         }
     }

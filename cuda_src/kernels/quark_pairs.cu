@@ -27,11 +27,11 @@ INLINE void quark_pairs_site(const Arguments& a, const Site& site, real (&values
         const Spinor s = load_spinor(a.first, g, site, a.first_spin * GROUP::N + colour);
         const Spinor r = load_spinor(a.second, g, site, a.second_spin * GROUP::N + colour);
         UNROLL for (int i = 0; i < SINK_SPINS; i++) {
-            UNROLL for (int c = 0; c < COLOUR_REALS; c += 2) {
-                const int upper = i * COLOUR_REALS + c, lower = upper + SINK_SPINS * COLOUR_REALS;
+            UNROLL for (int c = 0; c < GROUP::N; c++) {
+                const int upper = component(i, c), lower = component(i + SINK_SPINS, c);
                 const real re = a.sink ? s.c[lower] : s.c[upper], im = a.sink ? s.c[lower + 1] : s.c[upper + 1];
                 UNROLL for (int k = 0; k < SPINS; k++) {
-                    const real p = r.c[k * COLOUR_REALS + c], q = r.c[k * COLOUR_REALS + c + 1];
+                    const real p = r.c[component(k, c)], q = r.c[component(k, c) + 1];
                     real* const to = sum + 2 * (i * SPINS + k);
                     to[0] = to[0] + re * p + im * q;
                     to[1] = to[1] + im * p - re * q;

@@ -279,9 +279,7 @@ def _triple_tensor(quark: Propagator, sink: Matrix) -> Array:
     spins = [(i, j, k) for i, j, k in product(*3 * [SPIN_RANGE]) if i <= j]
     tensor = np.zeros((SPINS, SPINS, SPINS, _extent(quark), SPINS), np.complex128)
     quarks = (quark, quark, quark)
-    for (i, j, k), values in zip(
-        spins, _baryon_sums(quarks, sink, AT_REST, spins), strict=True
-    ):
+    for (i, j, k), values in zip(spins, _baryon_sums(quarks, sink, AT_REST, spins), strict=True):
         tensor[i, j, k] = tensor[j, i, k] = values
     return tensor
 
@@ -324,5 +322,3 @@ def _continued(correlator: Array, quarks: Sequence[Propagator]) -> Array:
     continued = np.array(correlator)
     continued[begin:] *= phase
     return continued
-
-

@@ -45,7 +45,9 @@ def expected(values, momentum, *kappas, phase=1.0):
     t = np.arange(LATTICE.t)
     there = np.roll(values, -PLACE[3], axis=0)
     factor = np.where(t < LATTICE.t - PLACE[3], 1, phase)
-    return np.prod([2 * one for one in kappas]) * there * factor.reshape(-1, *[1] * (there.ndim - 1))
+    return (
+        np.prod([2 * one for one in kappas]) * there * factor.reshape(-1, *[1] * (there.ndim - 1))
+    )
 
 
 def wave(momentum):

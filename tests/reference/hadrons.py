@@ -41,7 +41,9 @@ def sum_of_slices(density: Complex, wave: Complex) -> Complex:
     return np.asarray((density * wave).sum(axis=(1, 2, 3)))
 
 
-def meson(first: Complex, second: Complex, sink: Complex, source: Complex, wave: Complex) -> Complex:
+def meson(
+    first: Complex, second: Complex, sink: Complex, source: Complex, wave: Complex
+) -> Complex:
     """-Tr [sink S2(x, 0) source-bar S1(0, x)] with S1(0, x) = gamma_5 S1(x, 0)^+ gamma_5."""
     n = first.shape[-1]
 
@@ -57,12 +59,12 @@ def meson(first: Complex, second: Complex, sink: Complex, source: Complex, wave:
 
 def epsilon(n: int) -> dict[tuple[int, ...], int]:
     """The elements of the antisymmetric tensor that are not zero."""
-    return {
-        p: round(np.linalg.det(np.eye(n)[list(p)])) for p in permutations(range(n))
-    }
+    return {p: round(np.linalg.det(np.eye(n)[list(p)])) for p in permutations(range(n))}
 
 
-def diquark(first: Complex, second: Complex, sink: Complex, source: Complex, wave: Complex) -> Complex:
+def diquark(
+    first: Complex, second: Complex, sink: Complex, source: Complex, wave: Complex
+) -> Complex:
     """Two colours: epsilon_ab epsilon_a'b' sink_ij S1_ia,i'a' S2_jb,j'b' source_i'j'."""
     density = 0
     for (a, b), sign in epsilon(2).items():
@@ -105,7 +107,9 @@ def baryon(up: Complex, down: Complex, sink: Complex, source: Complex, wave: Com
     """
     end = GAMMA[3] @ source.conj() @ GAMMA[3]
     whole = triple(up, down, up, sink, wave)
-    return np.asarray(np.einsum("tIJKk,IJ->tkK", whole, end) + np.einsum("tKJIk,IJ->tkK", whole, end))
+    return np.asarray(
+        np.einsum("tIJKk,IJ->tkK", whole, end) + np.einsum("tKJIk,IJ->tkK", whole, end)
+    )
 
 
 def resonance(quark: Complex, sink: Complex, source: Complex, wave: Complex) -> Complex:
