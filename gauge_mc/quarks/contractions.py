@@ -245,7 +245,7 @@ def _three_quarks(
     momentum: Momentum,
     orders: Sequence[tuple[int, ...]],
 ) -> Array:
-    """Return a correlator, given the orders in which quarks of the source end in those of the sink."""
+    """Return a correlator, given the orders in which quarks of the source end at the sink."""
     end = GAMMA[3] @ source.conj() @ GAMMA[3]
     wanted = {
         _ordered((int(i), int(j), k), order)

@@ -98,10 +98,7 @@ def test_free_quarks_in_momentum_space(group, best_device):
     operator = WilsonOperator(Field.cold(lattice, group, "double", best_device), KAPPA, PHASES)
     angles = np.angle(PHASES)
     modes = (1, -2, 3, 4)
-    p = [
-        (2 * np.pi * k + a) / length
-        for k, a, length in zip(modes, angles, lattice.extents, strict=True)
-    ]
+    p = [(2 * np.pi * k + a) / length for k, a, length in zip(modes, angles, lattice.extents, strict=True)]
     t, z, y, x = np.indices(lattice.extents[::-1])
     wave = np.exp(1j * (p[0] * x + p[1] * y + p[2] * z + p[3] * t))
     spinor = np.arange(4 * n).reshape(4, n) + 1j

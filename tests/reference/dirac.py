@@ -59,7 +59,9 @@ def twisted(psi: Complex, kappa: float, mu: float) -> Complex:
     return psi + 2j * kappa * mu * spin(GAMMA5, psi)
 
 
-def wilson(links: Complex, psi: Complex, kappa: float, phases: Phases, mu: float = 0.0) -> Complex:
+def wilson(
+    links: Complex, psi: Complex, kappa: float, phases: Phases, mu: float = 0.0
+) -> Complex:
     """M psi of the Wilson operator with a twisted mass."""
     return twisted(psi, kappa, mu) - kappa * hopping(links, psi, phases)
 

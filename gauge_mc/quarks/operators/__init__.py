@@ -189,9 +189,7 @@ class PreparedOperator:
 
     def made_terms(self, slab: int, **values: Any) -> ctypes.Structure:
         """Return the structure ``DIAGONAL::Terms`` with the given members."""
-        variant = self.operator.field.slabs[slab].variant(
-            *self.choices, ONE[self.storage.name].choice
-        )
+        variant = self.operator.field.slabs[slab].variant(*self.choices, ONE[self.storage.name].choice)
         made: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
         return made
 

@@ -78,7 +78,7 @@ class Source(ABC):
             Links for sources that depend on them.
         """
 
-    def smear_sink(self, vectors: SpinorField, links: Field) -> None:
+    def smear_sink(self, vectors: SpinorField, links: Field) -> None:  # noqa: B027
         """Apply to the solutions what the source does to a point, if it is smeared."""
 
 
