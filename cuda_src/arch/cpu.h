@@ -233,6 +233,15 @@ template <class T, int C> INLINE void store_numbers(void* block, unsigned, unsig
     }
 }
 
+// Load the numbers at other places, slot * lanes + lane, of a block that may have another number of lanes.
+template <class T, int C>
+INLINE void load_numbers_at(const void* block, unsigned, const unsigned (&place)[LANES], unsigned lanes, real (&c)[C]) {
+    for (int lane = 0; lane < LANES; lane++) {
+        const T* const data = (const T*)block + (size_t)(place[lane] / lanes * C) * lanes + place[lane] % lanes;
+        for (int i = 0; i < C; i++) c[i][lane] = (scalar)data[(size_t)i * lanes];
+    }
+}
+
 // Return the numbers of the sites of a slot, given the number in the first lane's sub-lattice.
 INLINE word lane_numbers(unsigned first, const unsigned* lane_site) {
     word number;

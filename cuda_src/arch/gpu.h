@@ -204,6 +204,12 @@ INLINE void store_numbers(void* block, unsigned slots, unsigned slot, const real
     store_packed_words(block, slots, slot, w);
 }
 
+// Load the numbers at other places, slot * lanes + lane, of a block that may have another number of lanes.
+template <class T, int C>
+INLINE void load_numbers_at(const void* block, unsigned slots, const unsigned (&place)[1], unsigned, real (&c)[C]) {
+    load_numbers<T, false>(block, slots, place[0], c);
+}
+
 // A thread works on one site, so there is only one lane.
 INLINE word lane_numbers(unsigned first, const unsigned*) { return first; }
 template <class T> INLINE void permute_lanes(T&, const void*, int) {}

@@ -229,6 +229,22 @@ class Layout:
         """The coordinates of the first site of each lane's sub-lattice: [lanes][3]."""
         return np.ascontiguousarray((self._lane_coordinates.T * self.extents), np.int32)
 
+    def places_in(self, other: Layout) -> NDArray[np.int32] | None:
+        """Return where the sites of a slice of even t are in another layout of the same lattice.
+
+        Returns
+        -------
+        ndarray, shape (2, slots, lanes), int32, or None
+            ``slot * lanes + lane`` of the other layout by parity, slot and lane; None if all
+            places are the same.
+        """
+        if self.split == other.split:
+            return None
+        place = np.empty(self.lattice.slice_sites, np.int32)
+        for order in other._even_order:
+            place[order] = np.arange(order.size).reshape(order.shape)
+        return np.ascontiguousarray(place[self._even_order])
+
     def lanes_at_boundary(self, mu: int, forward: bool) -> NDArray[np.bool_]:
         """Return for every lane whether its edge in direction mu is the boundary of the lattice."""
         if mu == 3:

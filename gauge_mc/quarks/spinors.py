@@ -15,37 +15,20 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import source_folder, structure
 from gauge_mc.domain.halo import HaloExchange, Window, transfers_of
 from gauge_mc.domain.layout import Layout
-from gauge_mc.domain.slab import Slab, work
+from gauge_mc.domain.slab import work
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.storage import Storage, storage_of
+from gauge_mc.quarks.storage import Storage, StoredSlab, elsewhere, empty_slabs, storage_of
 
 READ_SPINORS = Kernel("read_spinors")
 WRITE_SPINORS = Kernel("write_spinors")
+CONVERT_SPINORS = Kernel("convert_spinors")
 
 SPINORS = source_folder() / "dirac" / "spinors.h"
 """The header that declares the structure ``Spinors``."""
 
 SPINS = 4
 """Number of spin components."""
-
-
-@dataclass(frozen=True)
-class SpinorSlab(Slab):
-    """The part of a spinor field that one device holds, with its halo.
-
-    Attributes
-    ----------
-    bytes_per_slice : int
-        Bytes of a time slice, all vectors and parities together.
-    """
-
-    bytes_per_slice: int = 0
-
-    @cached_property
-    def slice_bytes(self) -> int:
-        """The bytes of a time slice."""
-        return self.bytes_per_slice
 
 
 @dataclass(frozen=True)
@@ -65,7 +48,7 @@ class SpinorField:
         The parities of the sites: ``(0,)``, ``(1,)`` or ``(0, 1)``.
     count : int
         Number of vectors (right-hand sides), which kernels treat together.
-    slabs : tuple of SpinorSlab
+    slabs : tuple of StoredSlab
         The slabs of this process, one per device.
     layouts : tuple of Layout
         The layouts of all slabs, including those of other processes.
@@ -75,7 +58,7 @@ class SpinorField:
     storage: Storage
     parities: tuple[int, ...]
     count: int
-    slabs: tuple[SpinorSlab, ...]
+    slabs: tuple[StoredSlab, ...]
     layouts: tuple[Layout, ...]
 
     @classmethod
@@ -106,13 +89,9 @@ class SpinorField:
         layouts = storage.layouts(field)
         parities = (0, 1) if parity is None else (parity,)
         reals = 2 * SPINS * field.group.colours
-        slabs = []
-        for old, layout in zip(field.slabs, layouts[field.devices.first_slab :], strict=False):
-            block = storage.bytes(reals) * layout.slots * layout.lanes
-            nbytes = len(parities) * count * block
-            buffer = old.device.allocate(layout.slices_in_memory * nbytes)
-            slabs.append(SpinorSlab(field.group, old.device, layout, buffer, None, nbytes))
-        return cls(field, storage, parities, count, tuple(slabs), layouts)
+        bytes_per_site = len(parities) * count * storage.bytes(reals) / 2
+        slabs = empty_slabs(field, layouts, bytes_per_site)
+        return cls(field, storage, parities, count, slabs, layouts)
 
     @classmethod
     def from_numpy(
@@ -155,7 +134,7 @@ class SpinorField:
         vectors = f"{self.count} vector{'s' * (self.count > 1)}"
         return f"<SpinorField {self.field.lattice}, {vectors} on {sites}, {self.storage.name}>"
 
-    def structure(self, slab: SpinorSlab) -> ctypes.Structure:
+    def structure(self, slab: StoredSlab) -> ctypes.Structure:
         """Return the structure ``Spinors`` for kernels that work on one of the slabs."""
         parity = slab.slice_bytes // len(self.parities)
         made: ctypes.Structure = structure("Spinors", (SPINORS,))(
@@ -180,6 +159,21 @@ class SpinorField:
         """Update the halos of all vectors."""
         self.halo.post(Window(0, self.slabs[0].slice_bytes))
         self.halo.wait()
+
+    def copy(self, source: SpinorField) -> None:
+        """Copy vectors of any precision on the same sites; halos are not updated."""
+        for slab, old in zip(self.slabs, source.slabs, strict=True):
+            where = elsewhere(source.storage.number_bytes, slab.layout, old.layout)
+            for parity in self.parities:
+                slab.launch(
+                    CONVERT_SPINORS,
+                    slab.whole(parity),
+                    self.storage.choice,
+                    target=self.structure(slab),
+                    source=source.structure(old),
+                    elsewhere=where.structure,
+                    vectors=self.count,
+                )
 
     def restore(self, array: NDArray[np.complexfloating[Any, Any]]) -> None:
         """Set the vectors to those of an array, as `from_numpy` does; halos are not updated."""
@@ -253,7 +247,7 @@ class SpinorField:
         self._convert(WRITE_SPINORS, slab, t, buffer.address, block.nbytes)
         return device.read(buffer, 0, block.nbytes).view(np.complex128).reshape(block.shape)
 
-    def _convert(self, kernel: Kernel, slab: SpinorSlab, t: int, words: int, nbytes: int) -> None:
+    def _convert(self, kernel: Kernel, slab: StoredSlab, t: int, words: int, nbytes: int) -> None:
         for parity in self.parities:
             for vector in range(self.count):
                 slab.launch(
@@ -265,7 +259,7 @@ class SpinorField:
                     vector=vector,
                 )
 
-    def _slab(self, t: int) -> SpinorSlab:
+    def _slab(self, t: int) -> StoredSlab:
         return next(one for one in self.slabs if t in one.layout.times)
 
 

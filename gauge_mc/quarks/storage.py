@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import REAL_BYTES, Choice
+from gauge_mc.devices.source import source_folder, structure
 from gauge_mc.domain.layout import Layout, split_lanes
+from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.registry import nearest
+
+ELSEWHERE = source_folder() / "dirac" / "elsewhere.h"
+"""The header that declares the structure ``Elsewhere``."""
 
 
 @dataclass(frozen=True)
@@ -86,3 +96,77 @@ def storage_of(name: str) -> Storage:
     if name not in STORAGES:
         raise UsageError(f"There is no precision '{name}' of spinors{nearest(name, STORAGES)}")
     return STORAGES[name]
+
+
+@dataclass(frozen=True)
+class StoredSlab(Slab):
+    """The part of a field with its own type of storage that one device holds, with its halo.
+
+    Attributes
+    ----------
+    bytes_per_slice : int
+        Bytes of a time slice.
+    """
+
+    bytes_per_slice: int = 0
+
+    @cached_property
+    def slice_bytes(self) -> int:
+        """The bytes of a time slice."""
+        return self.bytes_per_slice
+
+
+def empty_slabs(
+    field: Field, layouts: Sequence[Layout], bytes_per_site: float
+) -> tuple[StoredSlab, ...]:
+    """Return slabs of a field with so many bytes per site, which are zero.
+
+    Raises
+    ------
+    GaugeError
+        If a device has too little memory.
+    """
+    slabs = []
+    for old, layout in zip(field.slabs, layouts[field.devices.first_slab :], strict=False):
+        nbytes = round(bytes_per_site * 2 * layout.slots * layout.lanes)
+        buffer = old.device.allocate(layout.slices_in_memory * nbytes)
+        slabs.append(StoredSlab(field.group, old.device, layout, buffer, None, nbytes))
+    return tuple(slabs)
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Where kernels find the numbers of a field with another type of storage.
+
+    Attributes
+    ----------
+    number_bytes : int
+        Bytes of a number.
+    layout, other : Layout
+        The layout on which a kernel works, and that of the field.
+    """
+
+    number_bytes: int
+    layout: Layout
+    other: Layout
+
+    @cached_property
+    def structure(self) -> ctypes.Structure:
+        """The structure ``Elsewhere`` for kernels; it is valid as long as this object exists."""
+        made: ctypes.Structure = structure("Elsewhere", (ELSEWHERE,))(
+            number_bytes=self.number_bytes,
+            slots=self.other.slots,
+            lanes=self.other.lanes,
+            places=None if self._places is None else self._places.ctypes.data,
+        )
+        return made
+
+    @cached_property
+    def _places(self) -> NDArray[np.int32] | None:
+        return self.layout.places_in(self.other)
+
+
+@cache
+def elsewhere(number_bytes: int, layout: Layout, other: Layout) -> Elsewhere:
+    """Return an `Elsewhere`; its table is computed once."""
+    return Elsewhere(number_bytes, layout, other)

@@ -5,16 +5,23 @@ from __future__ import annotations
 import cmath
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer
-from gauge_mc.devices.kernels import Choice
+from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.devices.source import source_folder, structure
+from gauge_mc.domain.halo import HaloExchange, Window, transfers_of
 from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.storage import Storage, elsewhere, empty_slabs
+
+CONVERT_LINKS = Kernel("convert_links")
 
 TRANSPORT = source_folder() / "dirac" / "transport.h"
 """The header that declares the structure ``Transport``."""
@@ -23,6 +30,34 @@ FEW_REALS = Choice.of("transport", "few", "dirac/transport.h", "FewReals")
 """Links as the reals that the group stores."""
 ALL_REALS = Choice.of("transport", "all", "dirac/transport.h", "AllReals")
 """Links as all entries of their matrices."""
+
+
+
+@dataclass(frozen=True)
+class Together:
+    """Vectors that a thread treats together.
+
+    Attributes
+    ----------
+    vectors : int
+        Their number.
+    launch_bounds : tuple of int
+        Threads per block and minimum number of resident blocks per multiprocessor of a GPU.
+    """
+
+    vectors: int
+    launch_bounds: tuple[int, int] | None = None
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection."""
+        name = f"{self.vectors} vector{'s' * (self.vectors > 1)}"
+        selected = Choice.of("vectors", name, "dirac/vectors.h", str(self.vectors))
+        return replace(selected, launch_bounds=self.launch_bounds)
+
+
+LINKS_ALONE = Together(1).choice
+"""For kernels that treat links and no vectors."""
 
 ANTIPERIODIC = -1
 """Boundary condition in t by default, as a system of fermions at a finite temperature has it."""
@@ -72,42 +107,69 @@ class Boundary:
         return ", ".join(f"exp({angle:.6g} pi i)" if angle else "1" for angle in angles)
 
 
-@dataclass(frozen=True)
 class Transport:
-    """The links of a slab for kernels that transport spinors.
+    """The links of a field for kernels that transport spinors.
 
-    Attributes
+    Parameters
     ----------
-    layout : Layout
-    boundary : Boundary
-    links : Buffer
-        Links in the form of `choice`.
-    choice : Choice
+    field : Field
+        The links, whose halos must be up to date. They must not change as long as this object is
+        used, because they may be copied.
+    storage : Storage
+    reals : Choice
         `FEW_REALS` or `ALL_REALS`.
+    boundary : Boundary
     """
 
-    layout: Layout
-    boundary: Boundary
-    links: Buffer
-    choice: Choice
+    def __init__(self, field: Field, storage: Storage, reals: Choice, boundary: Boundary) -> None:
+        self.storage, self.reals, self.boundary = storage, reals, boundary
+        self._slabs = field.slabs if self._as_stored(field) else self._converted(field)
+        self._lanes = [self._lane_phases(slab.layout) for slab in self._slabs]
 
-    @cached_property
-    def structure(self) -> ctypes.Structure:
-        """The structure ``Transport`` for kernels; it is valid as long as this object exists."""
+    def structure(self, slab: int) -> ctypes.Structure:
+        """Return the structure ``Transport`` for a slab; it is valid as long as this object is."""
+        return self._described(self._slabs[slab], self._lanes[slab])
+
+    def _as_stored(self, field: Field) -> bool:
+        """Whether the field has the links in the form that kernels need."""
+        same = self.storage.norm_bytes == 0 and self.storage.arithmetic == field.precision
+        return same and self.reals == FEW_REALS
+
+    def _converted(self, field: Field) -> tuple[Slab, ...]:
+        layouts, group = self.storage.layouts(field), field.group
+        number = 2 * group.colours**2 if self.reals == ALL_REALS else group.components
+        slabs = empty_slabs(field, layouts, 4 * self.storage.unit_bytes(number))
+        for slab, old in zip(slabs, field.slabs, strict=True):
+            where = elsewhere(old.layout.real.itemsize, slab.layout, old.layout)
+            slab.launch(
+                CONVERT_LINKS,
+                slab.whole(),
+                self.storage.choice,
+                self.reals,
+                LINKS_ALONE,
+                target=self._described(slab, np.empty(0)),
+                links=old.buffer.address,
+                elsewhere=where.structure,
+            )
+        if len(layouts) > 1:
+            halo = HaloExchange(field.devices, slabs, transfers_of(layouts, 1))
+            halo.post(Window(0, slabs[0].slice_bytes))
+            halo.wait()
+        return slabs
+
+    def _described(self, slab: Slab, lanes: NDArray[Any]) -> ctypes.Structure:
         phases = self.boundary.phases
         made: ctypes.Structure = structure("Transport", (TRANSPORT,))(
-            links=self.links.address,
+            links=slab.buffer.address,
             re=tuple(one.real for one in phases),
             im=tuple(one.imag for one in phases),
             phases=self.boundary.bits,
-            lanes=self._lanes.ctypes.data,
+            lanes=lanes.ctypes.data,
         )
         return made
 
-    @cached_property
-    def _lanes(self) -> np.ndarray[tuple[int, ...], np.dtype[np.floating]]:  # type: ignore[type-arg]
-        """The phases of a step across an edge: [mu][forward, backward][re, im][lanes]."""
-        layout = self.layout
+    def _lane_phases(self, layout: Layout) -> NDArray[Any]:
+        """Return the phases of a step across an edge: [mu][forward, backward][re, im][lanes]."""
         table = np.zeros((4, 2, 2, layout.lanes), layout.real)
         for mu, phase in enumerate(self.boundary.phases):
             for side in range(2):

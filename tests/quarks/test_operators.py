@@ -10,6 +10,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.operators.wilson import WilsonOperator
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS
 from tests.reference import dirac as reference
 from tests.reference.fields import gauge_transform, random_field, random_su
 
@@ -32,6 +34,18 @@ def test_wilson(lattice, group, precision, device, rng):
     found = WilsonOperator(field, KAPPA, PHASES).apply(psi)
     expected = reference.wilson(links, psi, KAPPA, PHASES)
     assert largest_difference(found, expected) < TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("reals", [FEW_REALS, ALL_REALS], ids=lambda one: one.name)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_all_types_of_storage(group, precision, storage, reals, device, rng):
+    """Independently of the precision of the field of links."""
+    links = random_field(LATTICE.extents, group, rng)
+    psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
+    field = Field.from_slices(LATTICE, group, links, precision, device)
+    found = WilsonOperator(field, KAPPA, PHASES).apply(psi, precision=storage, reals=reals)
+    expected = reference.wilson(links, psi, KAPPA, PHASES)
+    assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
 
 
 def test_twisted_mass(group, precision, best_device, rng):
@@ -76,7 +90,7 @@ def test_several_vectors(best_device, rng):
     assert np.array_equal(together, [operator.apply(one) for one in psi])
 
 
-@pytest.mark.parametrize("storage", ["double", "single"])
+@pytest.mark.parametrize("storage", ["double", "half"])
 def test_slabs_give_the_same_bytes(storage, rng):
     lattice = Lattice(4, 6, 8, 10)
     links = random_field(lattice.extents, "su3", rng)
@@ -85,8 +99,8 @@ def test_slabs_give_the_same_bytes(storage, rng):
     for slices in [(10,), (4, 6), (2, 3, 5)]:
         cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
         devices = DeviceGroup(cpus, slices=slices)
-        field = Field.from_slices(lattice, "su3", links, storage, devices)
-        found.append(TwistedMass(field, KAPPA, 0.1, PHASES).apply(psi))
+        field = Field.from_slices(lattice, "su3", links, "double", devices)
+        found.append(TwistedMass(field, KAPPA, 0.1, PHASES).apply(psi, precision=storage))
         devices.close()
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])

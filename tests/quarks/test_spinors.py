@@ -39,6 +39,19 @@ def test_one_parity(group, best_device, rng):
         assert np.array_equal(found, np.where(there, psi, 0))
 
 
+@pytest.mark.parametrize("to", STORAGES)
+@pytest.mark.parametrize("origin", STORAGES)
+def test_copies_between_types_of_storage(group, origin, to, device, rng):
+    field = Field.empty(LATTICE, group, "single", device)
+    psi = np.stack([random_spinor(LATTICE.extents, int(group[2]), rng) for _ in range(2)])
+    source = SpinorField.from_numpy(field, psi, origin)
+    target = source.like(to)
+    target.copy(source)
+    through = SpinorField.from_numpy(field, source.to_numpy(), to)
+    rounding = 3e-7 if origin == "half" else 0  # of the product of an integer and its unit
+    assert np.abs(target.to_numpy() - through.to_numpy()).max() <= rounding
+
+
 def test_zeros_and_extreme_numbers_in_half_precision(best_device):
     field = Field.empty(LATTICE, "su3", "single", best_device)
     psi = np.zeros((*LATTICE.extents[::-1], 4, 3), complex)

@@ -10,7 +10,6 @@ import ctypes
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,37 +20,14 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.spinors import SpinorField, SpinorSlab
-from gauge_mc.quarks.storage import Storage, storage_of
-from gauge_mc.quarks.transport import ANTIPERIODIC, FEW_REALS, Boundary, Transport
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.storage import Storage, StoredSlab, storage_of
+from gauge_mc.quarks.transport import ANTIPERIODIC, FEW_REALS, Boundary, Together, Transport
 from gauge_mc.registry import Registry
 
 HOP = Kernel("hop")
 DIVIDED, ADDED, WHOLE = (HOP.constant(name) for name in ("DIVIDED", "ADDED", "WHOLE"))
 """Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, and A u + factor D psi."""
-
-
-@dataclass(frozen=True)
-class Together:
-    """Vectors that a thread treats together.
-
-    Attributes
-    ----------
-    vectors : int
-        Their number.
-    launch_bounds : tuple of int
-        Threads per block and minimum number of resident blocks per multiprocessor of a GPU.
-    """
-
-    vectors: int
-    launch_bounds: tuple[int, int]
-
-    @cached_property
-    def choice(self) -> Choice:
-        """The compile-time selection."""
-        name = f"{self.vectors} vectors"
-        selected = Choice.of("vectors", name, "dirac/vectors.h", str(self.vectors))
-        return replace(selected, launch_bounds=self.launch_bounds)
 
 
 ONE = {
@@ -175,17 +151,13 @@ class PreparedOperator:
 
     def __init__(self, operator: DiracOperator, storage: Storage, reals: Choice) -> None:
         self.operator, self.storage = operator, storage
-        layouts = storage.layouts(operator.field)[operator.field.devices.first_slab :]
-        self.transports = [
-            Transport(layout, operator.boundary, slab.buffer, reals)
-            for slab, layout in zip(operator.field.slabs, layouts, strict=False)
-        ]
+        self.transport = Transport(operator.field, storage, reals, operator.boundary)
         self.choices = (storage.choice, reals, operator.diagonal)
 
     @cached_property
     def terms(self) -> list[ctypes.Structure]:
         """The structures ``Terms`` of A, one for each slab of this process."""
-        return [self.operator.terms(self, n) for n in range(len(self.transports))]
+        return [self.operator.terms(self, n) for n in range(len(self.operator.field.slabs))]
 
     def made_terms(self, slab: int, **values: Any) -> ctypes.Structure:
         """Return the structure ``DIAGONAL::Terms`` with the given members."""
@@ -236,13 +208,13 @@ class PreparedOperator:
         numbers = range(len(source.slabs))
 
         def launch(n: int, part: Any) -> None:
-            slab: SpinorSlab = source.slabs[n]
+            slab: StoredSlab = source.slabs[n]
             slab.launch(
                 HOP,
                 part(slab, parity),
                 *self.choices,
                 vectors,
-                transport=self.transports[n].structure,
+                transport=self.transport.structure(n),
                 diagonal=self.terms[n],
                 source=source.structure(slab),
                 other=other.structure(other.slabs[n]),
