@@ -371,6 +371,14 @@ ALLOWED = {
     # The averages in the JSON objects that commands print, an entry called like a plot.
     ("averages", "cli/measure.py"),
     ("averages", "run/generate.py"),
+    # An observable, its fit and the plot of its correlators, which have one name.
+    ("mesons", "fits/mesons.py"),
+    ("mesons", "observables/mesons.py"),
+    ("mesons", "plots/mesons.py"),
+    # The kernel of baryons, and their observable and fit.
+    ("baryons", "fits/baryons.py"),
+    ("baryons", "observables/baryons.py"),
+    ("baryons", "quarks/contractions.py"),
     # The command of the same name as a plot.
     ("scan", "__init__.py"),
     ("scan", "cli/__init__.py"),

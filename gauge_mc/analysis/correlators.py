@@ -28,6 +28,10 @@ BARYON_LABELS = ("kappa1", "kappa2", "source", "baryon", "parity", *MOMENTUM)
 VALUES = ("t", "re", "im")
 """Columns with the time since the source, and the correlator."""
 
+MESON_COLUMNS = ("sweep", *MESON_LABELS, *VALUES)
+BARYON_COLUMNS = ("sweep", *BARYON_LABELS, *VALUES)
+"""All columns of the tables."""
+
 TEXT = ("source", "gamma_source", "gamma_sink", "baryon")
 """Columns that contain names."""
 

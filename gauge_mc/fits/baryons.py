@@ -8,7 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.correlators import BARYON_LABELS, VALUES, Correlators, read_correlators
+from gauge_mc.analysis.correlators import (
+    BARYON_COLUMNS,
+    BARYON_LABELS,
+    Correlators,
+    read_correlators,
+)
 from gauge_mc.analysis.spectrum import (
     ChiralFit,
     Series,
@@ -19,7 +24,6 @@ from gauge_mc.analysis.spectrum import (
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import AVERAGE, FITS, SKIP, T_MAX, T_MIN, Fit, find_table_by_columns
 from gauge_mc.fits.mesons import MesonFit, SpectrumResult, fit_mesons, ranges_of
-from gauge_mc.observables import SWEEP
 from gauge_mc.options import Option
 
 
@@ -35,7 +39,7 @@ class BaryonFit(Fit):
 
     name: ClassVar[str] = "baryons"
     summary: ClassVar[str] = "masses of baryons of both parities"
-    columns: ClassVar[tuple[str, ...]] = (SWEEP, *BARYON_LABELS, *VALUES)
+    columns: ClassVar[tuple[str, ...]] = BARYON_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
 
     def carry_out(self, table: Path, **options: Any) -> SpectrumResult:

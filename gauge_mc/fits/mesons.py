@@ -10,7 +10,12 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.correlators import MESON_LABELS, VALUES, Correlators, read_correlators
+from gauge_mc.analysis.correlators import (
+    MESON_COLUMNS,
+    MESON_LABELS,
+    Correlators,
+    read_correlators,
+)
 from gauge_mc.analysis.masses import MassFit, Ranges
 from gauge_mc.analysis.spectrum import (
     Series,
@@ -23,7 +28,6 @@ from gauge_mc.analysis.spectrum import (
 )
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import AVERAGE, FITS, SKIP, T_MAX, T_MIN, Fit, FitResult
-from gauge_mc.observables import SWEEP
 from gauge_mc.options import Option
 
 UNITS = "lattice units; tau_int in configurations"
@@ -150,7 +154,7 @@ class MesonFit(Fit):
 
     name: ClassVar[str] = "mesons"
     summary: ClassVar[str] = "masses of mesons, the PCAC mass, and κ_c"
-    columns: ClassVar[tuple[str, ...]] = (SWEEP, *MESON_LABELS, *VALUES)
+    columns: ClassVar[tuple[str, ...]] = MESON_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
 
     def carry_out(self, table: Path, **options: Any) -> SpectrumResult:
