@@ -1,5 +1,7 @@
 """Dirac operators against NumPy, and what they must fulfil."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,12 +10,15 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks.operators import ADDED, DIVIDED, WHOLE
+from gauge_mc.quarks.operators.clover import CloverOperator
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.operators.wilson import WilsonOperator
+from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS
 from tests.reference import dirac as reference
-from tests.reference.fields import gauge_transform, random_field, random_su
+from tests.reference.fields import abelian_field, angle, gauge_transform, random_field, random_su
 
 LATTICE = Lattice(4, 6, 8, 4)
 LATTICES = [LATTICE, Lattice(4, 6, 2, 8), Lattice(2, 2, 2, 2), Lattice(16, 4, 8, 6)]
@@ -58,11 +63,78 @@ def test_twisted_mass(group, precision, best_device, rng):
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.3])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_clover(group, precision, storage, mu, device, rng):
+    links = random_field(LATTICE.extents, group, rng)
+    psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
+    field = Field.from_slices(LATTICE, group, links, precision, device)
+    found = CloverOperator(field, KAPPA, 1.7, mu, PHASES).apply(psi, precision=storage)
+    expected = reference.wilson(links, psi, KAPPA, PHASES, mu, 1.7)
+    assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("dagger", [False, True])
+def test_the_forms_of_a_hop(group, storage, mu, dagger, best_device, rng):
+    """The inverse of the diagonal part, against that of dense matrices of the whole operator."""
+    lattice, n = Lattice(4, 4, 4, 4), int(group[2])
+    links = random_field(lattice.extents, group, rng)
+    psi, u = (reference.random_spinor(lattice.extents, n, rng) for _ in range(2))
+    field = Field.from_slices(lattice, group, links, "double", best_device)
+    operator = CloverOperator(field, KAPPA, 1.2, mu, PHASES).prepared(storage)
+    source, other = (SpinorField.from_numpy(field, one, storage) for one in (psi, u))
+
+    def diagonal(x):
+        full = reference.wilson(links, x, KAPPA, PHASES, -mu if dagger else mu, 1.2)
+        return full + KAPPA * reference.hopping(links, x, PHASES)
+
+    five = partial(reference.spin, reference.GAMMA5)
+    d = five(reference.hopping(links, five(psi), PHASES)) if dagger else (
+        reference.hopping(links, psi, PHASES)
+    )
+    target = source.like()
+    for form in (DIVIDED, ADDED, WHOLE):
+        for own in (0, 1):
+            operator.hop(target, source, own, form, other, -0.7, dagger)
+        found = target.to_numpy()[0]
+        if form == WHOLE:
+            assert largest_difference(found, diagonal(u) - 0.7 * d) < TOLERANCE[storage]
+        else:
+            rest = found if form == DIVIDED else (u - found) / 0.7
+            assert largest_difference(diagonal(rest), d) < 3 * TOLERANCE[storage]
+
+
+def test_the_sign_of_the_clover_term():
+    """In a constant abelian field (gamma . D)^2 = D^2 + gamma_mu gamma_nu F_mu_nu / 2.
+
+    So the Wilson operator with c_SW = 1 has no errors of order a: M / 2 kappa - m0 is
+    gamma . D - (gamma . D)^2 / 2 up to order a^2, whose eigenvalues are i x + x^2 / 2. Without the
+    term, or with the other sign, their real parts differ by the order of the field strength.
+    """
+    extents, kappa = (6, 6, 2, 2), 1 / 8
+    links = abelian_field(extents, "su2", {(0, 1): 1})
+    f = angle(extents, (0, 1), 1)
+    deviations = {}
+    for csw in (1.0, 0.0, -1.0):
+        columns = reference.dense(links, kappa, [1, 1, 1, 1])
+        size = len(columns)
+        basis = np.eye(size).reshape(size, *extents[::-1], 4, 2)
+        term = [reference.clover(links, one.astype(complex), kappa, csw).ravel() for one in basis]
+        values = np.linalg.eigvals((columns + np.array(term).T) / (2 * kappa))
+        lowest = values[np.argsort(abs(values))[:4]]
+        deviations[csw] = np.abs(lowest.real - lowest.imag**2 / 2).max() / f
+    assert deviations[1.0] < 0.1
+    assert deviations[0.0] > 0.4
+    assert deviations[-1.0] > 0.9
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3])
 def test_the_adjoint(group, precision, best_device, rng, mu):
     links = random_field(LATTICE.extents, group, rng)
     psi, chi = (reference.random_spinor(LATTICE.extents, int(group[2]), rng) for _ in range(2))
     field = Field.from_slices(LATTICE, group, links, precision, best_device)
-    operator = TwistedMass(field, KAPPA, mu, PHASES)
+    operator = CloverOperator(field, KAPPA, 1.0, mu, PHASES)
     left = np.vdot(chi, operator.apply(psi))
     right = np.vdot(operator.apply(chi, dagger=True), psi)
     assert abs(left - right) < TOLERANCE[precision] * np.linalg.norm(psi) * np.linalg.norm(chi)
@@ -77,8 +149,8 @@ def test_gauge_covariance(group, best_device, rng):
         for u in (links, gauge_transform(links, g))
     ]
     rotated = np.einsum("...ab,...sb->...sa", g, psi)
-    before = WilsonOperator(fields[0], KAPPA).apply(psi)
-    after = WilsonOperator(fields[1], KAPPA).apply(rotated)
+    before = CloverOperator(fields[0], KAPPA, 1.0).apply(psi)
+    after = CloverOperator(fields[1], KAPPA, 1.0).apply(rotated)
     assert largest_difference(after, np.einsum("...ab,...sb->...sa", g, before)) < 2e-14
 
 
@@ -100,7 +172,7 @@ def test_slabs_give_the_same_bytes(storage, rng):
         cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
         devices = DeviceGroup(cpus, slices=slices)
         field = Field.from_slices(lattice, "su3", links, "double", devices)
-        found.append(TwistedMass(field, KAPPA, 0.1, PHASES).apply(psi, precision=storage))
+        found.append(CloverOperator(field, KAPPA, 1.0, 0.1, PHASES).apply(psi, precision=storage))
         devices.close()
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])

@@ -59,11 +59,48 @@ def twisted(psi: Complex, kappa: float, mu: float) -> Complex:
     return psi + 2j * kappa * mu * spin(GAMMA5, psi)
 
 
+def field_strength(links: Complex, mu: int, nu: int) -> Complex:
+    """F_mu_nu = (Q - Q^dagger) / 8 with the four plaquettes Q around every site."""
+
+    def transported(x: Complex, path: Sequence[int]) -> Complex:
+        """The product of links along a path of directions d + 1, or -(d + 1) for steps back."""
+        product = np.broadcast_to(np.eye(links.shape[-1]), x.shape).astype(complex)
+        at = [0, 0, 0, 0]
+        for step in path:
+            d = abs(step) - 1
+            at[d] -= step < 0
+            u = links[..., d, :, :]
+            for direction in range(4):
+                u = shift(u, direction, at[direction])
+            product = product @ (u if step > 0 else dagger(u))
+            at[d] += step > 0
+        return product
+
+    m, n = mu + 1, nu + 1
+    leaves = [(m, n, -m, -n), (n, -m, -n, m), (-m, -n, m, n), (-n, m, n, -m)]
+    q = sum(transported(links[..., mu, :, :], leaf) for leaf in leaves)
+    f: Complex = (q - dagger(q)) / 8
+    return f
+
+
+def clover(links: Complex, psi: Complex, kappa: float, csw: float) -> Complex:
+    """(i / 2) kappa c_SW sum over mu, nu of sigma_mu_nu F_mu_nu psi."""
+    total = np.zeros_like(psi)
+    for mu in range(4):
+        for nu in range(4):
+            if mu != nu:
+                sigma = 0.5j * (GAMMA[mu] @ GAMMA[nu] - GAMMA[nu] @ GAMMA[mu])
+                f = field_strength(links, mu, nu)
+                total += spin(sigma, np.einsum("...ab,...sb->...sa", f, psi))
+    return 0.5j * kappa * csw * total
+
+
 def wilson(
-    links: Complex, psi: Complex, kappa: float, phases: Phases, mu: float = 0.0
+    links: Complex, psi: Complex, kappa: float, phases: Phases, mu: float = 0.0, csw: float = 0.0
 ) -> Complex:
-    """M psi of the Wilson operator with a twisted mass."""
-    return twisted(psi, kappa, mu) - kappa * hopping(links, psi, phases)
+    """M psi of the Wilson operator with a twisted mass and the clover term."""
+    diagonal = twisted(psi, kappa, mu) + clover(links, psi, kappa, csw)
+    return diagonal - kappa * hopping(links, psi, phases)
 
 
 def dense(links: Complex, kappa: float, phases: Phases, mu: float = 0.0) -> Complex:

@@ -1,0 +1,118 @@
+"""The Wilson operator with the clover term, and with a twisted mass on demand."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.operators import OPERATORS, PreparedOperator
+from gauge_mc.quarks.operators.twisted_mass import TwistedMass
+from gauge_mc.quarks.spinors import SPINS
+from gauge_mc.quarks.storage import STORAGES, Storage, StoredSlab, elsewhere, empty_slabs
+from gauge_mc.quarks.transport import ANTIPERIODIC
+
+CLOVER_TERM = Kernel("clover_term")
+CONVERT_BLOCKS = Kernel("convert_blocks")
+
+EXACT = STORAGES["double"]
+"""Storage in which the clover term and its inverse are computed, whatever the precision."""
+
+
+@OPERATORS.register
+class CloverOperator(TwistedMass):
+    """M = C + 2 i kappa mu gamma_5 - kappa D with the clover term C.
+
+    C = 1 + (i/2) kappa c_SW sum over mu, nu of sigma_mu_nu F_mu_nu, which removes the errors of
+    order a at tree level for c_SW = 1; see ``cuda_src/kernels/clover_term.cu``.
+
+    Parameters
+    ----------
+    field, kappa, boundary
+        See `DiracOperator`.
+    csw : float
+        The coefficient c_SW.
+    mu : float
+        The twisted mass.
+    """
+
+    name = "clover"
+    diagonal = Choice.of("diagonal", "Clover", "dirac/clover.h", "Clover")
+
+    def __init__(
+        self,
+        field: Field,
+        kappa: float,
+        csw: float,
+        mu: float = 0.0,
+        boundary: complex | Sequence[complex] = ANTIPERIODIC,
+    ) -> None:
+        super().__init__(field, kappa, mu, boundary)
+        if not math.isfinite(csw):
+            raise UsageError(f"c_SW is {csw}; give a number.")
+        self.csw = float(csw)
+        self._stored: dict[Storage, tuple[Slabs, Slabs]] = {}
+
+    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
+        """Return the structure ``Terms``; see `DiracOperator.terms`."""
+        blocks, inverse = self._blocks(prepared.storage)
+        return prepared.made_terms(
+            slab,
+            blocks=blocks[slab].buffer.address,
+            inverse=inverse[slab].buffer.address,
+            mass=2 * self.kappa * self.mu,
+        )
+
+    def _blocks(self, storage: Storage) -> tuple[Slabs, Slabs]:
+        """Return the clover term and its inverse."""
+        if storage not in self._stored:
+            self._stored[storage] = self._exact if storage == EXACT else self._converted(storage)
+        return self._stored[storage]
+
+    def _empty(self, storage: Storage) -> Slabs:
+        reals = (SPINS // 2 * self.field.group.colours) ** 2
+        return empty_slabs(self.field, storage.layouts(self.field), 2 * storage.bytes(reals))
+
+    @cached_property
+    def _exact(self) -> tuple[Slabs, Slabs]:
+        """The clover term and its inverse in double precision."""
+        field = self.field
+        if field.precision != EXACT.arithmetic:
+            kind = (field.lattice, field.group.name)
+            field = Field.from_slices(*kind, field.slices(), EXACT.arithmetic, field.devices)
+        blocks, inverse = self._empty(EXACT), self._empty(EXACT)
+        for links, one, other in zip(field.slabs, blocks, inverse, strict=True):
+            one.launch(
+                CLOVER_TERM,
+                one.whole(),
+                EXACT.choice,
+                links=links.buffer.address,
+                blocks=one.buffer.address,
+                inverse=other.buffer.address,
+                factor=self.kappa * self.csw,
+                mass=2 * self.kappa * self.mu,
+            )
+            one.device.synchronize()
+        return blocks, inverse
+
+    def _converted(self, storage: Storage) -> tuple[Slabs, Slabs]:
+        converted = self._empty(storage), self._empty(storage)
+        for mine, exact in zip(converted, self._exact, strict=True):
+            for slab, old in zip(mine, exact, strict=True):
+                slab.launch(
+                    CONVERT_BLOCKS,
+                    slab.whole(),
+                    storage.choice,
+                    target=slab.buffer.address,
+                    source=old.buffer.address,
+                    elsewhere=elsewhere(EXACT.number_bytes, slab.layout, old.layout).structure,
+                )
+        return converted
+
+
+Slabs = tuple[StoredSlab, ...]
+"""Hermitian blocks of all sites on the devices of this process."""
