@@ -160,7 +160,8 @@ def meson(tensor: Array, sink: Matrix, source: Matrix) -> Array:
 def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Momentum) -> Array:
     """Return the correlator of q1^T C gamma q2, antisymmetric in two colours, for SU(2).
 
-    Its average is positive for small t.
+    M is the same for quarks and antiquarks up to a change of basis, if the boundary phases are real
+    and there is no twisted mass. The correlator then is that of the meson q̄1 gamma q2.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Mome
     found = _baryon_sums((first, second, second), sink, momentum, [(i, j, 0) for i, j in pairs])
     weights = np.array([end[one] for one in pairs])
     scale = first.normalisation * second.normalisation
-    correlator = -scale * np.einsum("n,nt->t", weights, found[:, :, 0])
+    correlator = scale * np.einsum("n,nt->t", weights, found[:, :, 0])
     return _continued(correlator, (first, second))
 
 

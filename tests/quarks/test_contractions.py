@@ -117,7 +117,7 @@ def test_diquarks_are_sums_of_antisymmetric_tensors(precision, momentum, best_de
     for name in ("g5", "unit", "gxg5"):
         sink = CONJUGATION @ SIXTEEN[name]
         end = GAMMA[3] @ sink.conj() @ GAMMA[3]
-        whole = -reference.diquark(*arrays, sink, end, wave(momentum))
+        whole = reference.diquark(*arrays, sink, end, wave(momentum))
         wanted = expected(whole, momentum, *KAPPAS, phase=PHASES[3] ** 2)
         close(diquark(first, second, SIXTEEN[name], momentum), wanted, precision)
 

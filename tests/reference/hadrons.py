@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
-from tests.reference.dirac import GAMMA, GAMMA5
+from tests.reference.dirac import GAMMA, GAMMA5, dense
 from tests.reference.fields import Complex
 
 C = GAMMA[3] @ GAMMA[1]
@@ -125,3 +125,31 @@ def projected(correlator: Complex, parity: int) -> Complex:
     """parity Tr [(1 + parity gamma_t)/2 C], which is positive for either parity."""
     matrix = parity * (np.eye(4) + parity * GAMMA[3]) / 2
     return np.asarray(np.einsum("kl,tlk->t", matrix, correlator))
+
+
+def free_propagator(extents, kappa: float, angles, colours: int) -> Complex:
+    """M^-1 from the origin on links 1, in momentum space, for psi(x + L) = exp(i angle) psi(x).
+
+    At momentum p, M = 1 - 2 kappa sum over mu of (cos p_mu - i gamma_mu sin p_mu).
+    """
+    p = np.meshgrid(
+        *((2 * np.pi * np.arange(n) + a) / n for n, a in zip(extents, angles, strict=True)),
+        indexing="ij",
+    )
+    m = np.broadcast_to(np.eye(4), (*extents, 4, 4)).astype(complex)
+    for mu, q in enumerate(p):
+        one = q[..., None, None]
+        m = m - 2 * kappa * (np.cos(one) * np.eye(4) - 1j * np.sin(one) * GAMMA[mu])
+    periodic = np.fft.ifftn(np.linalg.inv(m), axes=(0, 1, 2, 3))
+    x = np.indices(extents)
+    turn = sum(a * n / length for a, n, length in zip(angles, x, extents, strict=True))
+    spins = (np.exp(1j * turn)[..., None, None] * periodic).transpose(3, 2, 1, 0, 4, 5)
+    return np.asarray(np.einsum("tzyxij,ab->tzyxiajb", spins, np.eye(colours)))
+
+
+def dense_propagator(links: Complex, kappa: float, phases, place) -> Complex:
+    """M^-1 from x, y, z, t of a small lattice, by inverting the matrix."""
+    shape = (*links.shape[:4], 4, links.shape[-1])
+    inverse = np.linalg.inv(dense(links, kappa, phases)).reshape(*shape, *shape)
+    x, y, z, t = place
+    return np.asarray(inverse[..., t, z, y, x, :, :])
