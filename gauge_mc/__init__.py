@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gauge_mc.fits import fit
     from gauge_mc.inspection.verify import verify
     from gauge_mc.observables.flow import flow
+    from gauge_mc.quarks.operators import Wilson
     from gauge_mc.run.chain import Chain
     from gauge_mc.run.chains import generate_chains
     from gauge_mc.run.convert import convert
@@ -41,6 +42,7 @@ _HOMES = {
     "Parameters": "run.parameters",
     "Random": "fields.random_field",
     "UsageError": "errors",
+    "Wilson": "quarks.operators",
     "convert": "run.convert",
     "export": "exports",
     "fit": "fits",
@@ -65,6 +67,7 @@ __all__ = [
     "Parameters",
     "Random",
     "UsageError",
+    "Wilson",
     "convert",
     "export",
     "fit",

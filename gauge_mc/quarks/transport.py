@@ -19,17 +19,66 @@ from gauge_mc.domain.layout import Layout
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.groups import Group
 from gauge_mc.quarks.storage import Storage, elsewhere, empty_slabs
+from gauge_mc.registry import in_words
 
 CONVERT_LINKS = Kernel("convert_links")
 
 TRANSPORT = source_folder() / "dirac" / "transport.h"
 """The header that declares the structure ``Transport``."""
 
-FEW_REALS = Choice.of("transport", "few", "dirac/transport.h", "FewReals")
-"""Links as the reals that the group stores."""
-ALL_REALS = Choice.of("transport", "all", "dirac/transport.h", "AllReals")
-"""Links as all entries of their matrices."""
+
+
+@dataclass(frozen=True)
+class Reals:
+    """A form of links; ``cuda_src/dirac/transport.h`` declares it.
+
+    Attributes
+    ----------
+    cpp : str
+        Name of the class in C++.
+    compressed : bool
+        Whether the matrices are rebuilt from the reals that the group stores.
+    """
+
+    cpp: str
+    compressed: bool
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection."""
+        return Choice.of("transport", self.cpp, "dirac/transport.h", self.cpp)
+
+    def numbers(self, group: Group) -> int:
+        """Return the number of reals of a link."""
+        return group.components if self.compressed else 2 * group.colours**2
+
+
+FEW_REALS = Reals("FewReals", True)
+"""Links as the reals that the group stores: 12 for SU(3), 4 for SU(2)."""
+ALL_REALS = Reals("AllReals", False)
+"""Links as all entries of their matrices: 18 for SU(3), 8 for SU(2)."""
+
+REALS = (FEW_REALS, ALL_REALS)
+
+
+def reals_of(number: int | None, group: Group) -> Reals:
+    """Return the form of links with this number of reals, by default the shortest.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    forms = {one.numbers(group): one for one in REALS}
+    if number is None:
+        return forms[min(forms)]
+    if number not in forms:
+        known = in_words(map(str, sorted(forms)), "or")
+        raise UsageError(f"A link of {group.label} cannot be stored as {number} reals; choose {known}.")
+    return forms[number]
+
 
 
 
@@ -116,12 +165,11 @@ class Transport:
         The links, whose halos must be up to date. They must not change as long as this object is
         used, because they may be copied.
     storage : Storage
-    reals : Choice
-        `FEW_REALS` or `ALL_REALS`.
+    reals : Reals
     boundary : Boundary
     """
 
-    def __init__(self, field: Field, storage: Storage, reals: Choice, boundary: Boundary) -> None:
+    def __init__(self, field: Field, storage: Storage, reals: Reals, boundary: Boundary) -> None:
         self.storage, self.reals, self.boundary = storage, reals, boundary
         self._slabs = field.slabs if self._as_stored(field) else self._converted(field)
         self._lanes = [self._lane_phases(slab.layout) for slab in self._slabs]
@@ -133,19 +181,19 @@ class Transport:
     def _as_stored(self, field: Field) -> bool:
         """Whether the field has the links in the form that kernels need."""
         same = self.storage.norm_bytes == 0 and self.storage.arithmetic == field.precision
-        return same and self.reals == FEW_REALS
+        return same and self.reals.compressed
 
     def _converted(self, field: Field) -> tuple[Slab, ...]:
-        layouts, group = self.storage.layouts(field), field.group
-        number = 2 * group.colours**2 if self.reals == ALL_REALS else group.components
-        slabs = empty_slabs(field, layouts, 4 * self.storage.unit_bytes(number))
+        layouts = self.storage.layouts(field)
+        numbers = self.reals.numbers(field.group)
+        slabs = empty_slabs(field, layouts, 4 * self.storage.unit_bytes(numbers))
         for slab, old in zip(slabs, field.slabs, strict=True):
             where = elsewhere(old.layout.real.itemsize, slab.layout, old.layout)
             slab.launch(
                 CONVERT_LINKS,
                 slab.whole(),
                 self.storage.choice,
-                self.reals,
+                self.reals.choice,
                 LINKS_ALONE,
                 target=self._described(slab, np.empty(0)),
                 links=old.buffer.address,

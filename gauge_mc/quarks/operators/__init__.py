@@ -16,14 +16,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.devices.base import Launch, Registers, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
-from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.options import Option
 from gauge_mc.quarks.spinors import SpinorField
-from gauge_mc.quarks.storage import Storage, StoredSlab, storage_of
-from gauge_mc.quarks.transport import ANTIPERIODIC, FEW_REALS, Boundary, Together, Transport
-from gauge_mc.registry import Registry
+from gauge_mc.quarks.storage import Storage, storage_of
+from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary, Reals, Together, Transport, reals_of
+from gauge_mc.registry import Registry, in_words
 
 HOP = Kernel("hop")
 DIVIDED, ADDED, WHOLE = (HOP.constant(name) for name in ("DIVIDED", "ADDED", "WHOLE"))
@@ -70,6 +71,8 @@ class DiracOperator(ABC):
     """
 
     name: ClassVar[str]
+    parameters: ClassVar[tuple[Option, ...]] = ()
+    """The operator's parameters apart from kappa; a value of 0 means that there is no such term."""
     diagonal: ClassVar[Choice]
     """Compile-time selection of A."""
 
@@ -86,19 +89,25 @@ class DiracOperator(ABC):
     def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
         """Return the structure ``Terms`` of A for a slab of this process."""
 
-    def prepared(self, precision: str = "double", reals: Choice = FEW_REALS) -> PreparedOperator:
+    def prepared(self, precision: str = "double", reals: int | None = None) -> PreparedOperator:
         """Return the operator for spinors of some precision, with links in some form.
 
         Parameters
         ----------
         precision : str
             ``double``, ``single`` or ``half``.
-        reals : Choice
-            `FEW_REALS`, as the group stores links, or `ALL_REALS`.
+        reals : int, optional
+            Reals per link: for SU(3) 12 or 18, for SU(2) 4 or 8; by default the fewest.
+
+        Raises
+        ------
+        UsageError
+            If the precision or the number of reals is unknown.
         """
-        key = (precision, reals)
+        form = reals_of(reals, self.field.group)
+        key = (precision, form)
         if key not in self._prepared:
-            self._prepared[key] = PreparedOperator(self, storage_of(precision), reals)
+            self._prepared[key] = PreparedOperator(self, storage_of(precision), form)
         return self._prepared[key]
 
     def apply(
@@ -106,7 +115,7 @@ class DiracOperator(ABC):
         array: NDArray[np.complexfloating[Any, Any]],
         dagger: bool = False,
         precision: str | None = None,
-        reals: Choice = FEW_REALS,
+        reals: int | None = None,
     ) -> NDArray[np.complex128]:
         """Return M psi, or M^dagger psi.
 
@@ -117,7 +126,7 @@ class DiracOperator(ABC):
         dagger : bool
         precision : str, optional
             ``double``, ``single`` or ``half``; by default that of the links.
-        reals : Choice
+        reals : int, optional
             See `prepared`.
 
         Returns
@@ -145,14 +154,14 @@ class PreparedOperator:
     operator : DiracOperator
     storage : Storage
         The storage of spinors, links and terms of A.
-    reals : Choice
+    reals : Reals
         The form of the links.
     """
 
-    def __init__(self, operator: DiracOperator, storage: Storage, reals: Choice) -> None:
+    def __init__(self, operator: DiracOperator, storage: Storage, reals: Reals) -> None:
         self.operator, self.storage = operator, storage
         self.transport = Transport(operator.field, storage, reals, operator.boundary)
-        self.choices = (storage.choice, reals, operator.diagonal)
+        self.choices = (storage.choice, reals.choice, operator.diagonal)
 
     @cached_property
     def terms(self) -> list[ctypes.Structure]:
@@ -197,46 +206,154 @@ class PreparedOperator:
         dagger : bool
             Whether to use the adjoints of D and A.
         """
-        arguments: dict[str, Any] = {
-            "factor": factor,
-            "s": -1.0 if dagger else 1.0,
-            "form": form,
-            "vectors": source.count,
-        }
-        other = other or target
-        vectors = self.vectors(source.count)
-        numbers = range(len(source.slabs))
+        self.prepare(target, source, parity, form, other, dagger)(factor)
 
-        def launch(n: int, part: Any) -> None:
-            slab: StoredSlab = source.slabs[n]
-            slab.launch(
-                HOP,
-                part(slab, parity),
-                *self.choices,
-                vectors,
-                transport=self.transport.structure(n),
-                diagonal=self.terms[n],
-                source=source.structure(slab),
-                other=other.structure(other.slabs[n]),
-                target=target.structure(target.slabs[n]),
-                **arguments,
-            )
-
-        if len(source.layouts) == 1:
-            launch(0, Slab.whole)
-            return
-        source.halo.post(source.window(1 - parity))
-        for n in numbers:
-            if source.slabs[n].layout.slices > 2:
-                launch(n, lambda slab, parity: slab.interior(parity, 0))
-        source.halo.wait()
-        for n in numbers:
-            launch(n, lambda slab, parity: slab.boundary(parity, 0))
+    def prepare(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int = DIVIDED,
+        other: SpinorField | None = None,
+        dagger: bool = False,
+    ) -> Hop:
+        """Return a call that carries out `hop`, given the factor, for repeated use."""
+        return Hop(self, target, source, parity, form, other or target, dagger)
 
     def full(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> None:
         """Compute M source, or M^dagger source, on all sites."""
         for parity in (0, 1):
             self.hop(target, source, parity, WHOLE, source, -self.operator.kappa, dagger)
+
+
+class Hop:
+    """The launches of a hop on all slabs of this process, prepared once for repeated use.
+
+    Parameters
+    ----------
+    operator, target, source, parity, form, other, dagger
+        See `PreparedOperator.hop`.
+    """
+
+    def __init__(
+        self,
+        operator: PreparedOperator,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int,
+        other: SpinorField,
+        dagger: bool,
+    ) -> None:
+        self._fields = (target, source, other)  # which own the memory
+        self._operator = operator
+        self._window = source.window(1 - parity)
+        self._choices = (*operator.choices, operator.vectors(source.count))
+        self._values = {"s": -1.0 if dagger else 1.0, "form": form, "vectors": source.count}
+        self._steps: list[Any] = []
+        slabs = range(len(source.slabs))
+        self._halo = source.halo if len(source.layouts) > 1 else None
+        if not self._halo:
+            self._first = [self._launch(n, source.slabs[n].whole(parity)) for n in slabs]
+            return
+        self._first = [
+            self._launch(n, source.slabs[n].interior(parity, 0))
+            for n in slabs
+            if source.slabs[n].layout.slices > 2
+        ]
+        self._last = [self._launch(n, source.slabs[n].boundary(parity, 0)) for n in slabs]
+
+    def _launch(self, n: int, part: ctypes.Structure) -> Launch:
+        target, source, other = self._fields
+        slab = source.slabs[n]
+        arguments = slab.arguments(
+            HOP,
+            part,
+            *self._choices,
+            transport=self._operator.transport.structure(n),
+            diagonal=self._operator.terms[n],
+            source=source.structure(slab),
+            other=other.structure(other.slabs[n]),
+            target=target.structure(target.slabs[n]),
+            factor=1.0,
+            **self._values,
+        )
+        steps = repeated([arguments], 1)
+        self._steps.append(steps)
+        return slab.kernel(HOP, *self._choices).prepared(steps)
+
+    def __call__(self, factor: float = 1.0) -> None:
+        """Launch the hop, and the halo exchange of its source beside it."""
+        for steps in self._steps:
+            steps[0].factor = factor
+        if self._halo:
+            self._halo.post(self._window)
+        for launch in self._first:
+            launch()
+        if self._halo:
+            self._halo.wait()
+            for launch in self._last:
+                launch()
+
+    @property
+    def registers(self) -> Registers | None:
+        """Register usage of the kernel on a GPU."""
+        return self._fields[1].slabs[0].kernel(HOP, *self._choices).registers()
+
+
+def Wilson(
+    field: Field,
+    kappa: float,
+    csw: float = 0.0,
+    mu: float = 0.0,
+    boundary: complex | Sequence[complex] = ANTIPERIODIC,
+) -> DiracOperator:
+    """Return the Wilson operator, with the clover term and a twisted mass unless they are 0.
+
+    M = 1 + (i/2) kappa c_SW sigma F + 2 i kappa mu gamma_5 - kappa D, with kappa = 1 / (2 m0 + 8);
+    see `DiracOperator`. To solve M x = b, call the operator's `solve`.
+
+    Parameters
+    ----------
+    field : Field
+        The links, which must not change as long as the operator is used.
+    kappa : float
+        The hopping parameter.
+    csw : float
+        Coefficient c_SW of the clover term.
+    mu : float
+        Twisted mass.
+    boundary : complex or sequence of complex
+        The phase in psi(x + L_t) = phase psi(x), or four phases in x, y, z and t.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+    return operator_with(field, kappa, boundary, csw=csw, mu=mu)
+
+
+def operator_with(
+    field: Field,
+    kappa: float,
+    boundary: complex | Sequence[complex] = ANTIPERIODIC,
+    **parameters: float,
+) -> DiracOperator:
+    """Return the operator with the fewest parameters that has all that are not 0.
+
+    Raises
+    ------
+    UsageError
+        If no operator has these parameters, or a value is invalid.
+    """
+    needed = {name for name, value in parameters.items() if value != 0}
+    for kind in sorted(OPERATORS.values(), key=lambda one: len(one.parameters)):
+        names = {option.name for option in kind.parameters}
+        if needed <= names:
+            values = {name: parameters[name] for name in names & parameters.keys()}
+            return kind(field, kappa, boundary=boundary, **values)
+    raise UsageError(f"No Dirac operator has the parameters {in_words(sorted(needed))}; leave out one.")
 
 
 OPERATORS: Registry[type[DiracOperator]] = Registry("Dirac operator", __name__)

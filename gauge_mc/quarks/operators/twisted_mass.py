@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.options import Option
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator, PreparedOperator
 from gauge_mc.quarks.transport import ANTIPERIODIC
 
@@ -26,6 +27,7 @@ class TwistedMass(DiracOperator):
     """
 
     name = "twisted-mass"
+    parameters = (Option("mu", float, "Twisted mass, in lattice units.", "0"),)
     diagonal = Choice.of("diagonal", "Twist", "dirac/twist.h", "Twist")
 
     def __init__(

@@ -9,7 +9,7 @@ from gauge_mc.quarks.operators import OPERATORS, DiracOperator, PreparedOperator
 
 
 @OPERATORS.register
-class WilsonOperator(DiracOperator):
+class PlainWilson(DiracOperator):
     """M = 1 - kappa D."""
 
     name = "wilson"

@@ -10,6 +10,7 @@ from functools import cached_property
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.options import Option
 from gauge_mc.quarks.operators import OPERATORS, PreparedOperator
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.spinors import SPINS
@@ -24,7 +25,7 @@ EXACT = STORAGES["double"]
 
 
 @OPERATORS.register
-class CloverOperator(TwistedMass):
+class WilsonClover(TwistedMass):
     """M = C + 2 i kappa mu gamma_5 - kappa D with the clover term C.
 
     C = 1 + (i/2) kappa c_SW sum over mu, nu of sigma_mu_nu F_mu_nu, which removes the errors of
@@ -40,7 +41,8 @@ class CloverOperator(TwistedMass):
         The twisted mass.
     """
 
-    name = "clover"
+    name = "wilson-clover"
+    parameters = (Option("csw", float, "Coefficient c_SW of the clover term.", "0"), *TwistedMass.parameters)
     diagonal = Choice.of("diagonal", "Clover", "dirac/clover.h", "Clover")
 
     def __init__(

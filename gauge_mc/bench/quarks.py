@@ -1,0 +1,146 @@
+"""Benchmark of the hopping term of Wilson fermions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+from gauge_mc.bench.timing import copy_bandwidth, seconds_of
+from gauge_mc.devices import Device
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.operators import Hop, Wilson
+from gauge_mc.quarks.spinors import SPINS, SpinorField
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.transport import REALS
+
+COUNTS = (1, 12)
+"""Numbers of vectors: one, and the spins and colours of the source of a propagator for SU(3)."""
+
+KAPPA = 0.13
+"""Hopping parameter, on which the time does not depend."""
+
+
+@dataclass(frozen=True)
+class HopTime:
+    """The time of the hopping term on one parity, for one type of storage.
+
+    Attributes
+    ----------
+    storage : str
+        Precision of spinors and links.
+    reals : int
+        Stored reals per link.
+    vectors : int
+        Number of vectors that the kernel treats together.
+    tflops : float
+        10^12 operations per second, with `flops_per_site` for every vector.
+    gb_per_s : float
+        Bytes that must be moved if every number is read or written once, in GB/s.
+    share : float
+        The same in units of the bandwidth of a copy.
+    registers, spilled : int or None
+        Registers and spilled bytes per thread of the CUDA kernel.
+    """
+
+    storage: str
+    reals: int
+    vectors: int
+    tflops: float
+    gb_per_s: float
+    share: float
+    registers: int | None
+    spilled: int | None
+
+
+@dataclass(frozen=True)
+class QuarksTime:
+    """Times of the hopping term.
+
+    Attributes
+    ----------
+    device, group, lattice : str
+    copy_gb_per_s : float
+        Bandwidth of a large copy on all devices together in GB/s, read and written.
+    flops_per_site : int
+        Operations of the hopping term per site and vector.
+    hops : list of HopTime
+    """
+
+    device: str
+    group: str
+    lattice: str
+    copy_gb_per_s: float
+    flops_per_site: int
+    hops: list[HopTime]
+
+
+def flops_per_site(colours: int) -> int:
+    """Return the real additions and multiplications of the hopping term per site.
+
+    There are eight projections, 16 products of a matrix and a colour vector, and seven sums of
+    spinors: 1320 for SU(3).
+    """
+    projection, product_of_matrix = 4 * colours, 8 * colours**2 - 2 * colours
+    return 8 * projection + 16 * product_of_matrix + 7 * 2 * SPINS * colours
+
+
+def quarks_time(
+    device: Device | DeviceGroup,
+    group: str,
+    lattice: Lattice,
+    seconds: float = 1.0,
+    progress: Callable[[str, int], object] = lambda name, total: None,
+) -> QuarksTime:
+    """Time the hopping term with all types of storage; see `QuarksTime`.
+
+    Parameters
+    ----------
+    device : Device or DeviceGroup
+    group : str
+    lattice : Lattice
+    seconds : float
+        Approximate time in seconds for each kernel.
+    progress : callable
+        Called with a name and the number of kernels before each is timed.
+    """
+    devices = DeviceGroup.of(device)
+    total = 1 + len(STORAGES) * len(REALS) * len(COUNTS)
+    progress("copy", total)
+    copy = copy_bandwidth(devices, group, "single")
+    field = Field.hot(lattice, group, "double", devices)
+    flops = flops_per_site(field.group.colours)
+    hops = []
+    for storage, count in product(STORAGES.values(), COUNTS):
+        source = SpinorField.empty(field, storage.name, count, 1)
+        target = source.like(parity=0)
+        spinor_bytes = storage.bytes(2 * SPINS * field.group.colours)
+        for reals in REALS:
+            numbers = reals.numbers(field.group)
+            progress(f"{storage.name}, {numbers} reals, {count} vectors", total)
+            prepared = Wilson(field, KAPPA).prepared(storage.name, numbers)
+            hop = prepared.prepare(target, source, 0)
+            median, _ = seconds_of(devices, lambda times, hop=hop: _repeat(hop, times), seconds)
+            rate = lattice.sites / 2 * count / median
+            moved = rate * (8 * storage.unit_bytes(numbers) / count + 2 * spinor_bytes)
+            used = hop.registers
+            hops.append(
+                HopTime(
+                    storage.name,
+                    numbers,
+                    count,
+                    rate * flops / 1e12,
+                    moved / 1e9,
+                    moved / copy,
+                    used.count if used else None,
+                    used.spilled if used else None,
+                )
+            )
+    return QuarksTime(devices.name, group, str(lattice), copy / 1e9, flops, hops)
+
+
+def _repeat(hop: Hop, times: int) -> None:
+    for _ in range(times):
+        hop()
