@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.plateau import MIN_CONFIGURATIONS
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.table import read_table
+from gauge_mc.files.table import TableData, read_table
 
 Array = NDArray[np.float64]
 
@@ -114,32 +114,74 @@ def read_correlators(path: Path, names: Sequence[str], skip: int = 0) -> Correla
         If nothing was measured after the update `skip`.
     """
     table, source = read_table(path, TEXT), str(path)
-    for name in ("sweep", *names, *VALUES):
-        if name not in table.columns:
-            raise GaugeError(f"{source} has no column '{name}': it is not a table of correlators.")
-    if not len(table):
-        raise GaugeError(f"{source} has no correlators yet; measure some first.")
-    table = table.after(skip, source)
-    labels, which = _codes([table[name] for name in names])
-    sweeps, at = np.unique(table["sweep"], return_inverse=True)
+    check_columns(table, names, source)
+    labels, sweeps, values = arranged(table.after(skip, source), names, source)
     if sweeps.size < MIN_CONFIGURATIONS:
         raise GaugeError(
             f"Masses need correlators on at least {MIN_CONFIGURATIONS} configurations; measure "
             f"more than the {sweeps.size} of {source}."
         )
-    t, extent = table["t"], int(table["t"].max()) + 1
-    values = np.full((len(labels), sweeps.size, extent), np.nan)
-    values[which, at, t] = table["re"]
-    if values.size != len(table) or not np.isfinite(values).all():
-        raise GaugeError(
-            f"{source} is incomplete: some configuration does not have every correlator at every "
-            "t exactly once; measure the correlators again."
-        )
     rows = [dict(zip(names, one, strict=True)) for one in labels]
     for row in rows:
         row["source"] = row["source"].partition(AT)[0]
     known = {name: value for name, value in table.header.items() if name in FACTS}
-    return Correlators(known, sweeps, tuple(rows), values)
+    return Correlators(known, sweeps, tuple(rows), values["re"])
+
+
+def check_columns(table: TableData, names: Sequence[str], source: str) -> None:
+    """Refuse a table that is empty or lacks a column.
+
+    Raises
+    ------
+    GaugeError
+    """
+    for name in ("sweep", *names, *VALUES):
+        if name not in table.columns:
+            raise GaugeError(f"{source} has no column '{name}': it is not a table of correlators.")
+    if not len(table):
+        raise GaugeError(f"{source} has no correlators yet; measure some first.")
+
+
+def arranged(
+    table: TableData, names: Sequence[str], source: str
+) -> tuple[list[tuple[Any, ...]], NDArray[np.int64], dict[str, Array]]:
+    """Return the correlators of a table as arrays.
+
+    Parameters
+    ----------
+    table : TableData
+    names : sequence of str
+        Columns that say which correlator a row belongs to.
+    source : str
+        Name of the table for error messages.
+
+    Returns
+    -------
+    list of tuple
+        Values of these columns for each correlator.
+    ndarray of int64, shape (configurations,)
+        Numbers of the configurations, ascending.
+    dict of str to ndarray of float64, shape (correlators, configurations, T)
+        Real and imaginary parts, ``re`` and ``im``.
+
+    Raises
+    ------
+    GaugeError
+        If some configuration does not have every correlator at every t exactly once.
+    """
+    labels, which = _codes([table[name] for name in names])
+    sweeps, at = np.unique(table["sweep"], return_inverse=True)
+    t = table["t"]
+    values = {}
+    for name in VALUES[1:]:
+        values[name] = np.full((len(labels), sweeps.size, int(t.max()) + 1), np.nan)
+        values[name][which, at, t] = table[name]
+        if values[name].size != len(table) or not np.isfinite(values[name]).all():
+            raise GaugeError(
+                f"{source} is incomplete: some configuration does not have every correlator at "
+                "every t exactly once; measure the correlators again."
+            )
+    return labels, sweeps, values
 
 
 def _codes(columns: Iterable[NDArray[Any]]) -> tuple[list[tuple[Any, ...]], NDArray[np.int64]]:
