@@ -21,7 +21,7 @@ from gauge_mc.quarks.contractions import AT_REST, Momentum
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator, operator_with
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.sources import SOURCES, Source, parse_source
-from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary
+from gauge_mc.quarks.transport import Boundary
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import (
     NO_SMEARING,
@@ -31,7 +31,9 @@ from gauge_mc.smearing import (
     smearing_options,
 )
 
-KAPPA = Option("kappa", str, "Hopping parameters of the quarks, such as 0.1530,0.1550.", "", "K[,K]")
+KAPPA = Option(
+    "kappa", str, "Hopping parameters of the quarks, such as 0.1530,0.1550.", metavar="K[,K...]"
+)
 SOURCE = Option(
     "source",
     str,
@@ -169,7 +171,7 @@ class Quarks:
         return {
             "kappa": ",".join(f"{one:g}" for one in self.kappas),
             **{name: f"{value:g}" for name, value in self.parameters},
-            "boundary": f"{','.join(f'{angle:g}' for angle in self.angles)} (angles in units of pi)",
+            "boundary": f"{','.join(f'{one:g}' for one in self.angles)} (angles in units of pi)",
             "sources": " ".join(self.label(one) for one in self.sources),
             **smearing,
         }

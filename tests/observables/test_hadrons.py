@@ -93,7 +93,8 @@ def test_all_pairs_of_matrices(rng):
     assert len(found) == 256
     quark = propagator(field, links, 0.1, "point")
     for begin, end in [("gx", "gxgt"), ("gtg5", "g5"), ("gyg5", "unit")]:
-        whole = reference.meson(quark, quark, SIXTEEN[end], SIXTEEN[begin], wave((0, 0, 0), (0, 0, 0)))
+        parts = SIXTEEN[end], SIXTEEN[begin], wave((0, 0, 0), (0, 0, 0))
+        whole = reference.meson(quark, quark, *parts)
         values = found[0.1, 0.1, "point@0;0;0;0", begin, end, 0, 0, 0]
         assert np.abs(values - 0.04 * whole).max() < 1e-9
 
@@ -110,7 +111,8 @@ def test_nucleons_of_dense_propagators(best_device, rng):
     for up in KAPPAS:
         for down in KAPPAS:
             parts = quarks[up], quarks[down], gamma, gamma, wave((0, 0, 0), (1, 3, 0))
-            whole = np.roll(reference.baryon(*parts), -2, axis=0) * np.where(ahead, 1, -1)[:, None, None]
+            whole = np.roll(reference.baryon(*parts), -2, axis=0)
+            whole *= np.where(ahead, 1, -1)[:, None, None]
             for parity in (1, -1):
                 expected = 8 * up**2 * down * reference.projected(whole, parity)
                 values = found[up, down, "point@1;3;0;2", "nucleon", parity, 0, 0, 0]
