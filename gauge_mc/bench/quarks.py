@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 from gauge_mc.bench.timing import copy_bandwidth, seconds_of
@@ -122,7 +123,7 @@ def quarks_time(
             progress(f"{storage.name}, {numbers} reals, {count} vectors", total)
             prepared = Wilson(field, KAPPA).prepared(storage.name, numbers)
             hop = prepared.prepare(target, source, 0)
-            median, _ = seconds_of(devices, lambda times, hop=hop: _repeat(hop, times), seconds)
+            median, _ = seconds_of(devices, partial(_repeat, hop), seconds)
             rate = lattice.sites / 2 * count / median
             moved = rate * (8 * storage.unit_bytes(numbers) / count + 2 * spinor_bytes)
             used = hop.registers

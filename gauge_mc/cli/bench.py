@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gauge_mc.bench.end_to_end import EndToEnd
     from gauge_mc.bench.kernels import Benchmark
     from gauge_mc.bench.observables import ObservablesTime
+    from gauge_mc.bench.quarks import QuarksTime
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
@@ -66,6 +67,14 @@ def bench(
             "in units of sweeps.",
         ),
     ] = False,
+    quarks: Annotated[
+        bool,
+        typer.Option(
+            "--quarks",
+            help="Time the hopping term of Wilson fermions instead, with all types of storage, for "
+            "one vector and for twelve.",
+        ),
+    ] = False,
     end_to_end: Annotated[
         bool,
         typer.Option(
@@ -96,6 +105,7 @@ def bench(
     """
     from gauge_mc.bench.kernels import benchmark
     from gauge_mc.bench.observables import observables_time
+    from gauge_mc.bench.quarks import quarks_time
     from gauge_mc.console import Console
     from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
     from gauge_mc.domain.device_group import open_device_group
@@ -125,27 +135,26 @@ def bench(
         if tune:
             _tune(group_of_devices, console, *kind, rng or defaults.RNG, luxury)
         with _progress(Console(stderr=True, quiet=not root)) as progress:
+            found: EndToEnd | ObservablesTime | QuarksTime | Benchmark
             if end_to_end:
-                whole = _end_to_end(group_of_devices, *kind, progress)
+                found = _end_to_end(group_of_devices, *kind, progress)
             elif observables:
                 found = observables_time(group_of_devices, *kind, seconds, progress)
+            elif quarks:
+                found = quarks_time(group_of_devices, *kind[:2], seconds, progress)
             else:
                 generator = rng or defaults.RNG
-                result = benchmark(group_of_devices, *kind, generator, seconds, luxury, progress)
+                found = benchmark(group_of_devices, *kind, generator, seconds, luxury, progress)
     if not root:
         return
-    values = asdict(whole if end_to_end else found if observables else result)
+    values = asdict(found)
     if save:
         with replacing(save) as file:
             file.write(f"{text.dumps(values, indent=2)}\n".encode())
     if json:
         o.print_json(values)
-    elif end_to_end:
-        console.print(*_whole_runs(whole), sep="\n")
-    elif observables:
-        console.print(*_observables(found), sep="\n")
     else:
-        _show(result, before, console)
+        _show(found, before, console)
 
 
 @contextmanager
@@ -211,8 +220,29 @@ def _saved(path: Path) -> dict[str, float]:
         ) from error
 
 
-def _show(result: Benchmark, before: dict[str, float] | None, console: Console) -> None:
+def _show(
+    found: EndToEnd | ObservablesTime | QuarksTime | Benchmark,
+    before: dict[str, float] | None,
+    console: Console,
+) -> None:
     """Print the results of a benchmark."""
+    from gauge_mc.bench.end_to_end import EndToEnd
+    from gauge_mc.bench.observables import ObservablesTime
+    from gauge_mc.bench.quarks import QuarksTime
+
+    match found:
+        case EndToEnd():
+            console.print(*_whole_runs(found), sep="\n")
+        case ObservablesTime():
+            console.print(*_observables(found), sep="\n")
+        case QuarksTime():
+            console.print(*_quarks(found), sep="\n")
+        case _:
+            _show_updates(found, before, console)
+
+
+def _show_updates(result: Benchmark, before: dict[str, float] | None, console: Console) -> None:
+    """Print the times of the updates."""
     lanes = f"{result.lanes} site{'s' * (result.lanes > 1)} per register"
     console.print(
         f"{result.group.upper()} {result.lattice}, {result.precision} precision, {result.random} "
@@ -315,3 +345,21 @@ def _observables(found: ObservablesTime) -> list[Any]:
     times = [f"{1e3 * one:.4g} ms" for one in (found.heatbath_s, found.overrelaxation_s)]
     sweeps_take = f"a heatbath sweep takes {times[0]}, an overrelaxation sweep {times[1]}"
     return [what, sweeps_take, table]
+
+
+def _quarks(found: QuarksTime) -> list[Any]:
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("spinors and links", no_wrap=True)
+    registers = any(hop.registers is not None for hop in found.hops)
+    headings = ["reals\nper link", "vectors", "TFLOP/s", "GB/s", "of a copy"]
+    for heading in headings + ["regs", "spill"] * registers:
+        table.add_column(heading, justify="right")
+    for hop in found.hops:
+        row = [hop.storage, str(hop.reals), str(hop.vectors), f"{hop.tflops:.3g}"]
+        row += [f"{hop.gb_per_s:.4g}", f"{hop.share:.0%}"]
+        row += ["–" if n is None else str(n) for n in (hop.registers, hop.spilled)] * registers
+        table.add_row(*row)
+    what = f"hopping term on one parity, {found.group.upper()} {found.lattice} on {found.device}"
+    return [f"{what}; copy {found.copy_gb_per_s:.4g} GB/s", table]

@@ -130,7 +130,9 @@ class SpinorField:
         return SpinorField.empty(self.field, precision or self.storage.name, self.count, parity)
 
     def __repr__(self) -> str:
-        sites = {(0,): "even sites", (1,): "odd sites"}.get(self.parities, "all sites")
+        sites = ("even sites", "odd sites", "all sites")[
+            sum(self.parities) + len(self.parities) - 1
+        ]
         vectors = f"{self.count} vector{'s' * (self.count > 1)}"
         return f"<SpinorField {self.field.lattice}, {vectors} on {sites}, {self.storage.name}>"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmath
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,7 +27,6 @@ CONVERT_LINKS = Kernel("convert_links")
 
 TRANSPORT = source_folder() / "dirac" / "transport.h"
 """The header that declares the structure ``Transport``."""
-
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,10 @@ def reals_of(number: int | None, group: Group) -> Reals:
         return forms[min(forms)]
     if number not in forms:
         known = in_words(map(str, sorted(forms)), "or")
-        raise UsageError(f"A link of {group.label} cannot be stored as {number} reals; choose {known}.")
+        raise UsageError(
+            f"A link of {group.label} cannot be stored as {number} reals; choose {known}."
+        )
     return forms[number]
-
-
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class Boundary:
         UsageError
             If there are not one or four numbers of modulus 1.
         """
-        given = [1, 1, 1, boundary] if np.ndim(boundary) == 0 else list(boundary)  # type: ignore[arg-type]
+        given = [*boundary] if isinstance(boundary, Iterable) else [1, 1, 1, boundary]
         phases = [complex(one) for one in given]
         if len(phases) != 4 or not all(abs(abs(one) - 1) < MODULUS_ERROR for one in phases):
             raise UsageError(

@@ -20,6 +20,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
@@ -266,3 +267,21 @@ def test_a_field_that_does_not_fit_is_one_sentence():
         "gauge-mc: 0.000732 GiB for the lattice cannot be allocated on Emulated GPU"
     )
     assert done.stderr.count("\n") == 1
+
+
+def test_the_hopping_term_is_timed():
+    words = ("bench", "--quarks", *ON_CPU)
+    found = json.loads(call(*words, "--json", "--group", "su3")[0])
+    assert found["flops_per_site"] == 1320
+    kinds = {(one["storage"], one["reals"], one["vectors"]) for one in found["hops"]}
+    assert kinds == {(s, r, n) for s in STORAGES for r in (12, 18) for n in (1, 12)}
+    for one in found["hops"]:
+        site = one["gb_per_s"] / (one["tflops"] * 1e3 / 1320)
+        ideal = {"single": 576, "double": 1152, "half": 296}[one["storage"]]
+        if (one["reals"], one["vectors"]) == (12, 1):
+            assert abs(site / ideal - 1) < 1e-9
+        assert abs(one["gb_per_s"] / found["copy_gb_per_s"] / one["share"] - 1) < 1e-9
+    shown, code = call(*words, "--group", "su2")
+    assert code == 0
+    assert "hopping term on one parity, SU2 4x4x4x4 on" in shown
+    assert "of a copy" in shown

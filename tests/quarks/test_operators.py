@@ -11,9 +11,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.operators import ADDED, DIVIDED, WHOLE
-from gauge_mc.quarks.operators.wilson_clover import WilsonClover
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.operators.wilson import PlainWilson
+from gauge_mc.quarks.operators.wilson_clover import WilsonClover
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import REALS
@@ -48,7 +48,9 @@ def test_all_types_of_storage(group, precision, storage, reals, device, rng):
     links = random_field(LATTICE.extents, group, rng)
     psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
     field = Field.from_slices(LATTICE, group, links, precision, device)
-    found = PlainWilson(field, KAPPA, PHASES).apply(psi, precision=storage, reals=reals.numbers(field.group))
+    found = PlainWilson(field, KAPPA, PHASES).apply(
+        psi, precision=storage, reals=reals.numbers(field.group)
+    )
     expected = reference.wilson(links, psi, KAPPA, PHASES)
     assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
 
@@ -90,8 +92,10 @@ def test_the_forms_of_a_hop(group, storage, mu, dagger, best_device, rng):
         return full + KAPPA * reference.hopping(links, x, PHASES)
 
     five = partial(reference.spin, reference.GAMMA5)
-    d = five(reference.hopping(links, five(psi), PHASES)) if dagger else (
-        reference.hopping(links, psi, PHASES)
+    d = (
+        five(reference.hopping(links, five(psi), PHASES))
+        if dagger
+        else (reference.hopping(links, psi, PHASES))
     )
     target = source.like()
     for form in (DIVIDED, ADDED, WHOLE):
@@ -179,12 +183,15 @@ def test_slabs_give_the_same_bytes(storage, rng):
 
 
 def test_free_quarks_in_momentum_space(group, best_device):
-    """M has the symbol 1 - 2 kappa (4 - W + m0 ...): (W + m0 + i gamma . s) 2 kappa."""
+    """M has the symbol 2 kappa (W + i gamma . s), s = sin p, W = m0 + sum of 1 - cos p."""
     lattice, n = Lattice(4, 6, 8, 10), int(group[2])
     operator = PlainWilson(Field.cold(lattice, group, "double", best_device), KAPPA, PHASES)
     angles = np.angle(PHASES)
     modes = (1, -2, 3, 4)
-    p = [(2 * np.pi * k + a) / length for k, a, length in zip(modes, angles, lattice.extents, strict=True)]
+    p = [
+        (2 * np.pi * k + a) / length
+        for k, a, length in zip(modes, angles, lattice.extents, strict=True)
+    ]
     t, z, y, x = np.indices(lattice.extents[::-1])
     wave = np.exp(1j * (p[0] * x + p[1] * y + p[2] * z + p[3] * t))
     spinor = np.arange(4 * n).reshape(4, n) + 1j
@@ -197,7 +204,7 @@ def test_free_quarks_in_momentum_space(group, best_device):
 
 
 def test_constant_abelian_links_shift_the_momentum(best_device):
-    """Links exp(i q a_mu) have for colour q the operator of spinors with phases exp(i q a_mu L_mu)."""
+    """Links exp(i q a_mu) have for colour q the operator of boundary phases exp(i q a_mu L_mu)."""
     lattice, a = LATTICE, np.array([0.1, -0.2, 0.3, 0.4])
     links = np.zeros((*lattice.extents[::-1], 4, 3, 3), complex)
     for colour, charge in enumerate((1, 2, -3)):
@@ -231,14 +238,14 @@ def test_the_reference_is_the_dense_matrix(group, rng):
 
 def test_what_is_refused(rng):
     field = Field.cold(Lattice(2, 2, 2, 2), "su2", "double")
-    with pytest.raises(UsageError, match="kappa is -0.1"):
+    with pytest.raises(UsageError, match=r"kappa is -0\.1"):
         PlainWilson(field, -0.1)
     with pytest.raises(UsageError, match="kappa is nan"):
         PlainWilson(field, float("nan"))
     with pytest.raises(UsageError, match="twisted mass is inf"):
         TwistedMass(field, 0.1, float("inf"))
     for boundary in (0.5, [1, 1, -1], [1, 1, 1, 2j]):
-        with pytest.raises(UsageError, match="boundary condition is .* all of modulus 1"):
+        with pytest.raises(UsageError, match=r"boundary condition is .* all of modulus 1"):
             PlainWilson(field, 0.1, boundary)
     with pytest.raises(GaugeError, match="The spinors have the shape"):
         PlainWilson(field, 0.1).apply(np.zeros((2, 2, 2, 2, 4, 3)))

@@ -43,7 +43,7 @@ def with_phases(links: Complex, phases: Phases) -> Complex:
 
 
 def hopping(links: Complex, psi: Complex, phases: Phases) -> Complex:
-    """sum over mu (1 - gamma_mu) U_mu(x) psi(x + mu) + (1 + gamma_mu) U_mu(x - mu)^+ psi(x - mu)."""
+    """D psi: (1 - gamma_mu) U_mu(x) psi(x + mu) + (1 + gamma_mu) U_mu(x - mu)^+ psi(x - mu)."""
     u = with_phases(links, phases)
     one, total = np.eye(4), np.zeros_like(psi)
     for mu in range(4):

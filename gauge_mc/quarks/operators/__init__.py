@@ -170,7 +170,9 @@ class PreparedOperator:
 
     def made_terms(self, slab: int, **values: Any) -> ctypes.Structure:
         """Return the structure ``DIAGONAL::Terms`` with the given members."""
-        variant = self.operator.field.slabs[slab].variant(*self.choices, ONE[self.storage.name].choice)
+        variant = self.operator.field.slabs[slab].variant(
+            *self.choices, ONE[self.storage.name].choice
+        )
         made: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
         return made
 
@@ -353,7 +355,9 @@ def operator_with(
         if needed <= names:
             values = {name: parameters[name] for name in names & parameters.keys()}
             return kind(field, kappa, boundary=boundary, **values)
-    raise UsageError(f"No Dirac operator has the parameters {in_words(sorted(needed))}; leave out one.")
+    raise UsageError(
+        f"No Dirac operator has the parameters {in_words(sorted(needed))}; leave out one."
+    )
 
 
 OPERATORS: Registry[type[DiracOperator]] = Registry("Dirac operator", __name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
@@ -27,7 +28,9 @@ class TwistedMass(DiracOperator):
     """
 
     name = "twisted-mass"
-    parameters = (Option("mu", float, "Twisted mass, in lattice units.", "0"),)
+    parameters: ClassVar[tuple[Option, ...]] = (
+        Option("mu", float, "Twisted mass, in lattice units.", "0"),
+    )
     diagonal = Choice.of("diagonal", "Twist", "dirac/twist.h", "Twist")
 
     def __init__(

@@ -6,6 +6,7 @@ import ctypes
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
@@ -42,7 +43,10 @@ class WilsonClover(TwistedMass):
     """
 
     name = "wilson-clover"
-    parameters = (Option("csw", float, "Coefficient c_SW of the clover term.", "0"), *TwistedMass.parameters)
+    parameters: ClassVar[tuple[Option, ...]] = (
+        Option("csw", float, "Coefficient c_SW of the clover term.", "0"),
+        *TwistedMass.parameters,
+    )
     diagonal = Choice.of("diagonal", "Clover", "dirac/clover.h", "Clover")
 
     def __init__(
