@@ -23,8 +23,9 @@ MOST_STEPS = 100
 CONVERGED = 1e-10
 """Change of all parameters, relative to their sizes or to 1, at which the fit has converged."""
 
-LARGEST = 1e100
-"""Bound on the values of a curve, beyond which chi2 would overflow."""
+LARGEST = 1e4
+"""Bound on the values of a curve in units of the largest one of the data, beyond which rounding
+errors would hide how these fluctuate."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _descend(
     for _ in range(MOST_STEPS):
         with np.errstate(over="ignore", invalid="ignore"):
             values = curve(here + step)[0]
-        if (np.abs(values) < LARGEST).all():
+        if (np.abs(values) < LARGEST * np.abs(series).max()).all():
             found = fit_linear(nothing, series - values, tau_int, correlated).chi2
             if found <= chi2 * (1 + CONVERGED):
                 break
