@@ -38,3 +38,10 @@ CHECKPOINT_EVERY = 10.0
 
 START_RNG = "philox"
 """Generator for random starts, for every generator of the run, because Philox needs no states."""
+
+SOLVER = "bicgstab"
+TOLERANCE = 1e-10
+"""Norm of the residual of a solver, divided by that of the source."""
+
+INNER = "single"
+"""Precision of a solver's iterations."""

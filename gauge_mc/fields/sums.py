@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Choice, Kernel, Variant
 from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
 
@@ -38,7 +39,7 @@ class SlabSums:
     rows : int
         Largest number of launches.
     over : ctypes structure, optional
-        The time slices to sum over, of both parities; by default `Slab.whole`.
+        The time slices to sum over, of one or both parities; by default `Slab.whole`.
     own_memory : bool
         Whether the partial sums are not in the scratch memory, where the next sums replace them.
     choices : tuple of Choice
@@ -58,7 +59,9 @@ class SlabSums:
         self._over = slab.whole() if over is None else over
         self.slices = int(self._over.slices)
         self.values, self._rows, self._launched = values, rows, 0
-        self._parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
+        parities = 1 if self._over.parity < BOTH_PARITIES else 2
+        parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
+        self._parts = parts // 2 * parities
         self._row_bytes = SUM_BYTES * self.slices * self._parts * values
         nbytes = rows * (self._row_bytes + SUM_BYTES * self.slices * values)
         device = slab.device

@@ -130,9 +130,8 @@ class SpinorField:
         return SpinorField.empty(self.field, precision or self.storage.name, self.count, parity)
 
     def __repr__(self) -> str:
-        sites = ("even sites", "odd sites", "all sites")[
-            sum(self.parities) + len(self.parities) - 1
-        ]
+        names = ("even sites", "odd sites", "all sites")
+        sites = names[2 if len(self.parities) == 2 else self.parities[0]]
         vectors = f"{self.count} vector{'s' * (self.count > 1)}"
         return f"<SpinorField {self.field.lattice}, {vectors} on {sites}, {self.storage.name}>"
 

@@ -16,19 +16,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc import defaults
 from gauge_mc.devices.base import Launch, Registers, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.spinors import SpinorField, checked_vectors
 from gauge_mc.quarks.storage import Storage, storage_of
 from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary, Reals, Together, Transport, reals_of
 from gauge_mc.registry import Registry, in_words
 
 HOP = Kernel("hop")
-DIVIDED, ADDED, WHOLE = (HOP.constant(name) for name in ("DIVIDED", "ADDED", "WHOLE"))
-"""Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, and A u + factor D psi."""
+DIVIDED, ADDED, WHOLE, SOLVED = map(HOP.constant, ("DIVIDED", "ADDED", "WHOLE", "SOLVED"))
+"""Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, A u + factor D psi, and
+A^-1 (u + factor D psi)."""
 
 
 ONE = {
@@ -146,6 +148,51 @@ class DiracOperator(ABC):
         return target.to_numpy().reshape(np.shape(array))
 
 
+    def solve(
+        self,
+        source: NDArray[np.complexfloating[Any, Any]],
+        tolerance: float = defaults.TOLERANCE,
+        solver: str = defaults.SOLVER,
+        **request: Any,
+    ) -> NDArray[np.complex128]:
+        """Return the solution x of M x = source.
+
+        Parameters
+        ----------
+        source : ndarray, shape (T, Z, Y, X, 4, N) or (count, T, Z, Y, X, 4, N)
+            ``b[t, z, y, x, spin, colour]``, or several of them, which are solved together.
+        tolerance : float
+            Largest norm of source - M x, divided by that of the source.
+        solver : str
+            Name of a solver, such as ``bicgstab``.
+        **request : object
+            Further attributes of `gauge_mc.quarks.solvers.Request`.
+
+        Returns
+        -------
+        ndarray, complex128
+            An array of the same shape. The residual, of the full system and in double precision, is
+            at most the tolerance for every vector.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        GaugeError
+            If the tolerance cannot be reached, or the array has the wrong shape.
+        """
+        from gauge_mc.quarks.solvers import Request, solve
+
+        vectors = np.asarray(checked_vectors(self.field, source), complex)
+        axes = tuple(range(1, vectors.ndim))
+        largest = np.abs(vectors).max(axis=axes, keepdims=True)
+        # A power of two, so that squares are neither too large nor too small
+        unit = np.where((largest > 0) & np.isfinite(largest), np.exp2(np.frexp(largest)[1]), 1.0)
+        field = SpinorField.from_numpy(self.field, vectors / unit)
+        found = solve(self, field, solver, Request(tolerance=tolerance, **request))
+        return (found.x.to_numpy() * unit).reshape(np.shape(source))
+
+
 class PreparedOperator:
     """A Dirac operator for spinors in one type of storage.
 
@@ -201,7 +248,7 @@ class PreparedOperator:
             The result on the sites of `parity`, and the vectors psi on the others.
         parity : int
         form : int
-            `DIVIDED`, `ADDED` or `WHOLE`.
+            `DIVIDED`, `ADDED`, `WHOLE` or `SOLVED`.
         other : SpinorField, optional
             The vectors u on the sites of `parity`, which may be `target`.
         factor : float

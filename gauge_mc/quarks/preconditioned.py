@@ -1,0 +1,128 @@
+"""The even-odd preconditioned system of a Dirac operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.quarks.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.operators import (
+    ADDED,
+    DIVIDED,
+    SOLVED,
+    WHOLE,
+    DiracOperator,
+    PreparedOperator,
+)
+from gauge_mc.quarks.spinors import SpinorField
+
+Apply = Callable[[], None]
+"""A prepared application of an operator to a field."""
+
+EVEN, ODD = 0, 1
+
+
+class Preconditioned:
+    """The operator on the even sites that is left when the odd sites are eliminated.
+
+    It is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, or A_ee - kappa^2 D_eo A_oo^-1 D_oe if the solver
+    needs the adjoint.
+
+    Parameters
+    ----------
+    prepared : PreparedOperator
+    form : int
+        `ADDED` or `WHOLE`, for the first or the second.
+    """
+
+    def __init__(self, prepared: PreparedOperator, form: int) -> None:
+        self._prepared, self._form = prepared, form
+        self._spare: dict[int, SpinorField] = {}
+
+    def _odd(self, source: SpinorField) -> SpinorField:
+        """Return memory for vectors on the odd sites, which all products share."""
+        if source.count not in self._spare:
+            self._spare[source.count] = source.like(parity=ODD)
+        return self._spare[source.count]
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product with the operator, or with its adjoint."""
+        odd = self._odd(source)
+        first = self._prepared.prepare(odd, source, ODD, DIVIDED, dagger=dagger)
+        second = self._prepared.prepare(target, odd, EVEN, self._form, source, dagger)
+        kappa = self._prepared.operator.kappa
+
+        def call() -> None:
+            first()
+            second(-(kappa**2))
+
+        return call
+
+
+class System:
+    """M x = b in double precision, and its reduction to the even sites.
+
+    Parameters
+    ----------
+    operator : DiracOperator
+    source : SpinorField
+        The right-hand sides b on all sites, in double precision.
+    form : int
+        See `Preconditioned`.
+    """
+
+    def __init__(self, operator: DiracOperator, source: SpinorField, form: int) -> None:
+        self.operator, self.form = operator, form
+        self.exact = operator.prepared(source.storage.name)
+        self.preconditioned = Preconditioned(self.exact, form)
+        self.norms = norms_of(source)
+        self.b, self.x, self._product = (source.like() for _ in range(3))
+        self._scale(self.b, source, 1 / self.units)
+        self.reduced = source.like(parity=EVEN)
+        self._reduce()
+
+    @property
+    def units(self) -> NDArray[np.float64]:
+        """The norms of the sources, or 1 for those that are 0. `b` is the source divided by it."""
+        return np.where(self.norms > 0, self.norms, 1.0)
+
+    def _scale(self, to: SpinorField, origin: SpinorField, factor: NDArray[np.float64]) -> None:
+        for parity in (EVEN, ODD):
+            Combine(to, origin, parity=parity)(0, factor)
+
+    def _reduce(self) -> None:
+        """Compute the right-hand sides of the preconditioned system."""
+        hop, kappa, odd = self.exact.hop, self.operator.kappa, self.b.like(parity=ODD)
+        hop(odd, self.x, ODD, SOLVED, self.b, 0.0)
+        hop(self.reduced, odd, EVEN, SOLVED, self.b, kappa)
+        if self.form == WHOLE:
+            hop(self.reduced, odd, EVEN, WHOLE, self.reduced, 0.0)
+
+    def complete(self, even: SpinorField) -> None:
+        """Set `x` to the solution for `b`, given that on the even sites."""
+        Combine(self.x, even, parity=EVEN)(0, 1)
+        self.exact.hop(self.x, even, ODD, SOLVED, self.b, self.operator.kappa)
+
+    def residual_norms(self) -> NDArray[np.float64]:
+        """Return the norms of b - M x on all sites."""
+        self.exact.full(self._product, self.x)
+        norms2 = np.zeros(self.x.count)
+        for parity in (EVEN, ODD):
+            step = Advance(self._product, self.b, parity=parity)
+            step(-1)
+            norms2 += step.products().norm2
+        return np.asarray(np.sqrt(norms2))
+
+    def scaled_solution(self) -> SpinorField:
+        """Return the solution for the sources."""
+        solution = self.x.like()
+        self._scale(solution, self.x, self.units)
+        return solution
+
+
+def norms_of(field: SpinorField) -> NDArray[np.float64]:
+    """Return the norms of the vectors of a field."""
+    parts = (Multiply(field, parity=parity)().norm2 for parity in field.parities)
+    return np.asarray(np.sqrt(sum(parts)))

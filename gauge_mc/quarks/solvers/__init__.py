@@ -1,0 +1,378 @@
+"""Solvers of M x = b.
+
+Each solver has a module of its name, with a subclass of `Solver` that is registered in `SOLVERS`.
+It sees vectors and the application of an operator, and nothing else of it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc import defaults
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.quarks.algebra import Advance, Combine
+from gauge_mc.quarks.operators import DiracOperator
+from gauge_mc.quarks.preconditioned import Apply, Preconditioned, System
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.storage import STORAGES, storage_of
+from gauge_mc.registry import Registry, in_words
+
+Norms = NDArray[np.float64]
+
+ITERATIONS = 10_000
+"""Default of the largest number of iterations."""
+
+RELIABLE, DEFECT = "reliable", "defect"
+METHODS = {
+    RELIABLE: "the true residual replaces the iterated one now and then, and the search goes on",
+    DEFECT: "the search begins again with the true residual",
+}
+"""How lower precision is combined with double precision."""
+
+REDUCTION = {
+    (RELIABLE, "double"): 1e-2,
+    (RELIABLE, "single"): 1e-2,
+    (RELIABLE, "half"): 1e-1,
+    (DEFECT, "double"): 1e-6,
+    (DEFECT, "single"): 1e-4,
+    (DEFECT, "half"): 1e-1,
+}
+"""Factor by which the iterated residual falls before the true one is computed, by method and inner
+precision. With half precision and reliable updates 0.1, as in arXiv:0911.3191, section 5."""
+
+STAGNATION = 3
+"""Number of true residuals in a row that are not smaller than the smallest before."""
+
+TIGHTER = 0.3
+"""Factor of the target if the residual of the full system is above the tolerance."""
+
+ATTEMPTS = 5
+"""Number of times that the target is made tighter."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """How to solve.
+
+    Attributes
+    ----------
+    tolerance : float
+        Largest norm of the residual of the full system, divided by that of the source.
+    iterations : int
+        Largest number of iterations.
+    method : str
+        A key of `METHODS`.
+    inner : str
+        Precision of the iterations: ``half``, ``single`` or ``double``.
+    reals : int, optional
+        Reals per link in the iterations; by default the fewest.
+    """
+
+    tolerance: float = defaults.TOLERANCE
+    iterations: int = ITERATIONS
+    method: str = RELIABLE
+    inner: str = defaults.INNER
+    reals: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tolerance < 1:
+            raise UsageError(
+                f"The tolerance is {self.tolerance:g}; give the norm of the residual divided by "
+                "that of the source, between 0 and 1."
+            )
+        if self.iterations < 1:
+            raise UsageError(f"The number of iterations is {self.iterations}; give at least 1.")
+        if self.method not in METHODS:
+            raise UsageError(
+                f"There is no method '{self.method}'; choose {in_words(METHODS, 'or')}."
+            )
+        storage_of(self.inner)
+
+
+@dataclass
+class Progress:
+    """What has been done so far.
+
+    Attributes
+    ----------
+    iterations : int
+    updates : int
+        Number of true residuals that replaced the iterated ones.
+    iterated : ndarray of float64, shape (count,)
+        Norms of the iterated residuals of the preconditioned system, for sources of the norm 1.
+    notes : list of str
+        What happened on the way, such as a change of the precision.
+    """
+
+    iterations: int = 0
+    updates: int = 0
+    iterated: Norms = field(default_factory=lambda: np.zeros(0))
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solution of M x = b.
+
+    Attributes
+    ----------
+    x : SpinorField
+        The solutions on all sites, in double precision.
+    solver : str
+    inner : str
+        Precision of the last iterations.
+    iterations : int
+        Number of iterations, which all vectors share.
+    updates : int
+        Number of true residuals that replaced the iterated ones.
+    iterated, residual : ndarray of float64, shape (count,)
+        The iterated residual of the preconditioned system, and the true one of the full system in
+        double precision: norms divided by that of the source.
+    seconds : float
+    notes : tuple of str
+        What the user should know, such as a change of the precision.
+    """
+
+    x: SpinorField
+    solver: str
+    inner: str
+    iterations: int
+    updates: int
+    iterated: Norms
+    residual: Norms
+    seconds: float
+    notes: tuple[str, ...]
+
+
+class Stagnated(Exception):
+    """The inner precision does not suffice for a smaller residual, or the iteration broke down."""
+
+
+class Solver(ABC):
+    """A Krylov solver for several vectors at once, each with its own coefficients.
+
+    An instance iterates in one inner precision.
+
+    Parameters
+    ----------
+    outer : Residual
+        The system in double precision.
+    operator : Preconditioned
+        The operator in the inner precision.
+    request : Request
+    """
+
+    name: ClassVar[str]
+    form: ClassVar[int]
+    """The form of the preconditioned operator; see `Preconditioned`."""
+
+    def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
+        self.outer, self.operator, self.request = outer, operator, request
+        self.r = outer.y.like(request.inner)
+        self.x = outer.y.like(request.inner)
+        self.clear_x = Combine(self.x, self.r)
+        self.done = np.zeros(outer.y.count, bool)
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begin to search, given the residual `r`."""
+
+    @abstractmethod
+    def go_on(self) -> None:
+        """Continue to search after the residual `r` has been replaced by the true one."""
+
+    @abstractmethod
+    def iterate(self) -> Norms:
+        """Add to `x`, update `r`, and return the squared norms of `r`.
+
+        Vectors that are `done` are left unchanged.
+
+        Raises
+        ------
+        Stagnated
+            If the iteration has broken down, and begins again.
+        """
+
+    def improve(self, targets: Norms, progress: Progress) -> None:
+        """Iterate until the true residuals are at most the targets.
+
+        Raises
+        ------
+        Stagnated
+            If that is impossible in this precision.
+        GaugeError
+            If there are too many iterations.
+        """
+        request, outer = self.request, self.outer
+        norms = now = outer.norms
+        smallest, fails = norms.copy(), 0
+        factor = REDUCTION[request.method, request.inner]
+        self._replace(norms <= targets)
+        self.begin()
+        highest = norms.copy()
+        while not self.done.all():
+            progress.iterations += 1
+            broken = False
+            try:
+                now = np.sqrt(self.iterate())
+            except Stagnated:  # `x` is what it was, or improved
+                broken = True
+            if not np.isfinite(now).all():
+                raise Stagnated
+            progress.iterated = now
+            highest = np.maximum(highest, now)
+            low = ((now < factor * highest) | (now <= targets)) & ~self.done
+            if not broken and not low.any() and progress.iterations < request.iterations:
+                continue
+            norms = outer.add(self.x, self.done)
+            progress.updates += 1
+            self._replace(norms <= targets)
+            better = (norms < smallest)[~self.done]
+            fails = 0 if better.all() else fails + 1
+            smallest = np.minimum(smallest, norms)
+            highest = norms.copy()
+            if self.done.all():
+                return
+            if progress.iterations >= request.iterations:
+                raise GaugeError(_too_many(request, norms))
+            if fails >= STAGNATION:
+                raise Stagnated
+            if broken or request.method == DEFECT:
+                self.begin()
+            else:
+                self.go_on()
+
+    def _replace(self, done: NDArray[np.bool_]) -> None:
+        """Set `r` to the true residual, and `x` to 0."""
+        self.done = done
+        self.r.copy(self.outer.r)
+        self.clear_x(0, 0)
+
+
+class Residual:
+    """The solution y of the preconditioned system so far, and its true residual.
+
+    Parameters
+    ----------
+    system : System
+    """
+
+    def __init__(self, system: System) -> None:
+        self._b = system.reduced
+        self.y, self.r = self._b.like(), self._b.like()
+        self._product, self._more = self._b.like(), self._b.like()
+        self._apply: Apply = system.preconditioned.apply(self._product, self.y)
+        self._subtract = Advance(self.r, self._product)
+        self._add = Combine(self.y, self._more)
+        self.norms = self.update()
+
+    def add(self, x: SpinorField, done: NDArray[np.bool_]) -> Norms:
+        """Add a correction in any precision, except to vectors that are done."""
+        self._more.copy(x)
+        self._add(1, np.where(done, 0.0, 1.0))
+        return self.update()
+
+    def update(self) -> Norms:
+        """Compute the true residual, and return its norms."""
+        self.r.copy(self._b)
+        self._apply()
+        self._subtract(-1)
+        self.norms = np.sqrt(self._subtract.products().norm2)
+        return self.norms
+
+
+def solve(
+    operator: DiracOperator,
+    source: SpinorField,
+    solver: str,
+    request: Request,
+) -> Solution:
+    """Solve M x = b for all vectors of a field.
+
+    Parameters
+    ----------
+    operator : DiracOperator
+    source : SpinorField
+        The right-hand sides b on all sites, in double precision.
+    solver : str
+        Name of a registered solver.
+    request : Request
+
+    Returns
+    -------
+    Solution
+        Its true residual, of the full system and in double precision, is at most the tolerance for
+        every vector.
+
+    Raises
+    ------
+    GaugeError
+        If the tolerance cannot be reached.
+    """
+    kind, began = SOLVERS[solver], time.perf_counter()
+    system = System(operator, source, kind.form)
+    if not np.isfinite(system.norms).all():
+        raise GaugeError("The source contains a value that is not a number, or is too large.")
+    outer, progress = Residual(system), Progress()
+    targets = np.full_like(system.norms, request.tolerance)
+    precisions = list(STORAGES)[: list(STORAGES).index(request.inner) + 1]
+    inner = precisions.pop()
+    residual = np.full_like(targets, math.inf)
+    for _ in range(ATTEMPTS):
+        while True:
+            own = replace(request, inner=inner)
+            prepared = operator.prepared(inner, request.reals)
+            try:
+                kind(outer, Preconditioned(prepared, kind.form), own).improve(targets, progress)
+                break
+            except Stagnated:
+                if not precisions:
+                    break
+                before, inner = inner, precisions.pop()
+                progress.notes.append(
+                    f"The residual did not become smaller in {before} precision, so that the "
+                    f"iteration went on in {inner} precision."
+                )
+        system.complete(outer.y)
+        residual = system.residual_norms()
+        if (residual <= request.tolerance).all():
+            break
+        targets = np.minimum(targets, outer.norms) * TIGHTER
+    else:
+        raise GaugeError(_not_reached(request, residual))
+    return Solution(
+        system.scaled_solution(),
+        kind.name,
+        inner,
+        progress.iterations,
+        progress.updates,
+        progress.iterated,
+        residual,
+        time.perf_counter() - began,
+        tuple(progress.notes),
+    )
+
+
+def _too_many(request: Request, residual: Norms) -> str:
+    return (
+        f"The residual is {residual.max():.2g} of the source after {request.iterations} iterations, "
+        f"and not {request.tolerance:g}: allow more iterations, a larger tolerance, or choose a "
+        "smaller kappa."
+    )
+
+
+def _not_reached(request: Request, residual: Norms) -> str:
+    return (
+        f"The residual of the full system does not become smaller than {residual.max():.2g} of the "
+        f"source, and the tolerance is {request.tolerance:g}: choose a larger tolerance."
+    )
+
+
+SOLVERS: Registry[type[Solver]] = Registry("solver", __name__)

@@ -1,0 +1,79 @@
+"""BiCGstab."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.quarks.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.operators import ADDED
+from gauge_mc.quarks.preconditioned import Preconditioned
+from gauge_mc.quarks.solvers import SOLVERS, Norms, Request, Residual, Solver, Stagnated
+
+TINY = 1e-14
+"""Smallest modulus of the cosine between the shadow residual and the residual, and of other
+divisors relative to what they are sums of. Below it the iteration begins again."""
+
+Scalars = NDArray[np.complex128]
+
+
+@SOLVERS.register
+class BiCGstab(Solver):
+    """The stabilised biconjugate gradients of H. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631."""
+
+    name = "bicgstab"
+    form = ADDED
+
+    def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
+        super().__init__(outer, operator, request)
+        self.shadow, self.p, self.v, self.t = (self.r.like() for _ in range(4))
+        self._apply_p = operator.apply(self.v, self.p)
+        self._apply_r = operator.apply(self.t, self.r)
+        self._shadow_v = Multiply(self.v, self.shadow)
+        self._shadow_r = Multiply(self.r, self.shadow)
+        self._half_step = Advance(self.r, self.v)
+        self._t_r = Multiply(self.t, self.r)
+        self._step = Advance(self.r, self.t, self.x, self.p, self.shadow)
+        self._direction = Combine(self.p, self.r, self.v)
+        self._copy_shadow = Combine(self.shadow, self.r)
+        self._rho: Scalars = np.zeros(self.r.count, complex)
+        self._alpha = self._omega = self._rho
+
+    def begin(self) -> None:
+        """Begin to search; the residual is its own shadow."""
+        self._copy_shadow(0, 1)
+        self._direction(0, 1)
+        self._rho = self._shadow_r().mixed
+
+    def go_on(self) -> None:
+        """Continue to search; only rho depends on the residual."""
+        self._turn(self._shadow_r().mixed)
+
+    def iterate(self) -> Norms:
+        """Carry out one step with two applications of the operator; see `Solver.iterate`."""
+        self._apply_p()
+        found = self._shadow_v()
+        self._alpha = self._ratio(self._rho, found.mixed)
+        self._half_step(-self._alpha)
+        self._apply_r()
+        found = self._t_r()
+        # t_r has <r, t> and <t, t>, and omega is <t, r> / <t, t>.
+        # If t is 0, so is r, and omega does not matter.
+        divisor = np.where(found.norm2 == 0, 1, found.norm2)
+        self._omega = self._ratio(found.mixed.conj(), divisor.astype(complex))
+        self._step(-self._omega, self._alpha, self._omega)
+        found = self._step.products()
+        self._turn(found.mixed)
+        return found.norm2
+
+    def _turn(self, rho: Scalars) -> None:
+        """Choose the next direction."""
+        beta = self._ratio(rho, self._rho) * self._ratio(self._alpha, self._omega)
+        self._rho = np.where(self.done, self._rho, rho)
+        self._direction(beta, 1, -beta * self._omega)
+
+    def _ratio(self, a: Scalars, b: Scalars) -> Scalars:
+        """Return a / b, and 0 for vectors that are done."""
+        if (~self.done & ((b == 0) | ~np.isfinite(b))).any():
+            raise Stagnated
+        return np.where(self.done, 0, a / np.where(self.done, 1, b))

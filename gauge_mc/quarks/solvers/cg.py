@@ -1,0 +1,65 @@
+"""Conjugate gradients on the normal equations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gauge_mc.quarks.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.operators import WHOLE
+from gauge_mc.quarks.preconditioned import Preconditioned
+from gauge_mc.quarks.solvers import SOLVERS, Norms, Request, Residual, Solver, Stagnated
+
+
+@SOLVERS.register
+class ConjugateGradients(Solver):
+    """Conjugate gradients for M^dagger M x = M^dagger b, in the form that iterates b - M x.
+
+    It is the algorithm CGLS (Bjoerck, Numerical Methods for Least Squares Problems, 1996, section
+    7.4), so that the residual that is tested is that of the system itself.
+    """
+
+    name = "cg"
+    form = WHOLE
+
+    def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
+        super().__init__(outer, operator, request)
+        self.p, self.q, self.s = (self.r.like() for _ in range(3))
+        self._apply_p = operator.apply(self.q, self.p)
+        self._apply_r = operator.apply(self.s, self.r, dagger=True)
+        self._q_q, self._s_s = Multiply(self.q), Multiply(self.s)
+        self._step = Advance(self.r, self.q, self.x, self.p)
+        self._direction = Combine(self.p, self.s)
+        self._gamma = np.zeros(self.r.count)
+
+    def begin(self) -> None:
+        """Begin to search along the gradient."""
+        self._apply_r()
+        self._gamma = self._s_s().norm2
+        self._direction(0, 1)
+
+    def go_on(self) -> None:
+        """Continue to search with the gradient of the true residual."""
+        self._turn()
+
+    def iterate(self) -> Norms:
+        """Carry out one step with two applications of the operator; see `Solver.iterate`."""
+        self._apply_p()
+        alpha = self._ratio(self._gamma, self._q_q().norm2)
+        self._step(-alpha, alpha)
+        norms = self._step.products().norm2
+        self._turn()
+        return norms
+
+    def _turn(self) -> None:
+        """Choose the next direction."""
+        self._apply_r()
+        gamma = self._s_s().norm2
+        beta = self._ratio(gamma, self._gamma)
+        self._gamma = np.where(self.done, self._gamma, gamma)
+        self._direction(beta, 1)
+
+    def _ratio(self, a: Norms, b: Norms) -> Norms:
+        """Return a / b, and 0 for vectors that are done."""
+        if (~self.done & ((b == 0) | ~np.isfinite(b))).any():
+            raise Stagnated
+        return np.where(self.done, 0, a / np.where(self.done, 1, b))

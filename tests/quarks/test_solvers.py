@@ -1,0 +1,166 @@
+"""Solvers: the solution is that of a dense matrix, and what cannot be solved is refused."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.operators import Wilson
+from gauge_mc.quarks.solvers import METHODS, SOLVERS, Request, solve
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.updates.heatbath import heatbath
+from tests.reference import dirac as reference
+from tests.reference.fields import random_field
+
+SMALL = Lattice(4, 2, 2, 4)
+LATTICE = Lattice(4, 6, 4, 8)
+PHASES = [1, 1, 1, -1]
+
+
+def thermal_field(lattice, group, device, beta, precision="double"):
+    field = Field.hot(lattice, group, precision, device)
+    heatbath(field, beta, Random.for_field(field), 20)
+    return field
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("parameters", [{}, {"csw": 1.2}, {"csw": 1.0, "mu": 0.2}], ids=str)
+def test_against_the_inverse_of_a_dense_matrix(group, solver, parameters, best_device, rng):
+    n, kappa = int(group[2]), 0.11
+    links = random_field(SMALL.extents, group, rng)
+    field = Field.from_slices(SMALL, group, links, "double", best_device)
+    source = reference.random_spinor(SMALL.extents, n, rng)
+    found = Wilson(field, kappa, **parameters).solve(source, 1e-12, solver)
+    size = source.size
+    basis = np.eye(size, dtype=complex).reshape(size, *source.shape)
+    mu, csw = parameters.get("mu", 0), parameters.get("csw", 0)
+    columns = [reference.wilson(links, one, kappa, PHASES, mu, csw).ravel() for one in basis]
+    expected = np.linalg.solve(np.array(columns).T, source.ravel()).reshape(source.shape)
+    assert np.linalg.norm(found - expected) < 1e-10 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("inner", STORAGES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_true_residual(group, solver, inner, method, best_device, rng):
+    field = thermal_field(LATTICE, group, best_device, 2.5 if group == "su2" else 6.0)
+    n, kappa = int(group[2]), 0.14
+    source = np.stack([reference.random_spinor(LATTICE.extents, n, rng) for _ in range(3)])
+    source[1] = 0
+    source[2] = 0
+    source[2, 0, 0, 0, 0, 0, 0] = 1
+    b = SpinorField.from_numpy(field, source)
+    found = solve(Wilson(field, kappa, csw=1.0), b, solver, Request(1e-10, 500, method, inner))
+    x, links = found.x.to_numpy(), field.to_numpy()
+    for one, right, residual in zip(x, source, found.residual, strict=True):
+        rest = right - reference.wilson(links, one, kappa, PHASES, csw=1.0)
+        norm = np.linalg.norm(right) or 1
+        assert np.linalg.norm(rest) <= 1.001e-10 * norm
+        assert abs(np.linalg.norm(rest) / norm - residual) < 1e-13
+    assert not x[1].any()
+    assert found.solver == solver
+    assert 10 < found.iterations < 500
+    assert found.updates > 0
+    assert (found.inner, found.notes) == (inner, ())
+
+
+def test_lower_precision_needs_few_more_iterations(best_device, rng):
+    field = thermal_field(Lattice(8, 8, 8, 8), "su3", best_device, 6.0)
+    b = SpinorField.from_numpy(field, reference.random_spinor((8, 8, 8, 8), 3, rng))
+    operator = Wilson(field, 0.145)
+    for solver in SOLVERS:
+        counts = {
+            inner: solve(operator, b, solver, Request(inner=inner)).iterations for inner in STORAGES
+        }
+        assert counts["single"] < 1.15 * counts["double"]
+        assert counts["half"] < 1.35 * counts["double"]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_point_sources_and_free_quarks(solver, best_device):
+    """The unpreconditioned operator couples a point source only to its neighbours."""
+    field = Field.cold(Lattice(4, 4, 4, 8), "su3", "double", best_device)
+    source = np.zeros((8, 4, 4, 4, 4, 3), complex)
+    source[0, 0, 0, 1, 2, 1] = 1  # an odd site
+    for kappa in (0.0, 0.1):
+        found = Wilson(field, kappa).solve(source, 1e-13, solver, inner="double")
+        rest = source - reference.wilson(field.to_numpy(), found, kappa, PHASES)
+        assert np.linalg.norm(rest) < 1.01e-13
+    assert not Wilson(field, 0.1).solve(np.zeros_like(source), solver=solver).any()
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-33, 1e33, 1e300])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_tiny_and_huge_sources(solver, size, best_device, rng):
+    field = thermal_field(LATTICE, "su2", best_device, 2.5)
+    source = reference.random_spinor(LATTICE.extents, 2, rng)
+    operator = Wilson(field, 0.13)
+    ordinary = operator.solve(source, solver=solver, inner="half")
+    found = operator.solve(source * size, solver=solver, inner="half") / size
+    assert np.linalg.norm(found - ordinary) < 1e-8 * np.linalg.norm(ordinary)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_slabs_give_the_same_bytes(solver, rng):
+    lattice = Lattice(4, 4, 4, 10)
+    links = random_field(lattice.extents, "su3", rng)
+    source = np.stack([reference.random_spinor(lattice.extents, 3, rng) for _ in range(2)])
+    found = []
+    for slices in [(10,), (4, 6), (2, 3, 5)]:
+        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
+        devices = DeviceGroup(cpus, slices=slices)
+        field = Field.from_slices(lattice, "su3", links, "double", devices)
+        found.append(Wilson(field, 0.11, csw=0.5).solve(source, solver=solver, inner="half"))
+        devices.close()
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_what_is_refused(rng):
+    field = Field.cold(SMALL, "su2", "double", CpuDevice(1))
+    operator = Wilson(field, 0.12)
+    source = reference.random_spinor(SMALL.extents, 2, rng)
+    for value in (0, 1, -1e-10, float("nan")):
+        with pytest.raises(UsageError, match="The tolerance is"):
+            operator.solve(source, value)
+    with pytest.raises(UsageError, match="no solver 'bicgstub'; did you mean 'bicgstab'"):
+        operator.solve(source, solver="bicgstub")
+    with pytest.raises(UsageError, match="no method 'both'; choose reliable or defect"):
+        operator.solve(source, method="both")
+    with pytest.raises(UsageError, match="no precision 'quarter'"):
+        operator.solve(source, inner="quarter")
+    with pytest.raises(UsageError, match="number of iterations is 0"):
+        operator.solve(source, iterations=0)
+    with pytest.raises(UsageError, match="cannot be stored as 13 reals; choose 4 or 8"):
+        operator.solve(source, reals=13)
+    source[0, 0, 0, 0, 0, 0] = np.nan
+    with pytest.raises(GaugeError, match="The source contains a value that is not a number"):
+        operator.solve(source)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_what_cannot_be_solved(solver, rng):
+    field = Field.cold(Lattice(4, 4, 4, 4), "su2", "double", CpuDevice(1))
+    source = reference.random_spinor((4, 4, 4, 4), 2, rng)
+    with pytest.raises(GaugeError, match="after 3 iterations, and not 1e-10: allow more"):
+        Wilson(field, 0.12).solve(source, solver=solver, iterations=3)
+    with pytest.raises(GaugeError, match=r"does not become smaller|after 2000 iterations"):
+        Wilson(field, 0.12).solve(source, 1e-17, solver=solver, iterations=2000)
+    singular = Wilson(field, 1 / 8, boundary=1)  # a zero mode, to which the source is not orthogonal
+    with pytest.raises(GaugeError, match=r"does not become smaller|after 300 iterations"):
+        singular.solve(source, solver=solver, iterations=300)
+
+
+def test_half_precision_falls_back_to_higher_ones(rng):
+    field = Field.cold(Lattice(4, 4, 4, 4), "su2", "double", CpuDevice(1))
+    b = SpinorField.from_numpy(field, reference.random_spinor((4, 4, 4, 4), 2, rng))
+    nearly_singular = Wilson(field, 1 / 8 - 1e-7, boundary=1)
+    found = solve(nearly_singular, b, "cg", Request(1e-9, 3000, inner="half"))
+    assert found.inner != "half"
+    assert "did not become smaller in half precision, so that the iteration" in found.notes[0]
+    assert found.residual[0] <= 1e-9
