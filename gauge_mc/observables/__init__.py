@@ -7,7 +7,7 @@ configurations, and it has a table, a summary, plots, exports and columns in the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -185,6 +185,40 @@ class Series:
     first: int = 1
 
 
+@dataclass(frozen=True)
+class Companion:
+    """A second table that is written when an observable is measured on stored configurations.
+
+    Its file is named after the table of the observable and after it.
+
+    Attributes
+    ----------
+    name : str
+    columns : tuple of str
+        Names of the values in a record, without the sweep.
+    records : int
+        Number of records per field.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    records: int = 1
+
+
+class Accompanied(list[Record]):
+    """Records of a field, with those of the companions of the observable.
+
+    Attributes
+    ----------
+    companions : mapping of str to list of Record
+        Records of the companions, by name.
+    """
+
+    def __init__(self, records: Iterable[Record], companions: Mapping[str, list[Record]]) -> None:
+        super().__init__(records)
+        self.companions = companions
+
+
 class Observable:
     """An observable that is measured on fields. Instances contain the values of the options.
 
@@ -277,6 +311,11 @@ class Observable:
     def prepared(self, field: Field) -> Observable:
         """Return the observable after a look at the first field, if it has no `records` before."""
         return self
+
+    @property
+    def companions(self) -> tuple[Companion, ...]:
+        """Further tables, whose records a measurer returns as `Accompanied`."""
+        return ()
 
     @property
     def trial(self) -> Observable:

@@ -18,7 +18,16 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import TableData
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Record, Series
+from gauge_mc.observables import (
+    OBSERVABLES,
+    Accompanied,
+    Companion,
+    Measurer,
+    Observable,
+    Quantity,
+    Record,
+    Series,
+)
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import (
     AT_REST,
@@ -30,7 +39,13 @@ from gauge_mc.quarks.contractions import (
     of_parity,
 )
 from gauge_mc.quarks.gamma import GAMMA, SIXTEEN
-from gauge_mc.quarks.measurements import Quarks, pairs_of, quark_options, series_of_correlators
+from gauge_mc.quarks.measurements import (
+    SOLVES,
+    Quarks,
+    pairs_of,
+    quark_options,
+    series_of_correlators,
+)
 from gauge_mc.quarks.propagators import Propagator
 
 Correlator = tuple[str, int, Momentum, NDArray[np.complex128]]
@@ -131,11 +146,21 @@ class Baryons(Observable):
         """Return a function that measures fields of the same kind."""
         self.quarks.check()
         prepared = self.prepared(like)
-        return lambda field: list(prepared._records(field))
 
-    def _records(self, field: Field) -> Iterator[Record]:
+        def measure(field: Field) -> list[Record]:
+            solves: list[Record] = []
+            return Accompanied(prepared._records(field, solves), {SOLVES.name: solves})
+
+        return measure
+
+    @property
+    def companions(self) -> tuple[Companion, ...]:
+        """The table of the solutions of the Dirac equation; see `Observable.companions`."""
+        return (self.quarks.solves,)
+
+    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
         correlators = self._baryons if self._has_three_colours else self._diquarks
-        for source, quarks in self.quarks.propagators(field):
+        for source, quarks in self.quarks.propagators(field, solves):
             label = self.quarks.label(source)
             for kappas in product(self.quarks.kappas, repeat=2):
                 first, second = (quarks[one] for one in kappas)

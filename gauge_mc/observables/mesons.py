@@ -12,11 +12,26 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import TableData
-from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Record, Series
+from gauge_mc.observables import (
+    OBSERVABLES,
+    Accompanied,
+    Companion,
+    Measurer,
+    Observable,
+    Quantity,
+    Record,
+    Series,
+)
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
 from gauge_mc.quarks.gamma import SIXTEEN
-from gauge_mc.quarks.measurements import Quarks, pairs_of, quark_options, series_of_correlators
+from gauge_mc.quarks.measurements import (
+    SOLVES,
+    Quarks,
+    pairs_of,
+    quark_options,
+    series_of_correlators,
+)
 
 ALL_GAMMAS = Option("all_gammas", bool, "Also measure all pairs of different matrices.")
 
@@ -100,10 +115,20 @@ class Mesons(Observable):
     def measurer(self, like: Field) -> Measurer:
         """Return a function that measures fields of the same kind."""
         self.quarks.check()
-        return lambda field: list(self._records(field))
 
-    def _records(self, field: Field) -> Iterator[Record]:
-        for source, quarks in self.quarks.propagators(field):
+        def measure(field: Field) -> list[Record]:
+            solves: list[Record] = []
+            return Accompanied(self._records(field, solves), {SOLVES.name: solves})
+
+        return measure
+
+    @property
+    def companions(self) -> tuple[Companion, ...]:
+        """The table of the solutions of the Dirac equation; see `Observable.companions`."""
+        return (self.quarks.solves,)
+
+    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
+        for source, quarks in self.quarks.propagators(field, solves):
             label = self.quarks.label(source)
             for pair, momentum in product(pairs_of(self.quarks.kappas), self.quarks.momenta):
                 tensor = spin_tensor(quarks[pair[1]], quarks[pair[0]], momentum)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import cmath
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from gauge_mc import defaults
 from gauge_mc.analysis.correlators import VALUES, arranged, check_columns
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import TableData
-from gauge_mc.observables import Series
+from gauge_mc.observables import Companion, Record, Series
 from gauge_mc.options import Option, check_options
 from gauge_mc.quarks.contractions import AT_REST, Momentum
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator, operator_with
 from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.solvers import ITERATIONS, METHODS, RELIABLE, SOLVERS, Request, solve
 from gauge_mc.quarks.sources import SOURCES, Source, parse_source
+from gauge_mc.quarks.spinors import SPINS, SpinorField
+from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import Boundary
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import (
@@ -57,6 +62,43 @@ BOUNDARY = Option(
     "NAME|ANGLES",
 )
 
+SOLVER = Option("solver", str, "Solver of the Dirac equation.", defaults.SOLVER, "|".join(SOLVERS))
+INNER = Option(
+    "inner", str, "Precision of the solver's iterations.", defaults.INNER, "|".join(STORAGES)
+)
+METHOD = Option(
+    "method", str, "How lower precision is combined with double.", RELIABLE, "|".join(METHODS)
+)
+LINKS = Option(
+    "links", int, "Reals per link in the iterations, such as 12 or 18 for SU(3).", "the fewest"
+)
+TOLERANCE = Option(
+    "tolerance",
+    float,
+    "Largest norm (not its square) of the true residual in double precision, divided by that of "
+    "the source.",
+    f"{defaults.TOLERANCE:g}",
+)
+ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERATIONS}")
+
+SOLVES = Companion(
+    "solves",
+    (
+        "kappa",
+        "source",
+        "solver",
+        "inner",
+        "iterations",
+        "updates",
+        "iterated",
+        "residual",
+        "seconds",
+    ),
+)
+"""The table of all solutions of the Dirac equation, with a row for a source of all spins and colours.
+The residuals are the largest ones of these: that of the iteration, of the preconditioned
+system, and the true one, of the full system."""
+
 MOST_MOMENTUM = 100
 """Largest squared momentum, to catch typing errors."""
 
@@ -72,7 +114,8 @@ def operator_options() -> tuple[Option, ...]:
 
 def quark_options() -> tuple[Option, ...]:
     """Return the options of all measurements with quarks."""
-    return (KAPPA, *operator_options(), BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
+    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
+    return (KAPPA, *operator_options(), BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA, *solving)
 
 
 @dataclass(frozen=True)
@@ -97,6 +140,10 @@ class Quarks:
         Smearing of the links with which sources and sinks are smeared.
     momenta : tuple of Momentum
         Momenta of the hadrons.
+    solver : str
+        Name of the solver.
+    request : Request
+        How to solve.
 
     Raises
     ------
@@ -112,8 +159,11 @@ class Quarks:
     smear_sink: bool = False
     smearing: Smearing | None = None
     momenta: tuple[Momentum, ...] = (AT_REST,)
+    solver: str = defaults.SOLVER
+    request: Request = field(default_factory=Request)
 
     def __post_init__(self) -> None:
+        SOLVERS.check(self.solver, SOLVER.flag)
         for kappa in self.kappas:
             if not 0 < kappa < math.inf:
                 raise UsageError(f"{KAPPA.flag} is {kappa:g}; give positive numbers.")
@@ -157,6 +207,14 @@ class Quarks:
             given.get(SMEAR_SINK.name, False),
             make_smearing(given.get("smear", NO_SMEARING), others),
             momenta_up_to(p2_max),
+            given.get(SOLVER.name, defaults.SOLVER),
+            Request(
+                given.get(TOLERANCE.name, defaults.TOLERANCE),
+                given.get(ITERATION_LIMIT.name, ITERATIONS),
+                given.get(METHOD.name, RELIABLE),
+                given.get(INNER.name, defaults.INNER),
+                given.get(LINKS.name),
+            ),
         )
 
     @property
@@ -174,6 +232,7 @@ class Quarks:
             "boundary": f"{','.join(f'{one:g}' for one in self.angles)} (angles in units of pi)",
             "sources": " ".join(self.label(one) for one in self.sources),
             **smearing,
+            "tolerance": f"{self.request.tolerance:g}",
         }
 
     def label(self, source: Source) -> str:
@@ -185,8 +244,21 @@ class Quarks:
         if not self.kappas:
             raise UsageError(f"{KAPPA.flag} is missing; give the hopping parameters of the quarks.")
 
-    def propagators(self, field: Field) -> Iterator[tuple[Source, dict[float, Propagator]]]:
+    @property
+    def solves(self) -> Companion:
+        """The table of the solutions, with its number of records per field."""
+        return replace(SOLVES, records=len(self.kappas) * len(self.sources))
+
+    def propagators(
+        self, field: Field, solves: list[Record]
+    ) -> Iterator[tuple[Source, dict[float, Propagator]]]:
         """Yield the propagators of all quarks by kappa, for one source after the other.
+
+        Parameters
+        ----------
+        field : Field
+        solves : list of Record
+            Records of `SOLVES` are appended to it.
 
         Raises
         ------
@@ -198,10 +270,24 @@ class Quarks:
         for source in self.sources:
             found = {}
             for kappa, operator in operators.items():
-                found[kappa] = solve(operator, source, links)
+                found[kappa] = self._solve(operator, source, links, solves)
                 if self.smear_sink:
                     source.smear_sink(found[kappa].columns, links)
             yield source, found
+
+    def _solve(
+        self, operator: DiracOperator, source: Source, links: Field, solves: list[Record]
+    ) -> Propagator:
+        vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
+        source.fill(vectors, links)
+        found = solve(operator, vectors, self.solver, self.request)
+        label = self.label(source)
+        for note in found.notes:
+            print(f"gauge-mc: kappa = {operator.kappa:g}, {label}: {note}", file=sys.stderr)
+        words = operator.kappa, label, found.solver, found.inner, found.iterations, found.updates
+        numbers = float(found.iterated.max()), float(found.residual.max()), found.seconds
+        solves.append((*words, *numbers))
+        return Propagator(found.x, operator.kappa, operator.boundary, source.place)
 
     def _operator(self, field: Field, kappa: float) -> DiracOperator:
         return operator_with(field, kappa, self.boundary.phases, **dict(self.parameters))
