@@ -23,6 +23,9 @@ from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
 from gauge_mc.files.stored import BY_SITE
 from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
+from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.transport import LINKS_ALONE, REALS, Together
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 from tests import emulator
@@ -42,6 +45,10 @@ def every_choice():
         [one.choice() for one in GENERATORS.values()],
         [BY_SITE.choice, BY_ODD_SITE.choice],
         [GROUP_LINKS, MATRICES],
+        [one.choice for one in STORAGES.values()],
+        [one.choice for one in REALS],
+        [LINKS_ALONE, Together(2).choice],
+        [one.diagonal for one in OPERATORS.values()],
         ["single", "double"],
         [compiler.register_bytes() // 8, 1],
     ]

@@ -123,11 +123,8 @@ def test_the_sign_of_the_clover_term():
     f = angle(extents, (0, 1), 1)
     deviations = {}
     for csw in (1.0, 0.0, -1.0):
-        columns = reference.dense(links, kappa, [1, 1, 1, 1])
-        size = len(columns)
-        basis = np.eye(size).reshape(size, *extents[::-1], 4, 2)
-        term = [reference.clover(links, one.astype(complex), kappa, csw).ravel() for one in basis]
-        values = np.linalg.eigvals((columns + np.array(term).T) / (2 * kappa))
+        matrix = reference.dense(links, kappa, [1, 1, 1, 1], csw=csw)
+        values = np.linalg.eigvals(matrix / (2 * kappa))
         lowest = values[np.argsort(abs(values))[:4]]
         deviations[csw] = np.abs(lowest.real - lowest.imag**2 / 2).max() / f
     assert deviations[1.0] < 0.1
@@ -230,11 +227,11 @@ def test_the_reference_is_the_dense_matrix(group, rng):
     extents = (2, 4, 2, 2)
     links = random_field(extents, group, rng)
     psi = reference.random_spinor(extents, int(group[2]), rng)
-    found = reference.wilson(links, psi, KAPPA, PHASES, 0.3)
-    m = reference.dense(links, KAPPA, PHASES, 0.3)
+    found = reference.wilson(links, psi, KAPPA, PHASES, 0.3, 1.7)
+    m = reference.dense(links, KAPPA, PHASES, 0.3, 1.7)
     assert np.abs(m @ psi.ravel() - found.ravel()).max() < 1e-13
     five = np.kron(np.eye(32), np.kron(reference.GAMMA5, np.eye(int(group[2]))))
-    opposite = reference.dense(links, KAPPA, PHASES, -0.3)
+    opposite = reference.dense(links, KAPPA, PHASES, -0.3, 1.7)
     assert np.abs(five @ m @ five - opposite.conj().T).max() < 1e-14
 
 

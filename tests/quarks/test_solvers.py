@@ -36,11 +36,8 @@ def test_against_the_inverse_of_a_dense_matrix(group, solver, parameters, best_d
     field = Field.from_slices(SMALL, group, links, "double", best_device)
     source = reference.random_spinor(SMALL.extents, n, rng)
     found = Wilson(field, kappa, **parameters).solve(source, 1e-12, solver)
-    size = source.size
-    basis = np.eye(size, dtype=complex).reshape(size, *source.shape)
-    mu, csw = parameters.get("mu", 0), parameters.get("csw", 0)
-    columns = [reference.wilson(links, one, kappa, PHASES, mu, csw).ravel() for one in basis]
-    expected = np.linalg.solve(np.array(columns).T, source.ravel()).reshape(source.shape)
+    matrix = reference.dense(links, kappa, PHASES, **parameters)
+    expected = np.linalg.solve(matrix, source.ravel()).reshape(source.shape)
     assert np.linalg.norm(found - expected) < 1e-10 * np.linalg.norm(expected)
 
 
@@ -149,8 +146,8 @@ def test_what_cannot_be_solved(solver, rng):
     source = reference.random_spinor((4, 4, 4, 4), 2, rng)
     with pytest.raises(GaugeError, match="after 3 iterations, and not 1e-10: allow more"):
         Wilson(field, 0.12).solve(source, solver=solver, iterations=3)
-    with pytest.raises(GaugeError, match=r"does not become smaller|after 2000 iterations"):
-        Wilson(field, 0.12).solve(source, 1e-17, solver=solver, iterations=2000)
+    with pytest.raises(GaugeError, match=r"does not become smaller|after 200 iterations"):
+        Wilson(field, 0.12).solve(source, 1e-17, solver=solver, iterations=200)
     singular = Wilson(field, 1 / 8, boundary=1)  # a zero mode, to which the source is not orthogonal
     with pytest.raises(GaugeError, match=r"does not become smaller|after 300 iterations"):
         singular.solve(source, solver=solver, iterations=300)
@@ -159,8 +156,9 @@ def test_what_cannot_be_solved(solver, rng):
 def test_half_precision_falls_back_to_higher_ones(rng):
     field = Field.cold(Lattice(4, 4, 4, 4), "su2", "double", CpuDevice(1))
     b = SpinorField.from_numpy(field, reference.random_spinor((4, 4, 4, 4), 2, rng))
-    nearly_singular = Wilson(field, 1 / 8 - 1e-7, boundary=1)
-    found = solve(nearly_singular, b, "cg", Request(1e-9, 3000, inner="half"))
-    assert found.inner != "half"
-    assert "did not become smaller in half precision, so that the iteration" in found.notes[0]
-    assert found.residual[0] <= 1e-9
+    for solver, distance in (("cg", 1e-5), ("bicgstab", 1e-4)):
+        nearly_singular = Wilson(field, 1 / 8 - distance, boundary=1)
+        found = solve(nearly_singular, b, solver, Request(1e-9, 3000, inner="half"))
+        assert found.inner != "half"
+        assert "did not become smaller in half precision, so that the iteration" in found.notes[0]
+        assert found.residual[0] <= 1e-9

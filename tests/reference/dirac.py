@@ -103,23 +103,31 @@ def wilson(
     return diagonal - kappa * hopping(links, psi, phases)
 
 
-def dense(links: Complex, kappa: float, phases: Phases, mu: float = 0.0) -> Complex:
+def dense(
+    links: Complex, kappa: float, phases: Phases, mu: float = 0.0, csw: float = 0.0
+) -> Complex:
     """M as a matrix, element by element: rows and columns are (t, z, y, x, spin, colour)."""
+    one = np.eye(4)
+    planes = [(m, n) for m in range(4) for n in range(m + 1, 4)]
+    strength = {plane: field_strength(links, *plane) for plane in planes}
     extents, colours = extents_of(links), links.shape[-1]
     sites = [*np.ndindex(*extents[::-1])]
     number = {site: n for n, site in enumerate(sites)}
     m = np.zeros((len(sites), 4, colours, len(sites), 4, colours), complex)
     for site, n in number.items():
         for a in range(colours):
-            m[n, :, a, n, :, a] = np.eye(4) + 2j * kappa * mu * GAMMA5
+            m[n, :, a, n, :, a] = one + 2j * kappa * mu * GAMMA5
+        for d, e in planes:  # sigma_de = i gamma_d gamma_e
+            sigma = 1j * GAMMA[d] @ GAMMA[e]
+            term = 1j * kappa * csw * np.einsum("ij,ab->iajb", sigma, strength[d, e][site])
+            m[n, :, :, n, :, :] += term
         for d in range(4):
             there = list(site)
             there[3 - d] = (site[3 - d] + 1) % extents[d]
             k = number[tuple(there)]
             u = links[site][d] * (phases[d] if there[3 - d] == 0 else 1)
             for i, j in np.ndindex(4, 4):
-                one = i == j
-                m[n, i, :, k, j, :] -= kappa * (one - GAMMA[d, i, j]) * u
-                m[k, i, :, n, j, :] -= kappa * (one + GAMMA[d, i, j]) * dagger(u)
+                m[n, i, :, k, j, :] -= kappa * (one - GAMMA[d])[i, j] * u
+                m[k, i, :, n, j, :] -= kappa * (one + GAMMA[d])[i, j] * dagger(u)
     size = len(sites) * 4 * colours
     return m.reshape(size, size)

@@ -27,6 +27,9 @@ from gauge_mc.fields.gradient_flow import FLOW_FORCE, FLOW_STAGE
 from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
+from gauge_mc.quarks.operators import ONE, OPERATORS, SEVERAL
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.transport import REALS
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 
@@ -47,6 +50,8 @@ CHOICES = {
     "file_order": list(FILE_ORDERS),
     "content": [GROUP_LINKS, MATRICES],
     "replicas": [ONE_REPLICA, MANY_REPLICAS],
+    "transport": [one.choice for one in REALS],
+    "diagonal": [one.diagonal for one in OPERATORS.values()],
 }
 """All choices by kind, with generators at their default quality level."""
 
@@ -56,10 +61,23 @@ FLOW_ACTIONS = [*dict.fromkeys(flow.action for flow in FLOWS.values())]
 
 def variants(kernel: Kernel) -> Iterator[Variant]:
     """Yield all variants of a kernel, for the choices on which it depends."""
+    if "storage" in kernel.kinds:
+        yield from variants_of_spinors(kernel)
+        return
     choices = {**CHOICES, "action": FLOW_ACTIONS} if kernel in (FLOW_FORCE, FLOW_STAGE) else CHOICES
     kinds = (choices[kind] for kind in choices if kind in kernel.kinds)
     for *choices, precision, large in product(*kinds, REAL_BYTES, (False, True)):
         yield Variant(precision, tuple(choices), large=large)
+
+
+def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
+    """Yield the variants of a kernel that depends on the type of storage, in its arithmetic."""
+    kinds = [CHOICES[kind] for kind in CHOICES if kind in kernel.kinds]
+    for storage in STORAGES.values():
+        together = [one[storage.name].choice for one in (ONE, SEVERAL)]
+        own = [*kinds, together] if "vectors" in kernel.kinds else kinds
+        for choices in product(*own):
+            yield Variant(storage.arithmetic, (*choices, storage.choice))
 
 
 def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> str:

@@ -47,6 +47,12 @@ REDUCTION = {
 """Factor by which the iterated residual falls before the true one is computed, by method and inner
 precision. With half precision and reliable updates 0.1, as in arXiv:0911.3191, section 5."""
 
+PATIENCE = 300
+"""Number of iterations after which the true residual is computed if the iterated one of no vector
+has become smaller by the factor `SLOWEST`."""
+
+SLOWEST = 0.99
+
 STAGNATION = 3
 """Number of true residuals in a row that are not smaller than the smallest before."""
 
@@ -185,11 +191,7 @@ class Solver(ABC):
         """Begin to search, given the residual `r`."""
 
     @abstractmethod
-    def go_on(self) -> None:
-        """Continue to search after the residual `r` has been replaced by the true one."""
-
-    @abstractmethod
-    def iterate(self) -> Norms:
+    def step(self) -> Norms:
         """Add to `x`, update `r`, and return the squared norms of `r`.
 
         Vectors that are `done` are left unchanged.
@@ -197,7 +199,22 @@ class Solver(ABC):
         Raises
         ------
         Stagnated
-            If the iteration has broken down, and begins again.
+            If the iteration has broken down, and must begin again.
+        """
+
+    @abstractmethod
+    def turn(self, replaced: bool) -> None:
+        """Choose the next direction.
+
+        Parameters
+        ----------
+        replaced : bool
+            Whether `r` is no longer that of the last step, but the true residual.
+
+        Raises
+        ------
+        Stagnated
+            See `step`.
         """
 
     def improve(self, targets: Norms, progress: Progress) -> None:
@@ -217,27 +234,34 @@ class Solver(ABC):
         self._replace(norms <= targets)
         self.begin()
         highest = norms.copy()
+        lowest, since = norms.copy(), 0
         while not self.done.all():
             progress.iterations += 1
             broken = False
             try:
-                now = np.sqrt(self.iterate())
-            except Stagnated:  # `x` is what it was, or improved
+                now = np.sqrt(self.step())
+                if not np.isfinite(now).all():
+                    raise Stagnated
+                progress.iterated = now
+                highest = np.maximum(highest, now)
+                low = ((now < factor * highest) | (now <= targets)) & ~self.done
+                since = 0 if (now < SLOWEST * lowest)[~self.done].any() else since + 1
+                lowest = np.where(now < SLOWEST * lowest, now, lowest)
+                go_on = since < PATIENCE and progress.iterations < request.iterations
+                if go_on and not low.any():
+                    self.turn(replaced=False)
+                    continue
+            except Stagnated:
+                if not np.isfinite(now).all():
+                    raise  # `x` is unusable
                 broken = True
-            if not np.isfinite(now).all():
-                raise Stagnated
-            progress.iterated = now
-            highest = np.maximum(highest, now)
-            low = ((now < factor * highest) | (now <= targets)) & ~self.done
-            if not broken and not low.any() and progress.iterations < request.iterations:
-                continue
             norms = outer.add(self.x, self.done)
             progress.updates += 1
             self._replace(norms <= targets)
             better = (norms < smallest)[~self.done]
             fails = 0 if better.all() else fails + 1
             smallest = np.minimum(smallest, norms)
-            highest = norms.copy()
+            highest, lowest, since = norms.copy(), norms.copy(), 0
             if self.done.all():
                 return
             if progress.iterations >= request.iterations:
@@ -246,8 +270,11 @@ class Solver(ABC):
                 raise Stagnated
             if broken or request.method == DEFECT:
                 self.begin()
-            else:
-                self.go_on()
+                continue
+            try:
+                self.turn(replaced=True)
+            except Stagnated:
+                self.begin()
 
     def _replace(self, done: NDArray[np.bool_]) -> None:
         """Set `r` to the true residual, and `x` to 0."""

@@ -37,7 +37,7 @@ class BiCGstab(Solver):
         self._direction = Combine(self.p, self.r, self.v)
         self._copy_shadow = Combine(self.shadow, self.r)
         self._rho: Scalars = np.zeros(self.r.count, complex)
-        self._alpha = self._omega = self._rho
+        self._next_rho = self._alpha = self._omega = self._rho
 
     def begin(self) -> None:
         """Begin to search; the residual is its own shadow."""
@@ -45,12 +45,8 @@ class BiCGstab(Solver):
         self._direction(0, 1)
         self._rho = self._shadow_r().mixed
 
-    def go_on(self) -> None:
-        """Continue to search; only rho depends on the residual."""
-        self._turn(self._shadow_r().mixed)
-
-    def iterate(self) -> Norms:
-        """Carry out one step with two applications of the operator; see `Solver.iterate`."""
+    def step(self) -> Norms:
+        """Carry out one step with two applications of the operator; see `Solver.step`."""
         self._apply_p()
         found = self._shadow_v()
         self._alpha = self._ratio(self._rho, found.mixed)
@@ -63,11 +59,12 @@ class BiCGstab(Solver):
         self._omega = self._ratio(found.mixed.conj(), divisor.astype(complex))
         self._step(-self._omega, self._alpha, self._omega)
         found = self._step.products()
-        self._turn(found.mixed)
+        self._next_rho = found.mixed
         return found.norm2
 
-    def _turn(self, rho: Scalars) -> None:
-        """Choose the next direction."""
+    def turn(self, replaced: bool) -> None:
+        """Choose the next direction; see `Solver.turn`."""
+        rho = self._shadow_r().mixed if replaced else self._next_rho
         beta = self._ratio(rho, self._rho) * self._ratio(self._alpha, self._omega)
         self._rho = np.where(self.done, self._rho, rho)
         self._direction(beta, 1, -beta * self._omega)

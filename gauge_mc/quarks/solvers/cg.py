@@ -37,21 +37,15 @@ class ConjugateGradients(Solver):
         self._gamma = self._s_s().norm2
         self._direction(0, 1)
 
-    def go_on(self) -> None:
-        """Continue to search with the gradient of the true residual."""
-        self._turn()
-
-    def iterate(self) -> Norms:
-        """Carry out one step with two applications of the operator; see `Solver.iterate`."""
+    def step(self) -> Norms:
+        """Carry out one step with one application of the operator; see `Solver.step`."""
         self._apply_p()
         alpha = self._ratio(self._gamma, self._q_q().norm2)
         self._step(-alpha, alpha)
-        norms = self._step.products().norm2
-        self._turn()
-        return norms
+        return self._step.products().norm2
 
-    def _turn(self) -> None:
-        """Choose the next direction."""
+    def turn(self, replaced: bool) -> None:
+        """Choose the next direction, with another application; see `Solver.turn`."""
         self._apply_r()
         gamma = self._s_s().norm2
         beta = self._ratio(gamma, self._gamma)
