@@ -235,6 +235,8 @@ class Observable:
         Names of the values in a record, without the sweep.
     descriptions : mapping of str to str
         Short description of each column, for the reference documentation.
+    words : tuple of str
+        Names of columns, its own and those of its companions, that contain words.
     normalisation, units : str
         Normalisation and units in words, for the header of the table.
     options : tuple of Option
@@ -259,6 +261,7 @@ class Observable:
     summary: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
     descriptions: ClassVar[Mapping[str, str]] = {}
+    words: ClassVar[tuple[str, ...]] = ()
     normalisation: ClassVar[str]
     units: ClassVar[str] = "dimensionless"
     options: ClassVar[tuple[Option, ...]] = ()

@@ -40,6 +40,7 @@ from gauge_mc.quarks.contractions import (
 )
 from gauge_mc.quarks.gamma import GAMMA, SIXTEEN
 from gauge_mc.quarks.measurements import (
+    SOLVE_WORDS,
     SOLVES,
     Quarks,
     pairs_of,
@@ -88,6 +89,7 @@ class Baryons(Observable):
         "re": "real part of the correlator",
         "im": "imaginary part of the correlator",
     }
+    words: ClassVar[tuple[str, ...]] = ("source", "baryon", *SOLVE_WORDS)
     normalisation: ClassVar[str] = (
         "sum over x of exp(-i p (x - x0)) parity Tr [(1 + parity gamma_t)/2 < B(x) B-bar(x0) >] "
         "with B = epsilon (u^T C gamma_5 d) u, or (u^T C gamma_i u) u with spin 3/2; "

@@ -26,6 +26,7 @@ from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
 from gauge_mc.quarks.gamma import SIXTEEN
 from gauge_mc.quarks.measurements import (
+    SOLVE_WORDS,
     SOLVES,
     Quarks,
     pairs_of,
@@ -76,6 +77,7 @@ class Mesons(Observable):
         "re": "real part of the correlator",
         "im": "imaginary part of the correlator",
     }
+    words: ClassVar[tuple[str, ...]] = ("source", "gamma_source", "gamma_sink", *SOLVE_WORDS)
     normalisation: ClassVar[str] = (
         "sum over x of exp(-i p (x - x0)) < q̄1 sink q2 (x) [q̄1 source q2 (x0)]^dagger >, "
         "S = 2 kappa M^-1, DeGrand-Rossi gamma matrices"

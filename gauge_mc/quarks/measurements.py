@@ -95,9 +95,12 @@ SOLVES = Companion(
         "seconds",
     ),
 )
-"""The table of all solutions of the Dirac equation, with a row for a source of all spins and colours.
-The residuals are the largest ones of these: that of the iteration, of the preconditioned
+"""The table of all solutions of the Dirac equation, with a row for a source of all its spins and
+colours. The residuals are the largest ones of these: that of the iteration, of the preconditioned
 system, and the true one, of the full system."""
+
+SOLVE_WORDS = ("source", "solver", "inner")
+"""Columns of `SOLVES` that contain words."""
 
 MOST_MOMENTUM = 100
 """Largest squared momentum, to catch typing errors."""
