@@ -168,8 +168,8 @@ class Baryons(Observable):
                 first, second = (quarks[one] for one in kappas)
                 for name, parity, momentum, values in correlators(first, second):
                     for t, value in enumerate(values.tolist()):
-                        labels = (*kappas, label, name, parity, *momentum)
-                        yield (*labels, t, value.real, value.imag)
+                        what = label, name, parity
+                        yield (*kappas, *what, *momentum, t, value.real, value.imag)
 
     def _baryons(self, up: Propagator, down: Propagator) -> Iterator[Correlator]:
         """Yield the correlators of the nucleon, and of the Delta of equal quarks."""

@@ -29,6 +29,7 @@ from gauge_mc.files.table import Table, TableData, read_table
 from gauge_mc.observables import (
     OBSERVABLES,
     SWEEP,
+    Accompanied,
     Companion,
     Measurer,
     Observable,
@@ -95,9 +96,10 @@ class Measuring:
         """
         measured = pool.results(partial(self._measured, precision), self.left)
         for number, records in zip(self.left, measured, strict=True):
-            for name, table in self.companions.items():
-                table.append([(number, *record) for record in records.companions[name]])
-                table.sync()
+            if isinstance(records, Accompanied):
+                for name, table in self.companions.items():
+                    table.append([(number, *record) for record in records.companions[name]])
+                    table.sync()
             self.table.append([(number, *record) for record in records])
             self.table.sync()
             yield number
