@@ -446,6 +446,9 @@ def _elements(sweeps: NDArray[np.int64], rows: int, columns: Columns) -> dict[st
     }
 
 
+OF_TABLE = "of table"
+"""Key in the header of the table of a companion, with the name of the main table."""
+
 SWEEP = "sweep"
 """Name of the first column of every table, which counts updates."""
 

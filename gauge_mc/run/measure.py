@@ -28,6 +28,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.table import Table, TableData, read_table
 from gauge_mc.observables import (
     OBSERVABLES,
+    OF_TABLE,
     SWEEP,
     Accompanied,
     Companion,
@@ -177,7 +178,7 @@ def _companion(
 ) -> Table:
     """Open the table of a companion, without configurations that the main table does not have."""
     beside = path.with_name(f"{path.stem}_{companion.name}{path.suffix}")
-    facts = {"observable": companion.name, "of": path.name}
+    facts = {"observable": companion.name, OF_TABLE: path.name}
     table = Table(beside, {**header, **facts, "version": version()}, (SWEEP, *companion.columns))
     table.truncate(after=max(done, default=-1), expected=len(done) * companion.records)
     return table
