@@ -34,6 +34,8 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
+from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
@@ -124,6 +126,8 @@ REGISTRIES = (
     FLOWS,
     BACKENDS,
     GROUPS,
+    OPERATORS,
+    SOLVERS,
     FITS,
     PLOTS,
     EXPORTS,
@@ -352,9 +356,10 @@ ALLOWED = {
     ("wilson-loops", "observables/wilson_loops.py"),
     # The discretisation of the energy density with the plaquette.
     ("plaquette", "analysis/flow.py"),
-    # An action, and the flow along its gradient.
+    # An action, the flow along its gradient, and a Dirac operator.
     ("wilson", "actions/wilson.py"),
     ("wilson", "flows/wilson.py"),
+    ("wilson", "quarks/operators/wilson.py"),
     # The function of the same name, and what a flow is called in messages.
     ("flow", "__init__.py"),
     ("flow", "flows/__init__.py"),

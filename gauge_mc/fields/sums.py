@@ -66,6 +66,7 @@ class SlabSums:
         nbytes = rows * (self._row_bytes + SUM_BYTES * self.slices * values)
         device = slab.device
         self._memory = device.allocate(nbytes) if own_memory else device.scratch("sums", nbytes)
+        self._adding: dict[tuple[int, int], Launch] = {}
 
     def launch(self, kernel: Kernel, *steps: Mapping[str, Any]) -> None:
         """Launch a sum kernel once for each of `steps`.
@@ -137,18 +138,22 @@ class SlabSums:
         rows : int, optional
             Number of rows that have been launched; by default all.
         """
-        arguments = ADD_PARTIAL_SUMS.arguments(
-            ANY_VARIANT,
-            geometry=self.slab.layout.geometry,
-            work=work(0, 1, self.slices, parity=0),
-            partial=self._memory.address,
-            totals=totals,
-            rows=self._rows if rows is None else rows,
-            slices=self.slices,
-            parts=self._parts,
-            values=self.values,
-        )
-        self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)(repeated([arguments], 1))
+        rows = self._rows if rows is None else rows
+        if (totals, rows) not in self._adding:
+            arguments = ADD_PARTIAL_SUMS.arguments(
+                ANY_VARIANT,
+                geometry=self.slab.layout.geometry,
+                work=work(0, 1, self.slices, parity=0),
+                partial=self._memory.address,
+                totals=totals,
+                rows=rows,
+                slices=self.slices,
+                parts=self._parts,
+                values=self.values,
+            )
+            kernel = self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)
+            self._adding[totals, rows] = kernel.prepared(repeated([arguments], 1))
+        self._adding[totals, rows]()
 
 
 def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:

@@ -96,9 +96,7 @@ class _Prepared:
         steps, launches = [], []
         for vector in range(self._count):
             row = {"sums": sums.partial_sums(vector)} if sums else {}
-            arguments = slab.arguments(
-                kernel, over, choice, vector=vector, **at, **zeros, **row
-            )
+            arguments = slab.arguments(kernel, over, choice, vector=vector, **at, **zeros, **row)
             steps.append(repeated([arguments], 1))
             launches.append(slab.kernel(kernel, choice).prepared(steps[-1]))
         self._steps.append(steps)
@@ -106,12 +104,13 @@ class _Prepared:
 
     def launch(self, **factors: Factors) -> None:
         """Launch the kernel for all vectors."""
-        values = {name: np.broadcast_to(one, self._count) for name, one in factors.items()}
-        for steps, launches in zip(self._steps, self._launches, strict=True):
-            for vector, (step, launch) in enumerate(zip(steps, launches, strict=True)):
-                for name, one in values.items():
-                    factor = complex(one[vector])
+        for name, one in factors.items():
+            given = one.tolist() if isinstance(one, np.ndarray) else [one] * self._count
+            for steps in self._steps:
+                for step, factor in zip(steps, given, strict=True):
                     setattr(step[0], name, (factor.real, factor.imag))
+        for launches in self._launches:
+            for launch in launches:
                 launch()
 
     def fetch(self) -> Products:

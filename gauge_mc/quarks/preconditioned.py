@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.operators import (
-    ADDED,
     DIVIDED,
     SOLVED,
     WHOLE,

@@ -70,8 +70,14 @@ class Storage:
         if field.precision == self.arithmetic:
             return field.layouts
         lanes = field.devices.devices[0].lanes(self.arithmetic)
-        split = split_lanes(field.lattice, lanes)
-        return tuple(replace(one, precision=self.arithmetic, split=split) for one in field.layouts)
+        return _layouts(field.layouts, self.arithmetic, lanes)
+
+
+@cache
+def _layouts(layouts: tuple[Layout, ...], precision: str, lanes: int) -> tuple[Layout, ...]:
+    """Return layouts for another precision; their tables are computed once."""
+    split = split_lanes(layouts[0].lattice, lanes)
+    return tuple(replace(one, precision=precision, split=split) for one in layouts)
 
 
 STORAGES = {

@@ -148,7 +148,9 @@ def test_what_cannot_be_solved(solver, rng):
         Wilson(field, 0.12).solve(source, solver=solver, iterations=3)
     with pytest.raises(GaugeError, match=r"does not become smaller|after 200 iterations"):
         Wilson(field, 0.12).solve(source, 1e-17, solver=solver, iterations=200)
-    singular = Wilson(field, 1 / 8, boundary=1)  # a zero mode, to which the source is not orthogonal
+    singular = Wilson(
+        field, 1 / 8, boundary=1
+    )  # a zero mode, to which the source is not orthogonal
     with pytest.raises(GaugeError, match=r"does not become smaller|after 300 iterations"):
         singular.solve(source, solver=solver, iterations=300)
 

@@ -48,6 +48,22 @@ SEVERAL = {
 """A thread of a GPU uses a link that it has loaded for several vectors, if their number allows."""
 
 
+MU = Option("mu", float, "Twisted mass, in lattice units.", "0")
+
+
+def finite(what: str, value: float) -> float:
+    """Return a parameter.
+
+    Raises
+    ------
+    UsageError
+        If it is not a finite number.
+    """
+    if not math.isfinite(value):
+        raise UsageError(f"{what} is {value}; give a number.")
+    return float(value)
+
+
 class DiracOperator(ABC):
     """A Dirac operator M = A - kappa D on a field, with a part A that is diagonal in the sites.
 
@@ -147,7 +163,6 @@ class DiracOperator(ABC):
         operator.full(target, source, dagger)
         return target.to_numpy().reshape(np.shape(array))
 
-
     def solve(
         self,
         source: NDArray[np.complexfloating[Any, Any]],
@@ -188,7 +203,7 @@ class DiracOperator(ABC):
         largest = np.abs(vectors).max(axis=axes, keepdims=True)
         # A power of two, so that squares are neither too large nor too small
         unit = np.where((largest > 0) & np.isfinite(largest), np.exp2(np.frexp(largest)[1]), 1.0)
-        field = SpinorField.from_numpy(self.field, vectors / unit)
+        field = SpinorField.from_numpy(self.field, np.asarray(vectors / unit, complex))
         found = solve(self, field, solver, Request(tolerance=tolerance, **request))
         return (found.x.to_numpy() * unit).reshape(np.shape(source))
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Sequence
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.operators import OPERATORS, DiracOperator, PreparedOperator
+from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, PreparedOperator, finite
 from gauge_mc.quarks.transport import ANTIPERIODIC
 
 
@@ -28,9 +26,7 @@ class TwistedMass(DiracOperator):
     """
 
     name = "twisted-mass"
-    parameters: ClassVar[tuple[Option, ...]] = (
-        Option("mu", float, "Twisted mass, in lattice units.", "0"),
-    )
+    parameters: ClassVar[tuple[Option, ...]] = (MU,)
     diagonal = Choice.of("diagonal", "Twist", "dirac/twist.h", "Twist")
 
     def __init__(
@@ -41,9 +37,7 @@ class TwistedMass(DiracOperator):
         boundary: complex | Sequence[complex] = ANTIPERIODIC,
     ) -> None:
         super().__init__(field, kappa, boundary)
-        if not math.isfinite(mu):
-            raise UsageError(f"The twisted mass is {mu}; give a number.")
-        self.mu = float(mu)
+        self.mu = finite("The twisted mass", mu)
 
     def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
         """Return the structure ``Terms``; see `DiracOperator.terms`."""

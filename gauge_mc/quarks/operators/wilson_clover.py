@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice, Kernel
-from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.operators import OPERATORS, PreparedOperator
-from gauge_mc.quarks.operators.twisted_mass import TwistedMass
+from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, PreparedOperator, finite
 from gauge_mc.quarks.spinors import SPINS
 from gauge_mc.quarks.storage import STORAGES, Storage, StoredSlab, elsewhere, empty_slabs
 from gauge_mc.quarks.transport import ANTIPERIODIC
@@ -26,7 +23,7 @@ EXACT = STORAGES["double"]
 
 
 @OPERATORS.register
-class WilsonClover(TwistedMass):
+class WilsonClover(DiracOperator):
     """M = C + 2 i kappa mu gamma_5 - kappa D with the clover term C.
 
     C = 1 + (i/2) kappa c_SW sum over mu, nu of sigma_mu_nu F_mu_nu, which removes the errors of
@@ -45,7 +42,7 @@ class WilsonClover(TwistedMass):
     name = "wilson-clover"
     parameters: ClassVar[tuple[Option, ...]] = (
         Option("csw", float, "Coefficient c_SW of the clover term.", "0"),
-        *TwistedMass.parameters,
+        MU,
     )
     diagonal = Choice.of("diagonal", "Clover", "dirac/clover.h", "Clover")
 
@@ -57,10 +54,8 @@ class WilsonClover(TwistedMass):
         mu: float = 0.0,
         boundary: complex | Sequence[complex] = ANTIPERIODIC,
     ) -> None:
-        super().__init__(field, kappa, mu, boundary)
-        if not math.isfinite(csw):
-            raise UsageError(f"c_SW is {csw}; give a number.")
-        self.csw = float(csw)
+        super().__init__(field, kappa, boundary)
+        self.csw, self.mu = finite("c_SW", csw), finite("The twisted mass", mu)
         self._stored: dict[Storage, tuple[Slabs, Slabs]] = {}
 
     def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:

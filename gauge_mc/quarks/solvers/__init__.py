@@ -389,9 +389,9 @@ def solve(
 
 def _too_many(request: Request, residual: Norms) -> str:
     return (
-        f"The residual is {residual.max():.2g} of the source after {request.iterations} iterations, "
-        f"and not {request.tolerance:g}: allow more iterations, a larger tolerance, or choose a "
-        "smaller kappa."
+        f"The residual is {residual.max():.2g} of the source after {request.iterations} "
+        f"iterations, and not {request.tolerance:g}: allow more iterations, a larger tolerance, or "
+        "choose a smaller kappa."
     )
 
 

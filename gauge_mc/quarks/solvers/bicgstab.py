@@ -10,16 +10,16 @@ from gauge_mc.quarks.operators import ADDED
 from gauge_mc.quarks.preconditioned import Preconditioned
 from gauge_mc.quarks.solvers import SOLVERS, Norms, Request, Residual, Solver, Stagnated
 
-TINY = 1e-14
-"""Smallest modulus of the cosine between the shadow residual and the residual, and of other
-divisors relative to what they are sums of. Below it the iteration begins again."""
-
 Scalars = NDArray[np.complex128]
 
 
 @SOLVERS.register
 class BiCGstab(Solver):
-    """The stabilised biconjugate gradients of H. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631."""
+    """The stabilised biconjugate gradients.
+
+    H. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631. The residual with which a search
+    begins is its own shadow.
+    """
 
     name = "bicgstab"
     form = ADDED
