@@ -17,11 +17,18 @@ Curve = Callable[[Array], tuple[Array, Array]]
 """A function of the parameters, shape (parameters,), that returns the values of the points, shape
 (points,), and their derivatives by the parameters, shape (points, parameters)."""
 
-MOST_STEPS = 100
+MOST_STEPS = 50
 """Maximum number of Gauss-Newton steps, of which five or so are needed."""
+
+MOST_HALVINGS = 20
+"""Maximum number of times that a step is halved."""
 
 CONVERGED = 1e-10
 """Change of all parameters, relative to their sizes or to 1, at which the fit has converged."""
+
+INDEPENDENT = 1e-3
+"""Largest deviation of the projection of the derivatives from 1. If it is larger, the points do not
+determine all parameters."""
 
 LARGEST = 1e4
 """Bound on the values of a curve in units of the largest one of the data, beyond which rounding
@@ -74,17 +81,29 @@ def fit_curve(
     here = np.asarray(start, dtype=np.float64)
     chi2 = np.inf
     for _ in range(MOST_STEPS):
-        values, slopes = curve(here)
+        values, slopes = _at(curve, here)
         if not np.isfinite(slopes).all():
             break
-        shifted = series - values + slopes @ here
-        fit = fit_linear(slopes, shifted, tau_int, correlated)
-        parameters = shifted @ fit.projection.T
+        fit = fit_linear(slopes, series - values, tau_int, correlated)
+        if not np.allclose(fit.projection @ slopes, np.eye(here.size), atol=INDEPENDENT):
+            break
+        parameters = here + (series - values) @ fit.projection.T
         step = parameters.mean(axis=0) - here
         if (np.abs(step) <= CONVERGED * np.maximum(np.abs(here), 1)).all():
             return CurveFit(parameters, fit)
         here, chi2 = _descend(curve, here, step, chi2, series, tau_int, correlated)
-    raise GaugeError("The fit does not converge; choose another range.")
+    raise no_fit()
+
+
+def no_fit() -> GaugeError:
+    """Return the error for a fit that does not converge."""
+    return GaugeError("The fit does not converge; choose another range.")
+
+
+def _at(curve: Curve, parameters: Array) -> tuple[Array, Array]:
+    """Return values and derivatives of a curve, which may be infinite or not numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return curve(parameters)
 
 
 def _descend(
@@ -98,13 +117,11 @@ def _descend(
 ) -> tuple[Array, float]:
     """Return the parameters after a step, halved until chi2 does not increase, and chi2 there."""
     nothing = np.zeros((series.shape[1], 1))
-    found = chi2
-    for _ in range(MOST_STEPS):
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = curve(here + step)[0]
+    for _ in range(MOST_HALVINGS):
+        values = _at(curve, here + step)[0]
         if (np.abs(values) < LARGEST * np.abs(series).max()).all():
             found = fit_linear(nothing, series - values, tau_int, correlated).chi2
             if found <= chi2 * (1 + CONVERGED):
-                break
+                return here + step, found
         step = step / 2
-    return here + step, found
+    raise no_fit()

@@ -26,6 +26,22 @@ Array = NDArray[np.float64]
 LEAST_POINTS = 3
 """Minimum number of t in a fit: one more than the number of parameters."""
 
+TWO_STATES_POINTS = 6
+"""Minimum number of t in a fit of two states: two more than the number of parameters."""
+
+LARGEST_BIAS = 0.25
+"""Largest effect of a second state on a mass, in units of its error."""
+
+LEAST_GAP = 0.2
+"""Smallest guess of the gap between two states, in lattice units."""
+
+TWO_STATES = (
+    "from the first t from which the second state of a fit of two states moves the mass by at most "
+    f"{LARGEST_BIAS:g} of its error, or if two states cannot be fitted, where the plateau of the "
+    "effective mass begins"
+)
+"""Default rule for the first t of a fit, in words."""
+
 LARGEST_MASS = 50.0
 """Upper end of the masses among which an effective mass is looked for, in lattice units."""
 
@@ -64,6 +80,27 @@ class Correlator:
             back = self.periodic * sign * np.exp(log - mass * (self.extent - t))
             slope = -t * forward - (self.extent - t) * back
             return forward + back, np.stack([forward + back, slope], axis=1)
+
+        return of
+
+    def two_states(self, t: NDArray[np.int64]) -> Callable[[Array], tuple[Array, Array]]:
+        """Return the curve of two states as a function of ln |A|, m, b and ln d.
+
+        The second state has the mass m + d and the amplitude A b.
+        """
+        one = self.curve(t)
+
+        def of(parameters: Array) -> tuple[Array, Array]:
+            log, mass, weight, gap = parameters
+            ground, slopes = one(np.array([log, mass]))
+            excited, others = one(np.array([log, mass + np.exp(gap)]))
+            derivatives = (
+                ground + weight * excited,
+                slopes[:, 1] + weight * others[:, 1],
+                excited,
+                weight * np.exp(gap) * others[:, 1],
+            )
+            return ground + weight * excited, np.stack(derivatives, axis=1)
 
         return of
 
@@ -157,8 +194,7 @@ class Ranges:
     Attributes
     ----------
     t_min : int or None
-        First t. By default where the plateau of the effective mass begins by the rule of
-        `find_plateaus`.
+        First t. By default chosen by the rule `TWO_STATES`.
     t_max : int or None
         Last t. By default the last that is known to better than 10 %.
     average : bool
@@ -225,11 +261,12 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
         first = min(_onset(effective, last), last + 1 - LEAST_POINTS)
     tau_int = float(np.mean([estimate(one).tau_int for one in used.T]))
     correlated = can_invert(used.shape[1], len(used) / (2 * tau_int))
-    guess = effective.series[:, 0].mean(axis=0)
+    guess = float(effective.series[:, 0].mean(axis=0)[last - 2])
+    fitter = _Fitter(correlator, last, guess, tau_int, correlated)
+    if ranges.t_min is None and not ranges.average:
+        first = fitter.onset() or first
     ends = range(first, last + 2 - LEAST_POINTS) if ranges.average else [first]
-    fits = [
-        _fit(correlator, one, last, float(guess[last - 2]), tau_int, correlated) for one in ends
-    ]
+    fits = [fitter.one_state(one) for one in ends]
     chi2 = [one.fit.chi2 for one in fits]
     expected = [one.fit.chi2_expected for one in fits]
     weights = akaike_weights(chi2, expected)
@@ -264,12 +301,74 @@ def _onset(effective: EffectiveEnergies, last: int) -> int:
         raise too_noisy() from error
 
 
-def _fit(
-    correlator: Correlator, first: int, last: int, mass: float, tau_int: float, correlated: bool
-) -> CurveFit:
-    """Fit the curve of a correlator from one time to another, given a guess of the mass."""
-    t = np.arange(first, last + 1)
-    curve, values = correlator.curve(t), correlator.values[:, t]
-    unit = curve(np.array([0.0, mass]))[0]
-    log = math.log(max(float(values.mean(axis=0)[-1] / unit[-1]), 1e-300))
-    return fit_curve(curve, np.array([log, mass]), values, tau_int, correlated)
+@dataclass(frozen=True)
+class _Fitter:
+    """Fits of a correlator up to the same last t.
+
+    Attributes
+    ----------
+    correlator : Correlator
+    last : int
+        Last t.
+    guess : float
+        Guess of the mass.
+    tau_int, correlated
+        See `fit_linear`.
+    """
+
+    correlator: Correlator
+    last: int
+    guess: float
+    tau_int: float
+    correlated: bool
+
+    def one_state(self, first: int) -> CurveFit:
+        """Fit one state from a time on."""
+        t = np.arange(first, self.last + 1)
+        curve, values = self.correlator.curve(t), self.correlator.values[:, t]
+        unit = curve(np.array([0.0, self.guess]))[0]
+        log = math.log(max(float(values.mean(axis=0)[-1] / unit[-1]), 1e-300))
+        start = np.array([log, self.guess])
+        return fit_curve(curve, start, values, self.tau_int, self.correlated)
+
+    def two_states(self, first: int) -> CurveFit:
+        """Fit two states from a time on, beginning with those of the late times."""
+        late = self.one_state((first + self.last) // 2).values
+        t = np.arange(first, self.last + 1)
+        values, gap = self.correlator.values[:, t], max(late[1], LEAST_GAP)
+        ground = self.correlator.curve(t)(late)[0]
+        excited = self.correlator.curve(t)(late + np.array([0.0, gap]))[0]
+        weight = (values.mean(axis=0)[0] - ground[0]) / excited[0]
+        start = np.array([*late, weight, math.log(gap)])
+        curve = self.correlator.two_states(t)
+        return fit_curve(curve, start, values, self.tau_int, self.correlated)
+
+    def onset(self) -> int | None:
+        """Return the first t from which the rule `TWO_STATES` allows to fit one state.
+
+        It is None if two states cannot be fitted.
+        """
+        for first in range(1, self.last + 2 - TWO_STATES_POINTS):
+            try:
+                two = self.two_states(first)
+            except GaugeError:
+                continue
+            expected = two.fit.chi2_expected
+            if two.fit.chi2 <= expected + 2 * math.sqrt(2 * expected):
+                return self._onset_of(two, first)
+        return None
+
+    def _onset_of(self, two: CurveFit, start: int) -> int:
+        """Return the first t at which the second state moves the mass by little."""
+        for first in range(start, self.last + 2 - LEAST_POINTS):
+            t = np.arange(first, self.last + 1)
+            whole = self.correlator.two_states(t)(two.values)[0]
+            excited = whole - self.correlator.curve(t)(two.values[:2])[0]
+            try:
+                one = self.one_state(first)
+            except GaugeError:
+                continue
+            bias = abs(one.fit.projection[1] @ excited)
+            if bias < LARGEST_BIAS * estimate(one.series[:, 1]).error:
+                return first
+        return self.last + 1 - LEAST_POINTS
