@@ -41,6 +41,7 @@ from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
+from tests.reference import dirac
 from tests.reference import fields as reference
 from tests.reference import flow as flow_reference
 from tests.reference.smearing import project_maximal
@@ -288,6 +289,21 @@ def test_the_kernels_compute_what_they_should(toys, rng, monkeypatch):
     flow.advance(0.02, 0.02)
     expected = flow_reference.rk3_step(links, 0.02, "iwasaki")
     np.testing.assert_allclose(flow.field.to_numpy(), expected, atol=1e-12)
+
+
+def test_the_solver_solves_with_the_operator(toys, rng):
+    """In two slabs: the shifted operator is that of another kappa, up to a factor."""
+    from gauge_mc.domain.device_group import open_device_group
+    from gauge_mc.quarks.operators import operator_with
+
+    lattice = Lattice(4, 2, 4, 4)
+    links = reference.random_field(lattice.extents, "su2", rng)
+    field = Field.from_slices(lattice, "su2", links, "double", open_device_group("cpu:2"))
+    source = dirac.random_spinor(lattice.extents, 2, rng)
+    operator = operator_with(field, 0.1, shift=0.25)
+    found = operator.solve(source, 1e-11, "minimal-residual", inner="half")
+    product = 1.25 * dirac.wilson(links, found, 0.08, [1, 1, 1, -1])
+    assert np.linalg.norm(product - source) < 1e-11 * np.linalg.norm(source)
 
 
 def test_the_generator_draws_what_it_should(toys):

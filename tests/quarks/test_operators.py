@@ -124,7 +124,7 @@ def test_the_sign_of_the_clover_term():
     deviations = {}
     for csw in (1.0, 0.0, -1.0):
         matrix = reference.dense(links, kappa, [1, 1, 1, 1], csw=csw)
-        values = np.linalg.eigvals(matrix / (2 * kappa))
+        values = np.linalg.eigvals(matrix[::2, ::2] / (2 * kappa))  # of one colour
         lowest = values[np.argsort(abs(values))[:4]]
         deviations[csw] = np.abs(lowest.real - lowest.imag**2 / 2).max() / f
     assert deviations[1.0] < 0.1

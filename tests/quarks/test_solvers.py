@@ -91,6 +91,36 @@ def test_point_sources_and_free_quarks(solver, best_device):
     assert not Wilson(field, 0.1).solve(np.zeros_like(source), solver=solver).any()
 
 
+def test_the_pion_of_free_quarks(best_device):
+    """Against sums over momenta, and against published numbers of another program.
+
+    S(p) = (W - i gamma . s) / (W^2 + s^2), s = sin p, W = m0 + sum of 1 - cos p, so that the sum
+    over spins and colours of |S|^2 is a sum over pairs of momenta. The numbers of the other program
+    were computed with a tolerance of about 1e-7.
+    """
+    lattice, kappa = Lattice(4, 4, 4, 8), 0.1
+    phases = np.exp(np.pi * 1j * np.array([0.2, 0.4, 0.0, 0.0]))
+    field = Field.cold(lattice, "su3", "double", best_device)
+    sources = np.zeros((12, 8, 4, 4, 4, 4, 3), complex)
+    for n in range(12):
+        sources[n, 0, 0, 0, 0, n // 3, n % 3] = 1
+    found = 2 * kappa * Wilson(field, kappa, boundary=phases).solve(sources, 1e-13)
+    pion = (np.abs(found) ** 2).sum(axis=(0, 2, 3, 4, 5, 6))
+    modes = np.meshgrid(*(range(n) for n in lattice.extents[::-1]), indexing="ij")[::-1]
+    extents = np.array(lattice.extents).reshape(4, 1, 1, 1, 1)
+    p = (2 * np.pi * np.array(modes) + np.angle(phases).reshape(4, 1, 1, 1, 1)) / extents
+    w = 1 / (2 * kappa) - 4 + (1 - np.cos(p)).sum(axis=0)
+    numerator = w[..., None, None] * np.eye(4) - 1j * np.einsum(
+        "m...,mij->...ij", np.sin(p), reference.GAMMA
+    )
+    in_space = numerator / (w**2 + (np.sin(p) ** 2).sum(axis=0))[..., None, None]
+    at_times = np.fft.ifft(in_space, axis=0)  # the phase in t is 1
+    exact = 3 * (np.abs(at_times) ** 2).sum(axis=(1, 2, 3, 4, 5)) / 64
+    assert np.abs(pion / exact - 1).max() < 1e-11
+    published = [0.550448091581, 0.018777678858, 0.001913035711, 0.000304754974, 0.000111618742]
+    assert np.abs(pion[:5] / published - 1).max() < 2e-7
+
+
 @pytest.mark.parametrize("size", [1e-300, 1e-33, 1e33, 1e300])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_tiny_and_huge_sources(solver, size, best_device, rng):

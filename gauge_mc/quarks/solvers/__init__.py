@@ -47,14 +47,20 @@ REDUCTION = {
 """Factor by which the iterated residual falls before the true one is computed, by method and inner
 precision. With half precision and reliable updates 0.1, as in arXiv:0911.3191, section 5."""
 
-PATIENCE = 300
+PATIENCE = 200
 """Number of iterations after which the true residual is computed if the iterated one of no vector
 has become smaller by the factor `SLOWEST`."""
 
 SLOWEST = 0.99
 
-STAGNATION = 3
-"""Number of true residuals in a row that are not smaller than the smallest before."""
+STAGNATION = 2
+"""Number of true residuals in a row of which none is smaller, by the factor `SMALLER`, than the
+smallest of its vector before."""
+
+SMALLER = 0.8
+
+LARGEST_GROWTH = 1e3
+"""Growth of a residual, since the last true one, beyond which the correction is not used."""
 
 TIGHTER = 0.3
 """Factor of the target if the residual of the full system is above the tolerance."""
@@ -157,7 +163,7 @@ class Solution:
     notes: tuple[str, ...]
 
 
-class Stagnated(Exception):
+class StagnationError(Exception):
     """The inner precision does not suffice for a smaller residual, or the iteration broke down."""
 
 
@@ -198,7 +204,7 @@ class Solver(ABC):
 
         Raises
         ------
-        Stagnated
+        StagnationError
             If the iteration has broken down, and must begin again.
         """
 
@@ -213,7 +219,7 @@ class Solver(ABC):
 
         Raises
         ------
-        Stagnated
+        StagnationError
             See `step`.
         """
 
@@ -222,7 +228,7 @@ class Solver(ABC):
 
         Raises
         ------
-        Stagnated
+        StagnationError
             If that is impossible in this precision.
         GaugeError
             If there are too many iterations.
@@ -241,25 +247,29 @@ class Solver(ABC):
             try:
                 now = np.sqrt(self.step())
                 if not np.isfinite(now).all():
-                    raise Stagnated
+                    raise StagnationError
                 progress.iterated = now
                 highest = np.maximum(highest, now)
                 low = ((now < factor * highest) | (now <= targets)) & ~self.done
                 since = 0 if (now < SLOWEST * lowest)[~self.done].any() else since + 1
                 lowest = np.where(now < SLOWEST * lowest, now, lowest)
-                go_on = since < PATIENCE and progress.iterations < request.iterations
-                if go_on and not low.any():
+                grown = (now > LARGEST_GROWTH * norms)[~self.done].any()
+                ended = since >= PATIENCE or progress.iterations >= request.iterations
+                if not (low.any() or grown or ended):
                     self.turn(replaced=False)
                     continue
-            except Stagnated:
+            except StagnationError:
                 if not np.isfinite(now).all():
                     raise  # `x` is unusable
                 broken = True
-            norms = outer.add(self.x, self.done)
+            if (now <= LARGEST_GROWTH * norms)[~self.done].all():
+                norms = outer.add(self.x, self.done)
+            else:
+                broken = True
             progress.updates += 1
             self._replace(norms <= targets)
-            better = (norms < smallest)[~self.done]
-            fails = 0 if better.all() else fails + 1
+            better = (norms < SMALLER * smallest)[~self.done]
+            fails = 0 if better.any() else fails + 1
             smallest = np.minimum(smallest, norms)
             highest, lowest, since = norms.copy(), norms.copy(), 0
             if self.done.all():
@@ -267,13 +277,13 @@ class Solver(ABC):
             if progress.iterations >= request.iterations:
                 raise GaugeError(_too_many(request, norms))
             if fails >= STAGNATION:
-                raise Stagnated
+                raise StagnationError
             if broken or request.method == DEFECT:
                 self.begin()
                 continue
             try:
                 self.turn(replaced=True)
-            except Stagnated:
+            except StagnationError:
                 self.begin()
 
     def _replace(self, done: NDArray[np.bool_]) -> None:
@@ -359,7 +369,7 @@ def solve(
             try:
                 kind(outer, Preconditioned(prepared, kind.form), own).improve(targets, progress)
                 break
-            except Stagnated:
+            except StagnationError:
                 if not precisions:
                     break
                 before, inner = inner, precisions.pop()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.operators import ADDED
 from gauge_mc.quarks.preconditioned import Preconditioned
-from gauge_mc.quarks.solvers import SOLVERS, Norms, Request, Residual, Solver, Stagnated
+from gauge_mc.quarks.solvers import SOLVERS, Norms, Request, Residual, Solver, StagnationError
 
 Scalars = NDArray[np.complex128]
 
@@ -72,5 +72,5 @@ class BiCGstab(Solver):
     def _ratio(self, a: Scalars, b: Scalars) -> Scalars:
         """Return a / b, and 0 for vectors that are done."""
         if (~self.done & ((b == 0) | ~np.isfinite(b))).any():
-            raise Stagnated
+            raise StagnationError
         return np.where(self.done, 0, a / np.where(self.done, 1, b))

@@ -7,7 +7,7 @@ import numpy as np
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.operators import WHOLE
 from gauge_mc.quarks.preconditioned import Preconditioned
-from gauge_mc.quarks.solvers import SOLVERS, Norms, Request, Residual, Solver, Stagnated
+from gauge_mc.quarks.solvers import SOLVERS, Norms, Request, Residual, Solver, StagnationError
 
 
 @SOLVERS.register
@@ -55,5 +55,5 @@ class ConjugateGradients(Solver):
     def _ratio(self, a: Norms, b: Norms) -> Norms:
         """Return a / b, and 0 for vectors that are done."""
         if (~self.done & ((b == 0) | ~np.isfinite(b))).any():
-            raise Stagnated
+            raise StagnationError
         return np.where(self.done, 0, a / np.where(self.done, 1, b))

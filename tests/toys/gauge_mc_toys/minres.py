@@ -1,0 +1,36 @@
+"""Minimal residuals: the simplest solver."""
+
+import numpy as np
+
+from gauge_mc.quarks.algebra import Advance, Multiply
+from gauge_mc.quarks.operators import ADDED
+from gauge_mc.quarks.solvers import Solver
+
+
+class MinimalResidual(Solver):
+    """x += omega r and r -= omega M r, with the omega that makes r smallest."""
+
+    name = "minimal-residual"
+    form = ADDED
+
+    def __init__(self, outer, operator, request):
+        super().__init__(outer, operator, request)
+        self.t = self.r.like()
+        self._apply = operator.apply(self.t, self.r)
+        self._products = Multiply(self.t, self.r)
+        self._step = Advance(self.r, self.t, self.x, self.r)
+
+    def begin(self):
+        """There is no direction to choose."""
+
+    def step(self):
+        """Move along the residual."""
+        self._apply()
+        found = self._products()
+        divisor = np.where(self.done | (found.norm2 == 0), 1, found.norm2)
+        omega = np.where(self.done, 0, found.mixed.conj() / divisor)
+        self._step(-omega, omega)
+        return self._step.products().norm2
+
+    def turn(self, replaced):
+        """There is no direction to choose."""
