@@ -45,7 +45,7 @@ SOURCE = Option(
     "Source: "
     + ", or ".join(f"{name}:{one.parameters} for {one.summary}" for name, one in SOURCES.items())
     + ". Several are measured one after the other.",
-    "point:0,0,0,0",
+    f"{defaults.SOURCE} at the origin",
     "NAME:PARAMETERS",
     repeated=True,
 )
@@ -200,7 +200,7 @@ class Quarks:
                 f"{MOMENTA.flag} is {p2_max}; choose a number from 0 to {MOST_MOMENTUM}."
             )
         names = [one.name for one in operator_options()]
-        sources = given.get(SOURCE.name, ("point",))
+        sources = given.get(SOURCE.name, (defaults.SOURCE,))
         return cls(
             lattice,
             numbers_of(given.get(KAPPA.name, ""), KAPPA),

@@ -137,3 +137,13 @@ def unit_vectors(vectors: SpinorField) -> NDArray[np.complex128]:
     """Return the values [vector, spin, colour] of a source of each spin and colour."""
     colours = vectors.field.group.colours
     return np.eye(SPINS * colours, dtype=np.complex128).reshape(-1, SPINS, colours)
+
+
+def fill_point(vectors: SpinorField, place: Place) -> None:
+    """Set 4 N vectors, which are zero, to 1 at one site."""
+    x, y, z, t = place
+    units = unit_vectors(vectors)
+    shape = (len(units), *vectors.field.lattice.extents[2::-1], *units.shape[1:])
+    values = np.zeros(shape, np.complex128)
+    values[:, z, y, x] = units
+    vectors.put_slice(t, values)

@@ -13,8 +13,14 @@ from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.sources import SOURCES, Place, Source, checked_place, label_of_place
-from gauge_mc.quarks.sources.point import PointSource
+from gauge_mc.quarks.sources import (
+    SOURCES,
+    Place,
+    Source,
+    checked_place,
+    fill_point,
+    label_of_place,
+)
 from gauge_mc.quarks.spinors import SpinorField
 
 GAUSS_STEP = Kernel("gauss_step")
@@ -77,7 +83,7 @@ class GaussianSource(Source):
 
     def fill(self, vectors: SpinorField, links: Field) -> None:
         """Set the vectors; see `Source.fill`."""
-        PointSource(self.place).fill(vectors, links)
+        fill_point(vectors, self.place)
         self._smear(vectors, links, self.place[3])
 
     def smear_sink(self, vectors: SpinorField, links: Field) -> None:

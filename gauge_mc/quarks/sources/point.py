@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.sources import (
@@ -15,8 +13,8 @@ from gauge_mc.quarks.sources import (
     Place,
     Source,
     checked_place,
+    fill_point,
     label_of_place,
-    unit_vectors,
 )
 from gauge_mc.quarks.spinors import SpinorField
 
@@ -49,13 +47,7 @@ class PointSource(Source):
 
     def fill(self, vectors: SpinorField, links: Field) -> None:
         """Set the vectors; see `Source.fill`."""
-        x, y, z, t = self.place
-        units = unit_vectors(vectors)
-        slice_ = np.zeros(
-            (len(units), *vectors.field.lattice.extents[2::-1], *units.shape[1:]), complex
-        )
-        slice_[:, z, y, x] = units
-        vectors.put_slice(t, slice_)
+        fill_point(vectors, self.place)
 
 
 SOURCES.register(PointSource)
