@@ -212,13 +212,15 @@ class SpinorField:
         return self.field.devices.gather_slices(self.field.lattice, self._get)
 
     def to_numpy(self) -> NDArray[np.complex128]:
-        """Return all vectors.
+        """Return all vectors, in every process.
 
         Returns
         -------
         ndarray, shape (count, T, Z, Y, X, 4, N), complex128
         """
-        return np.stack(list(self.slices()), axis=1)
+        devices, slices = self.field.devices, list(self.slices())
+        whole = np.stack(slices, axis=1) if devices.root else np.empty(0, complex)
+        return devices.processes.broadcast(whole)
 
     @property
     def _slice_shape(self) -> tuple[int, ...]:

@@ -5,8 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
@@ -17,6 +15,7 @@ from gauge_mc.quarks.operators.wilson_clover import WilsonClover
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import REALS
+from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac as reference
 from tests.reference.fields import abelian_field, angle, gauge_transform, random_field, random_su
 
@@ -165,15 +164,15 @@ def test_several_vectors(best_device, rng):
     assert np.array_equal(together, [operator.apply(one) for one in psi])
 
 
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("storage", ["double", "half"])
-def test_slabs_give_the_same_bytes(storage, rng):
+def test_slabs_give_the_same_bytes(storage, kind, rng):
     lattice = Lattice(4, 6, 8, 10)
     links = random_field(lattice.extents, "su3", rng)
     psi = np.stack([reference.random_spinor(lattice.extents, 3, rng) for _ in range(2)])
     found = []
     for slices in [(10,), (4, 6), (2, 3, 5)]:
-        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
-        devices = DeviceGroup(cpus, slices=slices)
+        devices = open_group(kind, slices)
         field = Field.from_slices(lattice, "su3", links, "double", devices)
         found.append(WilsonClover(field, KAPPA, 1.0, 0.1, PHASES).apply(psi, precision=storage))
         devices.close()

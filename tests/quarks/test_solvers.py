@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
@@ -14,6 +13,7 @@ from gauge_mc.quarks.solvers import METHODS, SOLVERS, Request, solve
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.updates.heatbath import heatbath
+from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac as reference
 from tests.reference.fields import random_field
 
@@ -132,15 +132,15 @@ def test_tiny_and_huge_sources(solver, size, best_device, rng):
     assert np.linalg.norm(found - ordinary) < 1e-8 * np.linalg.norm(ordinary)
 
 
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_slabs_give_the_same_bytes(solver, rng):
+def test_slabs_give_the_same_bytes(solver, kind, rng):
     lattice = Lattice(4, 4, 4, 10)
     links = random_field(lattice.extents, "su3", rng)
     source = np.stack([reference.random_spinor(lattice.extents, 3, rng) for _ in range(2)])
     found = []
     for slices in [(10,), (4, 6), (2, 3, 5)]:
-        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
-        devices = DeviceGroup(cpus, slices=slices)
+        devices = open_group(kind, slices)
         field = Field.from_slices(lattice, "su3", links, "double", devices)
         found.append(Wilson(field, 0.11, csw=0.5).solve(source, solver=solver, inner="half"))
         devices.close()

@@ -11,13 +11,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.devices.base import Launch, Registers, repeated
+from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -320,14 +320,16 @@ class Hop:
         if not self._halo:
             self._first = [self._launch(n, source.slabs[n].whole(parity)) for n in slabs]
             return
+        devices = [slab.device for slab in source.slabs]
+        self._streamed = [cast(StreamedDevice, one) for one in devices if one.has_side_stream]
         self._first = [
-            self._launch(n, source.slabs[n].interior(parity, 0))
+            self._launch(n, source.slabs[n].interior(parity, 0), devices[n].has_side_stream)
             for n in slabs
             if source.slabs[n].layout.slices > 2
         ]
         self._last = [self._launch(n, source.slabs[n].boundary(parity, 0)) for n in slabs]
 
-    def _launch(self, n: int, part: ctypes.Structure) -> Launch:
+    def _launch(self, n: int, part: ctypes.Structure, beside: bool = False) -> Launch:
         target, source, other = self._fields
         slab = source.slabs[n]
         arguments = slab.arguments(
@@ -344,20 +346,29 @@ class Hop:
         )
         steps = repeated([arguments], 1)
         self._steps.append(steps)
-        return slab.kernel(HOP, *self._choices).prepared(steps)
+        kernel = slab.kernel(HOP, *self._choices)
+        if beside:
+            return lambda: next(kernel.launches(steps, [1], side=True))()
+        return kernel.prepared(steps)
 
     def __call__(self, factor: float = 1.0) -> None:
         """Launch the hop, and the halo exchange of its source beside it."""
         for steps in self._steps:
             steps[0].factor = factor
-        if self._halo:
-            self._halo.post(self._window)
+        if not self._halo:
+            for launch in self._first:
+                launch()
+            return
+        for device in self._streamed:
+            device.fork()
+        self._halo.post(self._window)
         for launch in self._first:
             launch()
-        if self._halo:
-            self._halo.wait()
-            for launch in self._last:
-                launch()
+        self._halo.wait()
+        for launch in self._last:
+            launch()
+        for device in self._streamed:
+            device.join()
 
     @property
     def registers(self) -> Registers | None:
