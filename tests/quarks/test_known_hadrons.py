@@ -43,9 +43,7 @@ def test_mesons_are_positive_and_symmetric_in_time():
         assert (meson(tensor, begin, begin)[1:].real > 0).all()
         for sink, end in SIXTEEN.items():
             found = meson(tensor, end, begin)[1:]
-            np.testing.assert_allclose(
-                found, time_parity(source, sink) * found[::-1], atol=1e-14
-            )
+            np.testing.assert_allclose(found, time_parity(source, sink) * found[::-1], atol=1e-14)
 
 
 def test_pcac_mass_of_free_quarks():
