@@ -40,6 +40,7 @@ START_RNG = "philox"
 """Generator for random starts, for every generator of the run, because Philox needs no states."""
 
 SOLVER = "bicgstab"
+SOURCE = "point"
 TOLERANCE = 1e-10
 """Norm of the residual of a solver, divided by that of the source."""
 

@@ -36,6 +36,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SOLVERS
+from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
@@ -129,6 +130,7 @@ REGISTRIES = (
     GROUPS,
     OPERATORS,
     SOLVERS,
+    SOURCES,
     FITS,
     PLOTS,
     EXPORTS,
@@ -199,6 +201,9 @@ def test_stored_configurations_are_measured(program, run):
     text = (program.folder / "chain.csv").read_text()
     assert "# smearing: 2 x (forward staples, w = 0.1), then 1 x (APE" in text
     assert "# iterations: 3\n# temporal: six staples, projected\n" in text
+    quarks = ["--kappa", "0.1", "--source", "row:1,2,3", "--solver", "minimal-residual"]
+    program("measure", "mesons", "run", *quarks, "--output", "mesons.csv", "--quiet")
+    assert ",row@1;2;3," in (program.folder / "mesons.csv").read_text()
     program("measure", "flow", "run", "--flow", "iwasaki", "--to", "0.2", "--quiet")
     text = (run / "flow.csv").read_text()
     assert "# force: force of the Iwasaki action, c0 = 3.648, c1 = -0.331\n" in text
@@ -249,7 +254,10 @@ def test_they_are_timed(program):
     [
         ("generate", ["link-trace", "splitmix", "npy", "double-wilson", "one-core"]),
         ("scan", ["link-trace", "splitmix", "npy", "double-wilson"]),
-        ("measure", ["link-trace", "forward", "--forward-weight", "six-staples", "iwasaki"]),
+        (
+            "measure",
+            ["link-trace", "forward", "--forward-weight", "six-staples", "iwasaki", "row:Y"],
+        ),
         ("fit", ["mean-trace"]),
         ("plot", ["steps", "link-trace", "link-trace-beta"]),
         ("export", [".txt"]),
@@ -396,6 +404,14 @@ ALLOWED = {
     # The averages in the JSON objects that commands print, an entry called like a plot.
     ("averages", "cli/measure.py"),
     ("averages", "run/generate.py"),
+    # An observable, its fit and the plot of its correlators, which have one name.
+    ("mesons", "fits/mesons.py"),
+    ("mesons", "observables/mesons.py"),
+    ("mesons", "plots/mesons.py"),
+    # The kernel of baryons, and their observable and fit.
+    ("baryons", "fits/baryons.py"),
+    ("baryons", "observables/baryons.py"),
+    ("baryons", "quarks/contractions.py"),
     # The command of the same name as a plot.
     ("scan", "__init__.py"),
     ("scan", "cli/__init__.py"),

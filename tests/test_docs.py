@@ -22,6 +22,7 @@ from gauge_mc import cli, fit
 from gauge_mc.actions import ACTIONS
 from gauge_mc.analysis.flow_scales import FlowScales
 from gauge_mc.analysis.potential import StaticPotential
+from gauge_mc.analysis.spectrum import Spectrum
 from gauge_mc.analysis.topology import TopologicalCharge
 from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.lattice import Lattice
@@ -39,6 +40,7 @@ from gauge_mc.scans.averages import average
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
+from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -146,6 +148,8 @@ def test_columns_of_scans_are_described(files, tmp_path):
 def test_keys_of_the_results_of_fits_are_described(files, name, tmp_path, rng):
     write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(rng, 100))
     write_flow(tmp_path / "flow.csv", synthetic_flow(rng, 20))
+    write_mesons(tmp_path / "mesons.csv", rng, 20)
+    write_baryons(tmp_path / "baryons.csv", rng, 20)
     for key in fit(name, tmp_path).values():
         assert f"`{key}`" in files
     assert f"`{FITS[name].file}`" in files
@@ -154,7 +158,7 @@ def test_keys_of_the_results_of_fits_are_described(files, name, tmp_path, rng):
 def test_what_results_consist_of_is_described():
     """Every data class within the results of the larger fits."""
     text, seen = (ROOT / "docs/reference/files.md").read_text(), set()
-    left = [StaticPotential, FlowScales, TopologicalCharge]
+    left = [StaticPotential, FlowScales, TopologicalCharge, Spectrum]
     while left:
         kind = left.pop()
         seen.add(kind)

@@ -68,7 +68,7 @@ class EffectiveEnergies:
     Attributes
     ----------
     path : str
-        Direction of the spatial lines.
+        Direction of the spatial lines; empty for energies without a distance, such as masses.
     sweeps : ndarray of int64, shape (configurations,)
         Numbers (updates) of the configurations, ascending.
     r : ndarray of int64, shape (R,)
@@ -457,7 +457,7 @@ class _Fits:
             t_max=part.last,
             chi2=fits[best].chi2,
             chi2_expected=fits[best].chi2_expected,
-            improved=improved_distance(path, steps),
+            improved=improved_distance(path, steps) if path else math.nan,
             shift=float(fits[0].projection[0] @ part.excited) if shifted else math.nan,
         )
         return _Found(point, mean, weights, series)

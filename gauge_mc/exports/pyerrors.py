@@ -16,7 +16,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.exports import EXPORTS, Export
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import TableData
-from gauge_mc.observables import Observable, Series, observable_of_table
+from gauge_mc.observables import OF_TABLE, Observable, Series, observable_of_table
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.session import version
 
@@ -69,6 +69,8 @@ class Pyerrors(Export):
 
     def _observables(self, name: str, table: TableData, replica: str) -> dict[str, Any]:
         """Return the observables and correlators of a table that have enough records."""
+        if OF_TABLE in table.header:
+            return {}
         observable = observable_of_table(table) or Observable
         series = observable.series(table, f"{name}.csv")
         return {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Launch, repeated
-from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.devices.kernels import Choice, Kernel, Variant
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
@@ -42,6 +42,8 @@ class SlabSums:
         The time slices to sum over, of one or both parities; by default `Slab.whole`.
     own_memory : bool
         Whether the partial sums are not in the scratch memory, where the next sums replace them.
+    choices : tuple of Choice
+        Compile-time choices of the kernels other than the group.
     """
 
     def __init__(
@@ -51,8 +53,9 @@ class SlabSums:
         rows: int,
         over: ctypes.Structure | None = None,
         own_memory: bool = False,
+        choices: tuple[Choice, ...] = (),
     ) -> None:
-        self.slab = slab
+        self.slab, self._choices = slab, choices
         self._over = slab.whole() if over is None else over
         self.slices = int(self._over.slices)
         self.values, self._rows, self._launched = values, rows, 0
@@ -77,7 +80,7 @@ class SlabSums:
         numbers = range(self._launched, self._launched + len(steps))
         filled = [self._arguments(kernel, n, one) for n, one in zip(numbers, steps, strict=True)]
         self._launched += len(steps)
-        self.slab.kernel(kernel)(repeated(filled, 1))
+        self.slab.kernel(kernel, *self._choices)(repeated(filled, 1))
 
     def launches(self, kernel: Kernel, values: Mapping[str, Any], side: bool) -> list[Launch]:
         """Return calls that launch a sum kernel with the same arguments, one for every row.
@@ -85,11 +88,13 @@ class SlabSums:
         `side` is whether it runs on the side stream of the device.
         """
         filled = [self._arguments(kernel, row, values) for row in range(self._rows)]
-        return list(self.slab.kernel(kernel).launches(repeated(filled, 1), [1], side))
+        return list(
+            self.slab.kernel(kernel, *self._choices).launches(repeated(filled, 1), [1], side)
+        )
 
     def _arguments(self, kernel: Kernel, row: int, values: Mapping[str, Any]) -> ctypes.Structure:
         sums = self.partial_sums(row)
-        return self.slab.arguments(kernel, self._over, sums=sums, **values)
+        return self.slab.arguments(kernel, self._over, *self._choices, sums=sums, **values)
 
     def partial_sums(self, row: int) -> int:
         """Return the address at which a launch stores its partial sums."""

@@ -114,6 +114,13 @@ def tag_of_levels(chosen: Sequence[int], known: Sequence[int]) -> str:
     return f"_{'_'.join(map(str, chosen))}" if len(known) > 1 else ""
 
 
+T_MIN = Option("t_min", int, "First t of all plateaus.", "for each plateau where it begins")
+T_MAX = Option("t_max", int, "Last t of all plateaus.", "as far as the errors allow")
+AVERAGE = Option(
+    "average", bool, "Average over ranges of t and windows in R with Akaike weights (AIC)."
+)
+"""The times that are fitted, options of fits to plateaus."""
+
 SKIP = Option("skip", int, "Leave the configurations up to update N out.", "0", "N")
 """The last update that is left out, an option of all fits."""
 

@@ -33,7 +33,18 @@ from gauge_mc.analysis.timeseries import Estimate, bin_length, jackknife, with_e
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import check_types, parse_json
-from gauge_mc.fits import FITS, LEVEL, SKIP, Fit, FitResult, tag_of_levels, with_nan
+from gauge_mc.fits import (
+    AVERAGE,
+    FITS,
+    LEVEL,
+    SKIP,
+    T_MAX,
+    T_MIN,
+    Fit,
+    FitResult,
+    tag_of_levels,
+    with_nan,
+)
 from gauge_mc.options import Option
 from gauge_mc.quoting import shortened
 
@@ -67,9 +78,6 @@ REFERENCE = Option(
     f"N|{HALF}",
 )
 SINGLE = Option("single", bool, "Include plateaus of a single t.")
-AVERAGE = Option(
-    "average", bool, "Average over ranges of t and windows in R with Akaike weights (AIC)."
-)
 COULOMB = Option(
     "coulomb",
     str,
@@ -129,8 +137,8 @@ class PotentialFit(Fit):
     summary: ClassVar[str] = "V(R) from Wilson loops, with A + B/R + σR fitted to it"
     columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
     options: ClassVar[tuple[Option, ...]] = (
-        Option("t_min", int, "First t of all plateaus.", "for each R where its plateau begins"),
-        Option("t_max", int, "Last t of all plateaus.", "as far as the errors allow"),
+        T_MIN,
+        T_MAX,
         Option("r_min", float, "Smallest distance fitted.", "2, or r₀/3 if larger"),
         Option("r_max", float, "Largest distance fitted.", "the largest with a plateau"),
         LEVEL,

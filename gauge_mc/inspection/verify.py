@@ -356,8 +356,9 @@ def _sound(path: Path) -> TableData:
     if not path.exists():
         raise _missing(path)
     table = read_table(path)
+    words = {name for one in OBSERVABLES.values() for name in one.words}
     for name, column in table.columns.items():
-        if name != "path" and column.dtype.kind == "U" and len(column):
+        if name not in words and column.dtype.kind == "U" and len(column):
             raise GaugeError(f"{path} is damaged: row 1 contains no number for {name}.")
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             row = int(np.argmin(np.isfinite(column)))

@@ -7,7 +7,7 @@ configurations, and it has a table, a summary, plots, exports and columns in the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -185,6 +185,40 @@ class Series:
     first: int = 1
 
 
+@dataclass(frozen=True)
+class Companion:
+    """A second table that is written when an observable is measured on stored configurations.
+
+    Its file is named after the table of the observable and after it.
+
+    Attributes
+    ----------
+    name : str
+    columns : tuple of str
+        Names of the values in a record, without the sweep.
+    records : int
+        Number of records per field.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    records: int = 1
+
+
+class Accompanied(list[Record]):
+    """Records of a field, with those of the companions of the observable.
+
+    Attributes
+    ----------
+    companions : mapping of str to list of Record
+        Records of the companions, by name.
+    """
+
+    def __init__(self, records: Iterable[Record], companions: Mapping[str, list[Record]]) -> None:
+        super().__init__(records)
+        self.companions = companions
+
+
 class Observable:
     """An observable that is measured on fields. Instances contain the values of the options.
 
@@ -202,6 +236,8 @@ class Observable:
     descriptions : mapping of str to str
         Short description of each column, for the reference documentation. There may be columns
         that only some instances have.
+    words : tuple of str
+        Names of columns, its own and those of its companions, that contain words.
     normalisation, units : str
         Normalisation and units in words, for the header of the table.
     options : tuple of Option
@@ -228,6 +264,7 @@ class Observable:
     summary: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
     descriptions: ClassVar[Mapping[str, str]] = {}
+    words: ClassVar[tuple[str, ...]] = ()
     normalisation: ClassVar[str]
     units: ClassVar[str] = "dimensionless"
     options: ClassVar[tuple[Option, ...]] = ()
@@ -281,6 +318,11 @@ class Observable:
     def prepared(self, field: Field) -> Observable:
         """Return the observable after a look at the first field, if it has no `records` before."""
         return self
+
+    @property
+    def companions(self) -> tuple[Companion, ...]:
+        """Further tables, whose records a measurer returns as `Accompanied`."""
+        return ()
 
     @property
     def trial(self) -> Observable:
@@ -407,6 +449,9 @@ def _elements(sweeps: NDArray[np.int64], rows: int, columns: Columns) -> dict[st
         for row in range(rows)
     }
 
+
+OF_TABLE = "of table"
+"""Key in the header of the table of a companion, with the name of the main table."""
 
 SWEEP = "sweep"
 """Name of the first column of every table, which counts updates."""

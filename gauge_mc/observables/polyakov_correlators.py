@@ -121,6 +121,7 @@ class PolyakovCorrelators(Observable):
         "r": "steps along the path",
         "re": "C(R), averaged over the sites of space and equivalent directions",
     }
+    words: ClassVar[tuple[str, ...]] = ("path",)
     normalisation: ClassVar[str] = (
         "Re P(x) P(x + R)^*, P = Tr / N, averaged over space and equivalent directions"
     )

@@ -139,6 +139,7 @@ class WilsonLoops(Observable):
         "t": "extent in time, in lattice units",
         "loop": "W(R, T), averaged over all sites and equivalent directions",
     }
+    words: ClassVar[tuple[str, ...]] = ("path",)
     normalisation: ClassVar[str] = "Re Tr / N averaged over sites and equivalent directions"
     units: ClassVar[str] = "r in steps along path, such as (1,1,0); t in lattice units"
     smears: ClassVar[bool] = True

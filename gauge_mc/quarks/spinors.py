@@ -188,6 +188,18 @@ class SpinorField:
         slices = (vectors[:, t] for t in range(lattice.t))
         self.field.devices.scatter_slices(lattice, slices, self._put)
 
+    def put_slice(self, t: int, values: NDArray[np.complexfloating[Any, Any]]) -> None:
+        """Set the vectors on a time slice, in the process that has it; halos are not updated.
+
+        Parameters
+        ----------
+        t : int
+        values : ndarray, shape (count, Z, Y, X, 4, N)
+            ``psi[n, z, y, x, spin, colour]``, in all processes.
+        """
+        if any(t in one.layout.times for one in self.slabs):
+            self._put(t, values)
+
     def slices(self) -> Iterator[NDArray[np.complex128]]:
         """Return the vectors, one time slice at a time.
 

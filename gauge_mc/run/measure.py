@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,10 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.table import Table, TableData, read_table
 from gauge_mc.observables import (
     OBSERVABLES,
+    OF_TABLE,
     SWEEP,
+    Accompanied,
+    Companion,
     Measurer,
     Observable,
     Record,
@@ -70,6 +73,8 @@ class Measuring:
         Numbers of the configurations that the table already contains.
     left : tuple of int
         Numbers of the configurations that remain to be measured.
+    companions : dict of str to Table
+        Tables of the companions of the observable, by name.
     """
 
     ensemble: Ensemble
@@ -77,6 +82,7 @@ class Measuring:
     table: Table
     done: tuple[int, ...]
     left: tuple[int, ...]
+    companions: dict[str, Table]
 
     def carry_out(self, pool: DevicePool, precision: str) -> Iterator[int]:
         """Measure the remaining configurations, and yield the number of each one when it is done.
@@ -91,6 +97,10 @@ class Measuring:
         """
         measured = pool.results(partial(self._measured, precision), self.left)
         for number, records in zip(self.left, measured, strict=True):
+            if isinstance(records, Accompanied):
+                for name, table in self.companions.items():
+                    table.append([(number, *record) for record in records.companions[name]])
+                    table.sync()
             self.table.append([(number, *record) for record in records])
             self.table.sync()
             yield number
@@ -152,10 +162,26 @@ def measuring(
                     f"configuration {left[0]} cannot be appended; choose another --output, or "
                     "remove the table to measure all configurations again."
                 )
-            yield Measuring(ensemble, observable, table, done, left)
+            with ExitStack() as stack:
+                companions = {
+                    one.name: stack.enter_context(_companion(one, path, header, done))
+                    for one in observable.companions
+                }
+                yield Measuring(ensemble, observable, table, done, left, companions)
     finally:
         lock_file.unlink(missing_ok=True)
         lock.close()
+
+
+def _companion(
+    companion: Companion, path: Path, header: Mapping[str, str], done: Sequence[int]
+) -> Table:
+    """Open the table of a companion, without configurations that the main table does not have."""
+    beside = path.with_name(f"{path.stem}_{companion.name}{path.suffix}")
+    facts = {"observable": companion.name, OF_TABLE: path.name}
+    table = Table(beside, {**header, **facts, "version": version()}, (SWEEP, *companion.columns))
+    table.truncate(after=max(done, default=-1), expected=len(done) * companion.records)
+    return table
 
 
 def _compare(path: Path, header: Mapping[str, str], formerly: Mapping[str, str]) -> None:

@@ -66,7 +66,11 @@ def test_the_gradient_flow(tmp_path):
         (("potential", "no"), "no", 1),
         (("creutz", "good", "--r-min", "2"), "--r-min is not an option of fit creutz", 2),
         (("creutz", "good", "--level", "x"), "--level", 2),
-        (("mass",), "no fit 'mass'; choose creutz, potential, scale or topology", 2),
+        (
+            ("xyz",),
+            "no fit 'xyz'; choose baryons, creutz, mesons, potential, scale or topology",
+            2,
+        ),
         (("potential",), "There are no runs in runs", 2),
     ],
 )

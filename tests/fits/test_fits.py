@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
+from gauge_mc.analysis.correlators import BARYON_COLUMNS, MESON_COLUMNS
 from gauge_mc.analysis.flow import FLOW_COLUMNS
 from gauge_mc.analysis.loops import LOOP_COLUMNS
 from gauge_mc.errors import GaugeError, UsageError
@@ -49,9 +50,10 @@ def test_a_missing_table_is_named(tmp_path):
 
 def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
     with pytest.raises(
-        UsageError, match="no fit 'mass'; choose creutz, potential, scale or topology"
+        UsageError,
+        match="no fit 'xyz'; choose baryons, creutz, mesons, potential, scale or topology",
     ):
-        gauge_mc.fit("mass", tmp_path)
+        gauge_mc.fit("xyz", tmp_path)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="no runs in runs"):
         gauge_mc.fit("potential")
@@ -59,7 +61,9 @@ def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
 
 def test_every_fit_states_its_file_and_columns():
     assert {name: (one.file, one.columns) for name, one in FITS.items()} == {
+        "baryons": ("baryons.json", BARYON_COLUMNS),
         "creutz": ("creutz.json", tuple(LOOP_COLUMNS)),
+        "mesons": ("mesons.json", MESON_COLUMNS),
         "potential": ("potential.json", tuple(LOOP_COLUMNS)),
         "scale": ("scale.json", FLOW_COLUMNS),
         "topology": ("topology.json", FLOW_COLUMNS),

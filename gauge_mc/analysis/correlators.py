@@ -1,0 +1,218 @@
+"""Tables of hadron correlators, with one row per time slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.plateau import MIN_CONFIGURATIONS
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import TableData, read_table
+
+Array = NDArray[np.float64]
+
+MOMENTUM = ("px", "py", "pz")
+"""Columns of the momentum, in units of 2 pi over the extent."""
+
+MESON_LABELS = ("kappa1", "kappa2", "source", "gamma_source", "gamma_sink", *MOMENTUM)
+"""Columns that say which correlator of mesons a row belongs to."""
+
+BARYON_LABELS = ("kappa1", "kappa2", "source", "baryon", "parity", *MOMENTUM)
+"""Columns that say which correlator of baryons a row belongs to."""
+
+VALUES = ("t", "re", "im")
+"""Columns with the time since the source, and the correlator."""
+
+MESON_COLUMNS = ("sweep", *MESON_LABELS, *VALUES)
+BARYON_COLUMNS = ("sweep", *BARYON_LABELS, *VALUES)
+"""All columns of the tables."""
+
+TEXT = ("source", "gamma_source", "gamma_sink", "baryon")
+"""Columns that contain names."""
+
+FACTS = ("group", "beta", "lattice", "action", "csw", "mu", "boundary")
+"""Keys of the header that identify the ensemble and its quarks."""
+
+AT = "@"
+"""Character in the column ``source`` between the kind of a source and its place."""
+
+
+@dataclass(frozen=True)
+class Correlators:
+    """Correlators of an ensemble.
+
+    Attributes
+    ----------
+    ensemble : mapping of str to str
+        What the header of the table says of the ensemble and the quarks.
+    sweeps : ndarray of int64, shape (configurations,)
+        Numbers (updates) of the configurations, ascending.
+    labels : tuple of mapping of str to object
+        What each correlator is of: the columns of the table by name, with the kind of the source.
+    values : ndarray of float64, shape (correlators, configurations, T)
+        Real parts at t = 0, 1, …, T - 1 since the source.
+    """
+
+    ensemble: Mapping[str, str]
+    sweeps: NDArray[np.int64]
+    labels: tuple[Mapping[str, Any], ...]
+    values: Array
+
+    @property
+    def extent(self) -> int:
+        """Extent T of the lattice in time."""
+        return int(self.values.shape[2])
+
+    def grouped(self, key: Callable[[Mapping[str, Any]], Key | None]) -> dict[Key, Array]:
+        """Return averages of the correlators that have the same key.
+
+        Parameters
+        ----------
+        key : callable
+            Function of the labels; correlators for which it is None are left out.
+
+        Returns
+        -------
+        dict
+            Correlators of shape (configurations, T), sorted by key.
+        """
+        found: dict[Key, list[int]] = {}
+        for i, labels in enumerate(self.labels):
+            one = key(labels)
+            if one is not None:
+                found.setdefault(one, []).append(i)
+        ordered = sorted(found, key=repr)
+        return {one: self.values[found[one]].mean(axis=0) for one in ordered}
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def read_correlators(path: Path, names: Sequence[str], skip: int = 0) -> Correlators:
+    """Read all correlators of a table.
+
+    Parameters
+    ----------
+    path : Path
+        File of the table.
+    names : sequence of str
+        `MESON_LABELS` or `BARYON_LABELS`.
+    skip : int
+        Last update that is left out.
+
+    Raises
+    ------
+    GaugeError
+        If the table cannot be read or is incomplete, or has fewer than `MIN_CONFIGURATIONS`
+        configurations.
+    UsageError
+        If nothing was measured after the update `skip`.
+    """
+    table, source = read_table(path, TEXT), str(path)
+    check_columns(table, names, source)
+    labels, sweeps, values = arranged(table.after(skip, source), names, source)
+    if sweeps.size < MIN_CONFIGURATIONS:
+        raise GaugeError(
+            f"Masses need correlators on at least {MIN_CONFIGURATIONS} configurations; measure "
+            f"more than the {sweeps.size} of {source}."
+        )
+    rows = [dict(zip(names, one, strict=True)) for one in labels]
+    for row in rows:
+        row["source"] = row["source"].partition(AT)[0]
+    known = {name: value for name, value in table.header.items() if name in FACTS}
+    return Correlators(known, sweeps, tuple(rows), values["re"])
+
+
+def check_columns(table: TableData, names: Sequence[str], source: str) -> None:
+    """Refuse a table that is empty or lacks a column.
+
+    Raises
+    ------
+    GaugeError
+    """
+    for name in ("sweep", *names, *VALUES):
+        if name not in table.columns:
+            raise GaugeError(f"{source} has no column '{name}': it is not a table of correlators.")
+    if not len(table):
+        raise GaugeError(f"{source} has no correlators yet; measure some first.")
+
+
+def arranged(
+    table: TableData, names: Sequence[str], source: str
+) -> tuple[list[tuple[Any, ...]], NDArray[np.int64], dict[str, Array]]:
+    """Return the correlators of a table as arrays.
+
+    Parameters
+    ----------
+    table : TableData
+    names : sequence of str
+        Columns that say which correlator a row belongs to.
+    source : str
+        Name of the table for error messages.
+
+    Returns
+    -------
+    list of tuple
+        Values of these columns for each correlator.
+    ndarray of int64, shape (configurations,)
+        Numbers of the configurations, ascending.
+    dict of str to ndarray of float64, shape (correlators, configurations, T)
+        Real and imaginary parts, ``re`` and ``im``.
+
+    Raises
+    ------
+    GaugeError
+        If some configuration does not have every correlator at every t exactly once.
+    """
+    labels, which = _codes([table[name] for name in names])
+    sweeps, at = np.unique(table["sweep"], return_inverse=True)
+    t = table["t"]
+    values = {}
+    for name in VALUES[1:]:
+        values[name] = np.full((len(labels), sweeps.size, int(t.max()) + 1), np.nan)
+        values[name][which, at, t] = table[name]
+        if values[name].size != len(table) or not np.isfinite(values[name]).all():
+            raise GaugeError(
+                f"{source} is incomplete: some configuration does not have every correlator at "
+                "every t exactly once; measure the correlators again."
+            )
+    return labels, sweeps, values
+
+
+def _codes(columns: Iterable[NDArray[Any]]) -> tuple[list[tuple[Any, ...]], NDArray[np.int64]]:
+    """Return the different rows of some columns, and which of them each row is."""
+    known, codes = zip(*(np.unique(one, return_inverse=True) for one in columns), strict=True)
+    shape = tuple(len(one) for one in known)
+    flat, which = np.unique(np.ravel_multi_index(codes, shape), return_inverse=True)
+    found = zip(*np.unravel_index(flat, shape), strict=True)
+    rows = [tuple(one[i].item() for one, i in zip(known, row, strict=True)) for row in found]
+    return rows, which
+
+
+def fold(values: Array, parity: int, mirror: Array | None = None) -> Array:
+    """Return the average of a correlator at t and T - t.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (configurations, T)
+    parity : int
+        Sign of the correlator under t to T - t.
+    mirror : ndarray of float64, shape (configurations, T), optional
+        Correlator that is taken at T - t, by default `values`.
+
+    Returns
+    -------
+    ndarray of float64, shape (configurations, T // 2 + 1)
+        The correlator at t = 0, 1, …, T // 2.
+    """
+    extent = values.shape[1]
+    t = np.arange(extent // 2 + 1)
+    other = values if mirror is None else mirror
+    both = (values[:, t] + parity * other[:, (extent - t) % extent]) / 2
+    both[:, 0] = values[:, 0]
+    return both

@@ -1,0 +1,562 @@
+"""Masses of mesons and baryons, the PCAC mass, and their dependence on the quark mass.
+
+Mesons are read from correlators with the same matrix Gamma at source and sink; the matrices are
+those of `gauge_mc.quarks.gamma`. Correlators that have the same expectation value are averaged:
+those of all components of a matrix with spatial indices, of momenta that are related by a symmetry
+of the cubic lattice, and of all places of a source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.correlators import MOMENTUM, Correlators, fold
+from gauge_mc.analysis.linear_fit import can_invert, fit_linear
+from gauge_mc.analysis.masses import (
+    Correlator,
+    MassFit,
+    Ranges,
+    fit_mass,
+    one_energy,
+    too_noisy,
+)
+from gauge_mc.analysis.plateau import LEAST_TIMES, PlateauPoint, find_plateaus
+from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
+from gauge_mc.errors import GaugeError
+
+Array = NDArray[np.float64]
+
+MESONS: Mapping[str, tuple[str, ...]] = {
+    "pion": ("g5",),
+    "rho": ("gx", "gy", "gz"),
+    "a0": ("unit",),
+    "a1": ("gxg5", "gyg5", "gzg5"),
+    "b1": ("gygz", "gxgz", "gxgy"),
+}
+"""Matrices of each meson; if there are three, they are its components along x, y and z."""
+
+PSEUDOSCALAR, AXIAL = "g5", "gtg5"
+"""Matrices of the density and of the time component of the current in the PCAC relation."""
+
+PION = next(iter(MESONS))
+"""The meson whose mass vanishes with the quark mass."""
+
+
+class State(NamedTuple):
+    """A hadron of which a correlator is.
+
+    Attributes
+    ----------
+    name : str
+        Name of the hadron.
+    kappa1, kappa2 : float
+        Hopping parameters of its quarks, the smaller one first.
+    source : str
+        Kind of the source.
+    momentum : tuple of int
+        Absolute values of the components in ascending order, in units of 2 pi over the extent.
+    polarisation : int
+        Absolute value of the momentum's component along the direction of a vector; else 0.
+    parity : int
+        Parity of a baryon, 1 or -1; 0 for mesons.
+    """
+
+    name: str
+    kappa1: float
+    kappa2: float
+    source: str
+    momentum: tuple[int, ...]
+    polarisation: int = 0
+    parity: int = 0
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the momentum is zero."""
+        return not any(self.momentum)
+
+    @property
+    def inverse_kappa(self) -> float:
+        """Mean of the inverse hopping parameters of the quarks."""
+        return (1 / self.kappa1 + 1 / self.kappa2) / 2
+
+
+@dataclass(frozen=True)
+class HadronMass:
+    """A mass of a hadron, or its energy at nonzero momentum.
+
+    Attributes
+    ----------
+    name : str
+        Name of the hadron.
+    kappa1, kappa2 : float
+        Hopping parameters of its quarks.
+    source : str
+        Kind of the source.
+    momentum : tuple of int
+        Components of the momentum up to signs and order, in units of 2 pi over the extent.
+    polarisation : int
+        Component of the momentum along the direction of a vector meson; 0 for other hadrons.
+    parity : int
+        Parity of a baryon; 0 for mesons.
+    fit : MassFit
+        The mass with its fit.
+    """
+
+    name: str
+    kappa1: float
+    kappa2: float
+    source: str
+    momentum: tuple[int, ...]
+    polarisation: int
+    parity: int
+    fit: MassFit
+
+
+@dataclass(frozen=True)
+class PcacMass:
+    """The quark mass of the PCAC relation, unrenormalised and unimproved.
+
+    Attributes
+    ----------
+    kappa1, kappa2 : float
+        Hopping parameters of the quarks; the mass is the mean of both.
+    source : str
+        Kind of the source.
+    mass : Estimate
+        [<A(t + 1) P> - <A(t - 1) P>] / (4 <P(t) P>) in lattice units, averaged over a plateau.
+    t_min, t_max : int
+        First and last t of the plateau.
+    chi2, chi2_expected : float
+        chi2 of the fit of a constant, and its expectation.
+    """
+
+    kappa1: float
+    kappa2: float
+    source: str
+    mass: Estimate
+    t_min: int
+    t_max: int
+    chi2: float
+    chi2_expected: float
+
+
+@dataclass(frozen=True)
+class ChiralPoint:
+    """A point of an extrapolation.
+
+    Attributes
+    ----------
+    x : float
+        Abscissa.
+    value, error : float
+        Ordinate, and its standard error.
+    """
+
+    x: float
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class ChiralFit:
+    """A straight line through masses at several hopping parameters.
+
+    Attributes
+    ----------
+    quantity : str
+        ``"pion^2"`` and ``"pcac"`` for the squared mass of the pion and the PCAC mass against the
+        mean of 1/kappa1 and 1/kappa2, or the name of a hadron for its mass against the squared
+        mass of the pion.
+    source : str
+        Kind of the source.
+    intercept, slope : Estimate
+        Value at x = 0, which for a hadron is its mass in the chiral limit, and slope of the line.
+    kappa_c : Estimate or None
+        Critical hopping parameter, at which the line vanishes; None for hadrons.
+    chi2, chi2_expected : float
+        chi2 of the fit, and its expectation.
+    dof : int
+        Degrees of freedom.
+    points : tuple of ChiralPoint
+        The points of the fit.
+    """
+
+    quantity: str
+    source: str
+    intercept: Estimate
+    slope: Estimate
+    kappa_c: Estimate | None
+    chi2: float
+    chi2_expected: float
+    dof: int
+    points: tuple[ChiralPoint, ...]
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Masses of the hadrons of an ensemble.
+
+    Attributes
+    ----------
+    ensemble : mapping of str to str
+        Group, beta, lattice and action of the ensemble and parameters of the quarks, as far as the
+        header of the table states them.
+    configurations : int
+        Number of configurations.
+    skip : int
+        Last update that was left out.
+    masses : tuple of HadronMass
+        All masses and energies that could be determined.
+    pcac : tuple of PcacMass
+        PCAC masses, if the table has the correlators.
+    chiral : tuple of ChiralFit
+        Extrapolations in the quark mass, if there are several.
+    left_out : tuple of str
+        Hadrons whose correlators are too noisy.
+    cautions : tuple of str
+        Cautions about the errors, one sentence each.
+    """
+
+    ensemble: Mapping[str, str]
+    configurations: int
+    skip: int = 0
+    masses: tuple[HadronMass, ...] = ()
+    pcac: tuple[PcacMass, ...] = ()
+    chiral: tuple[ChiralFit, ...] = ()
+    left_out: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+
+@dataclass
+class Series:
+    """Linearised time series of the masses of an ensemble, from which extrapolations follow.
+
+    Attributes
+    ----------
+    correlators : dict of State to Correlator
+        All folded correlators.
+    masses : dict of State to (MassFit, ndarray)
+        Masses with their series, shape (configurations,).
+    pcac : dict of State to (PcacMass, ndarray)
+        PCAC masses with their series.
+    left_out : dict of State to str
+        Hadrons without a mass, and why.
+    unknown : list of str
+        PCAC masses that are not known, and why.
+    """
+
+    correlators: dict[State, Correlator] = field(default_factory=dict)
+    masses: dict[State, tuple[MassFit, Array]] = field(default_factory=dict)
+    pcac: dict[State, tuple[PcacMass, Array]] = field(default_factory=dict)
+    left_out: dict[State, str] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+
+    def fit(self, state: State, correlator: Correlator, ranges: Ranges) -> None:
+        """Fit the correlator of a hadron."""
+        self.correlators[state] = correlator
+        try:
+            self.masses[state] = fit_mass(correlator, ranges)
+        except GaugeError as error:
+            self.left_out[state] = str(error)
+
+
+def describe(state: State) -> str:
+    """Return the name of a hadron with its parity, momentum and hopping parameters."""
+    words = [state.name + {1: "+", -1: "-", 0: ""}[state.parity]]
+    if not state.at_rest:
+        words.append(f"p = ({','.join(map(str, state.momentum))})")
+        words += [f"along {state.polarisation}"] if len(MESONS.get(state.name, ())) == 3 else []
+    kappas = dict.fromkeys((state.kappa1, state.kappa2))
+    words.append(f"κ = {', '.join(f'{one:g}' for one in kappas)}")
+    return ", ".join(words)
+
+
+def meson_series(table: Correlators, ranges: Ranges) -> Series:
+    """Fit the masses of all mesons and the PCAC masses of a table.
+
+    Raises
+    ------
+    GaugeError
+        If there is no correlator of a meson of `MESONS`, or none that is known well enough.
+    """
+    averaged = table.grouped(_meson)
+    if not averaged:
+        raise GaugeError(
+            "The table has no correlators with the matrices of mesons at source and sink; "
+            "measure some."
+        )
+    found = Series()
+    for state, values in averaged.items():
+        found.fit(state, Correlator(table.sweeps, fold(values, 1), table.extent), ranges)
+    if not found.masses:
+        raise GaugeError(
+            "The correlators of all mesons are too noisy for a fit; measure more configurations, "
+            "or choose smaller t_min and t_max."
+        )
+    axial = table.grouped(_axial)
+    for state, values in axial.items():
+        if density := found.correlators.get(state):
+            try:
+                found.pcac[state] = _pcac(state, density, fold(values, -1), ranges)
+            except GaugeError as error:
+                found.unknown.append(f"PCAC mass, {describe(state)}: {error}")
+    return found
+
+
+def _kappas(labels: Mapping[str, Any]) -> tuple[float, float]:
+    low, high = sorted(float(labels[name]) for name in ("kappa1", "kappa2"))
+    return low, high
+
+
+def _meson(labels: Mapping[str, Any]) -> State | None:
+    """Return the meson of a correlator with the same matrix at source and sink."""
+    gamma = labels["gamma_source"]
+    names = [name for name, matrices in MESONS.items() if gamma in matrices]
+    if labels["gamma_sink"] != gamma or not names:
+        return None
+    momentum = [abs(int(labels[one])) for one in MOMENTUM]
+    matrices = MESONS[names[0]]
+    along = momentum[matrices.index(gamma)] if len(matrices) == 3 else 0
+    kappas = _kappas(labels)
+    return State(names[0], *kappas, labels["source"], tuple(sorted(momentum)), along)
+
+
+def _axial(labels: Mapping[str, Any]) -> State | None:
+    """Return the pion whose density creates what the axial current annihilates."""
+    if (labels["gamma_source"], labels["gamma_sink"]) != (PSEUDOSCALAR, AXIAL):
+        return None
+    if any(labels[one] for one in MOMENTUM):
+        return None
+    return State(PION, *_kappas(labels), labels["source"], (0, 0, 0))
+
+
+def _pcac(
+    state: State, density: Correlator, current: Array, ranges: Ranges
+) -> tuple[PcacMass, Array]:
+    """Return the PCAC mass from <P P> and <A P>, with its series."""
+    t = np.arange(1, current.shape[1] - 1)
+    above = (current[:, t + 1] - current[:, t - 1]) / 4
+    below = density.values[:, t]
+    mean, scale = above.mean(axis=0), below.mean(axis=0)
+    ratio = mean / scale
+    series = ratio + (above - mean) / scale - ratio * (below - scale) / scale
+    errors = np.array([estimate(one).error for one in (below / scale).T])
+    energies = one_energy(density.sweeps, series, np.where(scale > 0, errors, np.nan))
+    last = min(ranges.last(energies.precision[0]) - 1, energies.stop)
+    first = ranges.t_min
+    if last < (first or 1) + LEAST_TIMES - 1:
+        raise too_noisy()
+    # A ratio that approaches its plateau from below meets the rule for one from above when its
+    # sign is changed.
+    sign = -1 if ratio[0] < ratio[min(last, ratio.size) - 1] else 1
+    turned = replace(energies, series=sign * energies.series)
+    try:
+        found = find_plateaus([turned], first, last, average=ranges.average)
+    except GaugeError as error:
+        raise too_noisy() from error
+    point, plateau = found.points[0], sign * found.series[:, 0]
+    return _pcac_mass(state, point, plateau), plateau
+
+
+def _pcac_mass(state: State, point: PlateauPoint, series: Array) -> PcacMass:
+    quality = point.t_min, point.t_max, point.chi2, point.chi2_expected
+    return PcacMass(state.kappa1, state.kappa2, state.source, estimate(series), *quality)
+
+
+BOSONS = "diquark"
+"""Beginning of the names of baryons of two quarks, whose correlators are like those of mesons."""
+
+
+def baryon_series(table: Correlators, ranges: Ranges) -> Series:
+    """Fit the masses of all baryons of a table, of both parities.
+
+    The state of one parity runs forwards in time, that of the other one backwards. So the
+    correlator of one parity at t is averaged with that of the other one at T - t. The state of
+    positive parity is the lighter one, so its fitted curve is subtracted where it runs backwards,
+    while that of negative parity is negligible there.
+
+    Raises
+    ------
+    GaugeError
+        If no correlator is known well enough.
+    """
+    averaged = table.grouped(_baryon)
+    found = Series()
+    for state in sorted(averaged, key=lambda one: -one.parity):
+        correlator = _folded(table, averaged, state)
+        partner = found.masses.get(state._replace(parity=1))
+        if state.parity == -1 and partner:
+            correlator = _without_partner(correlator, partner[0])
+        found.fit(state, correlator, ranges)
+    if not found.masses:
+        raise GaugeError(
+            "The correlators of all baryons are too noisy for a fit; measure more configurations, "
+            "or choose smaller t_min and t_max."
+        )
+    return found
+
+
+def _folded(table: Correlators, averaged: Mapping[State, Array], state: State) -> Correlator:
+    """Return the folded correlator of a baryon."""
+    values = averaged[state]
+    if state.name.startswith(BOSONS):
+        return Correlator(table.sweeps, fold(values, 1), table.extent)
+    partner = averaged.get(state._replace(parity=-state.parity))
+    half = values[:, : table.extent // 2 + 1]
+    if partner is not None:
+        half = fold(values, _sign(values, partner), partner)
+    return Correlator(table.sweeps, half, table.extent, False)
+
+
+def _sign(values: Array, partner: Array) -> int:
+    """Return the sign with which a baryon comes back, which depends on the boundary in time."""
+    return int(np.sign(values[:, 1].mean() * partner[:, -1].mean())) or 1
+
+
+def _without_partner(correlator: Correlator, partner: MassFit) -> Correlator:
+    """Return a correlator without the state of the other parity that runs backwards."""
+    t = correlator.extent - np.arange(correlator.values.shape[1])
+    behind = np.abs(partner.amplitude.value) * np.exp(-partner.mass.value * t)
+    end = correlator.values[:, -1].mean()
+    return replace(correlator, values=correlator.values - math.copysign(1.0, end) * behind)
+
+
+def _baryon(labels: Mapping[str, Any]) -> State:
+    momentum = tuple(sorted(abs(int(labels[one])) for one in MOMENTUM))
+    kappas = float(labels["kappa1"]), float(labels["kappa2"])
+    return State(
+        labels["baryon"], *kappas, labels["source"], momentum, parity=int(labels["parity"])
+    )
+
+
+def chiral_fits(pions: Series, others: Series) -> list[ChiralFit]:
+    """Extrapolate masses at rest in the quark mass, separately for every kind of source.
+
+    Parameters
+    ----------
+    pions : Series
+        Masses that include those of the pion, and the PCAC masses.
+    others : Series
+        Masses of hadrons that are extrapolated to a massless pion; they may be the same. They must
+        be from the same configurations.
+
+    Returns
+    -------
+    list of ChiralFit
+        Those for which there are at least two different quark masses.
+    """
+    found = []
+    squares = {
+        state: fit.mass.value**2 + 2 * fit.mass.value * (series - fit.mass.value)
+        for state, (fit, series) in pions.masses.items()
+        if state.name == PION and state.at_rest
+    }
+    for source in dict.fromkeys(state.source for state in squares):
+        found += _critical("pion^2", source, squares)
+        found += _critical("pcac", source, {one: pair[1] for one, pair in pions.pcac.items()})
+        heavy = [state for state in others.masses if state.source == source and state.at_rest]
+        for name, parity in dict.fromkeys((one.name, one.parity) for one in heavy):
+            if name == PION:
+                continue
+            pairs = [
+                (squares[pion], others.masses[state][1])
+                for state in heavy
+                if (state.name, state.parity) == (name, parity)
+                and (pion := State(PION, *_kappa_pair(state), source, (0, 0, 0))) in squares
+            ]
+            label = name + {1: "+", -1: "-", 0: ""}[parity]
+            found += _extrapolation(label, source, pairs)
+    return found
+
+
+def _kappa_pair(state: State) -> tuple[float, float]:
+    return min(state.kappa1, state.kappa2), max(state.kappa1, state.kappa2)
+
+
+def _critical(quantity: str, source: str, series: Mapping[State, Array]) -> list[ChiralFit]:
+    """Fit a line in 1/kappa, and return it with the point at which it vanishes."""
+    chosen = [state for state in series if state.source == source and state.at_rest]
+    x = np.array([state.inverse_kappa for state in chosen])
+    if np.unique(x).size < 2:
+        return []
+    data = np.stack([series[state] for state in chosen], axis=1)
+    fit, line = _line(quantity, source, x, data)
+    a, b = (line.mean(axis=0)).tolist()
+    kappa_c = -b / a * (1 + (line[:, 1] - b) / b - (line[:, 0] - a) / a)
+    return [replace(fit, kappa_c=estimate(kappa_c))]
+
+
+def _extrapolation(name: str, source: str, pairs: Sequence[tuple[Array, Array]]) -> list[ChiralFit]:
+    """Fit a line in the squared mass of the pion, whose errors count as well."""
+    if len(pairs) < 2:
+        return []
+    squares, data = (np.stack(one, axis=1) for one in zip(*pairs, strict=True))
+    x = squares.mean(axis=0)
+    if np.unique(x).size < 2:
+        return []
+    fit, line = _line(name, source, x, data)
+    for _ in range(STEPS):
+        fit, line = _line(name, source, x, data - line[:, 1].mean() * (squares - x))
+    errors = [estimate(one).error for one in data.T]
+    points = tuple(
+        replace(point, error=error) for point, error in zip(fit.points, errors, strict=True)
+    )
+    return [replace(fit, points=points)]
+
+
+STEPS = 5
+"""Number of fits with which the slope, and thus the effect of the errors in x, converges."""
+
+
+def _line(quantity: str, source: str, x: Array, data: Array) -> tuple[ChiralFit, Array]:
+    """Fit a straight line, and return it with the series of intercept and slope."""
+    estimates = [estimate(one) for one in data.T]
+    tau_int = float(np.mean([one.tau_int for one in estimates]))
+    correlated = can_invert(x.size, len(data) / (2 * tau_int))
+    fit = fit_linear(np.stack([np.ones_like(x), x], axis=1), data, tau_int, correlated)
+    line = data @ fit.projection.T
+    points = zip(x.tolist(), estimates, strict=True)
+    return ChiralFit(
+        quantity,
+        source,
+        estimate(line[:, 0]),
+        estimate(line[:, 1]),
+        None,
+        fit.chi2,
+        fit.chi2_expected,
+        fit.dof,
+        tuple(ChiralPoint(at, one.value, one.error) for at, one in points),
+    ), line
+
+
+def spectrum(
+    table: Correlators, series: Series, chiral: Sequence[ChiralFit] = (), skip: int = 0
+) -> Spectrum:
+    """Return the masses of an ensemble in the form in which they are written and shown."""
+    fits = [fit for fit, _ in series.masses.values()]
+    return Spectrum(
+        ensemble=dict(table.ensemble),
+        configurations=int(table.sweeps.size),
+        skip=skip,
+        masses=tuple(HadronMass(*state, fit=fit) for state, (fit, _) in series.masses.items()),
+        pcac=tuple(one for one, _ in series.pcac.values()),
+        chiral=tuple(chiral),
+        left_out=(
+            *(f"{describe(state)}: {why}" for state, why in series.left_out.items()),
+            *series.unknown,
+        ),
+        cautions=tuple(_cautions(table, fits, [one for _, one in series.masses.values()])),
+    )
+
+
+def _cautions(table: Correlators, fits: Iterable[MassFit], series: Iterable[Array]) -> list[str]:
+    """Return cautions about short series and about thermalisation."""
+    tau = max(one.mass.tau_int + one.mass.tau_int_error for one in fits)
+    short = caution_short(int(table.sweeps.size), tau, "the masses")
+    return [*short, *caution_transient(table.sweeps, *series)]

@@ -1,0 +1,168 @@
+"""Masses of mesons, the PCAC mass, and the critical hopping parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.table import Table
+
+from gauge_mc.analysis.correlators import (
+    MESON_COLUMNS,
+    MESON_LABELS,
+    Correlators,
+    read_correlators,
+)
+from gauge_mc.analysis.masses import MassFit, Ranges
+from gauge_mc.analysis.spectrum import (
+    Series,
+    Spectrum,
+    State,
+    chiral_fits,
+    describe,
+    meson_series,
+    spectrum,
+)
+from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.fits import AVERAGE, FITS, SKIP, T_MAX, T_MIN, Fit, FitResult
+from gauge_mc.options import Option
+
+UNITS = "lattice units; tau_int in configurations"
+
+
+@dataclass(frozen=True, repr=False)
+class SpectrumResult(FitResult):
+    """Masses of hadrons of an ensemble.
+
+    Attributes
+    ----------
+    observable : str
+        Description of the result.
+    spectrum : Spectrum
+        The masses with their fits.
+    """
+
+    observable: str
+    spectrum: Spectrum
+
+    def values(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        return {"observable": self.observable, "units": UNITS, **asdict(self.spectrum)}
+
+    def report(self) -> list[Any]:
+        """Return tables of the masses and of their dependence on the quark mass."""
+        found = self.spectrum
+        return [
+            mass_table(found),
+            *([pcac_table(found)] if found.pcac else []),
+            *([chiral_table(found)] if found.chiral else []),
+        ]
+
+
+def mass_table(found: Spectrum) -> Table:
+    """Return a table of all masses."""
+    lines = [f"{found.configurations} configurations. τ_int is in configurations."]
+    lines += [*(f"Left out: {one}" for one in found.left_out), *found.cautions]
+    table = Table(title="Masses a m", caption="\n".join(lines), caption_justify="left")
+    averaged = any(math.isfinite(one.fit.systematic) for one in found.masses)
+    table.add_column("hadron")
+    names = ["source", "a m", "τ_int", "t", "χ²/expected", *["± range"] * averaged]
+    for name in names:
+        table.add_column(name, justify="right")
+    for one in found.masses:
+        state = State(*(getattr(one, name) for name in State._fields))
+        table.add_row(describe(state), one.source, *_cells(one.fit, averaged))
+    return table
+
+
+def _cells(fit: MassFit, averaged: bool) -> list[str]:
+    return [
+        str(fit.mass),
+        fit.mass.format_tau(),
+        f"{fit.t_min} to {fit.t_max}",
+        quality(fit.chi2, fit.chi2_expected),
+        *[f"{fit.systematic:.1g}"] * averaged,
+    ]
+
+
+def quality(chi2: float, expected: float) -> str:
+    """Return chi2 and its expectation as text."""
+    return f"{chi2:.1f}/{expected:.1f}"
+
+
+def pcac_table(found: Spectrum) -> Table:
+    """Return a table of the PCAC masses."""
+    caption = "Neither renormalised nor improved."
+    table = Table(title="PCAC masses", caption=caption, caption_justify="left")
+    for name in ("κ", "source", "a m", "τ_int", "t", "χ²/expected"):
+        table.add_column(name, justify="right")
+    for one in found.pcac:
+        kappas = dict.fromkeys((one.kappa1, one.kappa2))
+        table.add_row(
+            ", ".join(f"{kappa:g}" for kappa in kappas),
+            one.source,
+            str(one.mass),
+            one.mass.format_tau(),
+            f"{one.t_min} to {one.t_max}",
+            quality(one.chi2, one.chi2_expected),
+        )
+    return table
+
+
+def chiral_table(found: Spectrum) -> Table:
+    """Return a table of the extrapolations in the quark mass."""
+    table = Table(
+        title="Extrapolations",
+        caption="pion^2 and pcac: lines in 1/κ, which vanish at 1/κ_c. Hadrons: lines in the "
+        "squared mass of the pion.",
+        caption_justify="left",
+    )
+    for name in ("quantity", "source", "κ_c", "at x = 0", "slope", "χ²/expected"):
+        table.add_column(name, justify="left" if name == "quantity" else "right")
+    for one in found.chiral:
+        kappa_c: Estimate | str = one.kappa_c or ""
+        fit = quality(one.chi2, one.chi2_expected) if one.dof else "exact"
+        row = one.quantity, one.source, str(kappa_c), str(one.intercept), str(one.slope), fit
+        table.add_row(*row)
+    return table
+
+
+def ranges_of(options: Mapping[str, Any]) -> Ranges:
+    """Return the times that options choose.
+
+    Raises
+    ------
+    UsageError
+        If they leave too few times.
+    """
+    parts = options.get(T_MIN.name), options.get(T_MAX.name), options.get(AVERAGE.name, False)
+    return Ranges(*parts)
+
+
+def fit_mesons(table: Path, options: Mapping[str, Any]) -> tuple[Correlators, Series]:
+    """Fit the correlators of mesons of a table with the options of `MesonFit`."""
+    ranges = ranges_of(options)
+    correlators = read_correlators(table, MESON_LABELS, options.get(SKIP.name, 0))
+    return correlators, meson_series(correlators, ranges)
+
+
+class MesonFit(Fit):
+    """Masses from cosh fits, PCAC masses, and their extrapolations in the quark mass."""
+
+    name: ClassVar[str] = "mesons"
+    summary: ClassVar[str] = "masses of mesons, the PCAC mass, and κ_c"
+    columns: ClassVar[tuple[str, ...]] = MESON_COLUMNS
+    options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
+
+    def carry_out(self, table: Path, **options: Any) -> SpectrumResult:
+        """Fit all mesons of a table; see `Fit.carry_out`."""
+        correlators, series = fit_mesons(table, options)
+        chiral = chiral_fits(series, series)
+        found = spectrum(correlators, series, chiral, options.get(SKIP.name, 0))
+        return SpectrumResult("masses of mesons from A [exp(-m t) + exp(-m (T - t))]", found)
+
+
+FITS.register(MesonFit())

@@ -1,0 +1,109 @@
+"""Effective masses of mesons and baryons with the masses that were fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gauge_mc.analysis.spectrum import Series, State
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.errors import GaugeError
+from gauge_mc.fits import find_table_by_columns
+from gauge_mc.fits.baryons import BaryonFit, fit_baryons
+from gauge_mc.fits.mesons import MesonFit, fit_mesons
+from gauge_mc.options import Option, check_options
+from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.plots.mesons import draw_frames, frames_of, symbol
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LARGEST_ERROR = 0.25
+"""Maximum relative error of an effective mass that is drawn; larger ones would hide the others."""
+
+FITTERS = ((MesonFit, fit_mesons), (BaryonFit, fit_baryons))
+"""The fits whose tables a run may have, and the functions that carry them out."""
+
+
+class EffectiveMassPlot(Plot):
+    """Effective masses of hadrons at rest with fitted masses as bands; a frame for each hadron."""
+
+    name = "effective-mass"
+    summary = "effective masses of mesons and baryons with the fitted masses"
+    options: ClassVar[tuple[Option, ...]] = MesonFit.options
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw all hadrons that one run has measured; see `Plot.draw`."""
+        given = check_options(self.options, options, f"plot {self.name}")
+        run = one_run(runs, "The effective mass")
+        plot_effective_masses(fitted(run, given), file, labels_of([run])[0])
+        return []
+
+
+PLOTS.register(EffectiveMassPlot())
+
+
+def fitted(run: Path, options: dict[str, Any]) -> list[Series]:
+    """Return the fits to all tables of hadrons in a run.
+
+    Raises
+    ------
+    GaugeError
+        If the run has no such table, or one is damaged or contains too little data.
+    """
+    found, missing = [], []
+    for kind, carry_out in FITTERS:
+        try:
+            table = find_table_by_columns(run, kind.columns)
+        except GaugeError as error:
+            missing.append(error)
+            continue
+        found.append(carry_out(table, options)[1])
+    if not found:
+        raise missing[0]
+    return found
+
+
+def plot_effective_masses(fits: Sequence[Series], path: Path, title: str = "") -> None:
+    """Plot effective masses and, over the times that were fitted, the masses with their errors.
+
+    Parameters
+    ----------
+    fits : sequence of Series
+        Fitted correlators.
+    path, title
+        See `draw_frames`.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `figure_file`.
+    """
+    frames = {
+        f"$a\\,m_{{{symbol(name)}}}$": [(series, one) for one in states]
+        for series in fits
+        for name, states in frames_of(series).items()
+    }
+    draw_frames(frames, _draw, path, title)
+
+
+def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any]) -> None:
+    """Draw an effective mass and the fitted mass."""
+    energies = series.correlators[state].effective()
+    points = [estimate(one) for one in energies.series[:, 0].T]
+    shown = [
+        (energies.start + n, one.value, one.error)
+        for n, one in enumerate(points)
+        if one.error < LARGEST_ERROR * abs(one.value)
+    ]
+    if shown:
+        t, value, error = np.transpose(shown)
+        axes.errorbar(t, value, error, **own, linestyle="none")
+    fit = series.masses[state][0]
+    ends = np.array([fit.t_min, fit.t_max])
+    mass, error = fit.mass.value, fit.mass.error
+    axes.plot(ends, [mass, mass], color=own["color"])
+    axes.fill_between(ends, mass - error, mass + error, color=own["color"], alpha=0.25, linewidth=0)

@@ -1,0 +1,177 @@
+"""Correlators of mesons with their fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gauge_mc.analysis.figures import (
+    WIDTH,
+    add_heading,
+    figure_file,
+    look,
+    typeset,
+)
+from gauge_mc.analysis.libraries import load
+from gauge_mc.analysis.spectrum import Series, State
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.fits import find_table_by_columns
+from gauge_mc.fits.mesons import MesonFit, fit_mesons
+from gauge_mc.options import Option, check_options
+from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    Draw = Callable[[Axes, Series, State, dict[str, Any]], None]
+
+SYMBOLS = {
+    "pion": r"\pi",
+    "rho": r"\rho",
+    "a0": "a_0",
+    "a1": "a_1",
+    "b1": "b_1",
+    "nucleon": "N",
+    "delta": r"\Delta",
+}
+"""Symbols of hadrons, as mathematical text; others are shown by their names."""
+
+HEIGHT, HEAD = 1.9, 0.9
+"""Height of a frame, and of what is above all frames and below them, in inches."""
+
+MOST = 7
+"""Largest number of quark masses in a figure, which is that of the colours."""
+
+
+class MesonPlot(Plot):
+    """Correlators of mesons at rest, with their fits; a frame for each meson."""
+
+    name = "mesons"
+    summary = "correlators of mesons with their fits"
+    options: ClassVar[tuple[Option, ...]] = MesonFit.options
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw the correlators of one run; see `Plot.draw`."""
+        given = check_options(self.options, options, f"plot {self.name}")
+        run = one_run(runs, "A correlator")
+        _, series = fit_mesons(find_table_by_columns(run, MesonFit.columns), given)
+        plot_correlators(series, file, labels_of([run])[0])
+        return []
+
+
+PLOTS.register(MesonPlot())
+
+
+def symbol(name: str) -> str:
+    """Return the symbol of a hadron with its parity, as mathematical text."""
+    bare = name.rstrip("+-")
+    parity = f"^{{{name[len(bare) :]}}}" if name != bare else ""
+    return SYMBOLS.get(bare, rf"\mathrm{{{bare}}}") + parity
+
+
+def label_of(state: State) -> str:
+    """Return the name of a hadron with its parity, as in the results of fits."""
+    return state.name + {1: "+", -1: "-", 0: ""}[state.parity]
+
+
+def frames_of(series: Series) -> dict[str, list[State]]:
+    """Return the fitted hadrons at rest by name; of many quark masses only the degenerate ones."""
+    found: dict[str, list[State]] = {}
+    for state in series.masses:
+        if state.at_rest:
+            found.setdefault(label_of(state), []).append(state)
+    return {
+        name: states
+        if len(states) <= MOST
+        else [one for one in states if one.kappa1 == one.kappa2][:MOST]
+        for name, states in found.items()
+    }
+
+
+def quarks(state: State) -> str:
+    """Return the hopping parameters and the source of a hadron as text for a legend."""
+    kappas = dict.fromkeys((state.kappa1, state.kappa2))
+    words = ", ".join(f"{one:g}" for one in kappas)
+    return rf"$\kappa$ = {words}, {typeset(state.source)}"
+
+
+def draw_frames(
+    frames: Mapping[str, Sequence[tuple[Series, State]]],
+    draw: Draw,
+    path: Path,
+    title: str = "",
+    scale: str = "linear",
+) -> None:
+    """Draw a frame for each hadron, with a colour for each combination of quarks.
+
+    Parameters
+    ----------
+    frames : mapping of str to sequence of (Series, State)
+        Hadrons of each frame, by the label of its axis.
+    draw : callable
+        Draws a hadron, given the frame, its series, the hadron, its colour and marker.
+    path : Path
+        File to write; its ending determines the format.
+    title : str
+        Title above the frames.
+    scale : str
+        Scale of the axes, as Matplotlib names it.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `figure_file`.
+    """
+    line = load("matplotlib.lines").Line2D
+    names = dict.fromkeys(quarks(one) for pairs in frames.values() for _, one in pairs)
+    looks = {name: look(i) for i, name in enumerate(names)}
+    with figure_file(path, (WIDTH, HEAD + HEIGHT * len(frames))) as figure:
+        rows = figure.subplots(len(frames), sharex=True, squeeze=False)[:, 0]
+        for axes, (name, pairs) in zip(rows, frames.items(), strict=True):
+            for series, state in pairs:
+                draw(axes, series, state, looks[quarks(state)])
+            axes.set_yscale(scale)
+            axes.set_ylabel(name)
+        rows[-1].set_xlabel("$t/a$")
+        figure.align_ylabels()
+        entries = [(line([], [], **own, linestyle="none"), name) for name, own in looks.items()]
+        add_heading(figure, rows[0], entries, title, 3)
+
+
+def plot_correlators(series: Series, path: Path, title: str = "") -> None:
+    """Plot correlators on a logarithmic scale with their fits, which are dashed where not fitted.
+
+    Parameters
+    ----------
+    series : Series
+        Fitted correlators.
+    path, title
+        See `draw_frames`.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `figure_file`.
+    """
+    frames = {
+        f"$C_{{{symbol(name)}}}(t)$": [(series, one) for one in states]
+        for name, states in frames_of(series).items()
+    }
+    draw_frames(frames, _draw, path, title, "log")
+
+
+def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any]) -> None:
+    """Draw a correlator and its fit."""
+    correlator, (fit, _) = series.correlators[state], series.masses[state]
+    points = [estimate(one) for one in correlator.values.T]
+    known = [(t, abs(one.value), one.error) for t, one in enumerate(points) if t]
+    shown = [one for one in known if one[1] > one[2]]  # others would hide the rest
+    at, value, error = np.transpose(shown)
+    axes.errorbar(at, value, error, **own, linestyle="none")
+    parameters = np.array([np.log(abs(fit.amplitude.value)), fit.mass.value])
+    for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
+        t = np.linspace(low, high, 100)
+        axes.plot(t, np.abs(correlator.curve(t)(parameters)[0]), dashes, color=own["color"])

@@ -1,0 +1,406 @@
+"""What measurements of hadrons have in common: the quarks, their sources and their propagators."""
+
+from __future__ import annotations
+
+import cmath
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+from gauge_mc import defaults
+from gauge_mc.analysis.correlators import VALUES, arranged, check_columns
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.files.table import TableData
+from gauge_mc.observables import Companion, Record, Series
+from gauge_mc.options import Option, check_options
+from gauge_mc.quarks.contractions import AT_REST, Momentum
+from gauge_mc.quarks.operators import OPERATORS, DiracOperator, operator_with
+from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.solvers import ITERATIONS, METHODS, RELIABLE, SOLVERS, Request, solve
+from gauge_mc.quarks.sources import SOURCES, Source, parse_source
+from gauge_mc.quarks.spinors import SPINS, SpinorField
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.transport import Boundary
+from gauge_mc.quoting import shortened
+from gauge_mc.smearing import (
+    NO_SMEARING,
+    Smearing,
+    make_smearing,
+    smear_option,
+    smearing_options,
+)
+
+KAPPA = Option(
+    "kappa", str, "Hopping parameters of the quarks, such as 0.1530,0.1550.", metavar="K[,K...]"
+)
+SOURCE = Option(
+    "source",
+    str,
+    "Source: "
+    + ", or ".join(f"{name}:{one.parameters} for {one.summary}" for name, one in SOURCES.items())
+    + ". Several are measured one after the other.",
+    f"{defaults.SOURCE} at the origin",
+    "NAME:PARAMETERS",
+    repeated=True,
+)
+SMEAR_SINK = Option("smear_sink", bool, "Smear the sink in the same way as the source.")
+MOMENTA = Option(
+    "p2_max", int, "Largest squared momentum, with components in units of 2 pi / L.", "0"
+)
+BOUNDARY = Option(
+    "boundary",
+    str,
+    "Boundary conditions of the quarks: antiperiodic or periodic in time, or four angles in units "
+    "of pi along x, y, z and t, such as 0.2,0.4,0,1.",
+    "antiperiodic",
+    "NAME|ANGLES",
+)
+
+SOLVER = Option("solver", str, "Solver of the Dirac equation.", defaults.SOLVER, "|".join(SOLVERS))
+INNER = Option(
+    "inner", str, "Precision of the solver's iterations.", defaults.INNER, "|".join(STORAGES)
+)
+METHOD = Option(
+    "method", str, "How lower precision is combined with double.", RELIABLE, "|".join(METHODS)
+)
+LINKS = Option(
+    "links", int, "Reals per link in the iterations, such as 12 or 18 for SU(3).", "the fewest"
+)
+TOLERANCE = Option(
+    "tolerance",
+    float,
+    "Largest norm (not its square) of the true residual in double precision, divided by that of "
+    "the source.",
+    f"{defaults.TOLERANCE:g}",
+)
+ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERATIONS}")
+
+SOLVES = Companion(
+    "solves",
+    (
+        "kappa",
+        "source",
+        "solver",
+        "inner",
+        "iterations",
+        "updates",
+        "iterated",
+        "residual",
+        "seconds",
+    ),
+)
+"""The table of all solutions of the Dirac equation, with a row for a source of all its spins and
+colours. The residuals are the largest ones of these: that of the iteration, of the preconditioned
+system, and the true one, of the full system."""
+
+SOLVE_WORDS = ("source", "solver", "inner")
+"""Columns of `SOLVES` that contain words."""
+
+MOST_MOMENTUM = 100
+"""Largest squared momentum, to catch typing errors."""
+
+
+def operator_options() -> tuple[Option, ...]:
+    """Return the parameters of all Dirac operators, without duplicates."""
+    found: dict[str, Option] = {}
+    for operator in OPERATORS.values():
+        for option in operator.parameters:
+            found.setdefault(option.name, option)
+    return tuple(found.values())
+
+
+def quark_options() -> tuple[Option, ...]:
+    """Return the options of all measurements with quarks."""
+    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
+    return (KAPPA, *operator_options(), BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA, *solving)
+
+
+@dataclass(frozen=True)
+class Quarks:
+    """The quarks of a measurement.
+
+    Attributes
+    ----------
+    lattice : Lattice
+        Lattice of the fields.
+    kappas : tuple of float
+        Hopping parameters, ascending; empty if none has been chosen yet.
+    parameters : tuple of (str, float)
+        Parameters of the Dirac operator apart from kappa that are not 0.
+    angles : tuple of float
+        Boundary conditions psi(x + L) = exp(i pi angle) psi(x) along x, y, z and t.
+    sources : tuple of Source
+        Sources, which are measured one after the other.
+    smear_sink : bool
+        Whether the sink is smeared as the source is.
+    smearing : Smearing or None
+        Smearing of the links with which sources and sinks are smeared.
+    momenta : tuple of Momentum
+        Momenta of the hadrons.
+    solver : str
+        Name of the solver.
+    request : Request
+        How to solve.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
+    lattice: Lattice
+    kappas: tuple[float, ...] = ()
+    parameters: tuple[tuple[str, float], ...] = ()
+    angles: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0)
+    sources: tuple[Source, ...] = ()
+    smear_sink: bool = False
+    smearing: Smearing | None = None
+    momenta: tuple[Momentum, ...] = (AT_REST,)
+    solver: str = defaults.SOLVER
+    request: Request = field(default_factory=Request)
+
+    def __post_init__(self) -> None:
+        SOLVERS.check(self.solver, SOLVER.flag)
+        for kappa in self.kappas:
+            if not 0 < kappa < math.inf:
+                raise UsageError(f"{KAPPA.flag} is {kappa:g}; give positive numbers.")
+        smeared = [one for one in self.sources if one.smears]
+        if self.smear_sink and len(smeared) < len(self.sources):
+            raise UsageError(f"{SMEAR_SINK.flag} needs a source that is smeared; choose one.")
+        if self.smearing and not smeared:
+            raise UsageError("--smear is for sources that are smeared; choose one.")
+        if smeared and any(angle % 2 for angle in self.angles[:3]):
+            raise UsageError(
+                "Smeared sources need quarks that are periodic in space; choose another --boundary "
+                "or another --source."
+            )
+
+    @classmethod
+    def of_options(cls, lattice: Lattice, whose: str, options: Mapping[str, Any]) -> Quarks:
+        """Return the quarks that options choose, by name.
+
+        Raises
+        ------
+        UsageError
+            If an option is unknown or its value is invalid.
+        """
+        known = (*quark_options(), smear_option())
+        given = check_options((*known, *smearing_options()), options, whose)
+        own = {option.name for option in known}
+        others = {name: value for name, value in given.items() if name not in own}
+        p2_max = given.get(MOMENTA.name, 0)
+        if not 0 <= p2_max <= MOST_MOMENTUM:
+            raise UsageError(
+                f"{MOMENTA.flag} is {p2_max}; choose a number from 0 to {MOST_MOMENTUM}."
+            )
+        names = [one.name for one in operator_options()]
+        sources = given.get(SOURCE.name, (defaults.SOURCE,))
+        return cls(
+            lattice,
+            numbers_of(given.get(KAPPA.name, ""), KAPPA),
+            tuple((name, given[name]) for name in names if given.get(name)),
+            angles_of(given.get(BOUNDARY.name, "antiperiodic")),
+            tuple(parse_source(one, lattice) for one in sources),
+            given.get(SMEAR_SINK.name, False),
+            make_smearing(given.get("smear", NO_SMEARING), others),
+            momenta_up_to(p2_max),
+            given.get(SOLVER.name, defaults.SOLVER),
+            Request(
+                given.get(TOLERANCE.name, defaults.TOLERANCE),
+                given.get(ITERATION_LIMIT.name, ITERATIONS),
+                given.get(METHOD.name, RELIABLE),
+                given.get(INNER.name, defaults.INNER),
+                given.get(LINKS.name),
+            ),
+        )
+
+    @property
+    def boundary(self) -> Boundary:
+        """The phases of the boundary conditions."""
+        return Boundary.of([_phase(angle) for angle in self.angles])
+
+    @property
+    def header(self) -> dict[str, str]:
+        """What the header of a table states."""
+        smearing = {"smearing": str(self.smearing)} if self.smearing else {}
+        return {
+            "kappa": ",".join(f"{one:g}" for one in self.kappas),
+            **{name: f"{value:g}" for name, value in self.parameters},
+            "boundary": f"{','.join(f'{one:g}' for one in self.angles)} (angles in units of pi)",
+            "sources": " ".join(self.label(one) for one in self.sources),
+            **smearing,
+            "tolerance": f"{self.request.tolerance:g}",
+        }
+
+    def label(self, source: Source) -> str:
+        """Return the text that identifies a source, and its sink if that is smeared."""
+        return source.label.replace("@", "-smeared@") if self.smear_sink else source.label
+
+    def check(self) -> None:
+        """Refuse to measure without a hopping parameter."""
+        if not self.kappas:
+            raise UsageError(f"{KAPPA.flag} is missing; give the hopping parameters of the quarks.")
+
+    @property
+    def solves(self) -> Companion:
+        """The table of the solutions, with its number of records per field."""
+        return replace(SOLVES, records=len(self.kappas) * len(self.sources))
+
+    def propagators(
+        self, field: Field, solves: list[Record]
+    ) -> Iterator[tuple[Source, dict[float, Propagator]]]:
+        """Yield the propagators of all quarks by kappa, for one source after the other.
+
+        Parameters
+        ----------
+        field : Field
+        solves : list of Record
+            Records of `SOLVES` are appended to it.
+
+        Raises
+        ------
+        GaugeError
+            If a solution cannot be found with the residual that was asked for.
+        """
+        links = self._smeared(field)
+        operators = {kappa: self._operator(field, kappa) for kappa in self.kappas}
+        for source in self.sources:
+            found = {}
+            for kappa, operator in operators.items():
+                found[kappa] = self._solve(operator, source, links, solves)
+                if self.smear_sink:
+                    source.smear_sink(found[kappa].columns, links)
+            yield source, found
+
+    def _solve(
+        self, operator: DiracOperator, source: Source, links: Field, solves: list[Record]
+    ) -> Propagator:
+        vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
+        source.fill(vectors, links)
+        found = solve(operator, vectors, self.solver, self.request)
+        label = self.label(source)
+        for note in found.notes:
+            print(f"gauge-mc: kappa = {operator.kappa:g}, {label}: {note}", file=sys.stderr)
+        words = operator.kappa, label, found.solver, found.inner, found.iterations, found.updates
+        numbers = float(found.iterated.max()), float(found.residual.max()), found.seconds
+        solves.append((*words, *numbers))
+        return Propagator(found.x, operator.kappa, operator.boundary, source.place)
+
+    def _operator(self, field: Field, kappa: float) -> DiracOperator:
+        return operator_with(field, kappa, self.boundary.phases, **dict(self.parameters))
+
+    def _smeared(self, field: Field) -> Field:
+        """Return the links with which sources are smeared, in double precision."""
+        if not any(one.smears for one in self.sources):
+            return field
+        kind = field.lattice, field.group.name
+        if field.precision != PRECISION:
+            field = Field.from_slices(*kind, field.slices(), PRECISION, field.devices)
+        if self.smearing is None:
+            return field
+        other = Field.empty(*kind, PRECISION, field.devices)
+        more = Field.empty(*kind, PRECISION, field.devices)
+        source = field
+        for number in range(self.smearing.most or 1):
+            target = other if source is not other else more
+            self.smearing.iteration(number)(source, target)
+            source = target
+        return source
+
+
+PRECISION = "double"
+"""Precision of sources and solutions."""
+
+
+def _phase(angle: float) -> complex:
+    """Return exp(i pi angle), exactly for whole angles."""
+    return (-1.0) ** int(angle) + 0j if angle == int(angle) else cmath.exp(1j * math.pi * angle)
+
+
+def numbers_of(text: str, option: Option) -> tuple[float, ...]:
+    """Return different numbers that text gives, separated by commas or semicolons, ascending.
+
+    Raises
+    ------
+    UsageError
+        If something is not a number.
+    """
+    words = [word for word in re.split("[,;]", text) if word.strip()]
+    try:
+        return tuple(sorted({float(word) for word in words}))
+    except ValueError:
+        raise UsageError(
+            f"{option.flag} is '{shortened(text)}'; give numbers, such as 0.153,0.155."
+        ) from None
+
+
+def angles_of(text: str) -> tuple[float, ...]:
+    """Return the angles of boundary conditions along x, y, z and t in units of pi.
+
+    Raises
+    ------
+    UsageError
+        If the text is neither a name nor four numbers.
+    """
+    names = {"antiperiodic": (0.0, 0.0, 0.0, 1.0), "periodic": (0.0, 0.0, 0.0, 0.0)}
+    if text in names:
+        return names[text]
+    try:
+        x, y, z, t = (float(word) for word in re.split("[,;]", text))
+        if all(math.isfinite(one) for one in (x, y, z, t)):
+            return (x, y, z, t)
+    except ValueError:
+        pass
+    raise UsageError(
+        f"{BOUNDARY.flag} is '{shortened(text)}'; give {' or '.join(names)}, or four angles in "
+        "units of pi, such as 0,0,0,1."
+    )
+
+
+def momenta_up_to(square: int) -> tuple[Momentum, ...]:
+    """Return all momenta with at most this square, the smaller ones first."""
+    largest = math.isqrt(square)
+    found = product(range(-largest, largest + 1), repeat=3)
+    inside = [(x, y, z) for x, y, z in found if x * x + y * y + z * z <= square]
+    return tuple(sorted(inside, key=lambda p: (sum(n * n for n in p), p)))
+
+
+def pairs_of(kappas: Sequence[float]) -> list[tuple[float, float]]:
+    """Return all pairs of hopping parameters, the smaller one first."""
+    return [(one, other) for i, one in enumerate(kappas) for other in kappas[i:]]
+
+
+def series_of_correlators(
+    table: TableData, source: str, columns: Sequence[str]
+) -> dict[str, Series]:
+    """Return the real and the imaginary part of every correlator of a table.
+
+    Parameters
+    ----------
+    table : TableData
+    source : str
+        Name of the file of the table, for error messages.
+    columns : sequence of str
+        Columns of the table without the sweep.
+
+    Raises
+    ------
+    GaugeError
+        If the table is empty or incomplete.
+    """
+    names = columns[: -len(VALUES)]
+    check_columns(table, names, source)
+    labels, sweeps, values = arranged(table, names, source)
+    return {
+        ",".join([*(f"{key}={x}" for key, x in zip(names, one, strict=True)), part]): Series(
+            sweeps, values[part][n], 0
+        )
+        for n, one in enumerate(labels)
+        for part in values
+    }

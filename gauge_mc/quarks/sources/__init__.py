@@ -1,0 +1,149 @@
+"""Sources of quark propagators.
+
+Each source has a module of its name, with a subclass of `Source` that is registered in `SOURCES`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.spinors import SPINS, SpinorField
+from gauge_mc.quoting import shortened
+from gauge_mc.registry import Registry
+
+Place = tuple[int, int, int, int]
+"""x, y, z and t."""
+
+
+class Source(ABC):
+    """A source, with one vector for each spin and colour.
+
+    Attributes
+    ----------
+    name : str
+        Name on the command line, before a colon and the parameters.
+    summary : str
+        Short description, for help texts.
+    parameters : str
+        Form of the parameters, for help texts.
+    smears : bool
+        Whether the source depends on the links of the field.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    parameters: ClassVar[str]
+    smears: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, words: Sequence[str], lattice: Lattice) -> Source:
+        """Return the source with the given parameters.
+
+        Raises
+        ------
+        ValueError
+            If there are too many or too few parameters, or one is not a number.
+        UsageError
+            If a value is invalid.
+        """
+
+    @property
+    @abstractmethod
+    def place(self) -> Place:
+        """x, y, z and t from which momenta and times are counted."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Text that identifies the source in tables: its kind, ``@`` and its place."""
+
+    @abstractmethod
+    def fill(self, vectors: SpinorField, links: Field) -> None:
+        """Set 4 N vectors, which are zero, to the source of each spin and colour.
+
+        Parameters
+        ----------
+        vectors : SpinorField
+            On all sites; the source colour is faster than the source spin.
+        links : Field
+            Links for sources that depend on them.
+        """
+
+    def smear_sink(self, vectors: SpinorField, links: Field) -> None:  # noqa: B027
+        """Apply to the solutions what the source does to a point, if it is smeared."""
+
+
+SOURCES: Registry[type[Source]] = Registry("source", __name__)
+
+
+def parse_source(text: str, lattice: Lattice) -> Source:
+    """Return the source that a text such as ``point:0,0,0,0`` describes.
+
+    Semicolons may stand for the commas, for options that are separated by these.
+
+    Raises
+    ------
+    UsageError
+        If the source is unknown, or its parameters are invalid.
+    """
+    name, _, after = text.strip().partition(":")
+    SOURCES.check(name, "--source")
+    kind = SOURCES[name]
+    words = after.replace(";", ",").split(",") if after else []
+    try:
+        return kind.parse(words, lattice)
+    except ValueError:
+        raise UsageError(
+            f"--source is '{shortened(text)}'; write {name}:{kind.parameters} with numbers."
+        ) from None
+
+
+def checked_place(words: Sequence[str], lattice: Lattice) -> Place:
+    """Return x, y, z and t from text; by default the origin.
+
+    Raises
+    ------
+    ValueError
+        If there are not four numbers.
+    UsageError
+        If the place is outside the lattice.
+    """
+    if not words:
+        return (0, 0, 0, 0)
+    x, y, z, t = map(int, words)
+    if not all(0 <= n < extent for n, extent in zip((x, y, z, t), lattice.extents, strict=True)):
+        raise UsageError(
+            f"The place {x},{y},{z},{t} of the source is outside the lattice {lattice}; count from "
+            "0."
+        )
+    return (x, y, z, t)
+
+
+def label_of_place(place: Sequence[int]) -> str:
+    """Return a place for tables, where a comma would begin the next column."""
+    return ";".join(map(str, place))
+
+
+def unit_vectors(vectors: SpinorField) -> NDArray[np.complex128]:
+    """Return the values [vector, spin, colour] of a source of each spin and colour."""
+    colours = vectors.field.group.colours
+    return np.eye(SPINS * colours, dtype=np.complex128).reshape(-1, SPINS, colours)
+
+
+def fill_point(vectors: SpinorField, place: Place) -> None:
+    """Set 4 N vectors, which are zero, to 1 at one site."""
+    x, y, z, t = place
+    units = unit_vectors(vectors)
+    shape = (len(units), *vectors.field.lattice.extents[2::-1], *units.shape[1:])
+    values = np.zeros(shape, np.complex128)
+    values[:, z, y, x] = units
+    vectors.put_slice(t, values)

@@ -1,0 +1,85 @@
+"""`fit mesons` and `fit baryons`: options, report and JSON file."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+import gauge_mc
+from gauge_mc.errors import GaugeError, UsageError
+from tests.analysis.synthetic_hadrons import HEADER, KAPPA_C, write_baryons, write_mesons
+
+
+@pytest.fixture
+def run(tmp_path, rng):
+    write_mesons(tmp_path / "mesons.csv", rng, 60, (0.150, 0.154))
+    return tmp_path
+
+
+def shown(result):
+    """The report of a result, without line breaks."""
+    console = Console(width=200, file=io.StringIO())
+    console.print(*result.report())
+    return " ".join(console.file.getvalue().split())
+
+
+def test_masses_are_written_and_shown(run):
+    result = gauge_mc.fit("mesons", run)
+    content = json.loads((run / "mesons.json").read_text())
+    assert content["configurations"] == 60
+    assert content["ensemble"] == {key: HEADER[key] for key in HEADER if key != "observable"}
+    assert [one["name"] for one in content["masses"]] == 3 * ["pion"] + 3 * ["rho"]
+    for one, written in zip(result.spectrum.masses, content["masses"], strict=True):
+        fit = written["fit"]
+        assert fit["mass"]["value"] == one.fit.mass.value
+        assert fit["mass"]["tau_int"] == one.fit.mass.tau_int
+        assert (written["kappa1"], written["source"]) == (one.kappa1, "point")
+        assert str(one.fit.mass) in shown(result)
+    assert [one["quantity"] for one in content["chiral"]] == ["pion^2", "pcac", "rho"]
+    assert content["chiral"][0]["kappa_c"]["value"] == pytest.approx(KAPPA_C, rel=1e-3)
+    assert content["chiral"][2]["kappa_c"] is None
+    text = shown(result)
+    for word in ("pion, κ = 0.15, 0.154", "PCAC masses", "Neither renormalised", "60 config"):
+        assert word in text
+    for one in (*result.spectrum.pcac, *result.spectrum.chiral):
+        assert str(getattr(one, "mass", None) or one.kappa_c or one.intercept) in text
+
+
+def test_options(run):
+    usual = gauge_mc.fit("mesons", run).spectrum
+    given = gauge_mc.fit("mesons", run, t_min=5, t_max=12, skip=100).spectrum
+    assert {(one.fit.t_min, one.fit.t_max) for one in given.masses} == {(5, 12)}
+    assert (given.configurations, given.skip) == (50, 100)
+    averaged = gauge_mc.fit("mesons", run, average=True)
+    assert all(one.fit.systematic > 0 for one in averaged.spectrum.masses)
+    assert "± range" in shown(averaged)
+    assert "± range" not in shown(gauge_mc.fit("mesons", run))
+    assert usual.masses[0].fit.mass.value != given.masses[0].fit.mass.value
+
+
+def test_baryons_are_extrapolated_with_the_pions_of_the_run(run, rng):
+    write_baryons(run / "baryons.csv", rng, 60, (0.150, 0.154))
+    result = gauge_mc.fit("baryons", run)
+    content = json.loads((run / "baryons.json").read_text())
+    names = [(one["name"], one["parity"], one["kappa1"]) for one in content["masses"]]
+    assert names == [("nucleon", p, k) for p in (1, -1) for k in (0.150, 0.154)]
+    assert [one["quantity"] for one in content["chiral"]] == ["nucleon+", "nucleon-"]
+    assert content["chiral"][0]["intercept"]["value"] == pytest.approx(0.6, abs=0.02)
+    assert "nucleon+, κ = 0.15" in shown(result)
+    (run / "mesons.csv").unlink()
+    alone = gauge_mc.fit("baryons", run).spectrum
+    assert (len(alone.masses), alone.chiral) == (4, ())
+    write_mesons(run / "mesons.csv", rng, 50, (0.150, 0.154))  # of other configurations
+    assert gauge_mc.fit("baryons", run).spectrum.chiral == ()
+
+
+def test_what_is_refused(run):
+    with pytest.raises(UsageError, match="--t-max is 4; a fit from t = 3 on needs at least 5"):
+        gauge_mc.fit("mesons", run, t_min=3, t_max=4)
+    with pytest.raises(UsageError, match="--skip 600 leaves nothing"):
+        gauge_mc.fit("mesons", run, skip=600)
+    with pytest.raises(GaugeError, match="There is no table"):
+        gauge_mc.fit("baryons", run)
+    with pytest.raises(GaugeError, match="no column 'baryon': it is not a table of correlators"):
+        gauge_mc.fit("baryons", run / "mesons.csv")
