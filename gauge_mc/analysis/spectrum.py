@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.correlators import MOMENTUM, Correlators, fold
+from gauge_mc.analysis.hadron_correlators import MOMENTUM, HadronCorrelators, fold
 from gauge_mc.analysis.linear_fit import can_invert, fit_linear
 from gauge_mc.analysis.masses import (
     Correlator,
@@ -277,7 +277,7 @@ def describe(state: State) -> str:
     return ", ".join(words)
 
 
-def meson_series(table: Correlators, ranges: Ranges) -> Series:
+def meson_series(table: HadronCorrelators, ranges: Ranges) -> Series:
     """Fit the masses of all mesons and the PCAC masses of a table.
 
     Raises
@@ -373,7 +373,7 @@ BOSONS = "diquark"
 """Beginning of the names of baryons of two quarks, whose correlators are like those of mesons."""
 
 
-def baryon_series(table: Correlators, ranges: Ranges) -> Series:
+def baryon_series(table: HadronCorrelators, ranges: Ranges) -> Series:
     """Fit the masses of all baryons of a table, of both parities.
 
     The state of one parity runs forwards in time, that of the other one backwards. So the
@@ -402,7 +402,7 @@ def baryon_series(table: Correlators, ranges: Ranges) -> Series:
     return found
 
 
-def _folded(table: Correlators, averaged: Mapping[State, Array], state: State) -> Correlator:
+def _folded(table: HadronCorrelators, averaged: Mapping[State, Array], state: State) -> Correlator:
     """Return the folded correlator of a baryon."""
     values = averaged[state]
     if state.name.startswith(BOSONS):
@@ -536,7 +536,7 @@ def _line(quantity: str, source: str, x: Array, data: Array) -> tuple[ChiralFit,
 
 
 def spectrum(
-    table: Correlators, series: Series, chiral: Sequence[ChiralFit] = (), skip: int = 0
+    table: HadronCorrelators, series: Series, chiral: Sequence[ChiralFit] = (), skip: int = 0
 ) -> Spectrum:
     """Return the masses of an ensemble in the form in which they are written and shown."""
     fits = [fit for fit, _ in series.masses.values()]
@@ -555,7 +555,9 @@ def spectrum(
     )
 
 
-def _cautions(table: Correlators, fits: Iterable[MassFit], series: Iterable[Array]) -> list[str]:
+def _cautions(
+    table: HadronCorrelators, fits: Iterable[MassFit], series: Iterable[Array]
+) -> list[str]:
     """Return cautions about short series and about thermalisation."""
     tau = max(one.mass.tau_int + one.mass.tau_int_error for one in fits)
     short = caution_short(int(table.sweeps.size), tau, "the masses")

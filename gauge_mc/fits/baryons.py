@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.correlators import (
+from gauge_mc.analysis.hadron_correlators import (
     BARYON_COLUMNS,
     BARYON_LABELS,
-    Correlators,
-    read_correlators,
+    HadronCorrelators,
+    read_hadron_correlators,
 )
 from gauge_mc.analysis.spectrum import (
     ChiralFit,
@@ -27,10 +27,10 @@ from gauge_mc.fits.mesons import MesonFit, SpectrumResult, fit_mesons, ranges_of
 from gauge_mc.options import Option
 
 
-def fit_baryons(table: Path, options: Mapping[str, Any]) -> tuple[Correlators, Series]:
+def fit_baryons(table: Path, options: Mapping[str, Any]) -> tuple[HadronCorrelators, Series]:
     """Fit the correlators of baryons of a table with the options of `BaryonFit`."""
     ranges = ranges_of(options)
-    correlators = read_correlators(table, BARYON_LABELS, options.get(SKIP.name, 0))
+    correlators = read_hadron_correlators(table, BARYON_LABELS, options.get(SKIP.name, 0))
     return correlators, baryon_series(correlators, ranges)
 
 
@@ -54,7 +54,7 @@ FITS.register(BaryonFit())
 
 
 def extrapolated(
-    folder: Path, correlators: Correlators, series: Series, options: Mapping[str, Any]
+    folder: Path, correlators: HadronCorrelators, series: Series, options: Mapping[str, Any]
 ) -> list[ChiralFit]:
     """Extrapolate the masses of baryons with the pions that were measured in the same folder.
 

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.correlators import (
+from gauge_mc.analysis.hadron_correlators import (
     MESON_COLUMNS,
     MESON_LABELS,
-    Correlators,
-    read_correlators,
+    HadronCorrelators,
+    read_hadron_correlators,
 )
 from gauge_mc.analysis.masses import MassFit, Ranges
 from gauge_mc.analysis.spectrum import (
@@ -142,10 +142,10 @@ def ranges_of(options: Mapping[str, Any]) -> Ranges:
     return Ranges(*parts)
 
 
-def fit_mesons(table: Path, options: Mapping[str, Any]) -> tuple[Correlators, Series]:
+def fit_mesons(table: Path, options: Mapping[str, Any]) -> tuple[HadronCorrelators, Series]:
     """Fit the correlators of mesons of a table with the options of `MesonFit`."""
     ranges = ranges_of(options)
-    correlators = read_correlators(table, MESON_LABELS, options.get(SKIP.name, 0))
+    correlators = read_hadron_correlators(table, MESON_LABELS, options.get(SKIP.name, 0))
     return correlators, meson_series(correlators, ranges)
 
 

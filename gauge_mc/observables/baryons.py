@@ -1,4 +1,4 @@
-"""Correlators of baryons, from quark propagators on the links."""
+"""HadronCorrelators of baryons, from quark propagators on the links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.correlators import BARYON_COLUMNS
+from gauge_mc.analysis.hadron_correlators import BARYON_COLUMNS
 from gauge_mc.analysis.spectrum import BOSONS
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -58,7 +58,7 @@ PARITIES = (1, -1)
 @OBSERVABLES.register
 @dataclass(frozen=True)
 class Baryons(Observable):
-    """Correlators of baryons, with one record for each time slice.
+    """HadronCorrelators of baryons, with one record for each time slice.
 
     They are nucleons and, at rest, Delta baryons for three colours, and diquarks for two.
 

@@ -1,4 +1,4 @@
-"""Correlators of mesons, from quark propagators on the links."""
+"""HadronCorrelators of mesons, from quark propagators on the links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
 
-from gauge_mc.analysis.correlators import MESON_COLUMNS
+from gauge_mc.analysis.hadron_correlators import MESON_COLUMNS
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
@@ -48,7 +48,7 @@ relation."""
 @OBSERVABLES.register
 @dataclass(frozen=True)
 class Mesons(Observable):
-    """Correlators of mesons q̄1 Gamma q2, with one record for each time slice.
+    """HadronCorrelators of mesons q̄1 Gamma q2, with one record for each time slice.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from gauge_mc import defaults
-from gauge_mc.analysis.correlators import VALUES, arranged, check_columns
+from gauge_mc.analysis.hadron_correlators import VALUES, arranged, check_columns
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field

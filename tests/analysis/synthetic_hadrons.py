@@ -1,11 +1,11 @@
-"""Correlators of hadrons of known masses, with the noise of a Markov chain."""
+"""HadronCorrelators of hadrons of known masses, with the noise of a Markov chain."""
 
 import math
 from itertools import combinations_with_replacement
 
 import numpy as np
 
-from gauge_mc.analysis.correlators import BARYON_LABELS, MESON_LABELS
+from gauge_mc.analysis.hadron_correlators import BARYON_LABELS, MESON_LABELS
 from gauge_mc.files.table import Table
 from tests.analysis.synthetic_loops import autoregressive
 

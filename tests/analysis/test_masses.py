@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.correlators import fold
+from gauge_mc.analysis.hadron_correlators import fold
 from gauge_mc.analysis.masses import Correlator, Ranges, fit_mass
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError

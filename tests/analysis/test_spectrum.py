@@ -6,7 +6,12 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.correlators import BARYON_LABELS, MESON_LABELS, fold, read_correlators
+from gauge_mc.analysis.hadron_correlators import (
+    BARYON_LABELS,
+    MESON_LABELS,
+    fold,
+    read_hadron_correlators,
+)
 from gauge_mc.analysis.masses import Ranges
 from gauge_mc.analysis.spectrum import State, baryon_series, chiral_fits, describe, meson_series
 from gauge_mc.errors import GaugeError
@@ -27,7 +32,7 @@ POINT = "point@0;0;0;0"
 
 def mesons(folder, samples=150, seed=1, **options):
     path = write_mesons(folder / "mesons.csv", np.random.default_rng(seed), samples, **options)
-    return read_correlators(path, MESON_LABELS)
+    return read_hadron_correlators(path, MESON_LABELS)
 
 
 def test_correlators_are_read(tmp_path):
@@ -38,7 +43,7 @@ def test_correlators_are_read(tmp_path):
     ]
     values = {one: rng.normal(size=(12, 8)) for one in labels}
     path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
-    table = read_correlators(path, MESON_LABELS)
+    table = read_hadron_correlators(path, MESON_LABELS)
     assert table.extent == 8
     assert table.sweeps.tolist() == list(range(10, 130, 10))
     assert table.ensemble["beta"] == "6.0"
@@ -48,7 +53,9 @@ def test_correlators_are_read(tmp_path):
     for one, data in values.items():
         kind = (*one[:2], one[2].partition("@")[0], *one[3:])
         np.testing.assert_array_equal(found[kind], data)
-    assert read_correlators(path, MESON_LABELS, skip=20).sweeps.tolist() == list(range(30, 130, 10))
+    assert read_hadron_correlators(path, MESON_LABELS, skip=20).sweeps.tolist() == list(
+        range(30, 130, 10)
+    )
 
 
 def test_tables_that_are_refused(tmp_path):
@@ -56,19 +63,19 @@ def test_tables_that_are_refused(tmp_path):
     label = (0.15, 0.15, POINT, "g5", "g5", 0, 0, 0)
     few = write_correlators(tmp_path / "few.csv", MESON_LABELS, {label: rng.normal(size=(9, 4))})
     with pytest.raises(GaugeError, match="at least 10 configurations; measure more than the 9"):
-        read_correlators(few, MESON_LABELS)
+        read_hadron_correlators(few, MESON_LABELS)
     with pytest.raises(GaugeError, match="no column 'baryon': it is not a table of correlators"):
-        read_correlators(few, BARYON_LABELS)
+        read_hadron_correlators(few, BARYON_LABELS)
     lines = few.read_text().splitlines()
     lacking = tmp_path / "lacking.csv"
     lacking.write_text("\n".join([*lines[:10], *lines[11:-1], ""]))
     with pytest.raises(GaugeError, match="is incomplete"):
-        read_correlators(lacking, MESON_LABELS)
+        read_hadron_correlators(lacking, MESON_LABELS)
     path = write_correlators(tmp_path / "a.csv", MESON_LABELS, {label: rng.normal(size=(12, 4))})
     lines = path.read_text().splitlines()
     lacking.write_text("\n".join([*lines[:10], *lines[11:-1], ""]))
     with pytest.raises(GaugeError, match="is incomplete: some configuration does not have every"):
-        read_correlators(lacking, MESON_LABELS)
+        read_hadron_correlators(lacking, MESON_LABELS)
 
 
 def test_folding():
@@ -115,7 +122,7 @@ def test_equal_correlators_are_averaged(tmp_path):
     add("g5", (0, 0, 0), "point@0;0;0;8")
     add("g5", (0, 0, 0), "wall@0")
     path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
-    found = meson_series(read_correlators(path, MESON_LABELS), Ranges(2, 8))
+    found = meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges(2, 8))
 
     def expected(*chosen):
         rows = [values[(0.15, 0.15, source, g, g, *p)] for g, p, source in chosen]
@@ -183,7 +190,7 @@ def test_a_single_kappa_has_no_extrapolation(tmp_path):
 def test_masses_of_baryons_of_both_parities(tmp_path, boundary):
     rng = np.random.default_rng(4)
     path = write_baryons(tmp_path / "baryons.csv", rng, 300, boundary=boundary)
-    found = baryon_series(read_correlators(path, BARYON_LABELS), Ranges(3))
+    found = baryon_series(read_hadron_correlators(path, BARYON_LABELS), Ranges(3))
     assert len(found.masses) == 6
     for state, (fit, _) in found.masses.items():
         truth = {1: 0.6, -1: 0.9}[state.parity] + 2.4 * quark_mass(state.kappa1, state.kappa2)
@@ -197,7 +204,7 @@ def test_diquarks_are_bosons(tmp_path):
         )
     }
     path = write_correlators(tmp_path / "baryons.csv", BARYON_LABELS, values)
-    found = baryon_series(read_correlators(path, BARYON_LABELS), Ranges(2))
+    found = baryon_series(read_hadron_correlators(path, BARYON_LABELS), Ranges(2))
     ((_, (fit, _)),) = found.masses.items()
     assert fit.t_max == EXTENT // 2
     assert abs(fit.mass.value - 0.3) < 4 * fit.mass.error
@@ -210,7 +217,7 @@ def test_noisy_hadrons_are_left_out(tmp_path):
         (0.15, 0.15, POINT, "unit", "unit", 0, 0, 0): cosh_correlator(rng, 40, 0.8, size=5),
     }
     path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
-    found = meson_series(read_correlators(path, MESON_LABELS), Ranges())
+    found = meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges())
     assert [state.name for state in found.masses] == ["pion"]
     ((state, why),) = found.left_out.items()
     assert (describe(state), "too noisy" in why) == ("a0, κ = 0.15", True)
@@ -219,7 +226,7 @@ def test_noisy_hadrons_are_left_out(tmp_path):
     path.unlink()
     write_correlators(path, MESON_LABELS, values)
     with pytest.raises(GaugeError, match="all mesons are too noisy for a fit; measure more"):
-        meson_series(read_correlators(path, MESON_LABELS), Ranges())
+        meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges())
 
 
 def test_descriptions():

@@ -43,7 +43,7 @@ AT = "@"
 
 
 @dataclass(frozen=True)
-class Correlators:
+class HadronCorrelators:
     """Correlators of an ensemble.
 
     Attributes
@@ -79,7 +79,7 @@ class Correlators:
         Returns
         -------
         dict
-            Correlators of shape (configurations, T), sorted by key.
+            HadronCorrelators of shape (configurations, T), sorted by key.
         """
         found: dict[Key, list[int]] = {}
         for i, labels in enumerate(self.labels):
@@ -93,7 +93,7 @@ class Correlators:
 Key = TypeVar("Key", bound=Hashable)
 
 
-def read_correlators(path: Path, names: Sequence[str], skip: int = 0) -> Correlators:
+def read_hadron_correlators(path: Path, names: Sequence[str], skip: int = 0) -> HadronCorrelators:
     """Read all correlators of a table.
 
     Parameters
@@ -125,7 +125,7 @@ def read_correlators(path: Path, names: Sequence[str], skip: int = 0) -> Correla
     for row in rows:
         row["source"] = row["source"].partition(AT)[0]
     known = {name: value for name, value in table.header.items() if name in FACTS}
-    return Correlators(known, sweeps, tuple(rows), values["re"])
+    return HadronCorrelators(known, sweeps, tuple(rows), values["re"])
 
 
 def check_columns(table: TableData, names: Sequence[str], source: str) -> None:
