@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, permutations, product
+from itertools import pairwise, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,14 @@ from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.paths import (
+    PATHS,
+    Step,
+    equivalent_steps,
+    padded,
+    shortest_paths,
+    steps_along,
+)
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
@@ -54,14 +62,8 @@ SPACE = 3
 FIELDS_OF_LINES = 3
 """Number of fields of lines in memory: the steps, and lines of two lengths."""
 
-Step = tuple[int, int, int]
-"""One step of a spatial line, (dx, dy, dz)."""
-
 _Launches = list[tuple[Kernel, "ctypes.Array[Any]"]]
 """Kernels, and their arguments for every step."""
-
-PATHS = ("100", "110", "210", "111")
-"""Directions of spatial lines. Each represents all directions equivalent by cubic symmetry."""
 
 EXTENT = 12
 """Default of the largest R and T, on lattices that are at least twice as large. It is a compromise
@@ -471,7 +473,7 @@ class _SlabLoops:
             steps=self._places()[0],
             paths=len(paths),
             length=len(paths[0]),
-            path=_padded(paths),
+            path=padded(paths),
         )
         return repeated([arguments], 1)
 
@@ -499,13 +501,6 @@ class _SlabLoops:
             )
 
 
-def _padded(paths: Sequence[tuple[int, ...]]) -> ctypes.Array[Any]:
-    """Return paths in the layout of the argument ``path`` of the kernel ``transporter_step``."""
-    longest = ctypes.c_int * 3  # the steps 210 and 111 have paths of three links and 3! orders
-    rows = [longest(*path) for path in paths]
-    return (longest * 6)(*rows)
-
-
 def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]) -> None:
     """Refuse loops longer than half the lattice, where a periodic image of the charge is nearer.
 
@@ -529,28 +524,6 @@ def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]
             raise UsageError(
                 f"r_max is {r_max}, less than one step along {path}; choose a larger one."
             )
-
-
-def steps_along(path: str, r_max: int) -> int:
-    """Return the number of steps along a path until a component would exceed `r_max`."""
-    return r_max // max(map(int, path))
-
-
-def equivalent_steps(path: str) -> list[Step]:
-    """Return the steps equivalent to a path by cubic symmetry, one of each opposite pair."""
-    digits = [int(digit) for digit in path]
-    signed = product((1, -1), repeat=3)
-    steps = {(s[0] * p[0], s[1] * p[1], s[2] * p[2]) for s in signed for p in permutations(digits)}
-    return sorted((step for step in steps if step > (0, 0, 0)), reverse=True)
-
-
-def shortest_paths(step: Step) -> list[tuple[int, ...]]:
-    """Return all shortest paths of links along a step: every order of its unit steps.
-
-    The directions 0, 1, 2 are forward along x, y, z, and -1, -2, -3 are backward.
-    """
-    units = [mu if n > 0 else -1 - mu for mu, n in enumerate(step) for _ in range(abs(n))]
-    return sorted(set(permutations(units)))
 
 
 def _chunks(t_max: int) -> Sequence[tuple[int, int]]:

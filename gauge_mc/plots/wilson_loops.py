@@ -24,10 +24,10 @@ from gauge_mc.analysis.loops import (
 from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint
 from gauge_mc.analysis.potential import StaticPotential
 from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import LEVEL, find_table_by_columns, tag_of_levels
 from gauge_mc.fits.potential import LEVELS, REFERENCE, PotentialFit, parse_levels
-from gauge_mc.observables.wilson_loops import PATHS
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
 from gauge_mc.plots.potential import read_potential

@@ -113,7 +113,7 @@ def test_multilevel_averages(device_groups, group, precision, multilevel, multih
         measure = observable.measurer(field)
         return [(np.array([record[-1] for record in measure(field)]),) for _ in range(2)]
 
-    thickness = observable.levels[0].thickness
+    thickness = observable.noise.thickness
     fitting = [one for one in device_groups if not any(n % thickness for n in one.slices)]
     assert_same_bits([values for devices in fitting for values in measured(devices)])
     for devices in device_groups:
