@@ -24,6 +24,10 @@ OTHER_LEVEL = "smearing2"
 """Column of the smearing level of the other spatial side, in tables of correlation matrices."""
 
 
+T_STEP = "t_step"
+"""Line of the header with the distance of the values of T, if it is not 1."""
+
+
 @dataclass(frozen=True)
 class Loops:
     """Wilson loops along one path at one smearing level.

@@ -23,7 +23,6 @@ from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES, SWEEP, Measurer, Quantity, Record, Series
 from gauge_mc.options import Option, check_options
 from gauge_mc.updates.noise_reduction import (
-    NEIGHBOURS,
     NOISE_OPTIONS,
     NoiseReduction,
     ReducedNoise,
@@ -100,8 +99,7 @@ class PolyakovCorrelators(ReducedNoise):
         for path in self.paths:
             if path not in PATHS:
                 raise UsageError(f"There is no path '{path}'; choose from {', '.join(PATHS)}.")
-        if not self.distances:
-            raise UsageError("r_max is 1, where --multihit is not possible; choose a larger one.")
+        self.check_distances()
 
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> PolyakovCorrelators:
@@ -116,13 +114,6 @@ class PolyakovCorrelators(ReducedNoise):
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels of the lines and of the products of their traces."""
         return (TIME_LINE, POLYAKOV_CORRELATORS)
-
-    @property
-    def distances(self) -> list[tuple[str, int]]:
-        """Path and number of steps of every record."""
-        every = [(p, r) for p in self.paths for r in range(1, steps_along(p, self.r_max) + 1)]
-        multihit = self.noise and self.noise.multihit
-        return [one for one in every if not (multihit and one == NEIGHBOURS)]
 
     @property
     def records(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.loops import paths_of, select_loops, smearing_levels
+from gauge_mc.analysis.loops import T_STEP, paths_of, select_loops, smearing_levels
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -33,7 +33,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
 from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.table import TableData
-from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Series
+from gauge_mc.observables import OBSERVABLES, Measurer, Quantity, Record, Series
 from gauge_mc.options import Option, check_options
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import (
@@ -49,6 +49,12 @@ from gauge_mc.temporal_links import (
     TEMPORAL_LINKS,
     TemporalLinks,
     make_temporal_links,
+)
+from gauge_mc.updates.multilevel_loops import MultilevelLoops
+from gauge_mc.updates.noise_reduction import (
+    NOISE_OPTIONS,
+    NoiseReduction,
+    ReducedNoise,
 )
 
 COPY_LINKS = Kernel("copy_links")
@@ -69,13 +75,16 @@ EXTENT = 12
 """Default of the largest R and T, on lattices that are at least twice as large. It is a compromise
 between the range of the loops and the time of a measurement."""
 
+WITHOUT_UPDATES = 1
+"""Thickness of slabs that are not updated. With such slabs there are loops of all T."""
+
 ITERATIONS = 25
 """Default number of smearing iterations, as in arXiv:1010.4834, section 4."""
 
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
-class WilsonLoops(Observable):
+class WilsonLoops(ReducedNoise):
     """Wilson loops on and off axis, with one record per loop.
 
     W(R, T) is Re Tr / N of a loop with R steps in space and T in time, averaged over all sites and
@@ -100,11 +109,16 @@ class WilsonLoops(Observable):
     temporal : TemporalLinks or None
         Links in direction t of the loops, made from the field before it is smeared; by default
         those of the field.
+    noise : NoiseReduction or None
+        Multilevel averages and multihit of the sides along t. T is then a multiple of the thickness
+        of the thickest slabs, and the loops begin at multiples of it. With multihit R = 1 on axis
+        is left out.
 
     Raises
     ------
     UsageError
-        If an extent, a path or a level is invalid, or if levels exceed those of the smearing.
+        If an extent, a path or a level is invalid, if levels exceed those of the smearing, or if
+        noise reduction does not allow the smearing or the temporal links.
     """
 
     lattice: Lattice
@@ -114,6 +128,7 @@ class WilsonLoops(Observable):
     smearing: Smearing | None = None
     levels: tuple[int, ...] = (0,)
     temporal: TemporalLinks | None = None
+    noise: NoiseReduction | None = None
 
     name: ClassVar[str] = "wilson-loops"
     summary: ClassVar[str] = "Wilson loops on and off axis, smeared"
@@ -148,6 +163,7 @@ class WilsonLoops(Observable):
             f"{NO_TEMPORAL_LINKS}, those of the field",
             "|".join((*TEMPORAL_LINKS, NO_TEMPORAL_LINKS)),
         ),
+        *NOISE_OPTIONS,
     )
 
     def __post_init__(self) -> None:
@@ -170,6 +186,27 @@ class WilsonLoops(Observable):
                 f"There are {most} smearing iterations in all, fewer than {self.levels[-1]}; "
                 "choose fewer with --iterations, or more with --smear."
             )
+        self.check_distances()
+        if self.noise:
+            self._check_noise(self.noise)
+
+    def _check_noise(self, noise: NoiseReduction) -> None:
+        """Refuse loops that cannot be put together from averages of slabs."""
+        if self.t_max < noise.thickness:
+            raise UsageError(
+                f"t_max is {self.t_max}, but with slabs of {noise.thickness} time slices T is a "
+                f"multiple of {noise.thickness}; choose a larger --t-max or thinner slabs."
+            )
+        if self.temporal:
+            raise UsageError(
+                "--multilevel and --multihit are for the temporal links of the field; leave "
+                "--temporal out."
+            )
+        if self.smearing and (self.smearing.smears_time or self.smearing.uses_time):
+            raise UsageError(
+                "--multilevel and --multihit are for smearing within time slices; exclude t from "
+                "the smearing."
+            )
 
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> WilsonLoops:
@@ -183,6 +220,7 @@ class WilsonLoops(Observable):
         }
         known = (*cls.options, smear_option())
         given = check_options((*known, *smearing_options()), options, cls.name)
+        noise = NoiseReduction.from_options(lattice, given, WITHOUT_UPDATES)
         own = {option.name for option in known}
         others = {name: value for name, value in given.items() if name not in own}
         smearing = make_smearing(given["smear"], others)
@@ -199,6 +237,7 @@ class WilsonLoops(Observable):
             smearing,
             levels if smearing else (0,),
             make_temporal_links(given.get("temporal", NO_TEMPORAL_LINKS)),
+            noise,
         )
 
     @property
@@ -209,8 +248,13 @@ class WilsonLoops(Observable):
     @property
     def records(self) -> int:
         """Number of records per field."""
-        steps = sum(steps_along(path, self.r_max) for path in self.paths)
-        return len(self.levels) * self.t_max * steps
+        return len(self.levels) * len(self.times) * len(self.distances)
+
+    @property
+    def times(self) -> range:
+        """The values of T."""
+        step = self.noise.thickness if self.noise else 1
+        return range(step, self.t_max + 1, step)
 
     @property
     def header(self) -> dict[str, str]:
@@ -225,15 +269,25 @@ class WilsonLoops(Observable):
             "paths": ",".join(self.paths),
             "r_max": str(self.r_max),
             "t_max": str(self.t_max),
+            **({T_STEP: str(self.times.step), **self.noise.header} if self.noise else {}),
         }
 
-    def measurer(self, like: Field) -> Measurer:
+    def plain_measurer(self, like: Field) -> Measurer:
         """Return a function that measures fields like this one; see `LoopMeasurer` for memory."""
         measure = LoopMeasurer(self, like)
         return lambda field: [
             (level, path, r + 1, t + 1, float(loop))
             for level, path, loops in measure(field)
             for (r, t), loop in np.ndenumerate(loops)
+        ]
+
+    def reduced_measurer(self, like: Field) -> Callable[[float, Field], list[Record]]:
+        """Return a function that measures multilevel averages; see `ReducedNoise`."""
+        measure = MultilevelLoops(self, like)
+        return lambda beta, field: [
+            (*which, t, float(loop))
+            for which, loops in measure(beta, field).items()
+            for t, loop in zip(self.times, loops, strict=True)
         ]
 
     @classmethod

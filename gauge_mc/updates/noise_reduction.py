@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.paths import PATHS
+from gauge_mc.domain.paths import PATHS, steps_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import ImmediateRecorder, Measurer, Observable, Record, Recorder
@@ -236,16 +236,42 @@ Self = TypeVar("Self", bound="ReducedNoise")
 
 
 class ReducedNoise(Observable):
-    """An observable whose noise can be reduced. Subclasses are data classes.
+    """An observable with two lines along t, whose noise can be reduced.
+
+    Subclasses are data classes with these attributes.
 
     Attributes
     ----------
+    r_max : int
+        Largest component of the distance in lattice units.
+    paths : tuple of str
+        Directions of the distance.
     noise : NoiseReduction or None
         None to take the lines of the links as they are.
     """
 
     options: ClassVar[tuple[Option, ...]] = NOISE_OPTIONS
+    r_max: int
+    paths: tuple[str, ...]
     noise: NoiseReduction | None
+
+    @property
+    def distances(self) -> list[tuple[str, int]]:
+        """Path and number of steps of all distances, without those that multihit does not allow."""
+        every = [(p, r) for p in self.paths for r in range(1, steps_along(p, self.r_max) + 1)]
+        multihit = self.noise and self.noise.multihit
+        return [one for one in every if not (multihit and one == NEIGHBOURS)]
+
+    def check_distances(self) -> None:
+        """Refuse to replace the links of lines that are too close to each other.
+
+        Raises
+        ------
+        UsageError
+            If no distance is left.
+        """
+        if not self.distances:
+            raise UsageError("r_max is 1, where --multihit is not possible; choose a larger one.")
 
     def plain_measurer(self, like: Field) -> Measurer:
         """Return a function that measures fields like this one without noise reduction."""

@@ -121,10 +121,10 @@ def spatial_transporter(links: Complex, step: Step, r: int) -> Complex:
     return result
 
 
-def wilson_loop(links: Complex, step: Step, r: int, t: int) -> float:
+def wilson_loop(links: Complex, step: Step, r: int, t: int, every: int = 1) -> float:
     """W of spatial separation r * step and temporal extent t, averaged over all sites.
 
-    Re Tr / N of S(x) L(x + r step) S(x + t)^dagger L(x)^dagger, where L is the straight temporal
+    With `every`, the loops begin on every so many time slices only, from 0 on. Re Tr / N of S(x) L(x + r step) S(x + t)^dagger L(x)^dagger, where L is the straight temporal
     line of length t and S the `spatial_transporter`. Both S are averaged over paths on their
     own, so that the loop is an average over all pairs of a lower and an upper path.
     """
@@ -132,7 +132,7 @@ def wilson_loop(links: Complex, step: Step, r: int, t: int) -> float:
     time = transport(links, [(3, 1)] * t)
     far = translate(time, [r * n for n in step])
     loop = space @ far @ dagger(shift(space, 3, t)) @ dagger(time)
-    return float(trace(loop).real.mean()) / int(links.shape[-1])
+    return float(trace(loop).real[::every].mean()) / int(links.shape[-1])
 
 
 def equivalent_steps(step: Step) -> list[Step]:
@@ -143,13 +143,13 @@ def equivalent_steps(step: Step) -> list[Step]:
     )
 
 
-def mean_wilson_loop(links: Complex, path: str, r: int, t: int) -> float:
+def mean_wilson_loop(links: Complex, path: str, r: int, t: int, every: int = 1) -> float:
     """`wilson_loop` averaged over all equivalent steps of path "100", "110", "210" or "111".
 
     A step and its opposite give the same average, so half of them would do.
     """
     steps = equivalent_steps((int(path[0]), int(path[1]), int(path[2])))
-    return float(np.mean([wilson_loop(links, step, r, t) for step in steps]))
+    return float(np.mean([wilson_loop(links, step, r, t, every) for step in steps]))
 
 
 def mean_polyakov_correlator(links: Complex, path: str, r: int) -> float:
