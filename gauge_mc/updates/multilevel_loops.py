@@ -1,8 +1,8 @@
 """Wilson loops whose sides along t are multilevel averages.
 
-The links in space at the boundaries of the thickest slabs stay fixed while the interior of the slabs
-is updated, and so do lines in space there, also if they are made of links that are smeared within
-a time slice. Between them are products of averaged two-link operators (M. Luescher and P. Weisz,
+The links in space at the boundaries of the thickest slabs stay fixed while the interior of the
+slabs is updated. So do lines in space there, also if their links are smeared within a time slice.
+Between them are products of averaged two-link operators (M. Luescher and P. Weisz,
 hep-lat/0108014).
 """
 
