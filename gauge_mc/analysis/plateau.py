@@ -31,8 +31,8 @@ AUTOMATIC = (
 )
 """Default rule for the first t of a plateau, in words."""
 
-PRECISE = f"to the last t with W(R, t + 1) known to better than {LOOP_PRECISION:.0%}"
-"""Default rule for the last t of a plateau, in words."""
+PRECISE = f"to the last t with W(R, t + {{step}}) known to better than {LOOP_PRECISION:.0%}"
+"""Default rule for the last t of a plateau, in words, given the distance of the values of t."""
 
 AVERAGED = "averaged over all first t with Akaike weights"
 """Rule for the first t of a plateau that is an average over ranges, in words."""
@@ -56,11 +56,13 @@ class EffectiveEnergies:
     distances : ndarray of float64, shape (R,)
         Distances of the static charges in lattice units.
     start : int
-        First t; the others follow one by one.
+        First t; the others follow in steps of `step`.
     series : ndarray of float64, shape (configurations, R, T)
         Linearised time series of E(R, t), NaN where it is not known.
     precision : ndarray of float64, shape (R, T)
-        Larger one of the relative errors of the two correlators, at t and t + 1.
+        Larger one of the relative errors of the two correlators, at t and t + `step`.
+    step : int
+        Distance of the values of t.
     """
 
     path: str
@@ -70,16 +72,17 @@ class EffectiveEnergies:
     start: int
     series: Array
     precision: Array
+    step: int = 1
 
     @property
-    def stop(self) -> int:
-        """Largest t."""
-        return int(self.start + self.series.shape[2] - 1)
+    def t(self) -> range:
+        """The values of t."""
+        return range(self.start, self.start + self.series.shape[2] * self.step, self.step)
 
 
 @dataclass(frozen=True)
 class PlateauPoint:
-    """V(R) at one distance: the plateau of V(R, t) = ln W(R, t) / W(R, t + 1).
+    """V(R) at one distance: the plateau of V(R, t) = ln [W(R, t) / W(R, t + d)] / d.
 
     Attributes
     ----------
@@ -215,8 +218,9 @@ def find_plateaus(
         If there are fewer than `MIN_CONFIGURATIONS` configurations, if paths have different
         configurations, if the loops do not fluctuate, or if no distance has a plateau.
     """
-    _check(loops, t_min, t_max)
+    _check_configurations(loops)
     energies = [_energies(one) if isinstance(one, Loops) else one for one in loops]
+    _check_times(energies, t_min, t_max)
     least = 1 if single or (t_min is not None and t_min == t_max) else LEAST_TIMES
     ranges = [_known(one, t_max, least) for one in energies]
     everything = [known for one in ranges for known in one if known is not None]
@@ -228,23 +232,20 @@ def find_plateaus(
     found: list[tuple[PlateauPoint, Array]] = []
     left_out = []
     for one, knowns in zip(energies, ranges, strict=True):
-        first = one.start
+        first = 0
         for i, known in enumerate(knowns):
-            plateau = None
-            if known is not None:
-                last = one.start + known.shape[1] - 1
-                lowest = max(one.start, t_min or 1)
-                if t_min is None and not average:
-                    onset = _onset(known, tau_int, correlated)
-                    lowest = last + 1 if onset is None else max(first, one.start + onset + 1)
-                if lowest + least - 1 <= last:
-                    first = lowest if lowest < last else first
-                    plateau = known[:, lowest - one.start :], lowest, last
-            if plateau is None:
+            count = 0 if known is None else known.shape[1]
+            lowest = sum(t < (t_min or 1) for t in one.t)
+            if known is not None and t_min is None and not average:
+                onset = _onset(known, tau_int, correlated)
+                lowest = count if onset is None else max(first, onset + 1)
+            if known is None or lowest + least > count:
                 left_out.append(f"{one.path} R = {one.distances[i]:.4g}")
-            else:
-                parts = plateau, tau_int, correlated, least if average else None
-                found.append(_point(one, i, *parts))
+                continue
+            first = lowest if lowest < count - 1 else first
+            plateau = known[:, lowest:], one.t[lowest:count]
+            parts = plateau, tau_int, correlated, least if average else None
+            found.append(_point(one, i, *parts))
     if not found:
         raise _too_noisy()
     found.sort(key=lambda pair: pair[0].distance)
@@ -252,7 +253,7 @@ def find_plateaus(
         rule = AVERAGED if t_min is None else f"{AVERAGED} from t = {t_min} on"
     else:
         rule = AUTOMATIC if t_min is None else f"from t = {t_min}"
-    last_rule = PRECISE if t_max is None else f"to t = {t_max}"
+    last_rule = PRECISE.format(step=energies[0].step) if t_max is None else f"to t = {t_max}"
     return Plateaus(
         f"{rule}, {last_rule}",
         tuple(point for point, _ in found),
@@ -276,35 +277,52 @@ def _energies(loops: Loops) -> EffectiveEnergies:
     errors = np.array([[estimate(one).error for one in row.T] for row in logs.transpose(1, 0, 2)])
     precision = np.maximum(errors[:, :-1], errors[:, 1:])
     parts = loops.path, loops.sweeps, loops.r, loops.distances
-    return EffectiveEnergies(*parts, 1, effective_potential(loops), precision)
+    return EffectiveEnergies(
+        *parts, loops.t_step, effective_potential(loops), precision, loops.t_step
+    )
 
 
-def _check(
-    loops: Sequence[Loops | EffectiveEnergies], t_min: int | None, t_max: int | None
-) -> None:
+def _check_configurations(loops: Sequence[Loops | EffectiveEnergies]) -> None:
     configurations = loops[0].sweeps
     if any(not np.array_equal(one.sweeps, configurations) for one in loops):
         raise GaugeError(
             "The paths have Wilson loops on different configurations; measure the missing ones."
         )
-    if configurations.size < MIN_CONFIGURATIONS:
+    check_enough(configurations.size, "Wilson loops")
+
+
+def check_enough(configurations: int, what: str) -> None:
+    """Refuse too few configurations for a potential.
+
+    Raises
+    ------
+    GaugeError
+        If there are fewer than `MIN_CONFIGURATIONS`.
+    """
+    if configurations < MIN_CONFIGURATIONS:
         raise GaugeError(
-            f"The potential needs Wilson loops on at least {MIN_CONFIGURATIONS} configurations; "
-            f"measure more than these {configurations.size}."
+            f"The potential needs {what} on at least {MIN_CONFIGURATIONS} configurations; "
+            f"measure more than these {configurations}."
         )
-    stops = [int(one.t[-1]) - 1 if isinstance(one, Loops) else one.stop for one in loops]
-    longest = max(stops)
-    if longest < 1:
+
+
+def _check_times(
+    energies: Sequence[EffectiveEnergies], t_min: int | None, t_max: int | None
+) -> None:
+    times = max((one.t for one in energies), key=len)
+    if not times:
         raise GaugeError(
             "The potential needs Wilson loops with at least two values of t; measure them with a "
             "larger t_max."
         )
+    longest, step = times[-1], times.step
     first = 1 if t_min is None else t_min
     last = longest if t_max is None else t_max
-    if not 1 <= first <= last <= longest:
+    if not 1 <= first <= last <= longest or not any(first <= t <= last for t in times):
+        multiples = f", multiples of {step}" if step > 1 else ""
         raise UsageError(
-            f"No plateau can go from t = {first} to {last}: with loops up to t = {longest + 1}, "
-            f"choose t_min <= t_max between 1 and {longest}."
+            f"No plateau can go from t = {first} to {last}: with loops up to t = {longest + step}, "
+            f"choose t_min <= t_max between {times[0]} and {longest}{multiples}."
         )
 
 
@@ -318,7 +336,7 @@ def _known(energies: EffectiveEnergies, t_max: int | None, least: int) -> list[A
         good = errors < LOOP_PRECISION if t_max is None else np.isfinite(errors)
         count = int(np.argmin(good)) if not good.all() else good.size
         if t_max is not None:
-            count = min(count, t_max - energies.start + 1)
+            count = min(count, sum(t <= t_max for t in energies.t))
         series = energies.series[:, i, : max(0, count)]
         if count > 0 and (np.ptp(series, axis=0) == 0).any():
             raise GaugeError(
@@ -332,18 +350,16 @@ def _known(energies: EffectiveEnergies, t_max: int | None, least: int) -> list[A
 def _point(
     energies: EffectiveEnergies,
     i: int,
-    plateau: tuple[Array, int, int],
+    plateau: tuple[Array, range],
     tau_int: float,
     correlated: bool,
     least: int | None,
 ) -> tuple[PlateauPoint, Array]:
     """Return V(R) with its series: from one range of t, or averaged over those of `least` t."""
-    known, first, last = plateau
-    ends = [first] if least is None else list(range(first, last - least + 2))
-    fits = [_constant(known[:, one - first :], tau_int, correlated) for one in ends]
-    series = [
-        known[:, one - first :] @ fit.projection[0] for one, fit in zip(ends, fits, strict=True)
-    ]
+    known, times = plateau
+    ends = range(1 if least is None else len(times) - least + 1)
+    fits = [_constant(known[:, one:], tau_int, correlated) for one in ends]
+    series = [known[:, one:] @ fit.projection[0] for one, fit in zip(ends, fits, strict=True)]
     weights = akaike_weights([fit.chi2 for fit in fits], [fit.chi2_expected for fit in fits])
     mean = np.tensordot(weights, series, axes=1)
     best = int(np.argmax(weights))
@@ -353,8 +369,8 @@ def _point(
         steps=steps,
         distance=float(energies.distances[i]),
         potential=estimate(mean),
-        t_min=ends[best],
-        t_max=last,
+        t_min=times[best],
+        t_max=times[-1],
         chi2=fits[best].chi2,
         chi2_expected=fits[best].chi2_expected,
         improved=improved_distance(path, steps),

@@ -283,7 +283,9 @@ class WilsonLoops(ReducedNoise):
 
     def reduced_measurer(self, like: Field) -> Callable[[float, Field], list[Record]]:
         """Return a function that measures multilevel averages; see `ReducedNoise`."""
-        measure = MultilevelLoops(self, like)
+        assert self.noise
+        times, levels = len(self.times), self.levels
+        measure = MultilevelLoops(like, self.noise, self.distances, times, levels, self.smearing)
         return lambda beta, field: [
             (*which, t, float(loop))
             for which, loops in measure(beta, field).items()
@@ -305,7 +307,7 @@ class WilsonLoops(ReducedNoise):
             ) from error
         return {
             f"smearing={loops.smearing},path={loops.path},r={r}": Series(
-                loops.sweeps, loops.values[:, i]
+                loops.sweeps, loops.values[:, i], loops.t_step, loops.t_step
             )
             for loops in everything
             for i, r in enumerate(loops.r)

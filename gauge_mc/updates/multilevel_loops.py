@@ -8,8 +8,8 @@ hep-lat/0108014).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,8 @@ from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.averages import PLAQUETTE
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, add_slices, lattice_sums
+from gauge_mc.smearing import Smearing
 from gauge_mc.updates.noise_reduction import NoiseReduction, digest_of
-
-if TYPE_CHECKING:
-    from gauge_mc.observables.wilson_loops import WilsonLoops
 
 SLAB_STEPS = Kernel("slab_steps")
 LONGER_SLAB_STEPS = Kernel("longer_slab_steps")
@@ -43,10 +41,17 @@ class MultilevelLoops:
 
     Parameters
     ----------
-    loops : WilsonLoops
-        Loops to measure, with noise reduction.
     like : Field
         A field of the same kind as those to be measured. It is not changed.
+    noise : NoiseReduction
+    distances : sequence of (str, int)
+        Path and number of steps of all lines in space, in the order of the paths.
+    times : int
+        Number of values of T, which are the multiples of the thickness of the thickest slabs.
+    levels : sequence of int
+        Numbers of smearing iterations after which loops are measured, ascending.
+    smearing : Smearing or None
+        A smearing within time slices.
 
     Raises
     ------
@@ -57,26 +62,33 @@ class MultilevelLoops:
         If a device does not have enough memory.
     """
 
-    def __init__(self, loops: WilsonLoops, like: Field) -> None:
-        assert loops.noise
-        self._loops, self._noise = loops, loops.noise
-        self._thickness, self._times = self._noise.thickness, len(loops.times)
+    def __init__(
+        self,
+        like: Field,
+        noise: NoiseReduction,
+        distances: Sequence[tuple[str, int]],
+        times: int,
+        levels: Sequence[int],
+        smearing: Smearing | None,
+    ) -> None:
+        self._thickness, self._times = noise.thickness, times
+        self._distances, self._levels, self._smearing = distances, levels, smearing
         self._lines = [
             (path, step, r)
-            for path, some in groupby(loops.distances, key=lambda one: one[0])
-            for distances in [[r for _, r in some]]
+            for path, some in groupby(distances, key=lambda one: one[0])
+            for lengths in [[r for _, r in some]]
             for step in equivalent_steps(path)
-            for r in distances
+            for r in lengths
         ]
         vectors = [(r * step[0], r * step[1], r * step[2]) for _, step, r in self._lines]
-        self._averages = self._noise.averages(like, vectors, above=self._times - 1)
+        self._averages = noise.averages(like, vectors, above=self._times - 1)
         kind = (like.lattice, like.group.name, like.precision, like.devices)
-        self._spare = [Field.empty(*kind) for _ in range(min(loops.levels[-1], 2))]
+        self._spare = [Field.empty(*kind) for _ in range(min(levels[-1], 2))]
         self._steps = list(dict.fromkeys(step for _, step, _ in self._lines))
         counts = [one.slices // self._thickness for one in like.layouts]
         above = self._times if len(counts) > 1 else 0
-        sizes = len(loops.levels), len(self._steps), max(counts) + above
-        self._memory = [_SpatialLines(one, self._noise, above, *sizes) for one in like.slabs]
+        sizes = len(levels), len(self._steps), max(counts) + above
+        self._memory = [_SpatialLines(one, noise, above, *sizes) for one in like.slabs]
         places = [one.steps for one in self._memory]
         self._halo = HaloExchange(like.devices, places, transfers_above(counts, above))
 
@@ -97,7 +109,7 @@ class MultilevelLoops:
         digest = digest_of(lattice_sums(field, PLAQUETTE, values=2))
         self._prepare_steps(field)
         chunks = self._chunks()
-        rows = len(self._lines) * len(self._loops.levels) * len(chunks)
+        rows = len(self._lines) * len(self._levels) * len(chunks)
         at_a_time = SLAB_LOOPS.constant("SLABS_AT_A_TIME")
         sums = [
             SlabSums(slab, at_a_time, rows, memory.over)
@@ -108,7 +120,7 @@ class MultilevelLoops:
             for memory, one, address in zip(self._memory, sums, operators, strict=True):
                 self._launch(memory, one, address, step, r)
         totals = add_slices(field.devices, [one.by_slice() for one in sums])
-        parts = totals.reshape(len(self._lines), len(self._loops.levels), len(chunks), at_a_time)
+        parts = totals.reshape(len(self._lines), len(self._levels), len(chunks), at_a_time)
         each = [parts[:, :, n, :count] for n, (_, count) in enumerate(chunks)]
         norm = field.group.colours * field.lattice.sites // self._thickness
         return self._means(np.concatenate(each, axis=2) / norm)
@@ -121,18 +133,18 @@ class MultilevelLoops:
     def _prepare_steps(self, field: Field) -> None:
         """Smear the field, and compute the steps of all directions at every level."""
         source, done = field, 0
-        for n, level in enumerate(self._loops.levels):
+        for n, level in enumerate(self._levels):
             for number in range(done, level):
-                assert self._loops.smearing is not None
+                assert self._smearing is not None
                 target = self._spare[0] if source is not self._spare[0] else self._spare[1]
-                self._loops.smearing.iteration(number)(source, target)
+                self._smearing.iteration(number)(source, target)
                 source = target
             done = level
             for slab, memory in zip(source.slabs, self._memory, strict=True):
                 for k, step in enumerate(self._steps):
                     memory.make_step(slab, n, k, step)
         first = self._memory[0]
-        for n in range(len(self._loops.levels) * len(self._steps)):
+        for n in range(len(self._levels) * len(self._steps)):
             self._halo.post(Window(n * first.nbytes, first.steps.slice_bytes))
             self._halo.wait()
 
@@ -140,7 +152,7 @@ class MultilevelLoops:
         self, memory: _SpatialLines, sums: SlabSums, operators: int, step: Step, r: int
     ) -> None:
         """Make the lines of r steps, and sum their loops."""
-        for n in range(len(self._loops.levels)):
+        for n in range(len(self._levels)):
             lines = memory.line(sums.slab, n, self._steps.index(step), step, r)
             common = {
                 "lines": lines,
@@ -153,12 +165,12 @@ class MultilevelLoops:
 
     def _means(self, values: Array) -> dict[tuple[int, str, int], Array]:
         """Average the loops, of shape (lines, levels, times), over equivalent directions."""
-        by_distance: dict[tuple[str, int], list[Array]] = {one: [] for one in self._loops.distances}
+        by_distance: dict[tuple[str, int], list[Array]] = {one: [] for one in self._distances}
         for (path, _, r), one in zip(self._lines, values, strict=True):
             by_distance[path, r].append(one)
         return {
             (level, path, r): np.mean([one[n] for one in some], axis=0)
-            for n, level in enumerate(self._loops.levels)
+            for n, level in enumerate(self._levels)
             for (path, r), some in by_distance.items()
         }
 
