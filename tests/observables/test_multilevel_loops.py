@@ -212,8 +212,8 @@ def test_multilevel_and_plain_loops_agree(multihit):
     common = {"off_axis": False, "iterations": "5"}
     kinds = (
         {"beta": None},
-        {"multilevel": "2,10", "multihit": multihit},
-        {"multilevel": "4,4/2,4", "multihit": multihit},
+        {"multilevel": "2,10", "multihit": multihit, "beta": beta},
+        {"multilevel": "4,4/2,4", "multihit": multihit, "beta": beta},
     )
     measurers = [observable(lattice, **common, **one).measurer(field) for one in kinds]
     heatbath(field, beta, random, 50)
