@@ -50,7 +50,7 @@ from gauge_mc.temporal_links import (
     TemporalLinks,
     make_temporal_links,
 )
-from gauge_mc.updates.multilevel_loops import MultilevelLoops
+from gauge_mc.updates.multilevel_loops import KERNELS, MultilevelLoops
 from gauge_mc.updates.noise_reduction import (
     NOISE_OPTIONS,
     NoiseReduction,
@@ -242,8 +242,10 @@ class WilsonLoops(ReducedNoise):
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels of the gauge, of the lines and of the loops."""
-        return (TIME_LINE, TEMPORAL_GAUGE, TRANSPORTER_STEP, WILSON_LOOPS)
+        """The kernels of the gauge, of the lines and of the loops, or of multilevel averages."""
+        return (
+            KERNELS if self.noise else (TIME_LINE, TEMPORAL_GAUGE, TRANSPORTER_STEP, WILSON_LOOPS)
+        )
 
     @property
     def records(self) -> int:
