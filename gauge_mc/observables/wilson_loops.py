@@ -243,9 +243,9 @@ class WilsonLoops(ReducedNoise):
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels of the gauge, of the lines and of the loops, or of multilevel averages."""
-        return (
-            KERNELS if self.noise else (TIME_LINE, TEMPORAL_GAUGE, TRANSPORTER_STEP, WILSON_LOOPS)
-        )
+        if self.noise:
+            return KERNELS
+        return (TIME_LINE, TEMPORAL_GAUGE, TRANSPORTER_STEP, WILSON_LOOPS)
 
     @property
     def records(self) -> int:
