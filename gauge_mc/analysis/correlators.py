@@ -162,6 +162,29 @@ def correlator_potential(correlators: Correlators) -> Plateaus:
     )
 
 
+def caution_images(plateaus: Plateaus, lattice: str) -> list[str]:
+    """Return a caution about points at half the lattice, or nothing.
+
+    There a periodic image of one charge is as near to the other as the charge itself, so that
+    C(R) is about twice as large for every such direction.
+
+    Parameters
+    ----------
+    plateaus : Plateaus
+    lattice : str
+        Extents of the lattice, such as ``16x16x16x8``.
+    """
+    half = min(Lattice.parse(lattice).extents[:3]) / 2
+    found = [one for one in plateaus.points if one.steps * max(map(int, one.path)) == half]
+    if not found:
+        return []
+    names = ", ".join(f"{one.path} R = {one.distance:.4g}" for one in found)
+    return [
+        f"Half the lattice away, periodic images of the charges lower V(R): {names}; leave these "
+        "distances out with --r-max or measure on a larger lattice."
+    ]
+
+
 def _point(path: str, steps: int, distance: float, series: Array, extent: int) -> PlateauPoint:
     return PlateauPoint(
         path=path,

@@ -15,6 +15,7 @@ from rich.table import Table
 from gauge_mc.analysis import potential as analysis
 from gauge_mc.analysis.correlators import (
     CORRELATOR_COLUMNS,
+    caution_images,
     correlator_potential,
     read_correlators,
 )
@@ -236,7 +237,10 @@ class PotentialFit(Fit):
         window = options.get("r_min"), options.get("r_max")
         coulomb = options.get(COULOMB.name, CONTINUUM)
         result = fit_potential(plateaus, [], *window, ensemble, average, coulomb)
-        notes = caution_transient(correlators.sweeps, *correlators.values.T)
+        notes = [
+            *caution_transient(correlators.sweeps, *correlators.values.T),
+            *caution_images(plateaus, ensemble["lattice"]),
+        ]
         result = replace(result, skip=skip, source=CORRELATORS, notes=tuple(notes))
         samples = plateaus if options.get(SAMPLES.name) else None
         return PotentialResult(result, f"_{CORRELATORS}", samples)

@@ -90,6 +90,16 @@ def test_negative_averages_are_left_out_and_named(tmp_path):
     assert not any("single t" in one for one in result.cautions)
 
 
+def test_distances_of_half_the_lattice_are_named(tmp_path):
+    write(tmp_path / "polyakov_correlators.csv", correlators(100))
+    first = gauge_mc.fit("potential", tmp_path).potential
+    assert any("lower V(R): 100 R = 8;" in one for one in first.cautions)
+    large = {**HEADER, "lattice": "18x18x18x12"}
+    write(tmp_path / "large.csv", correlators(100), header=large)
+    second = gauge_mc.fit("potential", tmp_path / "large.csv").potential
+    assert not any("Half the lattice" in one for one in second.cautions)
+
+
 def test_fits_files_and_plots_are_those_of_loops(tmp_path):
     h5py = pytest.importorskip("h5py")
     write(tmp_path / "polyakov_correlators.csv", correlators(500))
