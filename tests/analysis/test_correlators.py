@@ -74,6 +74,19 @@ def test_the_potential_is_that_of_the_ground_state(tmp_path):
         assert (one.t_min, one.t_max) == (EXTENT, EXTENT)
 
 
+def test_averages_over_windows_have_no_ranges_of_t(tmp_path):
+    write(tmp_path / "polyakov_correlators.csv", correlators(500))
+    result = gauge_mc.fit("potential", tmp_path, average=True)
+    sigma = result.potential.averaged["sigma"]
+    assert abs(sigma.value.value - SIGMA) < 4 * sigma.value.error
+    assert sigma.systematic > 0
+    console = Console(width=200, file=io.StringIO())
+    console.print(*result.report())
+    text = console.file.getvalue()
+    assert "AIC: averages over windows in R; ± AIC: their scatter." in text
+    assert "± range" not in text
+
+
 def test_negative_averages_are_left_out_and_named(tmp_path):
     values = correlators(100)
     values[:, 6] *= -1

@@ -64,6 +64,23 @@ def test_plateaus_of_multiples(average):
         assert (chosen.t_min, chosen.t_max) == t
 
 
+@pytest.mark.parametrize("step", [2, 3])
+def test_excited_states_are_seen_between_multiples(step):
+    """Plateaus begin later than the first multiple, and a chosen one is shifted as stated."""
+    coarse = every(loops(400, 8, excited=0.4, times=24, growth=0.1), step)
+    for one in find_plateaus([coarse]).points:
+        assert one.t_min % step == 0
+        assert one.t_min > step
+        error = one.potential.error
+        assert abs(one.potential.value - potential(one.distance)) < 4 * error
+        assert 0 < one.shift <= 0.25 * error
+    for one in find_plateaus([coarse], t_min=step).points:
+        shifted = one.potential.value - potential(one.distance)
+        assert one.contaminated
+        assert shifted > 4 * one.potential.error
+        assert one.shift == pytest.approx(shifted, rel=0.25, abs=4 * one.potential.error)
+
+
 def test_a_plateau_of_one_t_is_one_value():
     coarse = every(loops(), 2)
     chosen = find_plateaus([coarse], 4, 4).points[2]
