@@ -13,17 +13,17 @@ import numpy as np
 from rich.table import Table
 
 from gauge_mc.analysis import potential as analysis
-from gauge_mc.analysis.correlators import (
-    CORRELATOR_COLUMNS,
-    caution_images,
-    correlator_potential,
-    read_correlators,
-)
 from gauge_mc.analysis.gevp import HALF, MOST_LEVELS, reference_time, variational
 from gauge_mc.analysis.hdf5 import hdf5_file, write_array
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, read_loops, read_matrices
 from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint, Plateaus, find_plateaus
+from gauge_mc.analysis.polyakov_correlators import (
+    CORRELATOR_COLUMNS,
+    caution_images,
+    correlator_potential,
+    read_correlators,
+)
 from gauge_mc.analysis.potential import (
     CONTINUUM,
     CORRELATORS,
