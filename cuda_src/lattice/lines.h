@@ -97,6 +97,30 @@ template <class M> INLINE M brought_from(const Displaced& from, const Geometry& 
     return m;
 }
 
+// Return the transporter of one step: the average over several paths of the products of their links. A path has the
+// directions 0, 1, 2 for x, y, z forwards and -1, -2, -3 backwards.
+template <int PATHS, int LENGTH>
+INLINE GROUP::Matrix mean_over_paths(const GROUP::Field& links, const Geometry& g, const Site& site, int paths,
+                                     int length, const int (&path)[PATHS][LENGTH]) {
+    GROUP::Matrix sum = GROUP::zero();
+    ROLLED
+    for (int p = 0; p < paths; p++) {
+        GROUP::Matrix line = GROUP::one();
+        int steps[3] = {0, 0, 0};
+        ROLLED
+        for (int i = 0; i < length; i++) {
+            const int code = path[p][i], mu = code < 0 ? -1 - code : code;
+            UNROLL for (int d = 0; d < 3; d++) steps[d] -= d == mu && code < 0;
+            const Displaced from = displaced(g, site, steps);
+            const GROUP::Link u = brought_from(from, g, load_link(links, g, from.site, mu));
+            line = code < 0 ? GROUP::multiply_adjoint(line, u) : GROUP::multiply(line, u);
+            UNROLL for (int d = 0; d < 3; d++) steps[d] += d == mu && code >= 0;
+        }
+        GROUP::add(sum, line);
+    }
+    return GROUP::scaled(sum, scalar(1) / (scalar)paths);
+}
+
 // Return the link of direction d at the site i steps along mu and j steps along nu, forwards or backwards.
 INLINE GROUP::Link distant_link(const GROUP::Field& links, const Geometry& g, Site site, int d, int mu, int i, int nu,
                                 int j) {

@@ -66,6 +66,11 @@ def variational(matrices: LoopMatrices, t0: int | None = None) -> list[Effective
     size, last = len(matrices.levels), int(matrices.t[-1])
     if size < 2:
         raise UsageError("A variational analysis needs at least two smearing levels; name more.")
+    if matrices.t[0] != 1:
+        raise UsageError(
+            "A variational analysis needs loops of all t from 1 on, which multilevel averages "
+            "leave out; fit a single level with --level instead."
+        )
     if last < 2 or (t0 is not None and t0 >= last):
         raise UsageError(
             f"The reference time t0 = {t0 or 1} leaves no energy, as the loops end at t = {last}; "

@@ -79,7 +79,7 @@ class HadronCorrelators:
         Returns
         -------
         dict
-            HadronCorrelators of shape (configurations, T), sorted by key.
+            Correlators of shape (configurations, T), sorted by key.
         """
         found: dict[Key, list[int]] = {}
         for i, labels in enumerate(self.labels):

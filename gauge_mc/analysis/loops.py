@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
+from gauge_mc.quoting import shortened
 
 Array = NDArray[np.float64]
 
@@ -22,6 +23,13 @@ LOOP_COLUMNS = {"sweep": "i", "smearing": "i", "path": "U", "r": "i", "t": "i", 
 
 OTHER_LEVEL = "smearing2"
 """Column of the smearing level of the other spatial side, in tables of correlation matrices."""
+
+
+AXIS = "100"
+"""Path on axis."""
+
+T_STEP = "t_step"
+"""Line of the header with the distance of the values of T, if it is not 1."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,9 @@ class Loops:
     sweeps : ndarray of int64, shape (configurations,)
         Numbers (updates) of the configurations, ascending.
     r, t : ndarray of int64, shape (R,) and (T,)
-        Numbers of steps along the path, and extents in time in lattice units: 1, 2, 3, ….
+        Numbers of steps along the path, and extents in time in lattice units: 1, 2, 3, …. With
+        multihit r = 1 on axis is missing, and with multilevel averages t are the multiples of the
+        thickness of the slabs.
     values : ndarray of float64, shape (configurations, R, T)
         W(r, t) = Re Tr / N, averaged over each configuration.
     levels : tuple of int
@@ -56,6 +66,11 @@ class Loops:
     def distances(self) -> Array:
         """Distances of the static charges in lattice units, shape (R,)."""
         return np.asarray(self.r * step_length(self.path))
+
+    @property
+    def t_step(self) -> int:
+        """Distance of the values of t, which is also the first of them."""
+        return int(self.t[0])
 
 
 @dataclass(frozen=True)
@@ -194,9 +209,13 @@ def _open(path: Path, skip: int) -> tuple[TableData, str, dict[str, str]]:
     """Return a table of Wilson loops, its name, and what its header says of the ensemble."""
     table, source = read_table(path), str(path)
     _check_columns(table, source)
-    ensemble = ("group", "beta", "lattice")
-    known = {name: value for name, value in table.header.items() if name in ensemble}
-    return table.after(skip, source), source, known
+    return table.after(skip, source), source, ensemble_of(table)
+
+
+def ensemble_of(table: TableData) -> dict[str, str]:
+    """Return group, beta and lattice of an ensemble, as far as a header states them."""
+    names = ("group", "beta", "lattice")
+    return {name: value for name, value in table.header.items() if name in names}
 
 
 def select_loops(
@@ -323,13 +342,30 @@ def _select(
             f"{source} is incomplete: configuration {sweeps[np.argmax(bad)]} does not have every "
             f"loop along {path} up to {r[-1]}x{t[-1]} exactly once; measure its Wilson loops again."
         )
-    for name, steps in (("r", r), ("t", t)):
-        if not np.array_equal(steps, np.arange(1, steps.size + 1)):
+    first, step = _first_r(table, path), _t_step(table, source)
+    for name, found, begin, by in (("r", r, first, 1), ("t", t, step, step)):
+        if not np.array_equal(found, np.arange(begin, found[-1] + 1, by)):
             raise GaugeError(
-                f"{source} is incomplete: its loops along {path} lack some {name} between 1 and "
-                f"{steps[-1]}; measure them again."
+                f"{source} is incomplete: its loops along {path} lack some {name} between "
+                f"{begin} and {found[-1]}; measure them again."
             )
     return sweeps, r, t, values
+
+
+def _first_r(table: TableData, path: str) -> int:
+    """Return the smallest number of steps along a path in a table."""
+    return 2 if path == AXIS and table.header.get("multihit") == "yes" else 1
+
+
+def _t_step(table: TableData, source: str) -> int:
+    """Return the distance of the values of t in a table."""
+    text = table.header.get(T_STEP, "1")
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 10**6:
+        raise GaugeError(
+            f"The header of {source} is damaged: {T_STEP} is '{shortened(text)}'; measure the "
+            "loops again."
+        )
+    return int(text)
 
 
 def log_loops(loops: Loops) -> Array:
@@ -350,7 +386,9 @@ def log_loops(loops: Loops) -> Array:
 
 
 def effective_potential(loops: Loops) -> Array:
-    """Return the linearised time series of V(r, t) = ln W(r, t) / W(r, t + 1).
+    """Return the linearised time series of V(r, t) = ln [W(r, t) / W(r, t + d)] / d.
+
+    Here d is the distance of the values of t, which usually is 1.
 
     Returns
     -------
@@ -358,11 +396,11 @@ def effective_potential(loops: Loops) -> Array:
         V in lattice units; NaN where a loop is not positive.
     """
     log = log_loops(loops)
-    return log[:, :, :-1] - log[:, :, 1:]
+    return (log[:, :, :-1] - log[:, :, 1:]) / loops.t_step
 
 
 def effective_potential_grid(loops: Loops) -> LoopGrid:
-    """Return V(r, t) = ln W(r, t) / W(r, t + 1) with errors, in lattice units.
+    """Return V(r, t) with errors, in lattice units; see `effective_potential`.
 
     Raises
     ------
@@ -387,11 +425,16 @@ def creutz_ratios(loops: Loops) -> LoopGrid:
     Raises
     ------
     GaugeError
-        If there is only one configuration, or the loops are not on axis.
+        If there is only one configuration, the loops are not on axis, or some r or t is missing.
     """
     _require_configurations(loops)
-    if loops.path != "100":
+    if loops.path != AXIS:
         raise GaugeError(f"Creutz ratios need loops along 100, on axis, instead of {loops.path}.")
+    if loops.r[0] != 1 or loops.t_step != 1:
+        raise GaugeError(
+            "Creutz ratios need loops of all r and t from 1 on, which multilevel averages and "
+            "multihit leave out; measure plain loops."
+        )
     log = np.pad(log_loops(loops), ((0, 0), (1, 0), (1, 0)))
     chi = log[:, 1:, :-1] + log[:, :-1, 1:] - log[:, 1:, 1:] - log[:, :-1, :-1]
     return _grid(chi, loops.r, loops.t)

@@ -45,8 +45,8 @@ GOOD = 2.0
 GAPS = np.linspace(0.2, 3.0, 57)
 """Energies of the excited state above the ground state, in lattice units, that are tried."""
 
-PRECISE = f"to the last t with W(R, t + 1) known to better than {LOOP_PRECISION:.0%}"
-"""Default rule for the last t of a plateau, in words."""
+PRECISE = f"to the last t with W(R, t + {{step}}) known to better than {LOOP_PRECISION:.0%}"
+"""Default rule for the last t of a plateau, in words, given the distance of the values of t."""
 
 AVERAGED = "averaged over first t with Akaike weights"
 """Rule for the first t of a plateau that is an average over ranges, in words."""
@@ -76,11 +76,13 @@ class EffectiveEnergies:
     distances : ndarray of float64, shape (R,)
         Distances of the static charges in lattice units.
     start : int
-        First t; the others follow one by one.
+        First t; the others follow in steps of `step`.
     series : ndarray of float64, shape (configurations, R, T)
         Linearised time series of E(R, t), NaN where it is not known.
     precision : ndarray of float64, shape (R, T)
-        Larger one of the relative errors of the two correlators, at t and t + 1.
+        Larger one of the relative errors of the two correlators, at t and t + `step`.
+    step : int
+        Distance of the values of t.
     """
 
     path: str
@@ -90,16 +92,17 @@ class EffectiveEnergies:
     start: int
     series: Array
     precision: Array
+    step: int = 1
 
     @property
-    def stop(self) -> int:
-        """Largest t."""
-        return int(self.start + self.series.shape[2] - 1)
+    def t(self) -> range:
+        """The values of t."""
+        return range(self.start, self.start + self.series.shape[2] * self.step, self.step)
 
 
 @dataclass(frozen=True)
 class PlateauPoint:
-    """V(R) at one distance: the plateau of V(R, t) = ln W(R, t) / W(R, t + 1).
+    """V(R) at one distance: the plateau of V(R, t) = ln [W(R, t) / W(R, t + d)] / d.
 
     Attributes
     ----------
@@ -255,8 +258,9 @@ def find_plateaus(
         If there are fewer than `MIN_CONFIGURATIONS` configurations, if paths have different
         configurations, if the loops do not fluctuate, or if no distance has a plateau.
     """
-    _check(loops, t_min, t_max)
+    _check_configurations(loops)
     energies = [_energies(one) if isinstance(one, Loops) else one for one in loops]
+    _check_times(energies, t_min, t_max)
     least = 1 if single or (t_min is not None and t_min == t_max) else LEAST_TIMES
     ranges = [_known(one, t_max, least) for one in energies]
     everything = [known for one in ranges for known in one if known is not None]
@@ -269,15 +273,15 @@ def find_plateaus(
     found: list[_Found] = []
     left_out = []
     for one, knowns in zip(energies, ranges, strict=True):
-        first = max(one.start, t_min or 1)
+        first = t_min or 1
         for i, known in enumerate(knowns):
-            part = None if known is None else how.part(known, one.start, first, t_min is None)
+            part = None if known is None else how.part(known, one.t, first, t_min is None)
             if part is None:
                 left_out.append(f"{one.path} R = {one.distances[i]:.4g}")
                 continue
             found.append(how.point(one, i, part))
-            if t_min is None and part.first < part.last:
-                first = part.first
+            if t_min is None and len(part.t) > 1:
+                first = part.t[0]
     if not found:
         raise _too_noisy()
     found.sort(key=lambda one: one.point.distance)
@@ -285,7 +289,7 @@ def find_plateaus(
         rule = f"{AVERAGED}, {AVERAGED_FROM if t_min is None else f'from t = {t_min} on'}"
     else:
         rule = AUTOMATIC if t_min is None else f"from t = {t_min}"
-    last_rule = PRECISE if t_max is None else f"to t = {t_max}"
+    last_rule = PRECISE.format(step=energies[0].step) if t_max is None else f"to t = {t_max}"
     systematic = _systematic_covariance(found, tau_int)
     errors = np.sqrt(np.maximum(np.diag(systematic), 0.0)) * (1.0 if average else math.nan)
     return Plateaus(
@@ -336,35 +340,52 @@ def _energies(loops: Loops) -> EffectiveEnergies:
     errors = np.array([[estimate(one).error for one in row.T] for row in logs.transpose(1, 0, 2)])
     precision = np.maximum(errors[:, :-1], errors[:, 1:])
     parts = loops.path, loops.sweeps, loops.r, loops.distances
-    return EffectiveEnergies(*parts, 1, effective_potential(loops), precision)
+    return EffectiveEnergies(
+        *parts, loops.t_step, effective_potential(loops), precision, loops.t_step
+    )
 
 
-def _check(
-    loops: Sequence[Loops | EffectiveEnergies], t_min: int | None, t_max: int | None
-) -> None:
+def _check_configurations(loops: Sequence[Loops | EffectiveEnergies]) -> None:
     configurations = loops[0].sweeps
     if any(not np.array_equal(one.sweeps, configurations) for one in loops):
         raise GaugeError(
             "The paths have Wilson loops on different configurations; measure the missing ones."
         )
-    if configurations.size < MIN_CONFIGURATIONS:
+    check_enough(configurations.size, "Wilson loops")
+
+
+def check_enough(configurations: int, what: str) -> None:
+    """Refuse too few configurations for a potential.
+
+    Raises
+    ------
+    GaugeError
+        If there are fewer than `MIN_CONFIGURATIONS`.
+    """
+    if configurations < MIN_CONFIGURATIONS:
         raise GaugeError(
-            f"The potential needs Wilson loops on at least {MIN_CONFIGURATIONS} configurations; "
-            f"measure more than these {configurations.size}."
+            f"The potential needs {what} on at least {MIN_CONFIGURATIONS} configurations; "
+            f"measure more than these {configurations}."
         )
-    stops = [int(one.t[-1]) - 1 if isinstance(one, Loops) else one.stop for one in loops]
-    longest = max(stops)
-    if longest < 1:
+
+
+def _check_times(
+    energies: Sequence[EffectiveEnergies], t_min: int | None, t_max: int | None
+) -> None:
+    times = max((one.t for one in energies), key=len)
+    if not times:
         raise GaugeError(
             "The potential needs Wilson loops with at least two values of t; measure them with a "
             "larger t_max."
         )
+    longest, step = times[-1], times.step
     first = 1 if t_min is None else t_min
     last = longest if t_max is None else t_max
-    if not 1 <= first <= last <= longest:
+    if not 1 <= first <= last <= longest or not any(first <= t <= last for t in times):
+        multiples = f", multiples of {step}" if step > 1 else ""
         raise UsageError(
-            f"No plateau can go from t = {first} to {last}: with loops up to t = {longest + 1}, "
-            f"choose t_min <= t_max between 1 and {longest}."
+            f"No plateau can go from t = {first} to {last}: with loops up to t = {longest + step}, "
+            f"choose t_min <= t_max between {times[0]} and {longest}{multiples}."
         )
 
 
@@ -378,7 +399,7 @@ def _known(energies: EffectiveEnergies, t_max: int | None, least: int) -> list[A
         good = errors < LOOP_PRECISION if t_max is None else np.isfinite(errors)
         count = int(np.argmin(good)) if not good.all() else good.size
         if t_max is not None:
-            count = min(count, t_max - energies.start + 1)
+            count = min(count, sum(t <= t_max for t in energies.t))
         series = energies.series[:, i, : max(0, count)]
         if count > 0 and (np.ptp(series, axis=0) == 0).any():
             raise GaugeError(
@@ -391,16 +412,11 @@ def _known(energies: EffectiveEnergies, t_max: int | None, least: int) -> list[A
 
 @dataclass(frozen=True)
 class _Part:
-    """E(t) from the first to the last t of a plateau, and the contribution of excited states."""
+    """E(t) at the times t of a plateau, and the contribution of excited states."""
 
     known: Array
-    first: int
+    t: range
     excited: Array | None
-
-    @property
-    def last(self) -> int:
-        """The last t."""
-        return int(self.first + self.known.shape[1] - 1)
 
 
 @dataclass(frozen=True)
@@ -422,20 +438,22 @@ class _Fits:
     least: int
     average: bool
 
-    def part(self, known: Array, start: int, first: int, automatic: bool) -> _Part | None:
-        """Return the plateau of E(t), which is known from `start` on, or None without any."""
-        excited = self._excited(known)
+    def part(self, known: Array, times: range, first: int, automatic: bool) -> _Part | None:
+        """Return the plateau of E(t), which is known at the first of `times`, or None without any.
+
+        It does not begin before the time `first`.
+        """
+        t = times[: known.shape[1]]
+        excited = self._excited(known, t)
         index: int | None = 0
         if automatic and (excited is not None or not self.average):
             index = self._automatic_start(known, excited)
         if index is None:
             return None
-        index = max(index, first - start)
-        if index + self.least > known.shape[1]:
+        index = max(index, sum(one < first for one in t))
+        if index + self.least > len(t):
             return None
-        return _Part(
-            known[:, index:], start + index, excited if excited is None else excited[index:]
-        )
+        return _Part(known[:, index:], t[index:], excited if excited is None else excited[index:])
 
     def point(self, energies: EffectiveEnergies, i: int, part: _Part) -> _Found:
         """Return V(R): from one range of t, or averaged over all of at least `least` t."""
@@ -453,8 +471,8 @@ class _Fits:
             steps=steps,
             distance=float(energies.distances[i]),
             potential=estimate(mean),
-            t_min=part.first + best,
-            t_max=part.last,
+            t_min=part.t[best],
+            t_max=part.t[-1],
             chi2=fits[best].chi2,
             chi2_expected=fits[best].chi2_expected,
             improved=improved_distance(path, steps) if path else math.nan,
@@ -487,14 +505,14 @@ class _Fits:
                     return t
         return known.shape[1] - self.least if ratio <= 1 else None
 
-    def _excited(self, known: Array) -> Array | None:
+    def _excited(self, known: Array, times: range) -> Array | None:
         """Return c exp(-gap t) of a fit of E + c exp(-gap t), or None if c is not significant.
 
         The fit begins at the first t from which on it is good, but has at least four t.
         """
         for first in range(known.shape[1] - 3):
             later = known[:, first:]
-            t = np.arange(later.shape[1])
+            t = np.array(times[first:]) - times[first]
             designs = [np.stack([np.ones(t.size), np.exp(-gap * t)], axis=1) for gap in GAPS]
             fits = fit_models(designs, later, self.tau_int, self.correlated)
             chi2, expected = min((fit.chi2, fit.chi2_expected) for fit in fits)
@@ -505,8 +523,8 @@ class _Fits:
                 size = estimate(later @ (weights @ c))
                 if size.value < SIGNIFICANT * size.error:
                     return None
-                times = np.arange(known.shape[1]) - first
-                parts = (c @ later.mean(axis=0))[:, None] * np.exp(-GAPS[:, None] * times)
+                since = np.array(times) - times[first]
+                parts = (c @ later.mean(axis=0))[:, None] * np.exp(-GAPS[:, None] * since)
                 return np.asarray(weights @ parts)
         return None
 

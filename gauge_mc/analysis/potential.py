@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.lattice_coulomb import force_distance
 from gauge_mc.analysis.linear_fit import LinearFit, can_invert, fit_linear
-from gauge_mc.analysis.loops import Loops, step_length
+from gauge_mc.analysis.loops import AXIS, Loops, step_length
 from gauge_mc.analysis.plateau import (
+    LOOP_PRECISION,
     EffectiveEnergies,
     PlateauPoint,
     Plateaus,
@@ -46,6 +47,9 @@ CORNELL, NAMBU_GOTO = "cornell", "nambu-goto"
 
 CONTINUUM, LATTICE = "continuum", "lattice"
 """Forms of 1/R in fits: the geometric distance, or the Coulomb potential on the lattice, 1/d_I."""
+
+LOOPS, CORRELATORS = "loops", "correlators"
+"""What V(R) is from: Wilson loops, or correlators of Polyakov loops."""
 
 UNKNOWN = Estimate(math.nan, math.nan, math.nan, math.nan, 0)
 """A quantity that was not determined."""
@@ -297,6 +301,11 @@ class StaticPotential:
         Further cautions, one sentence each.
     skip : int
         Last update that was left out.
+    t_step : int
+        Distance of the values of t of the loops.
+    source : str
+        ``"loops"`` for Wilson loops, or ``"correlators"`` for correlators of Polyakov loops. The t
+        of the points then are the extent of the lattice in time.
     """
 
     smearing: int
@@ -319,6 +328,8 @@ class StaticPotential:
     excited: tuple[PlateauPoint, ...] = ()
     notes: tuple[str, ...] = ()
     skip: int = 0
+    t_step: int = 1
+    source: str = LOOPS
 
     @property
     def cautions(self) -> list[str]:
@@ -326,12 +337,17 @@ class StaticPotential:
         fit = self.free.fit
         tau_int = self.configurations / (2 * self.independent)
         found = [*caution_short(self.configurations, tau_int), *self.notes]
-        if self.left_out:
+        if self.left_out and self.source == CORRELATORS:
+            found.append(
+                "Distances left out, because C(R) is negative or known to less than "
+                f"{LOOP_PRECISION:.0%}: {', '.join(self.left_out)}."
+            )
+        elif self.left_out:
             found.append(
                 f"Distances without a plateau of at least two t: {', '.join(self.left_out)}; "
                 "--single includes plateaus of one t."
             )
-        alone = [one for one in self.points if one.t_min == one.t_max]
+        alone = [one for one in self.points if one.t_min == one.t_max and self.source == LOOPS]
         if alone:
             names = ", ".join(f"{one.path} R = {one.distance:.4g}" for one in alone)
             found.append(f"Plateaus of a single t, which cannot be seen to be level: {names}.")
@@ -467,6 +483,7 @@ def fit_potential(
         force_scales=force_scales(force),
         averaged=average_windows(plateaus, low, high, coulomb) if average else {},
         notes=tuple(notes),
+        t_step=next((one.t_step for one in loops if isinstance(one, Loops)), 1),
     )
 
 
@@ -848,10 +865,6 @@ def force_scales(force: Sequence[tuple[ForcePoint, Array]]) -> dict[str, ForceSc
         name: replace(one, r_low=float(one.r_low), r_high=float(one.r_high))
         for name, one in found.items()
     }
-
-
-AXIS = "100"
-"""Path of the forces that determine scales."""
 
 
 def _third_term(

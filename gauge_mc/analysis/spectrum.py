@@ -348,7 +348,7 @@ def _pcac(
     series = ratio + (above - mean) / scale - ratio * (below - scale) / scale
     errors = np.array([estimate(one).error for one in (below / scale).T])
     energies = one_energy(density.sweeps, series, np.where(scale > 0, errors, np.nan))
-    last = min(ranges.last(energies.precision[0]) - 1, energies.stop)
+    last = min(ranges.last(energies.precision[0]) - 1, energies.t[-1])
     first = ranges.t_min
     if last < (first or 1) + LEAST_TIMES - 1:
         raise too_noisy()

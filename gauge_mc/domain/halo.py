@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,25 @@ def transfers_of(layouts: Sequence[Layout], depth: int | None = None) -> list[Tr
         for target, layout in enumerate(layouts)
         for place, t in layout.halo.items()
         if depth is None or _distance(layout, place) <= depth
+    ]
+
+
+def transfers_above(counts: Sequence[int], above: int) -> list[Transfer]:
+    """Return the transfers of what follows on other slabs to the memory behind that of each slab.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Numbers of elements of all slabs, in order. They are periodic.
+    above : int
+        How many of the following elements to transfer.
+    """
+    place_of = [(n, place) for n, count in enumerate(counts) for place in range(count)]
+    ends = accumulate(counts)
+    return [
+        Transfer(*place_of[(end + k) % len(place_of)], target, count + k, True)
+        for target, (count, end) in enumerate(zip(counts, ends, strict=True))
+        for k in range(above)
     ]
 
 

@@ -89,7 +89,10 @@ def _convert(series: Series, replica: str) -> Any:
 
     if series.samples.ndim == 1:
         return _observable(series.samples, series.sweeps, replica)
-    elements = [_observable(samples, series.sweeps, replica) for samples in series.samples.T]
+    elements: list[Any] = [None] * ((series.samples.shape[1] - 1) * series.step + 1)
+    elements[:: series.step] = [
+        _observable(samples, series.sweeps, replica) for samples in series.samples.T
+    ]
     return Corr(elements, padding=[series.first, 0])
 
 

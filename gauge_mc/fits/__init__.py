@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import read_heading
-from gauge_mc.observables import OBSERVABLES, SWEEP
+from gauge_mc.observables import OBSERVABLES, SWEEP, table_name
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.run.directory import newest_run
@@ -97,6 +97,16 @@ class Fit(ABC):
             If the table is damaged or contains too little data.
         """
 
+    def find_table(self, folder: Path, options: Mapping[str, Any]) -> Path:
+        """Return the table of a run that is to be fitted with the given options.
+
+        Raises
+        ------
+        GaugeError
+            See `find_table_by_columns`.
+        """
+        return find_table_by_columns(folder, self.columns)
+
     @property
     def file(self) -> str:
         """Name of the file to which the result is written."""
@@ -136,15 +146,8 @@ def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
     GaugeError
         If no table has these columns, or several have and the choice is ambiguous.
     """
-    found, damaged = {}, []
-    for path in sorted(folder.glob("*.csv")):
-        try:
-            header, its_columns = read_heading(path)
-        except GaugeError as error:
-            damaged.append(error)
-            continue
-        if set(columns) <= set(its_columns):
-            found[path] = path.stem == header.get("observable")
+    damaged: list[GaugeError] = []
+    found = tables_with_columns(folder, columns, damaged)
     proper = [path for path, named in found.items() if named]
     if not found:
         raise damaged[0] if damaged else _missing_table(folder, columns)
@@ -154,6 +157,36 @@ def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
             f"Several tables in {folder} have the required columns: {names}; name one of them."
         )
     return proper[0] if proper else next(iter(found))
+
+
+def tables_with_columns(
+    folder: Path, columns: Collection[str], damaged: list[GaugeError] | None = None
+) -> dict[Path, bool]:
+    """Return the tables of a run that have the given columns.
+
+    Parameters
+    ----------
+    folder : Path
+    columns : collection of str
+    damaged : list of GaugeError, optional
+        The errors of tables that cannot be read are added to it.
+
+    Returns
+    -------
+    dict of Path to bool
+        Whether the file of each table is named after its observable.
+    """
+    found = {}
+    for path in sorted(folder.glob("*.csv")):
+        try:
+            header, its_columns = read_heading(path)
+        except GaugeError as error:
+            if damaged is not None:
+                damaged.append(error)
+            continue
+        if set(columns) <= set(its_columns):
+            found[path] = path.stem == table_name(header.get("observable", ""))
+    return found
 
 
 def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
@@ -219,7 +252,7 @@ def fit_all(
     if output and len(targets) > 1:
         raise UsageError("--output names one file, but there are several runs; leave it out.")
     for target in targets or [newest_run().path]:
-        table = find_table_by_columns(target, chosen.columns) if target.is_dir() else target
+        table = chosen.find_table(target, given) if target.is_dir() else target
         result = chosen.carry_out(table, **given)
         file = Path(chosen.file)
         path = output or table.parent / f"{file.stem}{result.tag}{file.suffix}"

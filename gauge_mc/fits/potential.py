@@ -1,8 +1,9 @@
-"""The static potential from Wilson loops."""
+"""The static potential from Wilson loops, or from correlators of Polyakov loops."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -17,9 +18,17 @@ from gauge_mc.analysis.hdf5 import hdf5_file, write_array
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, read_loops, read_matrices
 from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint, Plateaus, find_plateaus
+from gauge_mc.analysis.polyakov_correlators import (
+    CORRELATOR_COLUMNS,
+    caution_images,
+    correlator_potential,
+    read_correlators,
+)
 from gauge_mc.analysis.potential import (
     CONTINUUM,
+    CORRELATORS,
     LATTICE,
+    LOOPS,
     ROOT_SIGMA,
     ForcePoint,
     ForceScale,
@@ -29,10 +38,17 @@ from gauge_mc.analysis.potential import (
     fit_potential,
     potential_plateaus,
 )
-from gauge_mc.analysis.timeseries import Estimate, bin_length, jackknife, with_error
+from gauge_mc.analysis.timeseries import (
+    Estimate,
+    bin_length,
+    caution_transient,
+    jackknife,
+    with_error,
+)
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import check_types, parse_json
+from gauge_mc.files.table import read_heading
 from gauge_mc.fits import (
     AVERAGE,
     FITS,
@@ -42,10 +58,12 @@ from gauge_mc.fits import (
     T_MIN,
     Fit,
     FitResult,
+    find_table_by_columns,
+    tables_with_columns,
     tag_of_levels,
     with_nan,
 )
-from gauge_mc.options import Option
+from gauge_mc.options import Option, flag_of
 from gauge_mc.quoting import shortened
 
 OBSERVABLE = "static potential V(R) = A + B/R + sigma R"
@@ -88,6 +106,38 @@ COULOMB = Option(
 SAMPLES = Option(
     "samples", bool, "Write the samples of V(R) and their covariance to potential.h5 as well."
 )
+SOURCE = Option(
+    "source",
+    str,
+    "What V(R) is from: Wilson loops, or correlators of Polyakov loops.",
+    f"{LOOPS} if the run has a table of them",
+    f"{LOOPS}|{CORRELATORS}",
+)
+
+TABLES = {LOOPS: tuple(LOOP_COLUMNS), CORRELATORS: tuple(CORRELATOR_COLUMNS)}
+"""Columns of the tables, by what V(R) is from."""
+
+OF_LOOPS = ("t_min", "t_max", "level", "levels", "t0", "single")
+"""Names of the options that correlators do not have."""
+
+
+def columns_of(source: str) -> tuple[str, ...]:
+    """Return the columns of the table from which V(R) is.
+
+    Raises
+    ------
+    UsageError
+        If there is no such source.
+    """
+    if source not in TABLES:
+        raise UsageError(f"{SOURCE.flag} is '{shortened(source)}'; choose {' or '.join(TABLES)}.")
+    return TABLES[source]
+
+
+def _source_of(table: Path) -> str:
+    """Return what V(R) is from, given a table."""
+    correlators = set(TABLES[CORRELATORS]) <= set(read_heading(table)[1])
+    return CORRELATORS if correlators else LOOPS
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,10 +181,12 @@ class PotentialResult(FitResult):
 
 
 class PotentialFit(Fit):
-    """V(R) = A + B/R + sigma R, fitted to plateaus of ln W(R,T)/W(R,T+1)."""
+    """V(R) = A + B/R + sigma R, fitted to plateaus of ln [W(R,T)/W(R,T+d)]/d or to ln C(R)."""
 
     name: ClassVar[str] = "potential"
-    summary: ClassVar[str] = "V(R) from Wilson loops, with A + B/R + σR fitted to it"
+    summary: ClassVar[str] = (
+        "V(R) from Wilson loops or correlators of Polyakov loops, with A + B/R + σR fitted to it"
+    )
     columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
     options: ClassVar[tuple[Option, ...]] = (
         T_MIN,
@@ -149,21 +201,58 @@ class PotentialFit(Fit):
         COULOMB,
         SAMPLES,
         SKIP,
+        SOURCE,
     )
 
+    def find_table(self, folder: Path, options: Mapping[str, Any]) -> Path:
+        """Return the table of the chosen source, or else of the first one; see `Fit.find_table`."""
+        chosen = options.get(SOURCE.name)
+        if chosen is None:
+            known = [one for one, columns in TABLES.items() if tables_with_columns(folder, columns)]
+            chosen = next(iter(known), LOOPS)
+        return find_table_by_columns(folder, columns_of(chosen))
+
     def carry_out(self, table: Path, **options: Any) -> PotentialResult:
-        """Fit the loops of a table along all paths; see `Fit.carry_out`."""
+        """Fit V(R) from the loops or the correlators of a table; see `Fit.carry_out`."""
         options = dict(options)
+        columns = columns_of(options.pop(SOURCE.name, None) or _source_of(table))
+        if options.get(COULOMB.name, CONTINUUM) not in (CONTINUUM, LATTICE):
+            raise UsageError(
+                f"{COULOMB.flag} is '{options[COULOMB.name]}'; choose {CONTINUUM} or {LATTICE}."
+            )
+        if options.get(SAMPLES.name):
+            load("h5py", "hdf5")  # so that it is refused before anything is computed
+        if columns == TABLES[CORRELATORS]:
+            return self._from_correlators(table, options)
+        return self._from_loops(table, options)
+
+    def _from_correlators(self, table: Path, options: Mapping[str, Any]) -> PotentialResult:
+        """Fit -ln [N^2 C(R)] / N_t."""
+        for one in OF_LOOPS:
+            if options.get(one) is not None and options[one] is not False:
+                raise UsageError(f"{flag_of(one)} is for Wilson loops; leave it out.")
+        skip, average = options.get(SKIP.name, 0), options.get(AVERAGE.name, False)
+        correlators, ensemble = read_correlators(table, skip)
+        plateaus = correlator_potential(correlators)
+        window = options.get("r_min"), options.get("r_max")
+        coulomb = options.get(COULOMB.name, CONTINUUM)
+        result = fit_potential(plateaus, [], *window, ensemble, average, coulomb)
+        notes = [
+            *caution_transient(correlators.sweeps, *correlators.values.T),
+            *caution_images(plateaus, ensemble["lattice"]),
+        ]
+        result = replace(result, skip=skip, source=CORRELATORS, notes=tuple(notes))
+        samples = plateaus if options.get(SAMPLES.name) else None
+        return PotentialResult(result, f"_{CORRELATORS}", samples)
+
+    def _from_loops(self, table: Path, options: dict[str, Any]) -> PotentialResult:
+        """Fit the plateaus of loops along all paths."""
         level, levels, t0 = (options.pop(one.name, None) for one in (LEVEL, LEVELS, REFERENCE))
         skip, samples = options.pop(SKIP.name, 0), options.pop(SAMPLES.name, False)
         average = options.get(AVERAGE.name, False)
         ranges: dict[str, Any] = {one: options.get(one) for one in ("t_min", "t_max")}
         ranges |= {SINGLE.name: options.get(SINGLE.name, False), AVERAGE.name: average}
         coulomb = options.get(COULOMB.name, CONTINUUM)
-        if coulomb not in (CONTINUUM, LATTICE):
-            raise UsageError(f"{COULOMB.flag} is '{coulomb}'; choose {CONTINUUM} or {LATTICE}.")
-        if samples:
-            load("h5py", "hdf5")  # so that it is refused before anything is computed
         states: list[list[EffectiveEnergies]] = []
         loops: list[Loops] = []
         chosen: list[int] = []
@@ -249,6 +338,7 @@ def write_samples(path: Path, result: StaticPotential, plateaus: Plateaus) -> No
     facts = {
         "description": SAMPLES_NOTE,
         "plateau": result.plateau,
+        "source": result.source,
         "smearing": ",".join(map(str, result.levels or [result.smearing])),
         "bin": length,
         **result.ensemble,
@@ -344,7 +434,8 @@ def further_table(result: StaticPotential) -> Table | None:
         "Nambu–Goto": f"Nambu–Goto: from R = {string.r_min:.4g} on, χ²/dof {_quality(string)}."
         if string
         else "",
-        "B free, AIC": "AIC: averages over windows in R; ± AIC: their scatter and ± range.",
+        "B free, AIC": "AIC: averages over windows in R; ± AIC: their scatter"
+        + (" and ± range." if result.free.fit.systematic else "."),
     }
     caption = "\n".join(line for name, line in lines.items() if name in columns)
     table = Table(title="Other determinations", caption=caption, caption_justify="left")
@@ -370,9 +461,13 @@ def force_table(result: StaticPotential) -> Table:
 
 def plateau_table(result: StaticPotential) -> Table:
     """Return a table of V(R) with the plateau from which each value was determined."""
+    if result.source == CORRELATORS:
+        return _correlator_table(result)
     excited = {(one.path, one.steps): one for one in result.excited}
     averaged = any(math.isfinite(one.systematic) for one in result.points)
     title = "Plateaus of V(R, t) = ln W(R, t) / W(R, t + 1)"
+    if result.t_step > 1:
+        title = f"Plateaus of V(R, t) = ln [W(R, t) / W(R, t + {result.t_step})] / {result.t_step}"
     if result.levels:
         title = f"Plateaus of the energies of levels {', '.join(map(str, result.levels))}"
     table = Table(title=title)
@@ -397,6 +492,17 @@ def plateau_table(result: StaticPotential) -> Table:
     return table
 
 
+def _correlator_table(result: StaticPotential) -> Table:
+    """Return a table of V(R) from correlators."""
+    table = Table(title="V(R) = −ln[N² C(R)]/N_t")
+    for name in ("path", "R/a", "a V(R)", "τ_int"):
+        table.add_column(name, justify="right")
+    for one in result.points:
+        tau = with_error(one.potential.tau_int, one.potential.tau_int_error)
+        table.add_row(one.path, f"{one.distance:.4g}", one.potential.format(), tau)
+    return table
+
+
 def window_table(result: StaticPotential) -> Table:
     """Return a table of fits with free B to other windows, which have at least half the points."""
     table = Table(title="V(R) = A + B/R + σR in other windows")
@@ -415,12 +521,12 @@ def window_table(result: StaticPotential) -> Table:
 
 def _caption(result: StaticPotential) -> str:
     lines = [
-        f"{result.configurations} configurations, {_levels(result)}.",
-        f"Plateaus in t: {result.plateau}.",
+        f"{result.configurations} configurations{_levels(result)}.",
+        f"{'Plateaus in t: ' if result.source == LOOPS else ''}{result.plateau}.",
         f"Fits: {result.window}.",
         "± window: largest change when one end of the window moves by up to one lattice unit.",
         f"Term 1/R: {_coulomb(result.free.fit)}.",
-        *([RANGES_NOTE] if result.averaged else []),
+        *([RANGES_NOTE] if result.free.fit.systematic else []),
         f"a is from √σ = {ROOT_SIGMA:g} MeV.",
         *result.cautions,
     ]
@@ -435,10 +541,12 @@ RANGES_NOTE = (
 
 
 def _levels(result: StaticPotential) -> str:
+    if result.source == CORRELATORS:
+        return ""
     if not result.levels:
-        return f"{result.smearing} smearing iterations"
+        return f", {result.smearing} smearing iterations"
     levels = ", ".join(map(str, result.levels))
-    return f"variational analysis of {levels} smearing iterations, {result.reference}"
+    return f", variational analysis of {levels} smearing iterations, {result.reference}"
 
 
 def _coulomb(fit: analysis.WindowFit) -> str:

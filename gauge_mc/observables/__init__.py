@@ -175,14 +175,15 @@ class Series:
     sweeps : ndarray of int64, shape (configurations,)
         Numbers (updates) of the configurations, ascending.
     samples : ndarray of float64, shape (configurations,) or (configurations, T)
-        One number per configuration, or one correlator at T consecutive times.
-    first : int
-        The first time of correlators.
+        One number per configuration, or one correlator at T times.
+    first, step : int
+        The first time of correlators, and the distance between times.
     """
 
     sweeps: NDArray[np.int64]
     samples: NDArray[Any]
     first: int = 1
+    step: int = 1
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""HadronCorrelators of baryons, from quark propagators on the links."""
+"""Correlators of baryons, from quark propagators on the links."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PARITIES = (1, -1)
 @OBSERVABLES.register
 @dataclass(frozen=True)
 class Baryons(Observable):
-    """HadronCorrelators of baryons, with one record for each time slice.
+    """Correlators of baryons, with one record for each time slice.
 
     They are nucleons and, at rest, Delta baryons for three colours, and diquarks for two.
 

@@ -1,4 +1,4 @@
-"""HadronCorrelators of mesons, from quark propagators on the links."""
+"""Correlators of mesons, from quark propagators on the links."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ relation."""
 @OBSERVABLES.register
 @dataclass(frozen=True)
 class Mesons(Observable):
-    """HadronCorrelators of mesons q̄1 Gamma q2, with one record for each time slice.
+    """Correlators of mesons q̄1 Gamma q2, with one record for each time slice.
 
     Attributes
     ----------

@@ -7,25 +7,34 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, groupby, pairwise, permutations, product
+from itertools import cycle, pairwise, product
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.loops import OTHER_LEVEL, level_pairs, paths_of, select_loops
+from gauge_mc.analysis.loops import OTHER_LEVEL, T_STEP, level_pairs, paths_of, select_loops
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.paths import (
+    ORDERINGS,
+    PATHS,
+    Step,
+    equivalent_steps,
+    padded,
+    shortest_paths,
+    steps_along,
+)
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
 from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.table import TableData
-from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Series
+from gauge_mc.observables import OBSERVABLES, Measurer, Quantity, Record, Series
 from gauge_mc.options import Option, check_options
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import (
@@ -42,6 +51,12 @@ from gauge_mc.temporal_links import (
     TemporalLinks,
     make_temporal_links,
 )
+from gauge_mc.updates.multilevel_loops import KERNELS, MultilevelLoops
+from gauge_mc.updates.noise_reduction import (
+    NOISE_OPTIONS,
+    NoiseReduction,
+    ReducedNoise,
+)
 
 COPY_LINKS = Kernel("copy_links")
 TEMPORAL_GAUGE = Kernel("temporal_gauge")
@@ -51,33 +66,24 @@ WILSON_LOOPS = Kernel("wilson_loops")
 SPACE = 3
 """Number of spatial directions."""
 
-Step = tuple[int, int, int]
-"""One step of a spatial line, (dx, dy, dz)."""
 
 _Launches = list[tuple[Kernel, "ctypes.Array[Any]"]]
 """Kernels, and their arguments for every step."""
-
-PATHS = ("100", "110", "210", "111")
-"""Directions of spatial lines. Each represents all directions equivalent by cubic symmetry."""
 
 EXTENT = 12
 """Default of the largest R and T, on lattices that are at least twice as large. It is a compromise
 between the range of the loops and the time of a measurement."""
 
+WITHOUT_UPDATES = 1
+"""Thickness of slabs that are not updated. With such slabs there are loops of all T."""
+
 ITERATIONS = 25
 """Default number of smearing iterations, as in arXiv:1010.4834, section 4."""
-
-ORDERINGS = {
-    "all": "all orders of the links of a step",
-    "blocks": "orders in which the links of a direction follow each other",
-}
-"""Orders of the links of one step, by the value of ``--orderings``. They differ for (2,1,0) only,
-where they are xxy, xyx and yxx, or xxy and yxx."""
 
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
-class WilsonLoops(Observable):
+class WilsonLoops(ReducedNoise):
     """Wilson loops on and off axis, with one record per loop.
 
     W(R, T) is Re Tr / N of a loop with R steps in space and T in time, averaged over all sites and
@@ -109,13 +115,18 @@ class WilsonLoops(Observable):
         Whether to measure the loops between all pairs of levels.
     orderings : str
         Orders of the links in the line of a step, from `ORDERINGS`.
+    noise : NoiseReduction or None
+        Multilevel averages and multihit of the sides along t. T is then a multiple of the thickness
+        of the thickest slabs, and the loops begin at multiples of it. With multihit R = 1 on axis
+        is left out.
 
     Raises
     ------
     UsageError
         If an extent, a path, a level or the orderings are invalid, if levels exceed those of the
-        smearing, or if the levels cannot be correlated: there is only one, or their loops would
-        have different links in direction t.
+        smearing, if the levels cannot be correlated (there is only one, or their loops would have
+        different links in direction t), or if noise reduction does not allow the smearing, the
+        temporal links or correlations.
     """
 
     lattice: Lattice
@@ -127,6 +138,7 @@ class WilsonLoops(Observable):
     temporal: TemporalLinks | None = None
     correlations: bool = False
     orderings: str = next(iter(ORDERINGS))
+    noise: NoiseReduction | None = None
 
     name: ClassVar[str] = "wilson-loops"
     summary: ClassVar[str] = "Wilson loops on and off axis, smeared"
@@ -176,6 +188,7 @@ class WilsonLoops(Observable):
             next(iter(ORDERINGS)),
             "|".join(ORDERINGS),
         ),
+        *NOISE_OPTIONS,
     )
     formerly: ClassVar[Mapping[str, str]] = {"orderings": ORDERINGS["all"]}
 
@@ -207,6 +220,9 @@ class WilsonLoops(Observable):
         if self.correlations:
             self._check_correlations()
             object.__setattr__(self, "columns", ("smearing", OTHER_LEVEL, *self.columns[1:]))
+        self.check_distances()
+        if self.noise:
+            self._check_noise(self.noise)
 
     def _check_correlations(self) -> None:
         """Refuse levels without a matrix of correlations."""
@@ -221,6 +237,29 @@ class WilsonLoops(Observable):
                 "smeared; leave them out with --exclude t, or choose --temporal."
             )
 
+    def _check_noise(self, noise: NoiseReduction) -> None:
+        """Refuse loops that cannot be put together from averages of slabs."""
+        if self.t_max < noise.thickness:
+            raise UsageError(
+                f"t_max is {self.t_max}, but with slabs of {noise.thickness} time slices T is a "
+                f"multiple of {noise.thickness}; choose a larger --t-max or thinner slabs."
+            )
+        if self.correlations:
+            raise UsageError(
+                "--multilevel and --multihit are not for loops between smearing levels; leave "
+                "--correlations out."
+            )
+        if self.temporal:
+            raise UsageError(
+                "--multilevel and --multihit are for the temporal links of the field; leave "
+                "--temporal out."
+            )
+        if self.smearing and (self.smearing.smears_time or self.smearing.uses_time):
+            raise UsageError(
+                "--multilevel and --multihit are for smearing within time slices; exclude t from "
+                "the smearing."
+            )
+
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> WilsonLoops:
         """Return the observable with the given options; see `Observable.for_lattice`.
@@ -233,6 +272,7 @@ class WilsonLoops(Observable):
         }
         known = (*cls.options, smear_option())
         given = check_options((*known, *smearing_options()), options, cls.name)
+        noise = NoiseReduction.from_options(lattice, given, WITHOUT_UPDATES)
         own = {option.name for option in known}
         others = {name: value for name, value in given.items() if name not in own}
         smearing = make_smearing(given["smear"], others)
@@ -251,11 +291,14 @@ class WilsonLoops(Observable):
             make_temporal_links(given.get("temporal", NO_TEMPORAL_LINKS)),
             given.get("correlations", False),
             given.get("orderings", next(iter(ORDERINGS))),
+            noise,
         )
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels of the gauge, of the lines and of the loops."""
+        """The kernels of the gauge, of the lines and of the loops, or of multilevel averages."""
+        if self.noise:
+            return KERNELS
         return (TIME_LINE, TEMPORAL_GAUGE, TRANSPORTER_STEP, WILSON_LOOPS)
 
     @property
@@ -266,9 +309,14 @@ class WilsonLoops(Observable):
     @property
     def records(self) -> int:
         """Number of records per field."""
-        steps = sum(steps_along(path, self.r_max) for path in self.paths)
         pairs = len(self.levels) * (self.matrix_size + 1) // 2
-        return pairs * self.t_max * steps
+        return pairs * len(self.times) * len(self.distances)
+
+    @property
+    def times(self) -> range:
+        """The values of T."""
+        step = self.noise.thickness if self.noise else 1
+        return range(step, self.t_max + 1, step)
 
     @property
     def header(self) -> dict[str, str]:
@@ -285,6 +333,7 @@ class WilsonLoops(Observable):
             **({"orderings": ORDERINGS[self.orderings]} if self._has_orderings else {}),
             "r_max": str(self.r_max),
             "t_max": str(self.t_max),
+            **({T_STEP: str(self.times.step), **self.noise.header} if self.noise else {}),
         }
 
     @property
@@ -292,13 +341,24 @@ class WilsonLoops(Observable):
         """Whether the orderings differ for some path."""
         return any("2" in path for path in self.paths)
 
-    def measurer(self, like: Field) -> Measurer:
+    def plain_measurer(self, like: Field) -> Measurer:
         """Return a function that measures fields like this one; see `LoopMeasurer` for memory."""
         measure = LoopMeasurer(self, like)
         return lambda field: [
             (*levels, path, r + 1, t + 1, float(loop))
             for levels, path, loops in measure(field)
             for (r, t), loop in np.ndenumerate(loops)
+        ]
+
+    def reduced_measurer(self, like: Field) -> Callable[[float, Field], list[Record]]:
+        """Return a function that measures multilevel averages; see `ReducedNoise`."""
+        assert self.noise
+        lines = self.distances, len(self.times), self.levels, self.smearing, self.orderings
+        measure = MultilevelLoops(like, self.noise, *lines)
+        return lambda beta, field: [
+            (*which, t, float(loop))
+            for which, loops in measure(beta, field).items()
+            for t, loop in zip(self.times, loops, strict=True)
         ]
 
     @classmethod
@@ -319,7 +379,9 @@ class WilsonLoops(Observable):
                 f"The table {source} is damaged: it is not a table of Wilson loops."
             ) from error
         return {
-            f"{levels},path={loops.path},r={r}": Series(loops.sweeps, loops.values[:, i])
+            f"{levels},path={loops.path},r={r}": Series(
+                loops.sweeps, loops.values[:, i], loops.t_step, loops.t_step
+            )
             for levels, loops in everything
             for i, r in enumerate(loops.r)
         }
@@ -589,7 +651,7 @@ class _SlabLoops:
             steps=self._places()[level],
             paths=len(paths),
             length=len(paths[0]),
-            path=_padded(paths),
+            path=padded(paths),
         )
 
     def _steps(self, step: Step, path: str, sums: SlabSums) -> Iterator[ctypes.Structure]:
@@ -628,13 +690,6 @@ class _SlabLoops:
                 lines[own] = longer
 
 
-def _padded(paths: Sequence[tuple[int, ...]]) -> ctypes.Array[Any]:
-    """Return paths in the layout of the argument ``path`` of the kernel ``transporter_step``."""
-    longest = ctypes.c_int * 3  # the steps 210 and 111 have paths of three links and 3! orders
-    rows = [longest(*path) for path in paths]
-    return (longest * 6)(*rows)
-
-
 def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]) -> None:
     """Refuse loops longer than half the lattice, where a periodic image of the charge is nearer.
 
@@ -658,31 +713,6 @@ def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]
             raise UsageError(
                 f"r_max is {r_max}, less than one step along {path}; choose a larger one."
             )
-
-
-def steps_along(path: str, r_max: int) -> int:
-    """Return the number of steps along a path until a component would exceed `r_max`."""
-    return r_max // max(map(int, path))
-
-
-def equivalent_steps(path: str) -> list[Step]:
-    """Return the steps equivalent to a path by cubic symmetry, one of each opposite pair."""
-    digits = [int(digit) for digit in path]
-    signed = product((1, -1), repeat=3)
-    steps = {(s[0] * p[0], s[1] * p[1], s[2] * p[2]) for s in signed for p in permutations(digits)}
-    return sorted((step for step in steps if step > (0, 0, 0)), reverse=True)
-
-
-def shortest_paths(step: Step, orderings: str = "all") -> list[tuple[int, ...]]:
-    """Return the shortest paths of links along a step, in the given `ORDERINGS` of unit steps.
-
-    The directions 0, 1, 2 are forward along x, y, z, and -1, -2, -3 are backward.
-    """
-    units = [mu if n > 0 else -1 - mu for mu, n in enumerate(step) for _ in range(abs(n))]
-    paths = sorted(set(permutations(units)))
-    if orderings == "all":
-        return paths
-    return [path for path in paths if len([*groupby(path)]) == len(set(path))]
 
 
 def _ordered_pairs(levels: int) -> list[list[tuple[int, int]]]:

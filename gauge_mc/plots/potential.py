@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, require, typeset
-from gauge_mc.analysis.loops import LOOP_COLUMNS
 from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowFit
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import open_regular
 from gauge_mc.fits import find_table_by_columns
-from gauge_mc.fits.potential import PotentialFit, read_result
+from gauge_mc.fits.potential import TABLES, PotentialFit, read_result
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of
 
@@ -120,8 +119,8 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
     path = result_of(run, name)
     result = read_result(path)
     try:
-        table = find_table_by_columns(run, LOOP_COLUMNS)
-    except GaugeError:  # the plot does not need the loops
+        table = find_table_by_columns(run, TABLES[result.source])
+    except GaugeError:  # the plot does not need the table
         return result
     found = _configurations(table)
     if found < result.configurations or (found > result.configurations and not result.skip):

@@ -24,10 +24,10 @@ from gauge_mc.analysis.loops import (
 from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint
 from gauge_mc.analysis.potential import StaticPotential
 from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import LEVEL, find_table_by_columns, tag_of_levels
 from gauge_mc.fits.potential import LEVELS, REFERENCE, PotentialFit, parse_levels
-from gauge_mc.observables.wilson_loops import PATHS
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
 from gauge_mc.plots.potential import read_potential
@@ -129,9 +129,10 @@ def plot_effective_potential(
     title: str = "",
     excited: EffectiveEnergies | None = None,
 ) -> None:
-    """Plot V(R, t) = ln [W(R, t) / W(R, t + 1)] against t for every R along one direction.
+    """Plot V(R, t) = ln [W(R, t) / W(R, t + d)] / d against t for every R along one direction.
 
-    The plateau of each R is stated with its error at the right.
+    Here d is the distance of the values of t, which usually is 1. The plateau of each R is stated
+    with its error at the right.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def plot_effective_potential(
         axes.locator_params(axis="x", integer=True)
         axes.tick_params(which="minor", bottom=False, top=False)
         axes.set_xlabel("$t/a$ (points are shifted sideways for clarity)")
-        axes.set_ylabel(r"$a\,V(R,t)=\ln[W(R,t)/W(R,t+a)]$")
+        axes.set_ylabel(_definition(loops.t_step if isinstance(loops, Loops) else 1))
         bands = not plateaus.keys().isdisjoint(grid.r[shown].tolist())
         key = _key_of_bands() if bands else []
         if excited:
@@ -206,12 +207,18 @@ def plot_effective_potential(
         add_heading(figure, axes, key, title)
 
 
+def _definition(step: int) -> str:
+    """Return the definition of V(R, t) for loops with a distance of t, as the label of an axis."""
+    if step == 1:
+        return r"$a\,V(R,t)=\ln[W(R,t)/W(R,t+a)]$"
+    return rf"$a\,V(R,t)=\ln[W(R,t)/W(R,t+{step}a)]/{step}$"
+
+
 def energy_grid(energies: EffectiveEnergies) -> LoopGrid:
     """Return effective energies with errors, in lattice units."""
     found = [[estimate(one) for one in row.T] for row in energies.series.transpose(1, 0, 2)]
     value, error = (np.array([[getattr(x, k) for x in row] for row in found]) for k in NUMBERS)
-    t = np.arange(energies.start, energies.stop + 1)
-    return LoopGrid(energies.r, t, value, error)
+    return LoopGrid(energies.r, np.array(energies.t), value, error)
 
 
 NUMBERS = ("value", "error")

@@ -23,7 +23,7 @@ from gauge_mc.domain.layout import WORD_BYTES
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.observables import Observable
 from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain, check_start
+from gauge_mc.run.chain import Chain, check_start, provenance
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run
 from gauge_mc.run.display import describe, duration, link_rate
@@ -181,7 +181,8 @@ def _try_out(
     update = _seconds(Batch([chain], 1).update, devices)
     measuring = 0.0
     for item, one in observables.items():
-        measuring += _seconds(partial(one.measurer(field), field), devices) / item.every
+        measure = one.informed(provenance(p)).measurer(field)
+        measuring += _seconds(partial(measure, field), devices) / item.every
     size, writing = 0, 0.0
     if p.keeps_configs:
         size = stored_by(p.format, p.lattice, p.group, p.precision).nbytes

@@ -1,15 +1,16 @@
-"""Multilevel averages of two Polyakov lines, after Luescher and Weisz, hep-lat/0108014.
+"""Multilevel averages of two lines along t, after Luescher and Weisz, hep-lat/0108014.
 
 The lattice is divided into slabs of time slices, whose interior is updated many times. The two-link
 operators of a slab are averaged over these updates. Their product over all slabs is an unbiased
-estimate of the correlator, whose error falls exponentially with the number of slabs.
+estimate of the correlator of two Polyakov loops, whose error falls exponentially with the number of
+slabs. Products over some slabs are the sides of Wilson loops.
 """
 
 from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.halo import HaloExchange, Window, transfers_above
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
@@ -128,29 +130,34 @@ class _SlabMemory:
         The levels, the thicker slabs first.
     vectors : int
         Number of vectors between lines.
+    places : int
+        Number of operators of thick slabs in memory for one vector.
     """
 
-    def __init__(self, slab: Slab, levels: Sequence[Level], vectors: int) -> None:
+    def __init__(self, slab: Slab, levels: Sequence[Level], vectors: int, places: int) -> None:
         self.slab = slab
-        outer, inner = levels[0], levels[-1]
+        inner, two = levels[-1], len(levels) > 1
         group, layout = slab.group, slab.layout
         element = layout.lattice.slice_sites * layout.real.itemsize
         pairs = group.colours**2
         # A row of an operator fills whole packets; see two_links.h.
-        self.product_bytes = element * pairs * ((2 * pairs + 3) // 4 * 4)
+        components = pairs * ((2 * pairs + 3) // 4 * 4)
+        self.product_bytes = element * components
         self.lines_bytes = layout.slices // inner.thickness * element * group.matrix_components
-        self._average_bytes = layout.slices // outer.thickness * self.product_bytes
-        operators = layout.slices // inner.thickness * self.product_bytes
-        averages = vectors * self._average_bytes if len(levels) > 1 else 0
-        parts = (inner.values * self.lines_bytes, operators, averages)
+        self._average_bytes = places * self.product_bytes if two else 0
+        operators = (layout.slices // inner.thickness if two else places) * self.product_bytes
+        parts = (inner.values * self.lines_bytes, operators, vectors * self._average_bytes)
         try:
-            self.lines, self.operators, self._averages = map(slab.device.allocate, parts)
+            self.lines, self.operators, averages = map(slab.device.allocate, parts)
         except NoMemoryError as error:
             raise GaugeError(
                 f"Multilevel averages need {sum(parts) / 2**30:.3g} GiB of memory for "
                 f"{inner.values} lines in every slab and for {vectors} distances: choose fewer "
                 "values, thicker slabs, a smaller --r-max or more devices."
             ) from error
+        thick = averages if two else self.operators
+        # The operators of a thick slab are as large as a slice of links with so many components.
+        self.thick = Slab(group, slab.device, layout, thick, components // 4)
 
     def line(self, number: int) -> int:
         """Return the address of the lines of one configuration of the slabs."""
@@ -158,11 +165,15 @@ class _SlabMemory:
 
     def average(self, number: int) -> int:
         """Return the address of the averages of the thick slabs for one vector."""
-        return self._averages.address + number * self._average_bytes
+        return self.thick.buffer.address + self.offset(number)
+
+    def offset(self, number: int) -> int:
+        """Return where the averages for one vector are: if there is one level, where all are."""
+        return number * self._average_bytes
 
 
 class MultilevelAverages:
-    """Multilevel averages of products of two Polyakov lines, with the memory that they need.
+    """Multilevel averages of products of two lines along t, with the memory that they need.
 
     This is one more field, a line for every value, thinnest slab and site in space, and a two-link
     operator for every thinnest slab and site in space. With two levels there is one more operator
@@ -183,6 +194,9 @@ class MultilevelAverages:
     multihit : bool
         Whether links of lines are replaced by their means, given all other links. This is correct
         unless two lines contain links of the same loop of the action.
+    above : int
+        Number of slabs following those of a device whose operators it needs as well. They are
+        copied from other devices if there are any.
 
     Raises
     ------
@@ -203,6 +217,7 @@ class MultilevelAverages:
         seed: int,
         overrelax: int,
         multihit: bool = False,
+        above: int = 0,
     ) -> None:
         check_levels(levels)
         if multihit:
@@ -214,7 +229,12 @@ class MultilevelAverages:
         self._field = Field.empty(*kind)
         self._prepared: dict[float, list[SubLatticeUpdates]] = {}
         self._updates(beta)
-        self._memory = [_SlabMemory(one, levels, len(vectors)) for one in self._field.slabs]
+        counts = [one.slices // levels[0].thickness for one in like.layouts]
+        above = above if len(counts) > 1 else 0
+        sizes = len(vectors), max(counts) + above
+        self._memory = [_SlabMemory(one, levels, *sizes) for one in self._field.slabs]
+        thick = [one.thick for one in self._memory]
+        self._halo = HaloExchange(like.devices, thick, transfers_above(counts, above))
 
     def _updates(self, beta: float) -> list[SubLatticeUpdates]:
         """Return the updates of every level."""
@@ -228,6 +248,24 @@ class MultilevelAverages:
     def __call__(self, field: Field, beta: float, digest: int) -> NDArray[np.float64]:
         """Return the sums over space of the averages of Re [Tr L(x) (Tr L(x + R))^*].
 
+        Here L are the lines through the whole lattice. See `operators` for the parameters.
+
+        Returns
+        -------
+        ndarray, shape (vectors,), float64
+        """
+        last = next((one for one in self._memory if _is_last(one.slab)), None)
+        sums = None
+        if last:
+            over = work(last.slab.layout.first % 2, 1, 1, BOTH_PARITIES)
+            sums = SlabSums(last.slab, 1, len(self._vectors), over)
+        for operators in self.operators(field, beta, digest):
+            self._trace(operators, sums)
+        return add_slices(self._field.devices, [sums.by_slice()] if sums else [])[:, 0]
+
+    def operators(self, field: Field, beta: float, digest: int) -> Iterator[list[int]]:
+        """Average the two-link operators of the thickest slabs.
+
         Parameters
         ----------
         field : Field
@@ -236,27 +274,35 @@ class MultilevelAverages:
         digest : int
             A number below 2**40 that is different for every field.
 
-        Returns
-        -------
-        ndarray, shape (vectors,), float64
+        Yields
+        ------
+        list of int
+            For every vector, the addresses of the operators on each device of this process, which
+            the next ones may replace: one for every slab of the device, and then those above.
         """
         for mine, other in zip(self._field.slabs, field.slabs, strict=True):
             mine.device.copy(mine.own_slices, other.own_slices)
         self._field.exchange_halo()
         self._step = digest << STEP_BITS
-        updates, outer, inner = self._updates(beta), self._levels[0], self._levels[-1]
-        if len(self._levels) == 1:
-            self._draw_lines(updates[-1], beta)
-            return self._traces(inner)
-        for n in range(outer.values):
+        updates, outer = self._updates(beta), self._levels[0]
+        single = len(self._levels) == 1
+        for n in range(1 if single else outer.values):
             if n:
                 self._update(updates[0])
             self._draw_lines(updates[-1], beta)
-            for memory in self._memory:
+            for memory in () if single else self._memory:
                 for number, vector in enumerate(self._vectors):
                     self._two_links(memory, vector)
                     self._add(memory, number, first=n == 0)
-        return self._traces(outer)
+        for number, vector in enumerate(self._vectors):
+            for memory in self._memory if single else ():
+                self._two_links(memory, vector)
+            first = self._memory[0]
+            self._halo.post(Window(first.offset(number), first.product_bytes))
+            self._halo.wait()
+            yield [one.average(number) for one in self._memory]
+            if len(self._field.layouts) > 1:
+                self._field.devices.fence()  # the next operators replace those on other devices
 
     def _update(self, updates: SubLatticeUpdates) -> None:
         self._step += 1
@@ -317,27 +363,10 @@ class MultilevelAverages:
             weight=1 / outer.values,
         )
 
-    def _traces(self, level: Level) -> NDArray[np.float64]:
-        """Sum the traces of the products of operators over all slabs of a level."""
-        field, devices = self._field, self._field.devices
-        last = next((one for one in self._memory if _is_last(one.slab)), None)
-        sums = None
-        if last:
-            over = work(last.slab.layout.first % 2, 1, 1, BOTH_PARITIES)
-            sums = SlabSums(last.slab, 1, len(self._vectors), over)
-        for number, vector in enumerate(self._vectors):
-            if len(self._levels) == 1:
-                for memory in self._memory:
-                    self._two_links(memory, vector)
-            self._trace(level, number, sums)
-            if len(field.layouts) > 1:
-                devices.fence()  # the next products replace those that have been handed on
-        return add_slices(devices, [sums.by_slice()] if sums else [])[:, 0]
-
-    def _trace(self, level: Level, vector: int, sums: SlabSums | None) -> None:
+    def _trace(self, operators: Sequence[int], sums: SlabSums | None) -> None:
         """Multiply the operators for one vector, one device after the other; sum the traces."""
         field, count = self._field, len(self._field.layouts)
-        first = field.devices.first_slab
+        first, thickness = field.devices.first_slab, self._levels[0].thickness
         local = dict(enumerate(self._memory, first))
         for number in range(count):
             memory, following = local.get(number), local.get(number + 1)
@@ -345,10 +374,9 @@ class MultilevelAverages:
             if memory:
                 slab = memory.slab
                 before = _product(memory, "before")[1].address if number else None
-                thick = len(self._levels) > 1
                 values = {
-                    "operators": memory.average(vector) if thick else memory.operators.address,
-                    "slabs": slab.layout.slices // level.thickness,
+                    "operators": operators[number - first],
+                    "slabs": slab.layout.slices // thickness,
                     "before": before,
                 }
                 if after:

@@ -1,4 +1,4 @@
-"""HadronCorrelators of hadrons of known masses, with the noise of a Markov chain."""
+"""Correlators of hadrons of known masses, with the noise of a Markov chain."""
 
 import math
 from itertools import combinations_with_replacement

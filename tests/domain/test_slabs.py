@@ -11,6 +11,7 @@ from gauge_mc.fields.field_strength import field_strength, improved_charge
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.observables.polyakov_correlators import PolyakovCorrelators, polyakov_correlators
@@ -124,18 +125,19 @@ def test_polyakov_correlators(device_groups, group, precision):
 
 
 @pytest.mark.parametrize(("multilevel", "multihit"), [("1,3", False), ("2,2/1,3", True)])
-def test_multilevel_averages(device_groups, group, precision, multilevel, multihit):
+@pytest.mark.parametrize("kind", ["polyakov-correlators", "wilson-loops"])
+def test_multilevel_averages(device_groups, group, precision, kind, multilevel, multihit):
     """The divisions whose slabs of slices fit on devices."""
-    observable = PolyakovCorrelators.for_lattice(
-        LATTICE, off_axis=True, multilevel=multilevel, multihit=multihit, beta=2.5
-    )
+    noise = {"multilevel": multilevel, "multihit": multihit, "beta": 2.5}
+    loops = {"iterations": "0,1", "t_max": 6} if kind == "wilson-loops" else {}
+    observable = OBSERVABLES[kind].for_lattice(LATTICE, off_axis=True, **noise, **loops)
 
     def measured(devices):
         field = Field.hot(LATTICE, group, precision, devices, seed=4)
         measure = observable.measurer(field)
         return [(np.array([record[-1] for record in measure(field)]),) for _ in range(2)]
 
-    thickness = observable.levels[0].thickness
+    thickness = observable.noise.thickness
     fitting = [one for one in device_groups if not any(n % thickness for n in one.slices)]
     assert_same_bits([values for devices in fitting for values in measured(devices)])
     for devices in device_groups:

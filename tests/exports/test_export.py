@@ -12,6 +12,8 @@ import gauge_mc
 from gauge_mc.files.table import Table, read_table
 from tests.calls import call, make_run
 
+LOOP_COLUMNS = ("sweep", "smearing", "path", "r", "t", "loop")
+
 SWEEPS = [5, 8, 11, 14, 20, 23]
 """Numbers of the configurations with Wilson loops. The number 17 is missing."""
 
@@ -27,9 +29,8 @@ def run(tmp_path_factory):
 
 
 def write_loops(path):
-    columns = ("sweep", "smearing", "path", "r", "t", "loop")
     header = {"observable": "wilson_loops", "normalisation": "Re Tr / N"}
-    with Table(path, header, columns) as table:
+    with Table(path, header, LOOP_COLUMNS) as table:
         for sweep in SWEEPS:
             table.append(
                 (sweep, level, way, r, t, loop(sweep, level, int(way), r, t))
@@ -87,6 +88,21 @@ def test_pyerrors_finds_names_replica_and_gaps(run, tmp_path):
     assert corr.content[0] is None
     for t in (1, 2, 3):
         check(corr[t], SWEEPS, [loop(sweep, 25, 110, 2, t) for sweep in SWEEPS])
+
+
+def test_pyerrors_finds_the_times_of_multilevel_averages(tmp_path):
+    path = make_run(tmp_path / "run", configs=6, measure="plaquette:3")
+    header, times = {"observable": "wilson_loops", "t_step": "3"}, (3, 6, 9)
+    with Table(path / "wilson_loops.csv", header, LOOP_COLUMNS) as table:
+        for sweep in SWEEPS:
+            table.append((sweep, 0, "100", 1, t, loop(sweep, 0, 100, 1, t)) for t in times)
+    gauge_mc.export(path, tmp_path / "out.json.gz")
+    content = pyerrors.input.json.load_json_dict(str(tmp_path / "out.json.gz"), verbose=False)
+    corr = content["wilson_loops"]["smearing=0,path=100,r=1"]
+    assert [t for t in range(corr.T) if corr.content[t] is not None] == [3, 6, 9]
+    for t in times:
+        expected = np.mean([loop(sweep, 0, 100, 1, t) for sweep in SWEEPS])
+        assert corr[t].value == pytest.approx(expected)
 
 
 def check(obs, sweeps, samples):

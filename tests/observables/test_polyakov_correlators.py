@@ -10,12 +10,12 @@ from gauge_mc import generate, measure
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import TableData
 from gauge_mc.observables.polyakov_correlators import PolyakovCorrelators
-from gauge_mc.observables.wilson_loops import PATHS
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.multilevel import STEP_BITS, MultilevelAverages, parse_levels
 from gauge_mc.updates.overrelaxation import overrelax

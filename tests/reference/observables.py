@@ -141,20 +141,22 @@ def wilson_loop(
     t: int,
     upper: Complex | None = None,
     along: Paths = shortest_paths,
+    every: int = 1,
 ) -> float:
     """W of spatial separation r * step and temporal extent t, averaged over all sites.
 
     Re Tr / N of S(x) L(x + r step) S(x + t)^dagger L(x)^dagger, where L is the straight temporal
     line of length t and S the `spatial_transporter`. Both S are averaged over paths on their
     own, so that the loop is an average over all pairs of a lower and an upper path. The S at x + t
-    consists of the links `upper` if they are given.
+    consists of the links `upper` if they are given. With `every`, loops begin on every so many time
+    slices only, from t = 0 on.
     """
     space = spatial_transporter(links, step, r, along)
     above = space if upper is None else spatial_transporter(upper, step, r, along)
     time = transport(links, [(3, 1)] * t)
     far = translate(time, [r * n for n in step])
     loop = space @ far @ dagger(shift(above, 3, t)) @ dagger(time)
-    return float(trace(loop).real.mean()) / int(links.shape[-1])
+    return float(trace(loop).real[::every].mean()) / int(links.shape[-1])
 
 
 def equivalent_steps(step: Step) -> list[Step]:
@@ -172,13 +174,14 @@ def mean_wilson_loop(
     t: int,
     upper: Complex | None = None,
     along: Paths = shortest_paths,
+    every: int = 1,
 ) -> float:
     """`wilson_loop` averaged over all equivalent steps of path "100", "110", "210" or "111".
 
     A step and its opposite give the same average, so half of them would do.
     """
     steps = equivalent_steps((int(path[0]), int(path[1]), int(path[2])))
-    return float(np.mean([wilson_loop(links, step, r, t, upper, along) for step in steps]))
+    return float(np.mean([wilson_loop(links, step, r, t, upper, along, every) for step in steps]))
 
 
 def mean_polyakov_correlator(links: Complex, path: str, r: int) -> float:
@@ -210,13 +213,46 @@ def two_level_correlator(
 
     ``drawn[m][n]`` are the links after n updates of the thin slabs, and m of the thick ones.
     """
-    thin, period = inner or outer, drawn[0][0].shape[0]
+    thick = two_level_operators(drawn, vector, outer, inner or outer)
+    return float(np.einsum("...acac->...", multiply(thick)).real.sum())
 
-    def multiply(operators: Sequence[Complex]) -> Complex:
-        result = operators[0]
-        for one in operators[1:]:
-            result = np.einsum("...acbd,...bdef->...acef", result, one)
-        return result
+
+def two_level_wilson_loop(
+    drawn: Sequence[Sequence[Complex]],
+    fixed: Complex,
+    vector: tuple[Step, int, int],
+    outer: int,
+    inner: int | None = None,
+) -> float:
+    """Average of Re Tr W / N over the sites at t = 0, `outer`, ..., with two-level averages.
+
+    `fixed` are the links in space, which may be smeared; `vector` is (step, r, t).
+    """
+    step, r, t = vector
+    displacement = (r * step[0], r * step[1], r * step[2])
+    thick = two_level_operators(drawn, displacement, outer, inner or outer)
+    space, period = spatial_transporter(fixed, step, r), drawn[0][0].shape[0]
+    sums = []
+    for n, begin in enumerate(range(0, period, outer)):
+        between = multiply([thick[(n + k) % len(thick)] for k in range(t // outer)])
+        # W^* = S_ac(t)^* T_(ac)(bd) S_bd(t + T)
+        near, far = space[begin].conj(), space[(begin + t) % period]
+        sums.append(np.einsum("...ac,...acbd,...bd->...", near, between, far).real.mean())
+    return float(np.mean(sums)) / int(fixed.shape[-1])
+
+
+def multiply(operators: Sequence[Complex]) -> Complex:
+    """Product of two-link operators."""
+    result = operators[0]
+    for one in operators[1:]:
+        result = np.einsum("...acbd,...bdef->...acef", result, one)
+    return result
+
+
+def two_level_operators(
+    drawn: Sequence[Sequence[Complex]], vector: Step, outer: int, thin: int
+) -> list[Complex]:
+    """Averaged two-link operators of the thick slabs; see `two_level_correlator`."""
 
     def thick(begin: int) -> Complex:
         per_update = [
@@ -230,5 +266,4 @@ def two_level_correlator(
         ]
         return np.mean(per_update, axis=0)
 
-    whole = multiply([thick(begin) for begin in range(0, period, outer)])
-    return float(np.einsum("...acac->...", whole).real.sum())
+    return [thick(begin) for begin in range(0, drawn[0][0].shape[0], outer)]

@@ -11,14 +11,15 @@ from gauge_mc.run.parameters import Parameters, read_card
 def test_cards_make_the_runs_that_the_commands_name(root):
     text = (root / "runs" / "README.md").read_text()
     cards = sorted((root / "runs").glob("*.toml"))
-    assert len(cards) == 13
+    assert len(cards) == 14
     for path in cards:
         card = read_card(path)
         parameters = Parameters.from_values({"beta": 2.5} | card)
         if "beta" in card:
             assert path.name in text
             assert parameters.name in text
-            assert parameters.configs >= (150 if "_t0_" in path.name else 500)
+            least = {"_t0_": 150, "_polyakov_": 60}
+            assert parameters.configs >= next((n for k, n in least.items() if k in path.name), 500)
         else:
             assert f"--card runs/{path.name} --beta $beta" in text
             assert parameters.configs == 1
@@ -30,6 +31,7 @@ def test_cards_make_the_runs_that_the_commands_name(root):
         ("su2_b2.5", Lattice(24, 24, 24, 32), "su2", 2.5),
         ("su2_b2.8", Lattice(24, 24, 24, 48), "su2", 2.8),
         ("su3_b6.0", Lattice(16, 16, 16, 32), "su3", 6.0),
+        ("su3_polyakov_b5.7", Lattice(24, 24, 24, 12), "su3", 5.7),
     ],
 )
 def test_cards_of_potentials(root, card, lattice, group, beta):

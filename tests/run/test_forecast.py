@@ -65,6 +65,12 @@ def test_what_a_run_has_done_is_subtracted(tmp_path):
     assert before == {item: item.stat().st_mtime_ns for item in (tmp_path / "run").rglob("*")}
 
 
+def test_observables_know_the_coupling(tmp_path):
+    loops = "wilson-loops:3:multilevel=2,2:iterations=1"
+    values = {**SMALL, "measure": f"polyakov-correlators:3:multilevel=2,2,{loops}"}
+    assert forecast({**values, "output": str(tmp_path / "run")}).measure_seconds > 0
+
+
 def test_the_command_prints_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ["--lattice", "4", "--group", "su2", "--backend", "cpu", "--dry-run"]

@@ -331,8 +331,8 @@ def test_a_configuration_of_another_lattice(run, folder):
         (("plaquette", "runs/one", "--t-max", "4"), "--t-max is not an option of plaquette"),
         (
             ("energy",),
-            "no observable 'energy'; choose flow, plaquette, polyakov, polyakov-correlators or "
-            "wilson-loops",
+            "no observable 'energy'; choose baryons, flow, mesons, plaquette, polyakov, "
+            "polyakov-correlators, rectangles or wilson-loops",
         ),
     ],
 )
