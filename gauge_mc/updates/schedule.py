@@ -148,11 +148,10 @@ def _replicas_in_cache(slab: Slab) -> int:
 
 def _boundary_first(slab: Slab, one: UpdateSet, depth: int) -> Stage:
     slices = slab.layout.slices
-    if slices <= 2 * depth:
+    if depth > 1 or slices == 2:  # one launch cannot work on a few slices at both ends
         return Stage((_work(slab, one, 0, slices),), one)
-    parts = [(0, 2, slices - 1)] if depth == 1 else [(0, depth, 1), (slices - depth, depth, 1)]
-    boundary = tuple(_work(slab, one, *part) for part in parts)
-    return Stage(boundary, one, (_work(slab, one, depth, slices - 2 * depth),))
+    boundary = _work(slab, one, 0, 2, slices - 1)
+    return Stage((boundary,), one, (_work(slab, one, 1, slices - 2),))
 
 
 def _work(slab: Slab, one: UpdateSet, t: int, slices: int, step: int = 1) -> ctypes.Structure:
