@@ -327,7 +327,7 @@ def test_a_run_at_its_time_limit_can_be_continued(folder):
         ({"rng": "dice"}, "no generator 'dice'; choose lcg, philox or ranlux"),
         ({"rng": "lcg", "seed": 0}, "seed"),
         ({"measure": "plaquete"}, "no observable 'plaquete'; did you mean 'plaquette'"),
-        ({"action": "iwasaki"}, "no action 'iwasaki'"),
+        ({"action": "improved"}, "no action 'improved'"),
         ({"backend": "abacus"}, "abacus"),
         ({"threads": 0}, "threads"),
         ({"time_limit": "soon"}, "HH:MM:SS"),
