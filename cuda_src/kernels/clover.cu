@@ -25,7 +25,7 @@ INLINE void clover_site(const Arguments& a, const Site& site, real (&values)[3])
         const Plane plane = plane_of(i);
         real plaquette;
         auto traceless = [](const GROUP::Matrix& m) { return GROUP::traceless(m); };
-        const GROUP::Algebra f = clover(a.links, a.geometry, site, plane.mu, plane.nu, traceless, plaquette);
+        const GROUP::Algebra f = clover_of(a.links, a.geometry, site, plane.mu, plane.nu, traceless, plaquette);
         plaquettes = plaquettes + plaquette;
         largest = larger(largest, plaquette);
         energy = energy + GROUP::overlap(f, f);

@@ -140,7 +140,7 @@ INLINE void clover_term_site(const Arguments& a, const Site& site) {
         for (int nu = mu + 1; nu < 4; nu++) {
             real plaquette;
             auto all = [](const GROUP::Matrix& m) { return general(m); };
-            const General m = clover(a.links, a.geometry, site, mu, nu, all, plaquette);
+            const General m = clover_of(a.links, a.geometry, site, mu, nu, all, plaquette);
             subtract_plane(c, mu, nu, (scalar)a.factor, m);
         }
     }

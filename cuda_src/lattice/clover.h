@@ -10,8 +10,8 @@
 //     = P((lower staple - upper staple) U_mu(x)^+).
 // Also returns Re Tr (1 - U_p) of the plaquette that begins at the site.
 template <class Part>
-INLINE auto clover(const GROUP::Field& links, const Geometry& g, const Site& site, int mu, int nu, Part part,
-                   real& plaquette) {
+INLINE auto clover_of(const GROUP::Field& links, const Geometry& g, const Site& site, int mu, int nu, Part part,
+                      real& plaquette) {
     typedef GROUP::Field Field;
     const packet_index place = Field::place(g, site);
     const Offset up = Field::step(g, site, nu, true), down = Field::step(g, site, nu, false);
