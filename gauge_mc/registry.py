@@ -11,10 +11,10 @@ from __future__ import annotations
 import difflib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, Protocol, TypeVar
+from functools import cache, cached_property
+from importlib import import_module, metadata
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import Generic, Protocol, TypeVar, cast
 
 from gauge_mc.errors import GaugeError, UnknownNameError
 
@@ -140,6 +140,18 @@ class Registry(Mapping[str, T], Generic[T]):
     @cached_property
     def _entries(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=self._package)}
+
+
+@cache
+def installed() -> EntryPoints:
+    """Return the entry points of all installed packages, whose files are read by the first call."""
+    # Python 3.11 returns another class with the same method.
+    return cast(EntryPoints, metadata.entry_points())
+
+
+def entry_points(group: str) -> EntryPoints:
+    """Return the entry points of a group."""
+    return installed().select(group=group)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -38,6 +38,7 @@ from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.random import GENERATORS
+from gauge_mc.registry import installed
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.heatbath import heatbath
@@ -143,6 +144,7 @@ def toys(site, monkeypatch):
     """See the toys in this process, for as long as a test lasts."""
     monkeypatch.syspath_prepend(str(site))
     importlib.invalidate_caches()
+    installed.cache_clear()
     for one in REGISTRIES:
         vars(one).pop("_entries", None)
     yield
@@ -150,6 +152,7 @@ def toys(site, monkeypatch):
         for name in one._entries:
             one.remove(name)
         vars(one).pop("_entries", None)
+    installed.cache_clear()
 
 
 def test_a_run_uses_and_records_them(program, run):

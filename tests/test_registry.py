@@ -16,6 +16,9 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
+from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.quarks.solvers import SOLVERS
+from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.smearing import SMEARINGS
@@ -23,7 +26,8 @@ from gauge_mc.temporal_links import TEMPORAL_LINKS
 
 REGISTRIES = [
     *(ACTIONS, BACKENDS, EXPORTS, FITS, FLOWS, FORMATS),
-    *(GENERATORS, GROUPS, OBSERVABLES, PLOTS, SMEARINGS, TEMPORAL_LINKS),
+    *(GENERATORS, GROUPS, OBSERVABLES, OPERATORS, PLOTS),
+    *(SMEARINGS, SOLVERS, SOURCES, TEMPORAL_LINKS),
 ]
 
 
