@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.plateau import MIN_CONFIGURATIONS
+from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table

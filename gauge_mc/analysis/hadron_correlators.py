@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.plateau import MIN_CONFIGURATIONS
+from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
 
@@ -24,6 +24,9 @@ MESON_LABELS = ("kappa1", "kappa2", "source", "gamma_source", "gamma_sink", *MOM
 
 BARYON_LABELS = ("kappa1", "kappa2", "source", "baryon", "parity", *MOMENTUM)
 """Columns that say which correlator of baryons a row belongs to."""
+
+BOSONS = "diquark"
+"""Beginning of the names of baryons of two quarks, whose correlators are like those of mesons."""
 
 VALUES = ("t", "re", "im")
 """Columns with the time since the source, and the correlator."""

@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.lattice_coulomb import improved_distance
 from gauge_mc.analysis.linear_fit import LinearFit, can_invert, fit_linear, fit_models
 from gauge_mc.analysis.loops import Loops, effective_potential, log_loops
-from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, Estimate, estimate
 from gauge_mc.errors import GaugeError, UsageError
 
 Array = NDArray[np.float64]
-
-MIN_CONFIGURATIONS = 10
-"""Minimum number of configurations. With ten independent ones the error of an error is 24 %."""
 
 LOOP_PRECISION = 0.1
 """Relative error of W above which ln W is not used. The bias of ln W is half the square of the

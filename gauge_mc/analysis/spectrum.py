@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.hadron_correlators import MOMENTUM, HadronCorrelators, fold
+from gauge_mc.analysis.hadron_correlators import BOSONS, MOMENTUM, HadronCorrelators, fold
 from gauge_mc.analysis.linear_fit import can_invert, fit_linear
 from gauge_mc.analysis.masses import (
     Correlator,
@@ -367,10 +367,6 @@ def _pcac(
 def _pcac_mass(state: State, point: PlateauPoint, series: Array) -> PcacMass:
     quality = point.t_min, point.t_max, point.chi2, point.chi2_expected
     return PcacMass(state.kappa1, state.kappa2, state.source, estimate(series), *quality)
-
-
-BOSONS = "diquark"
-"""Beginning of the names of baryons of two quarks, whose correlators are like those of mesons."""
 
 
 def baryon_series(table: HadronCorrelators, ranges: Ranges) -> Series:

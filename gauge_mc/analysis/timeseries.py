@@ -21,6 +21,9 @@ MIN_TAUS = 50
 FEW_TAUS = 10
 """Length of a series in units of tau_int below which no error can be relied on."""
 
+MIN_CONFIGURATIONS = 10
+"""Minimum number of configurations. With ten independent ones the error of an error is 24 %."""
+
 TRANSIENT = 4.0
 """Deviation of the first samples from the rest, in standard errors, that is taken for
 thermalisation. Chance exceeds it in less than 1 % of series of at least 50 tau_int."""

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.hadron_correlators import BARYON_COLUMNS
-from gauge_mc.analysis.spectrum import BOSONS
+from gauge_mc.analysis.hadron_correlators import BARYON_COLUMNS, BOSONS
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
