@@ -152,8 +152,8 @@ class HaloExchange:
             elif t.target in self._slabs:
                 self._incoming[t.target].append((tag, t))
         pairs = dict.fromkeys((t.source, t.target) for t in transfers)
-        process_of = devices.process_of
-        self._foreign_pairs = [(a, b) for a, b in pairs if process_of(a) != process_of(b)]
+        of = self._process_of
+        self._foreign_pairs = [(a, b) for a, b in pairs if of(a) != of(b)]
         self._tags = len(transfers)
         self._neighbours: ForeignNeighbours | None = None
         # If MPI cannot access the devices' memory, messages go through host memory.

@@ -102,7 +102,7 @@ def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
     if wavefront:
         parts = order_between_exchanges(slab, sets, wavefront)
         return [Stage(tuple(part), one) for part, one in zip(parts, sets, strict=True)]
-    return [Stage((_work(slab, one, 0, slab.layout.slices),), one) for one in sets]
+    return [Stage((_whole(slab, one),), one) for one in sets]
 
 
 def allows_wavefronts(action: Action) -> bool:
@@ -122,7 +122,7 @@ def order_alone(slab: Slab, action: Action, wavefront: Wavefront | None) -> list
         together, order = 1, order_of_sweep(slab, sets, wavefront)
     else:
         together = _replicas_in_cache(slab)
-        order = [_work(slab, one, 0, layout.slices) for one in sets]
+        order = [_whole(slab, one) for one in sets]
     return [
         _moved(one, first * layout.period, min(together, layout.replicas - first))
         for first in range(0, layout.replicas, together)
@@ -147,19 +147,19 @@ def _replicas_in_cache(slab: Slab) -> int:
 
 
 def _boundary_first(slab: Slab, one: UpdateSet, depth: int) -> Stage:
-    slices = slab.layout.slices
-    if depth > 1 or slices == 2:  # one launch cannot work on a few slices at both ends
-        return Stage((_work(slab, one, 0, slices),), one)
-    boundary = _work(slab, one, 0, 2, slices - 1)
-    return Stage((boundary,), one, (_work(slab, one, 1, slices - 2),))
+    # One launch cannot work on several slices at both ends.
+    if depth > 1 or slab.layout.slices == 2:
+        return Stage((_whole(slab, one),), one)
+    boundary, interior = (of(one.parity, one.mu) for of in (slab.boundary, slab.interior))
+    return Stage((boundary,), one, (interior,))
 
 
-def _work(slab: Slab, one: UpdateSet, t: int, slices: int, step: int = 1) -> ctypes.Structure:
-    """Return the work on an update set in some time slices.
+def _whole(slab: Slab, one: UpdateSet) -> ctypes.Structure:
+    """Return the work on an update set in all time slices of a replica.
 
     With four colours, launches find the sites of a colour by themselves (``colours.h``), if they
     are the same in all lanes.
     """
     finds = one.colours == COLOURS and slab.lanes_share_colours
     parity = 0 if finds else one.parity
-    return work(t, step, slices, parity, one.mu, colour=one.colour, colours=one.colours)
+    return work(0, 1, slab.layout.slices, parity, one.mu, colour=one.colour, colours=one.colours)
