@@ -150,6 +150,9 @@ def measuring(
     lock = RunLock(lock_file)
     try:
         lock.record(lock.holder)
+        if _is_empty(path, observable):
+            # It may have other parameters, as after an attempt that was refused.
+            _remove(path, observable)
         if path.exists():
             _compare(path, header, observable.formerly)
         columns = (SWEEP, *observable.columns)
@@ -173,13 +176,35 @@ def measuring(
         lock.close()
 
 
+def _is_empty(path: Path, observable: Observable) -> bool:
+    """Return whether a table of an observable exists, but has no results."""
+    if not path.exists():
+        return False
+    table = read_table(path)
+    own = table.header.get("observable") == observable.header["observable"]
+    return own and not any(column.size for column in table.columns.values())
+
+
+def _remove(path: Path, observable: Observable) -> None:
+    """Remove a table and those of its companions."""
+    for one in (path, *(_beside(path, companion) for companion in observable.companions)):
+        one.unlink(missing_ok=True)
+
+
+def _beside(path: Path, companion: Companion) -> Path:
+    return path.with_name(f"{path.stem}_{companion.name}{path.suffix}")
+
+
 def _companion(
     companion: Companion, path: Path, header: Mapping[str, str], done: Sequence[int]
 ) -> Table:
     """Open the table of a companion, without configurations that the main table does not have."""
-    beside = path.with_name(f"{path.stem}_{companion.name}{path.suffix}")
     facts = {"observable": companion.name, OF_TABLE: path.name}
-    table = Table(beside, {**header, **facts, "version": version()}, (SWEEP, *companion.columns))
+    table = Table(
+        _beside(path, companion),
+        {**header, **facts, "version": version()},
+        (SWEEP, *companion.columns),
+    )
     table.truncate(after=max(done, default=-1), expected=len(done) * companion.records)
     return table
 

@@ -198,6 +198,24 @@ def test_other_parameters_are_refused_by_name(run, words, sentence):
     assert Path("other.csv").exists()
 
 
+def test_an_empty_table_is_begun_anew(run):
+    """As a measurement leaves it that is refused after it has begun."""
+    call("measure", "wilson-loops", run, *FEW, "--quiet")
+    path = run / "wilson_loops.csv"
+    whole = path.read_text()
+    lines = [line for line in whole.splitlines(keepends=True) if not line[0].isdigit()]
+    path.write_text("".join(lines[:-1]))  # without the checksum
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match=r"has observable = wilson_loops, not polyakov"):
+        call("measure", "polyakov", run, "--output", path)
+    assert path.read_bytes() == before
+    call("measure", "wilson-loops", run, *FEW, "--iterations", "2", "--quiet")
+    assert read_table(path).header["iterations"] == "2"
+    path.unlink()
+    call("measure", "wilson-loops", run, *FEW, "--quiet")
+    assert path.read_text() == whole
+
+
 def test_tables_of_earlier_versions_have_all_orderings(run):
     """Their headers do not say so."""
     how = ("--off-axis", "--iterations", "0", "--t-max", "1", "--quiet")
