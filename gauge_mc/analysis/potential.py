@@ -64,6 +64,9 @@ WINDOW = (
 """Default window of a fit, in words. R >= 2 avoids lattice artefacts, and R >= r0/3 (0.17 fm) the
 perturbative region, where B depends on R. Neither bound depends on the noise of the data."""
 
+POOR = 0.01
+"""Probability below which a fit is called poor: that chi2 would be larger if the form were right."""
+
 
 @dataclass(frozen=True)
 class WindowFit:
@@ -106,6 +109,10 @@ class WindowFit:
     systematic : dict of str to float
         Systematic errors of the quantities, by name, from the ranges of t over which V(R) was
         averaged; empty if it was not. They are not in the errors.
+    p_value : float
+        Probability of a larger chi2 if the form is right, from the distribution of chi2 with the
+        weights of the fit (M. Bruno and R. Sommer, arXiv:2209.14188); NaN in results of versions
+        that did not compute it.
     """
 
     b_free: bool
@@ -128,6 +135,7 @@ class WindowFit:
     form: str = CORNELL
     coulomb: str = CONTINUUM
     systematic: dict[str, float] = field(default_factory=dict)
+    p_value: float = math.nan
 
     def potential(self, r: Array) -> tuple[Array, Array]:
         """Return the fitted V(r) in the continuum and its error, in lattice units, at r > 0."""
@@ -369,8 +377,11 @@ class StaticPotential:
                 f"{', '.join(f'{one.path} R = {one.distance:.4g}' for one in shifted)}; measure "
                 "larger t, smear more, or analyse several smearing levels with --levels."
             )
-        if fit.chi2 > 2 * fit.chi2_expected:
-            found.append("The fit is poor: try a larger r_min, or plateaus from a larger t_min.")
+        if fit.p_value < POOR:
+            found.append(
+                f"The fit is poor (p = {fit.p_value:.1g}): try a larger r_min, or plateaus from a "
+                "larger t_min."
+            )
         return found
 
 
@@ -677,6 +688,7 @@ def _window_fit(
         }
         if averaged
         else {},
+        p_value=fit.p_value,
     )
 
 

@@ -128,6 +128,25 @@ def test_fit_equals_that_of_pyerrors():
     assert error[0] == pytest.approx(there.dvalue, rel=0.15)  # whose tau_int is its own
 
 
+def test_only_forms_that_are_wrong_are_called_poor():
+    """The points are so correlated that chi2 of 0.1 is nothing unusual if 0.03 is expected."""
+    rng, fits = np.random.default_rng(9), []
+    for _ in range(30):
+        loops = synthetic_loops(rng, 60, 10)
+        fits.append(static_potential([loops], t_min=1, t_max=2, r_min=1))
+    assert not any(one.free.fit.correlated for one in fits)
+    assert any(one.free.fit.chi2 > 2 * one.free.fit.chi2_expected for one in fits)
+    assert sum("The fit is poor" in " ".join(one.cautions) for one in fits) <= 2
+
+
+def test_a_wrong_form_is_called_poor():
+    loops = steady(60, 10)
+    bent = replace(loops, values=loops.values * np.exp(-0.05 * np.outer(loops.r == 4, loops.t)))
+    fit = static_potential([bent], t_min=1, t_max=2, r_min=1)
+    assert fit.free.fit.p_value < 1e-3
+    assert any(one.startswith("The fit is poor (p = ") for one in fit.cautions)
+
+
 def test_fixed_string_term():
     rng = np.random.default_rng(5)
     result = static_potential([synthetic_loops(rng, 300)], t_min=1, r_min=1, r_max=8)
