@@ -44,7 +44,7 @@ class LinearFit:
     @property
     def p_value(self) -> float:
         """Probability of a larger chi2 if the model is right; see `exceedance`."""
-        return exceedance(self.chi2, np.linalg.eigvalsh(self.residuals))
+        return exceedance(self.chi2, np.asarray(np.linalg.eigvalsh(self.residuals)))
 
 
 def fit_linear(design: Array, series: Array, tau_int: float, correlated: bool) -> LinearFit:

@@ -905,7 +905,8 @@ def _interpolated(
     terms = value ** (powers + 2)
     slope = float(terms @ (f * (powers + 2))) / value
     by_force = -(terms @ inverse) / slope
-    return _Derived(value, by_force @ np.stack([gradient for _, gradient in points]))
+    gradients = np.stack([gradient for _, gradient in points])
+    return _Derived(value, np.asarray(by_force @ gradients))
 
 
 def _largest_change(scale: _Derived, others: Sequence[_Derived], plateaus: Plateaus) -> float:
