@@ -30,6 +30,8 @@ class LinearFit:
     correlated : bool
         True if the points are weighted by their inverse covariance matrix, False if by their
         errors alone.
+    residuals : ndarray of float64, shape (points, points)
+        Covariance matrix of the weighted residuals, the sum of whose squares is chi2.
     """
 
     projection: Array
@@ -37,6 +39,12 @@ class LinearFit:
     dof: int
     chi2_expected: float
     correlated: bool
+    residuals: Array
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a larger chi2 if the model is right; see `exceedance`."""
+        return exceedance(self.chi2, np.asarray(np.linalg.eigvalsh(self.residuals)))
 
 
 def fit_linear(design: Array, series: Array, tau_int: float, correlated: bool) -> LinearFit:
@@ -79,9 +87,49 @@ def fit_models(
         projection = np.linalg.pinv(whiten @ design) @ whiten
         rest = whiten @ (np.eye(points) - design @ projection)
         chi2, transfer = float(np.sum((rest @ data) ** 2)), rest * error
-        expected = float(np.sum(transfer @ correlation * transfer))
-        fits.append(LinearFit(projection, chi2, points - design.shape[1], expected, correlated))
+        residuals = transfer @ correlation @ transfer.T
+        dof, expected = points - design.shape[1], float(np.trace(residuals))
+        fits.append(LinearFit(projection, chi2, dof, expected, correlated, residuals))
     return fits
+
+
+def exceedance(chi2: float, weights: Array) -> float:
+    """Return the probability that the sum of w z^2 exceeds chi2, for normally distributed z.
+
+    This is the distribution of chi2 of a fit with any weights of its points, if w are the
+    eigenvalues of the covariance matrix of the weighted residuals (M. Bruno and R. Sommer,
+    arXiv:2209.14188). The Laplace transform of the probability is
+    [1 - prod (1 + 2 w s)^(-1/2)] / s, which is inverted on the contour of Talbot (J. A. C. Weideman
+    and L. N. Trefethen, Math. Comp. 76 (2007) 1341), since it is singular only for s < 0.
+
+    Parameters
+    ----------
+    chi2 : float
+        Sum of the squares of the weighted residuals.
+    weights : ndarray of float64
+        The numbers w; those that are negative by rounding count as 0.
+
+    Returns
+    -------
+    float
+        From 0 to 1, with an accuracy of 1e-8; 1 if chi2 is 0, as for a fit without degrees of
+        freedom up to rounding.
+    """
+    if not chi2 > ROUNDING * weights.size:
+        return 1.0
+    angle = (np.arange(CONTOUR) + 0.5) * 2 * np.pi / CONTOUR - np.pi
+    tangent = np.tan(0.6407 * angle)
+    s = CONTOUR / chi2 * (0.5017 * angle / tangent - 0.6122 + 0.2645j * angle)
+    slope = 0.5017 / tangent - 0.5017 * 0.6407 * angle * (1 + tangent**-2.0) + 0.2645j
+    below = np.prod(1 / np.sqrt(1 + 2 * np.maximum(weights, 0.0)[:, None] * s), axis=0) / s
+    return float(np.clip(1 - np.sum(np.exp(s * chi2) * below * slope).imag / chi2, 0.0, 1.0))
+
+
+CONTOUR = 32
+"""Number of points on the contour, with which the error is below 1e-8."""
+
+ROUNDING = 1e-20
+"""chi2 of a point up to which it is zero but for rounding errors."""
 
 
 def can_invert(points: int, independent: float) -> bool:

@@ -180,6 +180,11 @@ class Plateaus:
         return float(np.mean([one.potential.tau_int for one in self.points]))
 
     @property
+    def averaged(self) -> bool:
+        """Whether V(R) was averaged over ranges of t."""
+        return any(math.isfinite(one.systematic) for one in self.points)
+
+    @property
     def independent(self) -> float:
         """Effective number of independent configurations."""
         return len(self.series) / (2 * self.tau_int)

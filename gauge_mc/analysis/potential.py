@@ -64,6 +64,9 @@ WINDOW = (
 """Default window of a fit, in words. R >= 2 avoids lattice artefacts, and R >= r0/3 (0.17 fm) the
 perturbative region, where B depends on R. Neither bound depends on the noise of the data."""
 
+POOR = 0.01
+"""Probability of a larger chi2, if the form is right, below which a fit is called poor."""
+
 
 @dataclass(frozen=True)
 class WindowFit:
@@ -106,6 +109,10 @@ class WindowFit:
     systematic : dict of str to float
         Systematic errors of the quantities, by name, from the ranges of t over which V(R) was
         averaged; empty if it was not. They are not in the errors.
+    p_value : float
+        Probability of a larger chi2 if the form is right, from the distribution of chi2 with the
+        weights of the fit (M. Bruno and R. Sommer, arXiv:2209.14188); NaN in results of versions
+        that did not compute it.
     """
 
     b_free: bool
@@ -128,6 +135,7 @@ class WindowFit:
     form: str = CORNELL
     coulomb: str = CONTINUUM
     systematic: dict[str, float] = field(default_factory=dict)
+    p_value: float = math.nan
 
     def potential(self, r: Array) -> tuple[Array, Array]:
         """Return the fitted V(r) in the continuum and its error, in lattice units, at r > 0."""
@@ -187,17 +195,22 @@ class ForceScale:
     Attributes
     ----------
     value : Estimate
-        The scale in lattice units.
+        The scale in lattice units, with its statistical error.
     systematic : float
-        Change of the scale with a further term f3/r^4 and the next point; NaN if there is none.
+        Systematic error of the interpolation: the largest change of the scale with a further term
+        f3/r^4 and a third point, the next lower or the next higher one, less the statistical error
+        of the change in quadrature; NaN if there is no third point.
     r_low, r_high : float
         The two improved distances between which it was interpolated.
+    ranges : float
+        Systematic error from the ranges of t over which V(R) was averaged; NaN if it was not.
     """
 
     value: Estimate
     systematic: float
     r_low: float
     r_high: float
+    ranges: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -369,8 +382,11 @@ class StaticPotential:
                 f"{', '.join(f'{one.path} R = {one.distance:.4g}' for one in shifted)}; measure "
                 "larger t, smear more, or analyse several smearing levels with --levels."
             )
-        if fit.chi2 > 2 * fit.chi2_expected:
-            found.append("The fit is poor: try a larger r_min, or plateaus from a larger t_min.")
+        if fit.p_value < POOR:
+            found.append(
+                f"The fit is poor (p = {fit.p_value:.1g}): try a larger r_min, or plateaus from a "
+                "larger t_min."
+            )
         return found
 
 
@@ -480,7 +496,7 @@ def fit_potential(
         left_out=plateaus.left_out,
         nambu_goto=_nambu_goto_scan(plateaus, free.fit.r0.value, high),
         force=tuple(point for point, _ in force),
-        force_scales=force_scales(force),
+        force_scales=force_scales(force, plateaus),
         averaged=average_windows(plateaus, low, high, coulomb) if average else {},
         notes=tuple(notes),
         t_step=next((one.t_step for one in loops if isinstance(one, Loops)), 1),
@@ -658,7 +674,6 @@ def _window_fit(
     found = {name: estimate(series[name]) if name in series else unknown for name in names}
     parameters = np.stack([series[name] for name in ("A", "B", "sigma")], axis=1)
     errors = np.array([found[name].error for name in ("A", "B", "sigma")])
-    averaged = any(math.isfinite(one.systematic) for one in plateaus.points)
     return WindowFit(
         b_free=b_free,
         r_min=float(r[0]),
@@ -675,8 +690,9 @@ def _window_fit(
         systematic={
             name: plateaus.systematic_error(one.gradient) for name, one in quantities.items()
         }
-        if averaged
+        if plateaus.averaged
         else {},
+        p_value=fit.p_value,
     )
 
 
@@ -810,9 +826,9 @@ NEGLIGIBLE = 1e-6
 
 
 def forces(plateaus: Plateaus) -> list[tuple[ForcePoint, Array]]:
-    """Return the forces between neighbouring distances on each path with their time series.
+    """Return the forces between neighbouring distances on each path, sorted by distance.
 
-    They are at tree-level improved distances r_I and sorted by them.
+    They are at tree-level improved distances r_I, each with its derivatives by all V(R).
     """
     index = {(one.path, one.steps): i for i, one in enumerate(plateaus.points)}
     found = []
@@ -820,14 +836,17 @@ def forces(plateaus: Plateaus) -> list[tuple[ForcePoint, Array]]:
         j = index.get((path, steps - 1))
         if j is None:
             continue
-        series = (plateaus.series[:, i] - plateaus.series[:, j]) / step_length(path)
-        r = force_distance(path, steps)
+        gradient = np.zeros(len(index))
+        gradient[[i, j]] = 1 / step_length(path), -1 / step_length(path)
+        series, r = plateaus.series @ gradient, force_distance(path, steps)
         point = ForcePoint(path, steps, r, estimate(series), estimate(r**2 * series))
-        found.append((point, series))
+        found.append((point, gradient))
     return sorted(found, key=lambda pair: pair[0].distance)
 
 
-def force_scales(force: Sequence[tuple[ForcePoint, Array]]) -> dict[str, ForceScale]:
+def force_scales(
+    force: Sequence[tuple[ForcePoint, Array]], plateaus: Plateaus
+) -> dict[str, ForceScale]:
     """Return r0/a, r1/a and r_c/a from the force on axis, as far as it brackets them.
 
     The force is interpolated by F = f1 + f2/r^2 between the two nearest points (S. Necco and R.
@@ -836,50 +855,67 @@ def force_scales(force: Sequence[tuple[ForcePoint, Array]]) -> dict[str, ForceSc
     Parameters
     ----------
     force : sequence of (ForcePoint, ndarray)
-        The forces with their time series, from `forces`.
+        The forces with their derivatives, from `forces`.
+    plateaus : Plateaus
+        The potential from which they are.
     """
-    axis = [(point.distance, series) for point, series in force if point.path == AXIS]
-    r = np.array([one for one, _ in axis])
-    scaled = np.array([one**2 * series.mean() for one, series in axis])
+    axis = [pair for pair in force if pair[0].path == AXIS]
+    scaled = np.array([point.scaled.value for point, _ in axis])
     found = {}
     for name, target in FORCES.items():
         up = np.flatnonzero((scaled[:-1] < target) & (scaled[1:] >= target))
         if not up.size:
             continue
         i = int(up[0])
-        data = np.stack([series for _, series in axis[i : i + 2]], axis=1)
-        design = np.stack([np.ones(2), r[i : i + 2] ** -2.0], axis=1)
-        f1, f2 = (coefficients := data @ np.linalg.inv(design).T).mean(axis=0)
-        if not (f1 > 0 and target > f2):
+        scale = _interpolated(axis[i : i + 2], target)
+        if scale is None:
             continue
-        value = math.sqrt((target - f2) / f1)
-        gradient = np.array([-value / (2 * f1), -1 / (2 * value * f1)])
-        series = value + (coefficients - [f1, f2]) @ gradient
-        nearest = sorted(
-            range(r.size), key=lambda k: abs(r[k] - value) + 1e3 * (k not in (i, i + 1))
-        )
+        further = [axis[n : n + 3] for n in (i - 1, i) if 0 <= n <= len(axis) - 3]
+        others = [_interpolated(points, target, scale.value) for points in further]
         found[name] = ForceScale(
-            estimate(series), _third_term(r, scaled, nearest[:3], target, value), *r[i : i + 2]
+            estimate(scale.series(plateaus)),
+            _largest_change(scale, [one for one in others if one], plateaus),
+            axis[i][0].distance,
+            axis[i + 1][0].distance,
+            plateaus.systematic_error(scale.gradient) if plateaus.averaged else math.nan,
         )
-    return {
-        name: replace(one, r_low=float(one.r_low), r_high=float(one.r_high))
-        for name, one in found.items()
-    }
+    return found
 
 
-def _third_term(
-    r: Array, scaled: Array, points: Sequence[int], target: float, value: float
-) -> float:
-    """Return how far a further term f3/r^4 and a third point move a scale, or NaN."""
-    if len(points) < 3:
-        return math.nan
-    near = r[list(points)]
-    f1, f2, f3 = np.linalg.solve(
-        np.stack([near**2, np.ones(3), near**-2.0], axis=1), scaled[list(points)]
-    )
-    roots = np.roots([f1, f2 - target, f3])  # in r^2
-    real = [math.sqrt(one.real) for one in roots if abs(one.imag) < 1e-12 and one.real > 0]
-    return min((abs(one - value) for one in real), default=math.nan)
+def _interpolated(
+    points: Sequence[tuple[ForcePoint, Array]], target: float, near: float = math.inf
+) -> _Derived | None:
+    """Return the r at which r^2 F = target, for F = f1 + f2/r^2 + f3/r^4 + … through all points.
+
+    Of several it is the one nearest to `near`; None if there is none.
+    """
+    r = np.array([point.distance for point, _ in points])
+    powers = -2.0 * np.arange(r.size)
+    inverse = np.linalg.inv(r[:, None] ** powers)
+    f = inverse @ [point.force.value for point, _ in points]
+    polynomial = f - target * (np.arange(r.size) == 1)  # in r^2
+    roots = [
+        math.sqrt(one.real)
+        for one in np.roots(polynomial)
+        if abs(one.imag) < 1e-12 and one.real > 0
+    ]
+    if not roots:
+        return None
+    value = min(roots, key=lambda one: abs(one - near))
+    terms = value ** (powers + 2)
+    slope = float(terms @ (f * (powers + 2))) / value
+    by_force = -(terms @ inverse) / slope
+    gradients = np.stack([gradient for _, gradient in points])
+    return _Derived(value, np.asarray(by_force @ gradients))
+
+
+def _largest_change(scale: _Derived, others: Sequence[_Derived], plateaus: Plateaus) -> float:
+    """Return the largest deviation of other results that statistical errors do not explain."""
+    squares = []
+    for one in others:
+        change = _Derived(one.value - scale.value, one.gradient - scale.gradient)
+        squares.append(change.value**2 - estimate(change.series(plateaus)).error ** 2)
+    return math.sqrt(max(0.0, *squares)) if squares else math.nan
 
 
 def _window(plateaus: Plateaus, r_min: float, r_max: float) -> tuple[Array, NDArray[np.bool_]]:

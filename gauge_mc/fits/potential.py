@@ -416,11 +416,13 @@ def further_table(result: StaticPotential) -> Table | None:
         scales = [result.force_scales.get(name) for name in LABELS]
         columns["force"] = [str(one.value) if one else "" for one in scales]
         columns["± f₃"] = [_rounded(one.systematic) if one else "" for one in scales]
+        if result.free.fit.systematic:
+            columns["± range of force"] = [_rounded(one.ranges) if one else "" for one in scales]
     if result.nambu_goto:
         fit = result.nambu_goto.fit
         columns["Nambu–Goto"] = [_value(fit, name) for name in LABELS]
         if fit.systematic:
-            columns["± range"] = [_range(fit, name) for name in LABELS]
+            columns["± range of string"] = [_range(fit, name) for name in LABELS]
         columns["± window"] = [_shift(result.nambu_goto, name) for name in LABELS]
     if result.averaged:
         means = [result.averaged.get(name) for name in LABELS]
@@ -430,7 +432,8 @@ def further_table(result: StaticPotential) -> Table | None:
         return None
     string = result.nambu_goto.fit if result.nambu_goto else None
     lines = {
-        "force": "force: on axis at improved distances; f₃: change with a further term f₃/r⁴.",
+        "force": "force: on axis at improved distances; ± f₃: largest change with a further term "
+        "f₃/r⁴, beyond its statistical error.",
         "Nambu–Goto": f"Nambu–Goto: from R = {string.r_min:.4g} on, χ²/dof {_quality(string)}."
         if string
         else "",
@@ -441,7 +444,7 @@ def further_table(result: StaticPotential) -> Table | None:
     table = Table(title="Other determinations", caption=caption, caption_justify="left")
     table.add_column("quantity")
     for name in columns:
-        table.add_column(name, justify="right")
+        table.add_column(name.partition(" of ")[0], justify="right")
     for label, *row in zip(LABELS.values(), *columns.values(), strict=True):
         if any(row):
             table.add_row(label, *row)

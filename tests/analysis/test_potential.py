@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from gauge_mc.analysis.lattice_coulomb import improved_distance, propagator
+from gauge_mc.analysis.lattice_coulomb import force_distance, improved_distance, propagator
 from gauge_mc.analysis.loops import Loops
 from gauge_mc.analysis.plateau import akaike_weights, find_plateaus, scatter
 from gauge_mc.analysis.potential import (
@@ -22,7 +22,7 @@ from gauge_mc.analysis.potential import (
     static_potential,
 )
 from gauge_mc.errors import GaugeError, UsageError
-from tests.analysis.synthetic_loops import SIGMA, A, B, synthetic_loops
+from tests.analysis.synthetic_loops import SIGMA, A, B, potential, synthetic_loops
 
 R0, R1 = (brentq(lambda r, f=force: r * r * (SIGMA - B / r**2) - f, 1, 20) for force in (1.65, 1))
 
@@ -126,6 +126,25 @@ def test_fit_equals_that_of_pyerrors():
     value, error = fit.potential(np.array([2.5]))
     assert value[0] == pytest.approx(there.value, rel=1e-6)
     assert error[0] == pytest.approx(there.dvalue, rel=0.15)  # whose tau_int is its own
+
+
+def test_only_forms_that_are_wrong_are_called_poor():
+    """The points are so correlated that chi2 of 0.1 is nothing unusual if 0.03 is expected."""
+    rng, fits = np.random.default_rng(9), []
+    for _ in range(30):
+        loops = synthetic_loops(rng, 60, 10)
+        fits.append(static_potential([loops], t_min=1, t_max=2, r_min=1))
+    assert not any(one.free.fit.correlated for one in fits)
+    assert any(one.free.fit.chi2 > 2 * one.free.fit.chi2_expected for one in fits)
+    assert sum("The fit is poor" in " ".join(one.cautions) for one in fits) <= 2
+
+
+def test_a_wrong_form_is_called_poor():
+    loops = steady(60, 10)
+    bent = replace(loops, values=loops.values * np.exp(-0.05 * np.outer(loops.r == 4, loops.t)))
+    fit = static_potential([bent], t_min=1, t_max=2, r_min=1)
+    assert fit.free.fit.p_value < 1e-3
+    assert any(one.startswith("The fit is poor (p = ") for one in fit.cautions)
 
 
 def test_fixed_string_term():
@@ -397,7 +416,7 @@ def test_scales_from_the_force_are_exact_at_tree_level():
     for one, _ in force:
         assert one.force.value == pytest.approx(SIGMA - B / one.distance**2, rel=1e-5)
         assert one.scaled.value == pytest.approx(one.distance**2 * one.force.value)
-    found = force_scales(force)
+    found = force_scales(force, plateaus)
     for name, target in FORCES.items():
         assert found[name].value.value == pytest.approx(math.sqrt((target + B) / SIGMA), rel=1e-4)
         assert found[name].r_low < found[name].value.value < found[name].r_high
@@ -408,14 +427,60 @@ def test_scales_from_the_force_are_exact_at_tree_level():
     assert fit.continuum(plateaus.points) == pytest.approx(truth, rel=1e-5)
     other = fit_window(plateaus, True, 1, 10, CONTINUUM)
     assert abs(other.B.value - B) > 0.01
-    assert force_scales(force[:2]) == {}
+    assert force_scales(force[:2], plateaus) == {}
+
+
+@pytest.mark.parametrize("noise", [1e-5, 3e-4, 3e-3])
+def test_systematic_errors_of_interpolations_cover_other_forms(noise):
+    """The force has terms 1/r^4 and log(r), whatever dominates: interpolation or statistics."""
+
+    def force(r):
+        return 0.06 + 0.25 / r**2 - 0.1 / r**4 - 0.02 * np.log(r) / r**2
+
+    level = A + np.cumsum([force(force_distance("100", n + 1)) for n in range(8)])
+    truth = {
+        name: brentq(lambda r, f=value: r * r * force(r) - f, 1, 20)
+        for name, value in FORCES.items()
+    }
+    rng, total, alone = np.random.default_rng(31), [], []
+    for _ in range(40):
+        loops = synthetic_loops(rng, 100, 8, noise=noise, times=3)
+        change = np.exp(-np.outer(level - potential(loops.r.astype(float)), loops.t))
+        plateaus = find_plateaus([replace(loops, values=loops.values * change)], t_min=1, t_max=2)
+        for name, one in force_scales(forces(plateaus), plateaus).items():
+            deviation = abs(one.value.value - truth[name])
+            alone.append(deviation / one.value.error)
+            total.append(deviation / math.hypot(one.value.error, one.systematic))
+            assert math.isnan(one.ranges)
+    assert len(total) == 120
+    within = [[np.mean(np.array(some) < limit) for limit in (1, 2)] for some in (total, alone)]
+    assert within[0][0] > 0.6
+    assert within[0][1] > 0.9
+    assert within[1][1] < 0.5 or noise > 1e-5
+
+
+def test_ranges_of_t_are_propagated_into_scales_from_the_force():
+    loops = synthetic_loops(np.random.default_rng(8), 250, 8, excited=0.05)
+    plateaus = find_plateaus([loops], average=True, t_min=1)
+
+    def scales(shift=0.0):
+        moved = replace(plateaus, series=plateaus.series + shift)
+        return force_scales(forces(moved), moved)
+
+    for name, one in scales().items():
+        steps = 1e-6 * np.eye(len(plateaus.points))
+        gradient = [(scales(step)[name].value.value - one.value.value) / 1e-6 for step in steps]
+        expected = math.sqrt(max(0.0, gradient @ plateaus.systematic @ gradient))
+        assert one.ranges == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    assert max(one.ranges for one in scales().values()) > 0
 
 
 def test_forces_off_axis():
     loops = [exact_loops(lambda n: A + SIGMA * n * math.sqrt(2), 4, "110")]
-    found = forces(find_plateaus(loops, t_min=1))
+    plateaus = find_plateaus(loops, t_min=1)
+    found = forces(plateaus)
     assert [one.force.value for one, _ in found] == pytest.approx([SIGMA] * 3, rel=1e-4)
-    assert force_scales(found) == {}  # scales are from the force on axis
+    assert force_scales(found, plateaus) == {}  # scales are from the force on axis
 
 
 @pytest.mark.parametrize("samples", [20, 100])
