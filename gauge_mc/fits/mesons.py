@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from gauge_mc.analysis.hadron_correlators import (
 )
 from gauge_mc.analysis.masses import MassFit, Ranges
 from gauge_mc.analysis.spectrum import (
+    ChiralFit,
     Series,
     Spectrum,
     State,
@@ -142,27 +144,63 @@ def ranges_of(options: Mapping[str, Any]) -> Ranges:
     return Ranges(*parts)
 
 
-def fit_mesons(table: Path, options: Mapping[str, Any]) -> tuple[HadronCorrelators, Series]:
-    """Fit the correlators of mesons of a table with the options of `MesonFit`."""
-    ranges = ranges_of(options)
-    correlators = read_hadron_correlators(table, MESON_LABELS, options.get(SKIP.name, 0))
-    return correlators, meson_series(correlators, ranges)
+class HadronFit(Fit):
+    """Masses of hadrons from the correlators of a table.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Columns that say which correlator a row belongs to.
+    result : str
+        Description of the result.
+    """
+
+    labels: ClassVar[tuple[str, ...]]
+    result: ClassVar[str]
+    options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
+
+    @abstractmethod
+    def series(self, correlators: HadronCorrelators, ranges: Ranges) -> Series:
+        """Fit the masses of all hadrons."""
+
+    @abstractmethod
+    def chiral(
+        self, folder: Path, found: HadronCorrelators, series: Series, options: Mapping[str, Any]
+    ) -> list[ChiralFit]:
+        """Extrapolate in the quark mass, given the folder of the table and its correlators."""
+
+    def fitted(self, table: Path, options: Mapping[str, Any]) -> tuple[HadronCorrelators, Series]:
+        """Return the correlators of a table and the fits to them."""
+        ranges = ranges_of(options)
+        found = read_hadron_correlators(table, self.labels, options.get(SKIP.name, 0))
+        return found, self.series(found, ranges)
+
+    def carry_out(self, table: Path, **options: Any) -> SpectrumResult:
+        """Fit all hadrons of a table; see `Fit.carry_out`."""
+        correlators, series = self.fitted(table, options)
+        chiral = self.chiral(table.parent, correlators, series, options)
+        found = spectrum(correlators, series, chiral, options.get(SKIP.name, 0))
+        return SpectrumResult(self.result, found)
 
 
-class MesonFit(Fit):
+class MesonFit(HadronFit):
     """Masses from cosh fits, PCAC masses, and their extrapolations in the quark mass."""
 
     name: ClassVar[str] = "mesons"
     summary: ClassVar[str] = "masses of mesons, the PCAC mass, and κ_c"
     columns: ClassVar[tuple[str, ...]] = MESON_COLUMNS
-    options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
+    labels: ClassVar[tuple[str, ...]] = MESON_LABELS
+    result: ClassVar[str] = "masses of mesons from A [exp(-m t) + exp(-m (T - t))]"
 
-    def carry_out(self, table: Path, **options: Any) -> SpectrumResult:
-        """Fit all mesons of a table; see `Fit.carry_out`."""
-        correlators, series = fit_mesons(table, options)
-        chiral = chiral_fits(series, series)
-        found = spectrum(correlators, series, chiral, options.get(SKIP.name, 0))
-        return SpectrumResult("masses of mesons from A [exp(-m t) + exp(-m (T - t))]", found)
+    def series(self, correlators: HadronCorrelators, ranges: Ranges) -> Series:
+        """Fit the mesons; see `HadronFit.series`."""
+        return meson_series(correlators, ranges)
+
+    def chiral(
+        self, folder: Path, found: HadronCorrelators, series: Series, options: Mapping[str, Any]
+    ) -> list[ChiralFit]:
+        """Extrapolate with the pions of the same table; see `HadronFit.chiral`."""
+        return chiral_fits(series, series)
 
 
 FITS.register(MesonFit())

@@ -408,7 +408,7 @@ def _expected(
     records = int(np.count_nonzero(sweeps == sweeps[0])) if len(sweeps) else 1
     if item.observable not in OBSERVABLES:
         return tuple(name for name in table.columns if name != SWEEP), records
-    usual = observable_along(item, parameters.lattice)
+    usual = observable_along(item, parameters)
     is_usual = usual.header.items() <= table.header.items()
     return usual.columns, usual.records if is_usual else records
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import DeferredSums
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.table import TableData, Value
+from gauge_mc.files.table import Table, TableData, Value
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 
@@ -188,7 +189,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Companion:
-    """A second table that is written when an observable is measured on stored configurations.
+    """A second table that is written when an observable is measured.
 
     Its file is named after the table of the observable and after it.
 
@@ -204,6 +205,15 @@ class Companion:
     name: str
     columns: tuple[str, ...]
     records: int = 1
+
+    def beside(self, path: Path) -> Path:
+        """Return the file of the table, given that of the table of the observable."""
+        return path.with_name(f"{path.stem}_{self.name}{path.suffix}")
+
+    def open(self, path: Path, header: Mapping[str, str]) -> Table:
+        """Open the table, given the file and the header of the table of the observable."""
+        facts = {"observable": self.name, OF_TABLE: path.name}
+        return Table(self.beside(path), {**header, **facts}, (SWEEP, *self.columns))
 
 
 class Accompanied(list[Record]):
@@ -313,12 +323,22 @@ class Observable:
 
     @property
     def records(self) -> int:
-        """Number of records per field; 0 if only `prepared` can tell it."""
+        """Number of records per field; 0 if only `for_group` or `prepared` can tell it."""
         return 1
+
+    def for_group(self, group: str) -> Observable:
+        """Return the observable for a gauge group, given its name, if its `records` depend on it.
+
+        Raises
+        ------
+        UsageError
+            If it is not defined for the group.
+        """
+        return self
 
     def prepared(self, field: Field) -> Observable:
         """Return the observable after a look at the first field, if it has no `records` before."""
-        return self
+        return self.for_group(field.group.name)
 
     @property
     def companions(self) -> tuple[Companion, ...]:

@@ -12,8 +12,8 @@ from gauge_mc.analysis.spectrum import Series, State
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
-from gauge_mc.fits.baryons import BaryonFit, fit_baryons
-from gauge_mc.fits.mesons import MesonFit, fit_mesons
+from gauge_mc.fits.baryons import BaryonFit
+from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
 from gauge_mc.plots.mesons import draw_frames, frames_of, symbol
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 LARGEST_ERROR = 0.25
 """Maximum relative error of an effective mass that is drawn; larger ones would hide the others."""
 
-FITTERS = ((MesonFit, fit_mesons), (BaryonFit, fit_baryons))
-"""The fits whose tables a run may have, and the functions that carry them out."""
+HADRON_FITS = (MesonFit(), BaryonFit())
+"""The fits whose tables a run may have."""
 
 
 class EffectiveMassPlot(Plot):
@@ -55,13 +55,13 @@ def fitted(run: Path, options: dict[str, Any]) -> list[Series]:
         If the run has no such table, or one is damaged or contains too little data.
     """
     found, missing = [], []
-    for kind, carry_out in FITTERS:
+    for one in HADRON_FITS:
         try:
-            table = find_table_by_columns(run, kind.columns)
+            table = find_table_by_columns(run, one.columns)
         except GaugeError as error:
             missing.append(error)
             continue
-        found.append(carry_out(table, options)[1])
+        found.append(one.fitted(table, options)[1])
     if not found:
         raise missing[0]
     return found

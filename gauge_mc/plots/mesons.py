@@ -19,7 +19,7 @@ from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.spectrum import Series, State
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.fits import find_table_by_columns
-from gauge_mc.fits.mesons import MesonFit, fit_mesons
+from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
 
@@ -57,7 +57,7 @@ class MesonPlot(Plot):
         """Draw the correlators of one run; see `Plot.draw`."""
         given = check_options(self.options, options, f"plot {self.name}")
         run = one_run(runs, "A correlator")
-        _, series = fit_mesons(find_table_by_columns(run, MesonFit.columns), given)
+        _, series = MesonFit().fitted(find_table_by_columns(run, MesonFit.columns), given)
         plot_correlators(series, file, labels_of([run])[0])
         return []
 

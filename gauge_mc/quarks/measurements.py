@@ -1,4 +1,4 @@
-"""What measurements of hadrons have in common: the quarks, their sources and their propagators."""
+"""What observables of hadrons have in common: quarks, sources, propagators and tables."""
 
 from __future__ import annotations
 
@@ -6,18 +6,31 @@ import cmath
 import math
 import re
 import sys
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.analysis.hadron_correlators import VALUES, arranged, check_columns
+from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.files.table import TableData
-from gauge_mc.observables import Companion, Record, Series
+from gauge_mc.files.table import TableData, Value
+from gauge_mc.observables import (
+    Accompanied,
+    Companion,
+    Measurer,
+    Observable,
+    Quantity,
+    Record,
+    Series,
+)
 from gauge_mc.options import Option, check_options
 from gauge_mc.quarks.contractions import AT_REST, Momentum
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator, operator_with
@@ -376,31 +389,107 @@ def pairs_of(kappas: Sequence[float]) -> list[tuple[float, float]]:
     return [(one, other) for i, one in enumerate(kappas) for other in kappas[i:]]
 
 
-def series_of_correlators(
-    table: TableData, source: str, columns: Sequence[str]
-) -> dict[str, Series]:
-    """Return the real and the imaginary part of every correlator of a table.
+Correlator = tuple[tuple[float, float], tuple[Value, ...], Momentum, NDArray[np.complex128]]
+"""Hopping parameters, the names of a hadron, its momentum, and the correlator at every time."""
 
-    Parameters
+TRIAL_TOLERANCE = 0.1
+"""Tolerance of the trial with which a run compiles the kernels."""
+
+Self = TypeVar("Self", bound="Hadrons")
+
+
+@dataclass(frozen=True)
+class Hadrons(Observable):
+    """Correlators of hadrons, with one record for each time slice.
+
+    A subclass declares the columns that name its hadrons and defines `correlators` and `records`.
+
+    Attributes
     ----------
-    table : TableData
-    source : str
-        Name of the file of the table, for error messages.
-    columns : sequence of str
-        Columns of the table without the sweep.
-
-    Raises
-    ------
-    GaugeError
-        If the table is empty or incomplete.
+    quarks : Quarks
+        The quarks, their sources and momenta.
     """
-    names = columns[: -len(VALUES)]
-    check_columns(table, names, source)
-    labels, sweeps, values = arranged(table, names, source)
-    return {
-        ",".join([*(f"{key}={x}" for key, x in zip(names, one, strict=True)), part]): Series(
-            sweeps, values[part][n], 0
-        )
-        for n, one in enumerate(labels)
-        for part in values
+
+    quarks: Quarks
+
+    units: ClassVar[str] = "lattice units"
+    smears: ClassVar[bool] = True
+    quantities: ClassVar[tuple[Quantity, ...]] = ()
+    options: ClassVar[tuple[Option, ...]] = quark_options()
+    bench_options: ClassVar[Mapping[str, object]] = {"kappa": "0.12"}
+    common: ClassVar[Mapping[str, str]] = {
+        "source": "kind of the source, and its place after @",
+        "px": "momentum along x, in units of 2π/L",
+        "py": "momentum along y",
+        "pz": "momentum along z",
+        "t": "time since the source",
+        "re": "real part of the correlator",
+        "im": "imaginary part of the correlator",
     }
+    """Descriptions of the columns that all hadrons have."""
+
+    @classmethod
+    def for_lattice(cls: type[Self], lattice: Lattice, **options: Any) -> Self:
+        """Return the observable with the given options; see `Observable.for_lattice`."""
+        return cls(Quarks.of_options(lattice, cls.name, options))
+
+    @abstractmethod
+    def correlators(self, quarks: Mapping[float, Propagator]) -> Iterator[Correlator]:
+        """Yield all correlators, given the propagators by kappa."""
+
+    def for_group(self, group: str) -> Hadrons:
+        """Return the observable for a gauge group; see `Observable.for_group`."""
+        return self
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """None, as they depend on more than the group."""
+        return ()
+
+    @property
+    def header(self) -> dict[str, str]:
+        """Header of the table; see `Observable.header`."""
+        return {**super().header, **self.quarks.header}
+
+    @property
+    def companions(self) -> tuple[Companion, ...]:
+        """The table of the solutions of the Dirac equation; see `Observable.companions`."""
+        return (self.quarks.solves,)
+
+    @property
+    def trial(self: Self) -> Self:
+        """The same with a large tolerance; see `Observable.trial`."""
+        request = replace(self.quarks.request, tolerance=TRIAL_TOLERANCE)
+        return replace(self, quarks=replace(self.quarks, request=request))
+
+    def measurer(self, like: Field) -> Measurer:
+        """Return a function that measures fields of the same kind."""
+        self.quarks.check()
+        prepared = self.for_group(like.group.name)
+
+        def measure(field: Field) -> list[Record]:
+            solves: list[Record] = []
+            return Accompanied(prepared._records(field, solves), {SOLVES.name: solves})
+
+        return measure
+
+    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
+        for source, quarks in self.quarks.propagators(field, solves):
+            label = self.quarks.label(source)
+            for kappas, names, momentum, values in self.correlators(quarks):
+                for t, value in enumerate(values.tolist()):
+                    yield (*kappas, label, *names, *momentum, t, value.real, value.imag)
+
+    @classmethod
+    def series(cls, table: TableData, source: str) -> dict[str, Series]:
+        """Return the real and imaginary part of every correlator; see `Observable.series`."""
+        names = cls.columns[: -len(VALUES)]
+        check_columns(table, names, source)
+        labels, sweeps, values = arranged(table, names, source)
+        return {
+            ",".join([*(f"{key}={x}" for key, x in zip(names, one, strict=True)), part]): Series(
+                sweeps, values[part][n], 0
+            )
+            for n, one in enumerate(labels)
+            for part in values
+        }

@@ -185,7 +185,7 @@ class Catalogue:
         UsageError
             If one of the observables is neither registered nor user-defined.
         """
-        return {item: self.observable(item) for item in parameters.measure}
+        return {item: self.observable(item, parameters) for item in parameters.measure}
 
     def measured(self, parameters: Parameters) -> Parameters:
         """Return the parameters with the measurements of the user-defined observables added."""
@@ -213,8 +213,8 @@ class Catalogue:
             measure.append(Measurement(name, every))
         return cls(lattice, own, tuple(measure))
 
-    def observable(self, item: Measurement) -> Observable:
-        """Return the observable of a measurement for the lattice of the run.
+    def observable(self, item: Measurement, parameters: Parameters) -> Observable:
+        """Return the observable of a measurement for the lattice and the group of a run.
 
         Raises
         ------
@@ -229,11 +229,11 @@ class Catalogue:
                 f"The run measures '{name}', an observable defined in Python; continue the run "
                 "from Python with the same observables."
             )
-        return observable_along(item, self.lattice)
+        return observable_along(item, parameters)
 
 
-def observable_along(item: Measurement, lattice: Lattice) -> Observable:
-    """Return the registered observable of a measurement, with its options.
+def observable_along(item: Measurement, parameters: Parameters) -> Observable:
+    """Return the registered observable of a measurement of a run, with its options.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def observable_along(item: Measurement, lattice: Lattice) -> Observable:
     kind = OBSERVABLES[item.observable]
     known = (*kind.options, *((smear_option(), *smearing_options()) if kind.smears else ()))
     given = parse_options(known, item.options, item.observable)
-    observable = kind.for_lattice(lattice, **given)
+    observable = kind.for_lattice(parameters.lattice, **given).for_group(parameters.group)
     if not observable.records:
         raise UsageError(
             f"measure: '{item}' depends on a stored configuration; measure it with gauge-mc "

@@ -28,7 +28,6 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.table import Table, TableData, read_table
 from gauge_mc.observables import (
     OBSERVABLES,
-    OF_TABLE,
     SWEEP,
     Accompanied,
     Companion,
@@ -187,24 +186,15 @@ def _is_empty(path: Path, observable: Observable) -> bool:
 
 def _remove(path: Path, observable: Observable) -> None:
     """Remove a table and those of its companions."""
-    for one in (path, *(_beside(path, companion) for companion in observable.companions)):
+    for one in (path, *(companion.beside(path) for companion in observable.companions)):
         one.unlink(missing_ok=True)
-
-
-def _beside(path: Path, companion: Companion) -> Path:
-    return path.with_name(f"{path.stem}_{companion.name}{path.suffix}")
 
 
 def _companion(
     companion: Companion, path: Path, header: Mapping[str, str], done: Sequence[int]
 ) -> Table:
     """Open the table of a companion, without configurations that the main table does not have."""
-    facts = {"observable": companion.name, OF_TABLE: path.name}
-    table = Table(
-        _beside(path, companion),
-        {**header, **facts, "version": version()},
-        (SWEEP, *companion.columns),
-    )
+    table = companion.open(path, {**header, "version": version()})
     table.truncate(after=max(done, default=-1), expected=len(done) * companion.records)
     return table
 
@@ -301,7 +291,8 @@ def measure(
     if isinstance(target, Field):
         return _measure_field(target, _observable(observable, target.lattice, options))
     ensemble = find_ensemble(_paths_of(target))
-    wanted = _observable(observable, ensemble.lattice, options).informed(ensemble.facts)
+    wanted = _observable(observable, ensemble.lattice, options).for_group(ensemble.group)
+    wanted = wanted.informed(ensemble.facts)
     if precision not in (None, *REALS):
         raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
     path = Path(output) if output else ensemble.table(wanted.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table
-from gauge_mc.observables import SWEEP, Observable, Records
+from gauge_mc.observables import SWEEP, Accompanied, Observable, Records
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import RunLock
@@ -52,6 +52,7 @@ class RunOutput:
     def __init__(self, task: Task, chain: Chain) -> None:
         self.task, self.chain = task, chain
         self._tables: dict[Measurement, Table] = {}
+        self._companions: dict[Measurement, dict[str, Table]] = {}
 
     def open_tables(
         self,
@@ -72,11 +73,19 @@ class RunOutput:
         run, parameters = self.task.run, self.task.parameters
         for item, observable in observables.items():
             header = {**observable.header, **provenance(parameters)}
-            columns = (SWEEP, *observable.columns)
-            table = files.enter_context(Table(run.table(item.observable), header, columns))
+            columns, path = (SWEEP, *observable.columns), run.table(item.observable)
             measurements = max(0, written - parameters.thermalize) // item.every
-            table.truncate(after=written, expected=measurements * observable.records)
-            self._tables[item] = table
+
+            def opened(table: Table, records: int, expected: int = measurements) -> Table:
+                files.enter_context(table)
+                table.truncate(after=written, expected=expected * records)
+                return table
+
+            self._tables[item] = opened(Table(path, header, columns), observable.records)
+            self._companions[item] = {
+                one.name: opened(one.open(path, header), one.records)
+                for one in observable.companions
+            }
         for sweep, path in run.config_files():
             if sweep > written:
                 _refuse_stranger(self.task, sweep, path)
@@ -100,8 +109,11 @@ class RunOutput:
                 np.repeat(sweeps, records.shape[1]).tolist(), records.reshape(-1, columns)
             )
         else:
-            pairs = zip(sweeps, records, strict=True)
-            table.append([(sweep, *record) for sweep, found in pairs for record in found])
+            for sweep, found in zip(sweeps, records, strict=True):
+                if isinstance(found, Accompanied):
+                    for name, beside in self._companions[item].items():
+                        beside.append([(sweep, *record) for record in found.companions[name]])
+                table.append([(sweep, *record) for record in found])
 
     def write_configuration(self, writer: BackgroundWriter) -> None:
         """Write the links after the last update, when the rows of the tables are on disk."""
@@ -115,14 +127,20 @@ class RunOutput:
 
     def sync(self) -> None:
         """Wait until the rows of the tables are on disk."""
-        for table in self._tables.values():
+        for table in self._all_tables():
             table.sync()
 
     def seal(self) -> None:
         """Seal the tables."""
-        for table in self._tables.values():
+        for table in self._all_tables():
             table.seal()
         self._tables.clear()
+        self._companions.clear()
+
+    def _all_tables(self) -> Iterator[Table]:
+        yield from self._tables.values()
+        for companions in self._companions.values():
+            yield from companions.values()
 
     def record(self, rate: float, times: dict[str, float], joules: float | None) -> None:
         """Record the progress in the lock file, where other processes can read it.

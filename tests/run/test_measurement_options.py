@@ -10,6 +10,7 @@ from gauge_mc.run.parameters import Measurement, Parameters
 from tests.calls import call
 
 LATTICE = Lattice(4, 4, 4, 8)
+PARAMETERS = Parameters.from_values({"lattice": "4x4x4x8"})
 WORDS = ["--lattice", "4x4x4x8", "--thermalize", "2", "--separation", "2", "--backend", "cpu"]
 TEXT = "flow:2:to=0.2:slices,plaquette,wilson-loops:4:iterations=0,2:r-max=2"
 
@@ -26,16 +27,16 @@ def test_text_is_read_and_written():
 
 
 def test_observables_have_the_options():
-    flow = observable_along(Measurement.parse("flow:2:to=0.2:slices:flow=zeuthen"), LATTICE)
+    flow = observable_along(Measurement.parse("flow:2:to=0.2:slices:flow=zeuthen"), PARAMETERS)
     assert (flow.to, flow.slices, flow.kind) == (0.2, True, "zeuthen")
-    loops = observable_along(Measurement.parse("wilson-loops:4:smear=none:t-max=3"), LATTICE)
+    loops = observable_along(Measurement.parse("wilson-loops:4:smear=none:t-max=3"), PARAMETERS)
     assert (loops.smearing, loops.t_max) == (None, 3)
-    weight = observable_along(Measurement.parse("wilson-loops:4:weight=0.5"), LATTICE)
+    weight = observable_along(Measurement.parse("wilson-loops:4:weight=0.5"), PARAMETERS)
     assert weight.smearing.weight == 0.5
     text = "wilson-loops:4:smear=ape:0.2x25:smear=hyp:0.75,0.6,0.3,exclude=nonex1:temporal=hyp2"
     (item,) = Parameters.from_values({"measure": text}).measure
     assert str(item) == text
-    chain = observable_along(item, LATTICE)
+    chain = observable_along(item, PARAMETERS)
     assert [(one.name, times) for one, times in chain.smearing.steps] == [("ape", 25), ("hyp", 1)]
     assert chain.smearing.smears_time
     assert (chain.levels, chain.temporal.name) == ((26,), "hyp2")
@@ -56,7 +57,7 @@ def test_observables_have_the_options():
 )
 def test_wrong_options_are_refused(text, message):
     with pytest.raises(UsageError, match=message):
-        observable_along(Measurement.parse(text), LATTICE)
+        observable_along(Measurement.parse(text), PARAMETERS)
 
 
 def test_a_run_measures_with_them_continues_and_is_verified(tmp_path, monkeypatch):
