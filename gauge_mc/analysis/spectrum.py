@@ -283,7 +283,7 @@ def meson_series(table: HadronCorrelators, ranges: Ranges) -> Series:
     Raises
     ------
     GaugeError
-        If there is no correlator of a meson of `MESONS`, or none that is known well enough.
+        If there is no correlator of a meson of `MESONS`.
     """
     averaged = table.grouped(_meson)
     if not averaged:
@@ -294,11 +294,6 @@ def meson_series(table: HadronCorrelators, ranges: Ranges) -> Series:
     found = Series()
     for state, values in averaged.items():
         found.fit(state, Correlator(table.sweeps, fold(values, 1), table.extent), ranges)
-    if not found.masses:
-        raise GaugeError(
-            "The correlators of all mesons are too noisy for a fit; measure more configurations, "
-            "or choose smaller t_min and t_max."
-        )
     axial = table.grouped(_axial)
     for state, values in axial.items():
         if density := found.correlators.get(state):
@@ -376,11 +371,6 @@ def baryon_series(table: HadronCorrelators, ranges: Ranges) -> Series:
     correlator of one parity at t is averaged with that of the other one at T - t. The state of
     positive parity is the lighter one, so its fitted curve is subtracted where it runs backwards,
     while that of negative parity is negligible there.
-
-    Raises
-    ------
-    GaugeError
-        If no correlator is known well enough.
     """
     averaged = table.grouped(_baryon)
     found = Series()
@@ -390,11 +380,6 @@ def baryon_series(table: HadronCorrelators, ranges: Ranges) -> Series:
         if state.parity == -1 and partner:
             correlator = _without_partner(correlator, partner[0])
         found.fit(state, correlator, ranges)
-    if not found.masses:
-        raise GaugeError(
-            "The correlators of all baryons are too noisy for a fit; measure more configurations, "
-            "or choose smaller t_min and t_max."
-        )
     return found
 
 
@@ -534,7 +519,18 @@ def _line(quantity: str, source: str, x: Array, data: Array) -> tuple[ChiralFit,
 def spectrum(
     table: HadronCorrelators, series: Series, chiral: Sequence[ChiralFit] = (), skip: int = 0
 ) -> Spectrum:
-    """Return the masses of an ensemble in the form in which they are written and shown."""
+    """Return the masses of an ensemble in the form in which they are written and shown.
+
+    Raises
+    ------
+    GaugeError
+        If there is none, because no correlator is known well enough.
+    """
+    if not series.masses:
+        raise GaugeError(
+            "All correlators are too noisy for a fit; measure more configurations, or choose "
+            "smaller t_min and t_max."
+        )
     fits = [fit for fit, _ in series.masses.values()]
     return Spectrum(
         ensemble=dict(table.ensemble),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gauge_mc.analysis.masses import Correlator
 from gauge_mc.analysis.spectrum import Series, State
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
@@ -16,7 +17,7 @@ from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
-from gauge_mc.plots.mesons import draw_frames, frames_of, symbol
+from gauge_mc.plots.mesons import Points, draw_frames, frames_of, symbol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,23 +86,28 @@ def plot_effective_masses(fits: Sequence[Series], path: Path, title: str = "") -
     frames = {
         f"$a\\,m_{{{symbol(name)}}}$": [(series, one) for one in states]
         for series in fits
-        for name, states in frames_of(series).items()
+        for name, states in frames_of(series, _points).items()
     }
     draw_frames(frames, _draw, path, title)
 
 
-def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any]) -> None:
-    """Draw an effective mass and the fitted mass."""
-    energies = series.correlators[state].effective()
-    points = [estimate(one) for one in energies.series[:, 0].T]
-    shown = [
+def _points(correlator: Correlator) -> Points:
+    """Return the effective masses that are known well enough to be drawn."""
+    energies = correlator.effective()
+    found = [estimate(one) for one in energies.series[:, 0].T]
+    return [
         (energies.start + n, one.value, one.error)
-        for n, one in enumerate(points)
+        for n, one in enumerate(found)
         if one.error < LARGEST_ERROR * abs(one.value)
     ]
-    if shown:
-        t, value, error = np.transpose(shown)
-        axes.errorbar(t, value, error, **own, linestyle="none")
+
+
+def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any]) -> None:
+    """Draw an effective mass, and the fitted mass if there is one."""
+    t, value, error = np.transpose(_points(series.correlators[state]))
+    axes.errorbar(t, value, error, **own, linestyle="none")
+    if state not in series.masses:
+        return
     fit = series.masses[state][0]
     ends = np.array([fit.t_min, fit.t_max])
     mass, error = fit.mass.value, fit.mass.error

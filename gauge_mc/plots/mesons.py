@@ -16,8 +16,10 @@ from gauge_mc.analysis.figures import (
     typeset,
 )
 from gauge_mc.analysis.libraries import load
+from gauge_mc.analysis.masses import Correlator
 from gauge_mc.analysis.spectrum import Series, State
 from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.options import Option, check_options
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     Draw = Callable[[Axes, Series, State, dict[str, Any]], None]
+
+Points = list[tuple[int, float, float]]
+"""Times, values and errors."""
 
 SYMBOLS = {
     "pion": r"\pi",
@@ -77,11 +82,14 @@ def label_of(state: State) -> str:
     return state.name + {1: "+", -1: "-", 0: ""}[state.parity]
 
 
-def frames_of(series: Series) -> dict[str, list[State]]:
-    """Return the fitted hadrons at rest by name; of many quark masses only the degenerate ones."""
+def frames_of(series: Series, points: Callable[[Correlator], Points]) -> dict[str, list[State]]:
+    """Return the hadrons at rest by name, fitted or not, if there are points to draw.
+
+    Of many quark masses only the degenerate ones are chosen.
+    """
     found: dict[str, list[State]] = {}
-    for state in series.masses:
-        if state.at_rest:
+    for state, correlator in series.correlators.items():
+        if state.at_rest and points(correlator):
             found.setdefault(label_of(state), []).append(state)
     return {
         name: states
@@ -123,8 +131,10 @@ def draw_frames(
     Raises
     ------
     UsageError, GaugeError
-        See `figure_file`.
+        See `figure_file`. GaugeError is also raised if there is no frame.
     """
+    if not frames:
+        raise GaugeError("All correlators are too noisy to be drawn; measure more configurations.")
     line = load("matplotlib.lines").Line2D
     names = dict.fromkeys(quarks(one) for pairs in frames.values() for _, one in pairs)
     looks = {name: look(i) for i, name in enumerate(names)}
@@ -158,19 +168,26 @@ def plot_correlators(series: Series, path: Path, title: str = "") -> None:
     """
     frames = {
         f"$C_{{{symbol(name)}}}(t)$": [(series, one) for one in states]
-        for name, states in frames_of(series).items()
+        for name, states in frames_of(series, _points).items()
     }
     draw_frames(frames, _draw, path, title, "log")
 
 
+def _points(correlator: Correlator) -> Points:
+    """Return the moduli of a correlator with their errors, unless the errors are larger."""
+    found = [estimate(one) for one in correlator.values.T]
+    known = [(t, abs(one.value), one.error) for t, one in enumerate(found) if t]
+    return [one for one in known if one[1] > one[2]]  # others would hide the rest
+
+
 def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any]) -> None:
-    """Draw a correlator and its fit."""
-    correlator, (fit, _) = series.correlators[state], series.masses[state]
-    points = [estimate(one) for one in correlator.values.T]
-    known = [(t, abs(one.value), one.error) for t, one in enumerate(points) if t]
-    shown = [one for one in known if one[1] > one[2]]  # others would hide the rest
-    at, value, error = np.transpose(shown)
+    """Draw a correlator and its fit, if there is one."""
+    correlator = series.correlators[state]
+    at, value, error = np.transpose(_points(correlator))
     axes.errorbar(at, value, error, **own, linestyle="none")
+    if state not in series.masses:
+        return
+    fit, _ = series.masses[state]
     parameters = np.array([np.log(abs(fit.amplitude.value)), fit.mass.value])
     for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
         t = np.linspace(low, high, 100)

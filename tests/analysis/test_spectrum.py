@@ -13,7 +13,14 @@ from gauge_mc.analysis.hadron_correlators import (
     read_hadron_correlators,
 )
 from gauge_mc.analysis.masses import Ranges
-from gauge_mc.analysis.spectrum import State, baryon_series, chiral_fits, describe, meson_series
+from gauge_mc.analysis.spectrum import (
+    State,
+    baryon_series,
+    chiral_fits,
+    describe,
+    meson_series,
+    spectrum,
+)
 from gauge_mc.errors import GaugeError
 from tests.analysis.synthetic_hadrons import (
     EXTENT,
@@ -225,8 +232,10 @@ def test_noisy_hadrons_are_left_out(tmp_path):
     values[(0.15, 0.15, POINT, "g5", "g5", 0, 0, 0)] = exp_correlator(rng, 40, 0.1, size=5)
     path.unlink()
     write_correlators(path, MESON_LABELS, values)
-    with pytest.raises(GaugeError, match="all mesons are too noisy for a fit; measure more"):
-        meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges())
+    table = read_hadron_correlators(path, MESON_LABELS)
+    series = meson_series(table, Ranges())
+    with pytest.raises(GaugeError, match="All correlators are too noisy for a fit; measure more"):
+        spectrum(table, series)
 
 
 def test_descriptions():

@@ -2,9 +2,16 @@
 
 import pytest
 
+from gauge_mc.analysis.hadron_correlators import MESON_LABELS
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.plots import find_plot
-from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
+from tests.analysis.synthetic_hadrons import (
+    cosh_correlator,
+    write_baryons,
+    write_correlators,
+    write_mesons,
+)
 
 
 @pytest.fixture
@@ -36,6 +43,23 @@ def test_effective_masses_of_baryons_alone(run, rng):
         drawn("effective-mass", run)
     write_baryons(run / "baryons.csv", rng, 40, (0.150, 0.154))
     assert "<path" in drawn("effective-mass", run)
+
+
+def test_correlators_too_noisy_for_a_fit_are_drawn(run, rng):
+    """Fits need errors below 10 %, and points below 100 % or, of effective masses, 25 %."""
+    pion = (0.15, 0.15, "point@0;0;0;0", "g5", "g5", 0, 0, 0)
+    (run / "mesons.csv").unlink()
+    noisy = {pion: cosh_correlator(rng, 40, 0.8, size=1.3)}
+    table = write_correlators(run / "mesons.csv", MESON_LABELS, noisy)
+    with pytest.raises(GaugeError, match="too noisy for a fit"):
+        MesonFit().carry_out(table)
+    for name in ("mesons", "effective-mass"):
+        assert "<path" in drawn(name, run)
+    table.unlink()
+    noise = {pion: 1e-3 * rng.standard_normal((40, 32))}
+    write_correlators(table, MESON_LABELS, noise)
+    with pytest.raises(GaugeError, match="too noisy to be drawn"):
+        drawn("effective-mass", run)
 
 
 def test_what_is_refused(run, tmp_path, rng):
