@@ -306,7 +306,7 @@ def _reference(matrices: list[LoopMatrices]) -> str:
     """Return the reference times by the default rule, in words."""
     latest = np.concatenate([last_references(one) for one in matrices])
     ends = " to ".join(map(str, sorted({latest.min(), latest.max()})))
-    return f"t0 = t/2, rounded up, at most {ends}, where all states are known to 10 %"
+    return f"t0 = t/2, rounded up, at most {ends} (up to which all states are known to 10 %)"
 
 
 def parse_levels(text: str) -> list[int]:

@@ -93,9 +93,7 @@ def test_matrices_that_are_not_positive_are_no_references():
     assert np.isfinite(ground.series[:, :, :4]).all()
     later = variational(matrices)[0].series.mean(axis=0)[:, 4:]
     np.testing.assert_allclose(later, np.broadcast_to(levels(matrices, 0), later.shape), atol=2e-3)
-    with pytest.raises(
-        GaugeError, match=r"t0 = 6 are not positive.* choose t0 up to 4"
-    ):
+    with pytest.raises(GaugeError, match=r"t0 = 6 are not positive.* choose t0 up to 4"):
         variational(matrices, 6)
 
 
