@@ -2,6 +2,7 @@
 // another field, to which the links of the other directions are copied.
 #include "arch/launch.h"
 #include "group/group.h"
+#include "lattice/staples.h"
 
 struct Arguments {
     Geometry geometry;
@@ -16,7 +17,7 @@ struct Arguments {
 INLINE void ape_site(const Arguments& a, const Site& site) {
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
-    const int even = site.parity, odd = 1 - even;
+    const int even = site.parity;
     const packet_index here = Field::place(g, site);
     auto link = [&](int parity, int mu, const Offset& o) {
         return GROUP::load(a.source, g, here + Field::direction(g, parity, mu) + o.packets, o.crossing);
@@ -33,9 +34,7 @@ INLINE void ape_site(const Arguments& a, const Site& site) {
         ROLLED
         for (int nu = 0; nu < 4; nu++) {
             if (nu == mu || !(a.staples >> nu & 1)) continue;
-            const Offset up = Field::step(g, site, nu, true), down = Field::step(g, site, nu, false);
-            GROUP::add_upper(sum, link(even, nu, {0, 0}), link(odd, mu, up), link(odd, nu, ahead));
-            GROUP::add_lower(sum, link(odd, nu, down), link(odd, mu, down), link(even, nu, down + ahead));
+            add_staples(sum, link, g, site, nu, nu, mu, ahead);
         }
         sum = GROUP::scaled(sum, (scalar)a.weight);
         GROUP::add(sum, GROUP::matrix(link(even, mu, {0, 0})));

@@ -5,6 +5,7 @@
 // The links of the level below are in up to three fields, in any order; those of the lowest level are U.
 #include "arch/launch.h"
 #include "group/group.h"
+#include "lattice/staples.h"
 
 // Largest number of links per site that a level decorates.
 constexpr int LINKS = 12;
@@ -34,7 +35,7 @@ INLINE GROUP::Field one_of(const GROUP::Field& first, const GROUP::Field& second
 INLINE void decorate_site(const Arguments& a, const Site& site) {
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
-    const int even = site.parity, odd = 1 - even;
+    const int even = site.parity;
     const packet_index here = Field::place(g, site);
     auto link = [&](int parity, int place, const Offset& o) {
         const Field field = one_of(a.below0, a.below1, a.below2, place >> 2);
@@ -51,9 +52,7 @@ INLINE void decorate_site(const Arguments& a, const Site& site) {
             for (int rho = 0; rho < 4; rho++) {
                 if (!(set >> rho & 1)) continue;
                 const int rest = set & ~(1 << rho), side = a.below[rho][rest], along = a.below[mu][rest];
-                const Offset up = Field::step(g, site, rho, true), down = Field::step(g, site, rho, false);
-                GROUP::add_upper(sum, link(even, side, {0, 0}), link(odd, along, up), link(odd, side, ahead));
-                GROUP::add_lower(sum, link(odd, side, down), link(odd, along, down), link(even, side, down + ahead));
+                add_staples(sum, link, g, site, rho, side, along, ahead);
             }
             sum = GROUP::scaled(sum, (scalar)a.weight);
             GROUP::add(sum, GROUP::scaled(GROUP::matrix(u), (scalar)a.keep));

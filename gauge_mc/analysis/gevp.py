@@ -3,25 +3,27 @@
 The generalised eigenvalue problem C(t) v = lambda(t, t0) C(t0) v gives, for n levels, the n lowest
 energies: lambda tends to exp(-E (t - t0)) (M. Luescher and U. Wolff, Nucl. Phys. B 339 (1990) 222).
 With t0 >= t/2 the corrections to the lowest energies fall as the gap to the state n (B. Blossier et
-al., arXiv:0902.1265).
+al., arXiv:0902.1265). But C(t0) must be known well in all directions: where noise exceeds one of
+its eigenvalues, states are mistaken for each other, and errors grow by orders of magnitude.
 """
 
 from __future__ import annotations
 
+import math
 from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.loops import LoopMatrices
-from gauge_mc.analysis.plateau import EffectiveEnergies
+from gauge_mc.analysis.plateau import LOOP_PRECISION, EffectiveEnergies
 from gauge_mc.analysis.timeseries import estimate
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
 
 Array = NDArray[np.float64]
 
 HALF = "half"
-"""Value of ``--t0`` for t0 = t/2, rounded up."""
+"""Value of ``--t0`` for t0 = t/2, rounded up, as far as C(t0) is known well enough."""
 
 
 def reference_time(text: str) -> int | None:
@@ -44,14 +46,16 @@ def variational(matrices: LoopMatrices, t0: int | None = None) -> list[Effective
 
     States are identified by their eigenvectors: at each t, they are assigned to those at t0 + 1 so
     that the product of the overlaps |v^T C(t0) v'| is largest. At t0 + 1 they are sorted by energy.
-    The time series are linearised: with the eigenvectors v of the mean matrices,
-    d lambda = v^T dC(t) v - lambda v^T dC(t0) v.
+    Later than one step after the time of `last_references` the vectors v are kept, and lambda is
+    v^T C(t) v, because vectors of noisy matrices are mixtures. The time series are linearised:
+    with the eigenvectors v of the mean matrices, d lambda = v^T dC(t) v - lambda v^T dC(t0) v.
 
     Parameters
     ----------
     matrices : LoopMatrices
     t0 : int, optional
-        Reference time; by default t/2, rounded up, for the energy at t.
+        Reference time; by default t/2, rounded up, for the energy at t, but not later than the
+        time of `last_references`.
 
     Returns
     -------
@@ -62,6 +66,8 @@ def variational(matrices: LoopMatrices, t0: int | None = None) -> list[Effective
     ------
     UsageError
         If there is only one level, or t0 leaves no time.
+    GaugeError
+        If the matrices at t0 are not positive at any distance.
     """
     size, last = len(matrices.levels), int(matrices.t[-1])
     if size < 2:
@@ -80,21 +86,62 @@ def variational(matrices: LoopMatrices, t0: int | None = None) -> list[Effective
     shape = (size, matrices.sweeps.size, matrices.r.size, last - start)
     series = np.full(shape, np.nan)
     precision = np.full((size, *shape[2:]), np.nan)
+    latest = last_references(matrices)
     for i in range(matrices.r.size):
         for k in range(last - start):
             t = start + k
-            logs = _logs(matrices.values[:, i], t0 or (t + 1) // 2, (t, t + 1))
+            reference = t0 or min((t + 1) // 2, int(latest[i]))
+            logs = _logs(matrices.values[:, i], reference, (t, t + 1), int(latest[i]) + 1)
             if logs is None:
                 break  # the matrices at later t0 are known no better
             now, then = logs
             series[:, :, i, k] = now - then
             errors = [[estimate(one).error for one in state] for state in logs]
             precision[:, i, k] = np.max(errors, axis=0)
+    if t0 is not None and np.isnan(precision[0]).all():
+        raise GaugeError(
+            f"The matrices at t0 = {t0} are not positive, because of noise; choose t0 up to "
+            f"{latest.max()}, or {HALF}."
+        )
     parts = (matrices.path, matrices.sweeps, matrices.r, matrices.distances, start)
     return [EffectiveEnergies(*parts, series[n], precision[n]) for n in range(size)]
 
 
-def _logs(samples: Array, t0: int, times: tuple[int, ...]) -> list[Array] | None:
+def last_references(matrices: LoopMatrices) -> NDArray[np.int64]:
+    """Return the last t0 for which C(t0) and C(t0 + 1) are known in all directions, for each R.
+
+    Every eigenvalue of these and all earlier matrices, divided by the geometric means of their
+    diagonals, must be known to better than `LOOP_PRECISION`.
+
+    Returns
+    -------
+    ndarray of int64, shape (R,)
+        Times from 1 on; 1 also where not even C(1) and C(2) are known so well.
+    """
+    found = []
+    for samples in matrices.values.transpose(1, 2, 0, 3, 4):  # of one R, by time
+        bad = (i for i, one in enumerate(samples) if _precision(one) >= LOOP_PRECISION)
+        found.append(max(1, next(bad, len(samples)) - 1))
+    return np.array(found, dtype=np.int64)
+
+
+def _precision(samples: Array) -> float:
+    """Return the largest relative error of the eigenvalues of a matrix, infinite if one is <= 0."""
+    mean = samples.mean(axis=0)
+    diagonal = mean.diagonal()
+    if not (diagonal > 0).all():
+        return math.inf
+    scale = 1 / np.sqrt(diagonal)
+    values, vectors = np.linalg.eigh(mean * np.outer(scale, scale))
+    vectors *= scale[:, None]
+    if not (values > 0).all():
+        return math.inf
+    series = np.einsum("an,cab,bn->nc", vectors, samples, vectors, optimize=True)
+    errors = np.array([estimate(one).error for one in series])
+    return float(np.max(errors / values))
+
+
+def _logs(samples: Array, t0: int, times: tuple[int, ...], t_v: int) -> list[Array] | None:
     """Return the series of ln lambda(t, t0), shape (states, configurations), at several times.
 
     Parameters
@@ -103,6 +150,8 @@ def _logs(samples: Array, t0: int, times: tuple[int, ...]) -> list[Array] | None
         The matrices at t = 1, 2, ….
     t0 : int
     times : tuple of int
+    t_v : int
+        Last time of which eigenvectors are used.
 
     Returns
     -------
@@ -120,9 +169,9 @@ def _logs(samples: Array, t0: int, times: tuple[int, ...]) -> list[Array] | None
         if t == t0:
             found.append(np.zeros((len(root), len(samples))))
             continue
-        values, vectors = _vectors(root, mean[t - 1])
-        order = _assignment(np.abs(reference.T @ mean[t0 - 1] @ vectors))
-        values, vectors = values[order], vectors[:, order]
+        _, vectors = _vectors(root, mean[max(t0 + 1, min(t, t_v)) - 1])
+        vectors = vectors[:, _assignment(np.abs(reference.T @ mean[t0 - 1] @ vectors))]
+        values = np.einsum("an,ab,bn->n", vectors, mean[t - 1], vectors)
         change = [
             np.einsum("an,cab,bn->nc", vectors, samples[:, one - 1] - mean[one - 1], vectors)
             for one in (t, t0)

@@ -13,10 +13,16 @@ import numpy as np
 from rich.table import Table
 
 from gauge_mc.analysis import potential as analysis
-from gauge_mc.analysis.gevp import HALF, MOST_LEVELS, reference_time, variational
+from gauge_mc.analysis.gevp import (
+    HALF,
+    MOST_LEVELS,
+    last_references,
+    reference_time,
+    variational,
+)
 from gauge_mc.analysis.hdf5 import hdf5_file, write_array
 from gauge_mc.analysis.libraries import load
-from gauge_mc.analysis.loops import LOOP_COLUMNS, Loops, read_loops, read_matrices
+from gauge_mc.analysis.loops import LOOP_COLUMNS, LoopMatrices, Loops, read_loops, read_matrices
 from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint, Plateaus, find_plateaus
 from gauge_mc.analysis.polyakov_correlators import (
     CORRELATOR_COLUMNS,
@@ -91,7 +97,8 @@ LEVELS = Option(
 REFERENCE = Option(
     "t0",
     str,
-    f"Reference time of the variational analysis: a number, or {HALF} for t0 = t/2.",
+    f"Reference time of the variational analysis: a number, or {HALF} for t0 = t/2, as far as the "
+    "matrix there is known to 10 %.",
     HALF,
     f"N|{HALF}",
 )
@@ -281,7 +288,7 @@ class PotentialFit(Fit):
                 result,
                 smearing=chosen[-1],
                 levels=tuple(chosen),
-                reference="t0 = t/2, rounded up" if time is None else f"t0 = {time}",
+                reference=_reference(matrices) if time is None else f"t0 = {time}",
                 **_excited(states[1], ranges),
             )
         return PotentialResult(result, tag, plateaus if samples else None)
@@ -293,6 +300,13 @@ def _excited(energies: list[EffectiveEnergies], ranges: dict[str, Any]) -> dict[
         return {"excited": find_plateaus(energies, **ranges).points}
     except GaugeError as error:
         return {"notes": (f"The excited energies are not known: {error}",)}
+
+
+def _reference(matrices: list[LoopMatrices]) -> str:
+    """Return the reference times by the default rule, in words."""
+    latest = np.concatenate([last_references(one) for one in matrices])
+    ends = " to ".join(map(str, sorted({latest.min(), latest.max()})))
+    return f"t0 = t/2, rounded up, at most {ends} (up to which all states are known to 10 %)"
 
 
 def parse_levels(text: str) -> list[int]:

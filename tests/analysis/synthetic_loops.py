@@ -76,11 +76,13 @@ GAPS = (0.0, 0.5, 1.0, 1.6, 2.2)
 """Energies of the states of the synthetic matrices above the ground state: one more than levels."""
 
 
-def synthetic_matrices(rng, samples, size=4, times=12, rho=0.0, noise=0.002, states=5):
+def synthetic_matrices(rng, samples, size=4, times=12, rho=0.0, noise=0.002, states=5, apart=0.0):
     """Return matrices of correlators between levels, sums of exponentials with known energies.
 
     The noise is a factor for each state, correlated among neighbouring t, so that the matrices stay
-    positive as on a lattice, and grows with r and t.
+    positive as on a lattice, and grows with r and t. `apart` is the size of noise that is different
+    for every pair of levels, relative to that of the ground state, as the self-averaging of a
+    lattice leaves it: with it the matrices at large t are not positive.
     """
     r, t = np.arange(1, size + 1), np.arange(1, times + 1)
     energies = potential(r.astype(float))[:, None] + np.array(GAPS[:states])
@@ -94,6 +96,10 @@ def synthetic_matrices(rng, samples, size=4, times=12, rho=0.0, noise=0.002, sta
     spread = noise * np.sqrt(r)[:, None, None] * np.exp(0.3 * energies[:, None] * t[:, None])
     weights = decay * (1 + spread * unit)
     values = np.einsum("na,nb,crtn->crtab", couplings, couplings, weights)
+    if apart:
+        unit = rng.normal(size=values.shape)
+        size_of = apart * spread[..., :1, None] * values.mean(axis=0)
+        values += size_of * (unit + unit.swapaxes(-1, -2)) / math.sqrt(2)
     return LoopMatrices("100", LEVELS, 10 * np.arange(1, samples + 1), r, t, values)
 
 

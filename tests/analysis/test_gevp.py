@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.gevp import reference_time, variational
+from gauge_mc.analysis.gevp import last_references, reference_time, variational
 from gauge_mc.analysis.plateau import find_plateaus
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_loops import GAPS, LEVELS, potential, synthetic_matrices
 
 
@@ -85,14 +85,35 @@ def test_automatic_plateaus_of_the_ground_state():
     assert abs(np.mean(pulls)) < 0.4
 
 
-def test_matrices_that_are_not_positive_end_the_energies():
+def test_matrices_that_are_not_positive_are_no_references():
     matrices = exact()
-    matrices.values[:, :, 5:, 0, 0] *= -1
+    matrices.values[:, :, 5:, 0, 0] *= 1 - 1e-3
+    assert last_references(matrices).tolist() == [4] * matrices.r.size
     ground = variational(matrices, 1)[0]
     assert np.isfinite(ground.series[:, :, :4]).all()
-    half = variational(matrices)[0]
-    assert np.isfinite(half.precision[:, :4]).all()
-    assert np.isnan(half.precision[:, -1]).all()
+    later = variational(matrices)[0].series.mean(axis=0)[:, 4:]
+    np.testing.assert_allclose(later, np.broadcast_to(levels(matrices, 0), later.shape), atol=2e-3)
+    with pytest.raises(GaugeError, match=r"t0 = 6 are not positive.* choose t0 up to 4"):
+        variational(matrices, 6)
+
+
+def test_noise_of_single_matrix_elements_does_not_enlarge_errors():
+    """Where it exceeds the smallest eigenvalue of C(t0), errors would grow a hundredfold."""
+    rng, pulls, errors = np.random.default_rng(6), [], []
+    for _ in range(30):
+        matrices = synthetic_matrices(rng, 200, size=2, apart=0.2)
+        assert 1 <= last_references(matrices).max() <= 3
+        found = find_plateaus([variational(matrices)[0]], t_min=4)
+        errors.append([one.potential.error for one in found.points])
+        pulls += [
+            (one.potential.value - potential(one.distance)) / one.potential.error
+            for one in found.points
+        ]
+    assert 0.55 < np.mean(np.abs(pulls) < 1) < 0.8
+    assert abs(np.mean(pulls)) < 0.4
+    quiet = find_plateaus([variational(synthetic_matrices(rng, 200, size=2))[0]], t_min=4)
+    best = [one.potential.error for one in quiet.points]
+    assert (np.max(errors, axis=0) < 3 * np.array(best)).all()
 
 
 def test_what_cannot_be_analysed():

@@ -11,7 +11,7 @@ from gauge_mc.run.parameters import Parameters, read_card
 def test_cards_make_the_runs_that_the_commands_name(root):
     text = (root / "runs" / "README.md").read_text()
     cards = sorted((root / "runs").glob("*.toml"))
-    assert len(cards) == 14
+    assert len(cards) == 18
     for path in cards:
         card = read_card(path)
         parameters = Parameters.from_values({"beta": 2.5} | card)
@@ -32,6 +32,10 @@ def test_cards_make_the_runs_that_the_commands_name(root):
         ("su2_b2.8", Lattice(24, 24, 24, 48), "su2", 2.8),
         ("su3_b6.0", Lattice(16, 16, 16, 32), "su3", 6.0),
         ("su3_polyakov_b5.7", Lattice(24, 24, 24, 12), "su3", 5.7),
+        ("su3_levels_b6.2", Lattice(24, 24, 24, 48), "su3", 6.2),
+        ("su2_levels_b2.55", Lattice(24, 24, 24, 32), "su2", 2.55),
+        ("su2_levels_b2.65", Lattice(32, 32, 32, 48), "su2", 2.65),
+        ("su2_levels_b2.8", Lattice(40, 40, 40, 48), "su2", 2.8),
     ],
 )
 def test_cards_of_potentials(root, card, lattice, group, beta):

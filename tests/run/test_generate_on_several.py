@@ -146,6 +146,30 @@ def test_processes_do_not_change_a_bit(tmp_path, ranks, devices):
     assert written(tmp_path / "other") == written(tmp_path / "one")
 
 
+NOISE_REDUCTION = {
+    "lattice": "4x4x4x16",
+    "group": "su2",
+    "thermalize": 1,
+    "configs": 2,
+    "measure": "polyakov-correlators:2:r-max=2:multihit:multilevel=4,2/2,2,"
+    "wilson-loops:2:r-max=2:t-max=8:iterations=0,1:multihit:multilevel=4,2/2,2",
+}
+"""Averages over slabs of 4 and of 2 slices, which follow on other processes."""
+
+
+@pytest.mark.slow
+@with_mpi
+@pytest.mark.parametrize(("ranks", "devices"), [(2, "cpu"), (4, "cpu"), (2, "cpu:2")])
+def test_processes_do_not_change_averages_over_slabs(tmp_path, ranks, devices):
+    """Lines and operators of multilevel averages are exchanged between processes as well."""
+    options = CHAIN | NOISE_REDUCTION
+    whole = make_run(tmp_path / "whole", **options)
+    finish(job(ranks, tmp_path / "shared", devices=devices, **NOISE_REDUCTION))
+    tables = [Run(whole).table(name) for name in ("polyakov_correlators", "wilson_loops")]
+    assert [len(read_table(one)) for one in tables] == [2, 8]  # R = 2, and T = 4 and 8 at two levels
+    assert written(tmp_path / "shared") == written(whole)
+
+
 @pytest.mark.slow
 @with_mpi
 def test_a_killed_process_ends_the_job_which_goes_on_later(tmp_path):
