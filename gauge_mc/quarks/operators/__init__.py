@@ -115,7 +115,7 @@ class DiracOperator(ABC):
         precision : str
             ``double``, ``single`` or ``half``.
         reals : int, optional
-            Reals per link: for SU(3) 12 or 18, for SU(2) 4 or 8; by default the fewest.
+            Reals per link: for SU(3) 8, 12 or 18, for SU(2) 4 or 8; by default 12 and 4.
 
         Raises
         ------

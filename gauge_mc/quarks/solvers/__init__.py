@@ -87,7 +87,7 @@ class Request:
     inner : str
         Precision of the iterations: ``half``, ``single`` or ``double``.
     reals : int, optional
-        Reals per link in the iterations; by default the fewest.
+        Reals per link in the iterations; see `DiracOperator.prepared`.
     """
 
     tolerance: float = defaults.TOLERANCE
