@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from gauge_mc.fits import fit
     from gauge_mc.inspection.verify import verify
     from gauge_mc.observables.flow import flow
+    from gauge_mc.observables.mesons import mesons
+    from gauge_mc.quarks.files import StoredPropagator, read_propagator
+    from gauge_mc.quarks.measurements import propagator
     from gauge_mc.quarks.operators import Wilson
     from gauge_mc.run.chain import Chain
     from gauge_mc.run.chains import generate_chains
@@ -41,6 +44,7 @@ _HOMES = {
     "Lattice": "domain.lattice",
     "Parameters": "run.parameters",
     "Random": "fields.random_field",
+    "StoredPropagator": "quarks.files",
     "UsageError": "errors",
     "Wilson": "quarks.operators",
     "convert": "run.convert",
@@ -51,9 +55,12 @@ _HOMES = {
     "generate_chains": "run.chains",
     "heatbath": "updates.heatbath",
     "measure": "run.measure",
+    "mesons": "observables.mesons",
     "open_device": "devices",
     "open_device_group": "domain.device_group",
     "overrelax": "updates.overrelaxation",
+    "propagator": "quarks.measurements",
+    "read_propagator": "quarks.files",
     "scan": "scans.carry_out",
     "verify": "inspection.verify",
 }
@@ -66,6 +73,7 @@ __all__ = [
     "Lattice",
     "Parameters",
     "Random",
+    "StoredPropagator",
     "UsageError",
     "Wilson",
     "convert",
@@ -76,9 +84,12 @@ __all__ = [
     "generate_chains",
     "heatbath",
     "measure",
+    "mesons",
     "open_device",
     "open_device_group",
     "overrelax",
+    "propagator",
+    "read_propagator",
     "scan",
     "verify",
 ]

@@ -1,7 +1,8 @@
 // The links that transport a spinor, [t][parity][mu], and then a block with the numbers of every link. Selected by the
 // compiler's command line:
-//   TRANSPORT  FewReals, the components that the group stores, from which the matrix is rebuilt, or AllReals, all entries
-//   VECTORS    number of spinors that a thread transports by a link that it has loaded
+//   TRANSPORT_HEADER  the header that declares the form of a link
+//   TRANSPORT         its class, with C numbers between -1 and 1, and functions that rebuild the entries, and back
+//   VECTORS           number of spinors that a thread transports by a link that it has loaded
 // and by STORAGE. FewReals in the storage Reals is a field of links as in all other kernels.
 //
 // Spinors fulfil psi(x + L_mu) = exp(i theta_mu) psi(x) for the extents L_mu of the lattice.
@@ -13,20 +14,7 @@
 
 constexpr int MATRIX_REALS = 2 * GROUP::N * GROUP::N;
 
-struct FewReals {
-    static constexpr int C = GROUP::COMPONENTS;
-    static INLINE void entries(const real (&c)[C], real (&u)[MATRIX_REALS]) { GROUP::entries(c, u); }
-    static INLINE void numbers(const real (&u)[MATRIX_REALS], real (&c)[C]) { GROUP::components(u, c); }
-};
-struct AllReals {
-    static constexpr int C = MATRIX_REALS;
-    static INLINE void entries(const real (&c)[C], real (&u)[MATRIX_REALS]) {
-        UNROLL for (int i = 0; i < C; i++) u[i] = c[i];
-    }
-    static INLINE void numbers(const real (&u)[MATRIX_REALS], real (&c)[C]) {
-        UNROLL for (int i = 0; i < C; i++) c[i] = u[i];
-    }
-};
+#include TRANSPORT_HEADER
 
 struct Transport {
     void* links;

@@ -12,10 +12,11 @@ from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
+from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.operators import Hop, Wilson
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import REALS
+from gauge_mc.quarks.transport import forms_of
 
 COUNTS = (1, 12)
 """Numbers of vectors: one, and the spins and colours of the source of a propagator for SU(3)."""
@@ -108,7 +109,8 @@ def quarks_time(
         Called with a name and the number of kernels before each is timed.
     """
     devices = DeviceGroup.of(device)
-    total = 1 + len(STORAGES) * len(REALS) * len(COUNTS)
+    forms = forms_of(GROUPS[group])
+    total = 1 + len(STORAGES) * len(forms) * len(COUNTS)
     progress("copy", total)
     copy = copy_bandwidth(devices, group, "single")
     field = Field.hot(lattice, group, "double", devices)
@@ -118,8 +120,7 @@ def quarks_time(
         source = SpinorField.empty(field, storage.name, count, 1)
         target = source.like(parity=0)
         spinor_bytes = storage.bytes(2 * SPINS * field.group.colours)
-        for reals in REALS:
-            numbers = reals.numbers(field.group)
+        for numbers in forms:
             progress(f"{storage.name}, {numbers} reals, {count} vectors", total)
             prepared = Wilson(field, KAPPA).prepared(storage.name, numbers)
             hop = prepared.prepare(target, source, 0)

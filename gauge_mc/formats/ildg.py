@@ -13,13 +13,11 @@ have special places.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
-from xml.etree import ElementTree
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files import lime
@@ -27,6 +25,19 @@ from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import Header, StatedAverage, lattice_of
 from gauge_mc.files.input import InputFile
 from gauge_mc.files.lime import Record
+from gauge_mc.files.scidac import (
+    MAX_TEXT,
+    checksum_words,
+    checksum_xml,
+    document,
+    element,
+    fields_of,
+    only,
+    private_file_xml,
+    stated_checksum,
+    tag_of,
+    text_of,
+)
 from gauge_mc.files.stored import SITE_CRC, Checksums, StoredLinks
 from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group
@@ -37,10 +48,7 @@ LFN = "ildg-data-lfn"
 
 _PRECISIONS = {"32": "single", "64": "double"}
 _TYPES = {"single": ">f4", "double": ">f8"}
-_MAX_TEXT = 65536
-"""Largest number of bytes of a text record that is parsed; usual records have a few kB."""
-
-_MAX_TEXTS = 4 * _MAX_TEXT
+_MAX_TEXTS = 4 * MAX_TEXT
 """Largest number of bytes of all records with free text."""
 
 _AVERAGES = {"plaquette": "plaq", "link trace": "linktr"}
@@ -48,7 +56,6 @@ _AVERAGES = {"plaquette": "plaq", "link trace": "linktr"}
 
 _FREE_TEXT = (LFN, "xlf-info", "scidac-file-xml", "scidac-record-xml")
 _INFO = "gauge-mc"
-_XML = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class IldgReader:
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
         """Compare the SciDAC checksum and the averages of the links with those in the file."""
-        found = _words(checksums)
+        found = checksum_words(checksums.site_crc)
         if self.header.checksum not in ("", found):
             raise file.damaged(
                 f"its links have the SciDAC checksum {found}, its header says "
@@ -110,7 +117,7 @@ def _read_header(file: InputFile) -> IldgReader:
     count, data_count = kinds.count("ildg-format"), kinds.count("ildg-binary-data")
     if count == data_count != 1:  # another kind of LIME file, or several configurations
         raise file.unsupported(f"it has {count} ildg-format records instead of one")
-    fields = _fields(file, _only(file, records, "ildg-format"), "ildgFormat")
+    fields = fields_of(file, only(file, records, "ildg-format"), "ildgFormat")
     field, bits = fields.get("field", ""), fields.get("precision", "")
     group, precision = field.removesuffix("gauge"), _PRECISIONS.get(bits, "")
     extents = [fields.get(name, "") for name in ("lx", "ly", "lz", "lt")]
@@ -125,7 +132,7 @@ def _read_header(file: InputFile) -> IldgReader:
         known = ", ".join(f"{name}gauge" for name in GROUPS)
         raise file.unsupported(f"its field is '{field}', but the known fields are {known}")
     lattice = lattice_of(file, *(int(extent) for extent in extents))
-    data = _only(file, records, "ildg-binary-data")
+    data = only(file, records, "ildg-binary-data")
     stored = FORMATS[Ildg.name].stored(lattice, GROUPS[group], precision)
     if data.length != stored.nbytes:
         raise file.damaged(
@@ -133,7 +140,7 @@ def _read_header(file: InputFile) -> IldgReader:
         )
     _compare_extents(file, records, lattice)
     provenance, averages, warnings = _provenance(file, records)
-    checksum = _checksum(file, records)
+    checksum = stated_checksum(file, records)
     if not checksum:
         warnings.append("it has no SciDAC checksum, so its links were not verified with one")
     plaquette, link_trace = (averages.get(name) for name in _AVERAGES)
@@ -154,9 +161,9 @@ def _read_header(file: InputFile) -> IldgReader:
 def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
     stored = source.stored
     lfn = provenance.get(LFN, "unknown")
-    fields = "".join(_element(_tag(key), provenance[key]) for key in provenance if key != LFN)
-    lime.write_record(out, "scidac-private-file-xml", _scidac_file(stored.lattice), begins=True)
-    lime.write_record(out, "scidac-file-xml", _document("provenance", fields), ends=True)
+    fields = "".join(element(tag_of(key), provenance[key]) for key in provenance if key != LFN)
+    lime.write_record(out, "scidac-private-file-xml", private_file_xml(stored.lattice), begins=True)
+    lime.write_record(out, "scidac-file-xml", document("provenance", fields), ends=True)
     record_xml = _scidac_record(stored, provenance.get("creation_date", "unknown"))
     lime.write_record(out, "scidac-private-record-xml", record_xml, begins=True)
     place = out.tell()
@@ -166,41 +173,16 @@ def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None
     lime.write_header(out, "ildg-binary-data", stored.nbytes)
     checksums, averages = source.store(out)
     out.write(bytes(lime.padding(stored.nbytes)))
-    lime.write_record(out, "scidac-checksum", _scidac_checksum(checksums), ends=True)
+    lime.write_record(out, "scidac-checksum", checksum_xml(checksums.site_crc), ends=True)
     out.seek(place)
     lime.write_record(out, "scidac-record-xml", _usqcd_info(averages))
-
-
-def _words(checksums: Checksums) -> str:
-    """Return the SciDAC checksum as two words of eight digits."""
-    first, second = checksums.site_crc
-    return f"{first:08x} {second:08x}"
-
-
-def _only(file: InputFile, records: list[Record], kind: str) -> Record:
-    """Return the only record of a type."""
-    found = [record for record in records if record.type == kind]
-    if len(found) != 1:
-        raise file.damaged(f"it has {len(found)} {kind} records instead of one")
-    return found[0]
-
-
-def _checksum(file: InputFile, records: list[Record]) -> str:
-    """Return the SciDAC checksum, two words of eight digits, or an empty string."""
-    if not any(record.type == "scidac-checksum" for record in records):
-        return ""
-    fields = _fields(file, _only(file, records, "scidac-checksum"), "scidacChecksum")
-    words = [fields.get("suma", ""), fields.get("sumb", "")]
-    if not all(re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,8}", word) for word in words):
-        raise file.damaged("its SciDAC checksum is not two hexadecimal numbers")
-    return " ".join(f"{int(word, 16):08x}" for word in words)
 
 
 def _compare_extents(file: InputFile, records: list[Record], lattice: Lattice) -> None:
     """Compare the extents with those in the private SciDAC record of the file, if there is one."""
     kind = "scidac-private-file-xml"
     if any(record.type == kind for record in records):
-        words = _fields(file, _only(file, records, kind), "scidacFile").get("dims", "").split()
+        words = fields_of(file, only(file, records, kind), "scidacFile").get("dims", "").split()
         if words != [str(extent) for extent in lattice.extents]:
             raise file.damaged(
                 f"its extents are {lattice} in one record and '{' '.join(words)}' in another"
@@ -215,16 +197,16 @@ def _provenance(
     usqcd: dict[str, str] = {}
     length = 0
     for record in records:
-        if record.type not in _FREE_TEXT or not 0 < record.length <= _MAX_TEXT:
+        if record.type not in _FREE_TEXT or not 0 < record.length <= MAX_TEXT:
             continue
         length += record.length
         if length > _MAX_TEXTS:
             raise file.damaged(f"it has more than {_MAX_TEXTS} bytes of text")
-        text = _text(file, record)
+        text = text_of(file, record)
         if "<provenance" in text:
-            texts.update(_fields(file, record, "provenance"))
+            texts.update(fields_of(file, record, "provenance"))
         elif "<usqcdInfo" in text:
-            usqcd = _fields(file, record, "usqcdInfo")
+            usqcd = fields_of(file, record, "usqcdInfo")
             if usqcd.get("info", _INFO) != _INFO:
                 texts["info"] = usqcd["info"]
         else:
@@ -247,111 +229,47 @@ def _provenance(
     return texts, averages, warnings
 
 
-def _text(file: InputFile, record: Record) -> str:
-    """Read the text of a record."""
-    data = file.read(record.offset, record.length).tobytes()
-    return data.decode("utf-8", "replace").strip("\0 \t\r\n")
-
-
-def _fields(file: InputFile, record: Record, root: str) -> dict[str, str]:
-    """Read a flat XML document: the names and texts of the elements below its root."""
-    if record.length > _MAX_TEXT:
-        raise file.damaged(f"its {record.type} record has {record.length} bytes of XML")
-    text = _text(file, record)
-    if re.search("<!(DOCTYPE|ENTITY)", text, re.IGNORECASE):
-        # These records need no declarations, and entities can expand without bounds.
-        raise file.damaged(f"the XML of its {record.type} record declares entities or a type")
-    try:
-        tree = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError) as error:
-        raise file.damaged(f"the XML of its {record.type} record is broken ({error})") from None
-    if _local(tree.tag) != root:
-        raise file.damaged(f"the XML of its {record.type} record is not a {root}")
-    return {_local(child.tag): (child.text or "").strip() for child in tree}
-
-
-def _local(tag: str) -> str:
-    """Return the name of an element without its namespace."""
-    return tag.rpartition("}")[2]
-
-
-def _tag(key: str) -> str:
-    """Return a key as the name of an element."""
-    name = re.sub(r"[^A-Za-z0-9_.-]", "_", key)
-    return name if re.match(r"[A-Za-z_]", name) else f"_{name}"
-
-
-def _element(name: str, text: object) -> str:
-    clean = re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", str(text))
-    return f"<{name}>{html.escape(clean, quote=False)}</{name}>"
-
-
-def _document(root: str, content: str, attributes: str = "") -> bytes:
-    return f"{_XML}<{root}{attributes}>{content}</{root}>".encode()
-
-
-def _scidac_file(lattice: Lattice) -> bytes:
-    """Return the private XML of the file: a single volume in four dimensions."""
-    return _document(
-        "scidacFile",
-        _element("version", "1.1")
-        + _element("spacetime", 4)
-        + _element("dims", " ".join(map(str, lattice.extents)) + " ")
-        + _element("volfmt", 0),
-    )
-
-
 def _scidac_record(stored: StoredLinks, date: str) -> bytes:
     """Return the private XML of the record: four matrices per site."""
     letter, n = stored.precision[0].upper().replace("S", "F"), stored.group.colours
-    return _document(
+    return document(
         "scidacRecord",
-        _element("version", "1.1")
-        + _element("date", date)
-        + _element("recordtype", 0)
-        + _element("datatype", f"USQCD_{letter}{n}_ColorMatrix")
-        + _element("precision", letter)
-        + _element("colors", n)
-        + _element("typesize", stored.site_bytes // 4)
-        + _element("datacount", 4),
+        element("version", "1.1")
+        + element("date", date)
+        + element("recordtype", 0)
+        + element("datatype", f"USQCD_{letter}{n}_ColorMatrix")
+        + element("precision", letter)
+        + element("colors", n)
+        + element("typesize", stored.site_bytes // 4)
+        + element("datacount", 4),
     )
 
 
 def _usqcd_info(averages: Averages | None) -> bytes:
     """Return XML with plaquette and link trace, or with zeros, always of the same length."""
     plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
-    return _document(
+    return document(
         "usqcdInfo",
-        _element("version", "1.0")
-        + _element("plaq", f"{plaquette:.16f}"[:18])
-        + _element("linktr", f"{trace:.16f}"[:18])
-        + _element("info", _INFO),
+        element("version", "1.0")
+        + element("plaq", f"{plaquette:.16f}"[:18])
+        + element("linktr", f"{trace:.16f}"[:18])
+        + element("info", _INFO),
     )
 
 
 def _ildg_format(stored: StoredLinks) -> bytes:
-    return _document(
+    return document(
         "ildgFormat",
-        _element("version", "1.0")
-        + _element("field", f"{stored.group.name}gauge")
-        + _element("precision", 64 if stored.precision == "double" else 32)
+        element("version", "1.0")
+        + element("field", f"{stored.group.name}gauge")
+        + element("precision", 64 if stored.precision == "double" else 32)
         + "".join(
-            _element(f"l{axis}", extent)
+            element(f"l{axis}", extent)
             for axis, extent in zip("xyzt", stored.lattice.extents, strict=True)
         ),
         ' xmlns="http://www.lqcd.org/ildg"'
         ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
         ' xsi:schemaLocation="http://www.lqcd.org/ildg http://www.lqcd.org/ildg/filefmt.xsd"',
-    )
-
-
-def _scidac_checksum(checksums: Checksums) -> bytes:
-    first, second = checksums.site_crc
-    return _document(
-        "scidacChecksum",
-        _element("version", "1.0")
-        + _element("suma", f"{first:x}")
-        + _element("sumb", f"{second:x}"),
     )
 
 

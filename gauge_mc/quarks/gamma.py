@@ -13,6 +13,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.errors import UsageError
+from gauge_mc.registry import nearest
+
 Matrix = NDArray[np.complex128]
 """A matrix in spin space, shape (4, 4)."""
 
@@ -73,3 +76,69 @@ def time_parity(source: str, sink: str) -> int:
         return 1 if np.allclose(reflection @ one, one @ reflection) else -1
 
     return sign(source) * sign(sink)
+
+
+SIGMA = (
+    np.array([[0, 1], [1, 0]], np.complex128),
+    np.array([[0, -1j], [1j, 0]]),
+    np.array([[1, 0], [0, -1]], np.complex128),
+)
+"""Pauli matrices."""
+
+
+UNIT_2: Matrix = np.eye(2, dtype=np.complex128)
+
+
+def _kron(upper: Matrix, lower: Matrix) -> Matrix:
+    """Return the Kronecker product of two 2x2 matrices."""
+    return np.asarray(np.kron(upper, lower), np.complex128)
+
+
+def _spatial() -> tuple[Matrix, ...]:
+    """Return the matrices [[0, -i sigma_k], [i sigma_k, 0]]."""
+    return tuple(_kron(SIGMA[1], one) for one in SIGMA)
+
+
+DEGRAND_ROSSI = "degrand-rossi"
+
+BASES: dict[str, tuple[Matrix, ...]] = {
+    DEGRAND_ROSSI: GAMMA,
+    "dirac-pauli": (*_spatial(), _kron(SIGMA[2], UNIT_2)),
+    "chiral": (*_spatial(), _kron(-SIGMA[0], UNIT_2)),
+}
+"""gamma_x, gamma_y, gamma_z and gamma_t of each basis. The one of Dirac and Pauli has gamma_t =
+diag(1, 1, -1, -1). The chiral one is that of openQCD and tmLQCD, with gamma_t = [[0, -1], [-1, 0]],
+and has gamma_x gamma_y gamma_z gamma_t = diag(-1, -1, 1, 1)."""
+
+
+def change_of_basis(old: str, new: str) -> Matrix:
+    """Return the unitary Q with gamma'_mu = Q gamma_mu Q^dagger, and psi' = Q psi.
+
+    By Schur's lemma it is the sum of Gamma' X Gamma^-1 over the group that the matrices generate,
+    up to a factor, for an X for which this is not zero. Its first element that is not zero is
+    positive.
+
+    Raises
+    ------
+    UsageError
+        If a basis is unknown.
+    """
+    for name in (old, new):
+        if name not in BASES:
+            raise UsageError(f"There is no basis '{name}' of gamma matrices{nearest(name, BASES)}")
+    one, other = (_group(BASES[name]) for name in (old, new))
+    for place in range(16):
+        x = np.eye(16, dtype=np.complex128)[place].reshape(4, 4)
+        q = np.sum([b @ x @ a.conj().T for a, b in zip(one, other, strict=True)], axis=0)
+        if np.abs(q).max() > 0:
+            break
+    q *= 2 / np.linalg.norm(q)
+    first = q.ravel()[np.flatnonzero(q)[0]]
+    return np.asarray(q * (abs(first) / first))
+
+
+def _group(gammas: tuple[Matrix, ...]) -> list[Matrix]:
+    """Return the products of all subsets of four gamma matrices, in one order."""
+    subsets = (combinations(gammas, n) for n in range(5))
+    unit = np.eye(4, dtype=np.complex128)
+    return [reduce(np.matmul, one, unit) for some in subsets for one in some]

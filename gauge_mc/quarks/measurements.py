@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -33,6 +34,7 @@ from gauge_mc.observables import (
 )
 from gauge_mc.options import Option, check_options
 from gauge_mc.quarks.contractions import AT_REST, Momentum
+from gauge_mc.quarks.kept import Kept
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator, operator_with
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import ITERATIONS, METHODS, RELIABLE, SOLVERS, Request, solve
@@ -83,7 +85,7 @@ METHOD = Option(
     "method", str, "How lower precision is combined with double.", RELIABLE, "|".join(METHODS)
 )
 LINKS = Option(
-    "links", int, "Reals per link in the iterations, such as 12 or 18 for SU(3).", "the fewest"
+    "links", int, "Reals per link in the iterations: 8, 12 or 18 for SU(3).", "12, or 4 for SU(2)"
 )
 TOLERANCE = Option(
     "tolerance",
@@ -93,6 +95,13 @@ TOLERANCE = Option(
     f"{defaults.TOLERANCE:g}",
 )
 ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERATIONS}")
+PROPAGATORS = Option(
+    "propagators",
+    str,
+    "Folder of propagators, before the sink is smeared: those that it has are read, and the others "
+    "are written there.",
+    metavar="FOLDER",
+)
 
 SOLVES = Companion(
     "solves",
@@ -131,7 +140,8 @@ def operator_options() -> tuple[Option, ...]:
 def quark_options() -> tuple[Option, ...]:
     """Return the options of all measurements with quarks."""
     solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
-    return (KAPPA, *operator_options(), BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA, *solving)
+    own = (KAPPA, *operator_options(), BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
+    return (*own, *solving, PROPAGATORS)
 
 
 @dataclass(frozen=True)
@@ -160,6 +170,8 @@ class Quarks:
         Name of the solver.
     request : Request
         How to solve.
+    folder : str
+        Folder in which propagators are kept; if it is empty, they are not.
 
     Raises
     ------
@@ -177,6 +189,7 @@ class Quarks:
     momenta: tuple[Momentum, ...] = (AT_REST,)
     solver: str = defaults.SOLVER
     request: Request = field(default_factory=Request)
+    folder: str = ""
 
     def __post_init__(self) -> None:
         SOLVERS.check(self.solver, SOLVER.flag)
@@ -231,6 +244,7 @@ class Quarks:
                 given.get(INNER.name, defaults.INNER),
                 given.get(LINKS.name),
             ),
+            given.get(PROPAGATORS.name, ""),
         )
 
     @property
@@ -296,7 +310,12 @@ class Quarks:
     ) -> Propagator:
         vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
         source.fill(vectors, links)
-        found = solve(operator, vectors, self.solver, self.request)
+        kept = Kept(Path(self.folder), self._facts(operator, source)) if self.folder else None
+        found = kept.read(operator, vectors, self.request.tolerance) if kept else None
+        if not found:
+            found = solve(operator, vectors, self.solver, self.request)
+            if kept:
+                kept.write(vectors, found.x)
         label = self.label(source)
         for note in found.notes:
             print(f"gauge-mc: kappa = {operator.kappa:g}, {label}: {note}", file=sys.stderr)
@@ -304,6 +323,11 @@ class Quarks:
         numbers = float(found.iterated.max()), float(found.residual.max()), found.seconds
         solves.append((*words, *numbers))
         return Propagator(found.x, operator.kappa, operator.boundary, source.place)
+
+    def _facts(self, operator: DiracOperator, source: Source) -> dict[str, str]:
+        """Return what identifies a propagator, apart from the links."""
+        known = {name: fact for name, fact in self.header.items() if name != "tolerance"}
+        return {**known, "kappa": repr(operator.kappa), "sources": source.label}
 
     def _operator(self, field: Field, kappa: float) -> DiracOperator:
         return operator_with(field, kappa, self.boundary.phases, **dict(self.parameters))
@@ -493,3 +517,39 @@ class Hadrons(Observable):
             for n, one in enumerate(labels)
             for part in values
         }
+
+
+def propagator(
+    field: Field, kappa: float, source: str = defaults.SOURCE, **options: Any
+) -> NDArray[np.complex128]:
+    """Return a quark propagator, the solution of the Dirac equation for all spins and colours.
+
+    Parameters
+    ----------
+    field : Field
+        The links.
+    kappa : float
+        Hopping parameter.
+    source : str
+        The source as on the command line, such as ``point:0,0,0,0`` or ``wall:0``.
+    **options : object
+        Further options of ``gauge-mc measure mesons``, such as `csw`, `mu`, `boundary`,
+        `smear_sink`, `solver`, `tolerance` or the folder `propagators`.
+
+    Returns
+    -------
+    ndarray, shape (T, Z, Y, X, 4, N, 4, N), complex128
+        ``S[t, z, y, x, spin, colour, source spin, source colour]``: the elements of M^-1 times the
+        source, with gamma matrices in the DeGrand-Rossi basis.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown or its value is invalid.
+    GaugeError
+        If the residual cannot be reached.
+    """
+    given = {**options, KAPPA.name: repr(kappa), SOURCE.name: (source,)}
+    quarks = Quarks.of_options(field.lattice, "propagator", given)
+    ((_, found),) = quarks.propagators(field, [])
+    return found[kappa].to_numpy()

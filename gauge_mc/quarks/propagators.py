@@ -64,23 +64,12 @@ class Propagator:
         GaugeError
             If the array has the wrong shape.
         """
-        colours = field.group.colours
-        shape = (*field.lattice.extents[::-1], SPINS, colours, SPINS, colours)
-        if np.shape(array) != shape:
-            raise GaugeError(
-                f"The propagator has the shape {np.shape(array)}, but on {field.lattice} with "
-                f"{field.group.label} it must have the shape {shape} [t, z, y, x, spin, colour, "
-                "source spin, source colour]."
-            )
-        vectors = np.moveaxis(array, (6, 7), (0, 1)).reshape(-1, *shape[:6])
-        columns = SpinorField.from_numpy(field, vectors, precision)
+        columns = SpinorField.from_numpy(field, columns_of(field, array), precision)
         return cls(columns, kappa, Boundary.of(boundary), place)
 
     def to_numpy(self) -> NDArray[np.complex128]:
         """Return the elements of M^-1, in the order that `from_numpy` takes."""
-        vectors = self.columns.to_numpy()
-        split = vectors.reshape(SPINS, self.colours, *vectors.shape[1:])
-        return np.moveaxis(split, (0, 1), (6, 7))
+        return elements_of(self.columns)
 
     @property
     def field(self) -> Field:
@@ -96,3 +85,29 @@ class Propagator:
     def normalisation(self) -> float:
         """2 kappa: the factor from M^-1 to the inverse of D + m0 with the bare mass m0."""
         return 2 * self.kappa
+
+
+def columns_of(field: Field, array: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """Return the columns [vector, t, z, y, x, spin, colour] of elements as `Propagator` has them.
+
+    Raises
+    ------
+    GaugeError
+        If the array has the wrong shape.
+    """
+    colours = field.group.colours
+    shape = (*field.lattice.extents[::-1], SPINS, colours, SPINS, colours)
+    if np.shape(array) != shape:
+        raise GaugeError(
+            f"The propagator has the shape {np.shape(array)}, but on {field.lattice} with "
+            f"{field.group.label} it must have the shape {shape} [t, z, y, x, spin, colour, "
+            "source spin, source colour]."
+        )
+    return np.moveaxis(array, (6, 7), (0, 1)).reshape(-1, *shape[:6])
+
+
+def elements_of(columns: SpinorField) -> NDArray[np.complex128]:
+    """Return the elements [t, z, y, x, spin, colour, source spin, source colour] of vectors."""
+    vectors = columns.to_numpy()
+    split = vectors.reshape(SPINS, columns.field.group.colours, *vectors.shape[1:])
+    return np.moveaxis(split, (0, 1), (6, 7))

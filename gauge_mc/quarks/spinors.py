@@ -287,3 +287,22 @@ def checked_vectors(
             "this with the number of vectors before it."
         )
     return vectors
+
+
+def in_units(
+    field: Field, array: NDArray[np.complexfloating[Any, Any]]
+) -> tuple[SpinorField, NDArray[np.float64]]:
+    """Return vectors in double precision, divided by units, and these.
+
+    The units are powers of 2, so that nothing is rounded, and make squares of the numbers neither
+    too large nor too small.
+
+    Raises
+    ------
+    GaugeError
+        If the array has the wrong shape.
+    """
+    vectors = np.asarray(checked_vectors(field, array), complex)
+    largest = np.abs(vectors).max(axis=tuple(range(1, vectors.ndim)), keepdims=True)
+    unit = np.where((largest > 0) & np.isfinite(largest), np.exp2(np.frexp(largest)[1]), 1.0)
+    return SpinorField.from_numpy(field, np.asarray(vectors / unit, complex)), unit

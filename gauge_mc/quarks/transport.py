@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmath
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,48 +31,62 @@ TRANSPORT = source_folder() / "dirac" / "transport.h"
 
 @dataclass(frozen=True)
 class Reals:
-    """A form of links; ``cuda_src/dirac/transport.h`` declares it.
+    """A form of links, which a C++ header declares.
 
     Attributes
     ----------
     cpp : str
         Name of the class in C++.
-    compressed : bool
-        Whether the matrices are rebuilt from the reals that the group stores.
+    header : str
+        The header that declares it.
+    count : callable
+        Number of reals of a link, given the group; 0 if the group does not have the form.
+    is_stored : bool
+        Whether the reals are those that the group stores.
     """
 
     cpp: str
-    compressed: bool
+    header: str
+    count: Callable[[Group], int]
+    is_stored: bool = False
 
     @cached_property
     def choice(self) -> Choice:
         """The compile-time selection."""
-        return Choice.of("transport", self.cpp, "dirac/transport.h", self.cpp)
+        return Choice.of("transport", self.cpp, self.header, self.cpp)
 
     def numbers(self, group: Group) -> int:
         """Return the number of reals of a link."""
-        return group.components if self.compressed else 2 * group.colours**2
+        return self.count(group)
 
 
-FEW_REALS = Reals("FewReals", True)
+FEW_REALS = Reals("FewReals", "dirac/reals.h", lambda group: group.components, True)
 """Links as the reals that the group stores: 12 for SU(3), 4 for SU(2)."""
-ALL_REALS = Reals("AllReals", False)
+ALL_REALS = Reals("AllReals", "dirac/reals.h", lambda group: 2 * group.colours**2)
 """Links as all entries of their matrices: 18 for SU(3), 8 for SU(2)."""
+EIGHT_REALS = Reals(
+    "EightReals", "dirac/eight_reals.h", lambda group: 8 if group.colours == 3 else 0
+)
+"""Links of SU(3) as 8 reals."""
 
-REALS = (FEW_REALS, ALL_REALS)
+
+def forms_of(group: Group) -> dict[int, Reals]:
+    """Return the forms of the links of a group by their number of reals, the usual one first."""
+    forms = (FEW_REALS, ALL_REALS, EIGHT_REALS)
+    return {one.numbers(group): one for one in forms if one.numbers(group)}
 
 
 def reals_of(number: int | None, group: Group) -> Reals:
-    """Return the form of links with this number of reals, by default the shortest.
+    """Return the form of links with this number of reals, by default those that the group stores.
 
     Raises
     ------
     UsageError
         If there is none.
     """
-    forms = {one.numbers(group): one for one in REALS}
+    forms = forms_of(group)
     if number is None:
-        return forms[min(forms)]
+        return FEW_REALS
     if number not in forms:
         known = in_words(map(str, sorted(forms)), "or")
         raise UsageError(
@@ -180,7 +194,7 @@ class Transport:
     def _as_stored(self, field: Field) -> bool:
         """Whether the field has the links in the form that kernels need."""
         same = self.storage.norm_bytes == 0 and self.storage.arithmetic == field.precision
-        return same and self.reals.compressed
+        return same and self.reals.is_stored
 
     def _converted(self, field: Field) -> tuple[Slab, ...]:
         layouts = self.storage.layouts(field)

@@ -25,7 +25,7 @@ from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import LINKS_ALONE, REALS, Together
+from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, Together
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 from tests import emulator
@@ -46,7 +46,7 @@ def every_choice():
         [BY_SITE.choice, BY_ODD_SITE.choice],
         [GROUP_LINKS, MATRICES],
         [one.choice for one in STORAGES.values()],
-        [one.choice for one in REALS],
+        [FEW_REALS.choice, ALL_REALS.choice],
         [LINKS_ALONE, Together(2).choice],
         [one.diagonal for one in OPERATORS.values()],
         ["single", "double"],

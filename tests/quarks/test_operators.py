@@ -14,7 +14,7 @@ from gauge_mc.quarks.operators.wilson import PlainWilson
 from gauge_mc.quarks.operators.wilson_clover import WilsonClover
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import REALS
+from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac as reference
 from tests.reference.fields import abelian_field, angle, gauge_transform, random_field, random_su
@@ -40,7 +40,7 @@ def test_wilson(lattice, group, precision, device, rng):
     assert largest_difference(found, expected) < TOLERANCE[precision]
 
 
-@pytest.mark.parametrize("reals", REALS, ids=lambda one: one.cpp)
+@pytest.mark.parametrize("reals", [FEW_REALS, ALL_REALS], ids=lambda one: one.cpp)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_all_types_of_storage(group, precision, storage, reals, device, rng):
     """Independently of the precision of the field of links."""
@@ -52,6 +52,47 @@ def test_all_types_of_storage(group, precision, storage, reals, device, rng):
     )
     expected = reference.wilson(links, psi, KAPPA, PHASES)
     assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
+
+
+def special_links(lattice, rng):
+    """Links of SU(3) near the places where a form of 8 reals could be singular."""
+    links = random_field(lattice.extents, "su3", rng)
+    flat = links.reshape(-1, 3, 3)
+    turned = np.roll(np.eye(3), 1, axis=0)
+    for n, one in enumerate((
+        np.eye(3), np.diag([-1, -1, 1]), np.diag([-1, 1, -1]), np.diag([1, -1, -1]),
+        turned, turned.T, -np.fliplr(np.eye(3)), np.diag([1j, 1j, -1]), np.diag([-1, 1j, 1j]),
+    )):  # fmt: skip
+        for distance, place in ((0.0, 20), (1e-3, 21), (1e-7, 22), (1e-12, 23), (0.1, 24)):
+            near = one + distance * rng.normal(size=(3, 3))
+            q, r = np.linalg.qr(near)
+            q = q * (np.diag(r) / abs(np.diag(r)))
+            flat[place + 5 * n] = q / np.linalg.det(q) ** (1 / 3)
+    return links
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_links_as_eight_reals(storage, best_device, rng):
+    """No link is singular; the errors are those of the other forms."""
+    links = special_links(LATTICE, rng)
+    psi = reference.random_spinor(LATTICE.extents, 3, rng)
+    field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
+    expected = reference.wilson(links, psi, KAPPA, PHASES)
+    found = PlainWilson(field, KAPPA, PHASES).apply(psi, precision=storage, reals=8)
+    assert largest_difference(found, expected) < {**TOLERANCE, "half": 2e-4}[storage]
+
+
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
+def test_slabs_with_links_as_eight_reals(kind, rng):
+    links = special_links(LATTICE, rng)
+    psi = reference.random_spinor(LATTICE.extents, 3, rng)
+    found = []
+    for slices in ((4,), (2, 2)):
+        devices = open_group(kind, slices)
+        field = Field.from_slices(LATTICE, "su3", links, "double", devices)
+        found.append(PlainWilson(field, KAPPA, PHASES).apply(psi, precision="half", reals=8))
+        devices.close()
+    assert np.array_equal(*found)
 
 
 def test_twisted_mass(group, precision, best_device, rng):

@@ -29,7 +29,7 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.operators import ONE, OPERATORS, SEVERAL
 from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import REALS
+from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 
@@ -50,7 +50,6 @@ CHOICES = {
     "file_order": list(FILE_ORDERS),
     "content": [GROUP_LINKS, MATRICES],
     "replicas": [ONE_REPLICA, MANY_REPLICAS],
-    "transport": [one.choice for one in REALS],
     "diagonal": [one.diagonal for one in OPERATORS.values()],
 }
 """All choices by kind, with generators at their default quality level."""
@@ -72,11 +71,12 @@ def variants(kernel: Kernel) -> Iterator[Variant]:
 
 def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
     """Yield the variants of a kernel that depends on the type of storage, in its arithmetic."""
-    kinds = [CHOICES[kind] for kind in CHOICES if kind in kernel.kinds]
-    for storage in STORAGES.values():
+    for group, storage in product(GROUPS.values(), STORAGES.values()):
         together = [one[storage.name].choice for one in (ONE, SEVERAL)]
-        own = [*kinds, together] if "vectors" in kernel.kinds else kinds
-        for choices in product(*own):
+        forms = [one.choice for one in forms_of(group).values()]
+        own = {**CHOICES, "group": [group.choice], "transport": forms, "vectors": together}
+        kinds = [own[kind] for kind in own if kind in kernel.kinds]
+        for choices in product(*kinds):
             yield Variant(storage.arithmetic, (*choices, storage.choice))
 
 

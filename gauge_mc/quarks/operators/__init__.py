@@ -22,7 +22,7 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.spinors import SpinorField, checked_vectors
+from gauge_mc.quarks.spinors import SpinorField, in_units
 from gauge_mc.quarks.storage import Storage, storage_of
 from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary, Reals, Together, Transport, reals_of
 from gauge_mc.registry import Registry, in_words
@@ -115,7 +115,7 @@ class DiracOperator(ABC):
         precision : str
             ``double``, ``single`` or ``half``.
         reals : int, optional
-            Reals per link: for SU(3) 12 or 18, for SU(2) 4 or 8; by default the fewest.
+            Reals per link: for SU(3) 8, 12 or 18, for SU(2) 4 or 8; by default 12 and 4.
 
         Raises
         ------
@@ -198,12 +198,7 @@ class DiracOperator(ABC):
         """
         from gauge_mc.quarks.solvers import Request, solve
 
-        vectors = np.asarray(checked_vectors(self.field, source), complex)
-        axes = tuple(range(1, vectors.ndim))
-        largest = np.abs(vectors).max(axis=axes, keepdims=True)
-        # A power of two, so that squares are neither too large nor too small
-        unit = np.where((largest > 0) & np.isfinite(largest), np.exp2(np.frexp(largest)[1]), 1.0)
-        field = SpinorField.from_numpy(self.field, np.asarray(vectors / unit, complex))
+        field, unit = in_units(self.field, source)
         found = solve(self, field, solver, Request(tolerance=tolerance, **request))
         return (found.x.to_numpy() * unit).reshape(np.shape(source))
 

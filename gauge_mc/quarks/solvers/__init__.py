@@ -19,7 +19,7 @@ from gauge_mc import defaults
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quarks.algebra import Advance, Combine
 from gauge_mc.quarks.operators import DiracOperator
-from gauge_mc.quarks.preconditioned import Apply, Preconditioned, System
+from gauge_mc.quarks.preconditioned import Apply, Preconditioned, System, norms_of
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES, storage_of
 from gauge_mc.registry import Registry, in_words
@@ -55,9 +55,12 @@ SLOWEST = 0.99
 
 STAGNATION = 2
 """Number of true residuals in a row of which none is smaller, by the factor `SMALLER`, than the
-smallest of its vector before."""
+smallest of its vector before, because of rounding errors."""
 
 SMALLER = 0.8
+
+ROUNDED = 2.0
+"""Ratio of the true residual to the iterated one beyond which rounding errors matter."""
 
 LARGEST_GROWTH = 1e3
 """Growth of a residual, since the last true one, beyond which the correction is not used."""
@@ -84,7 +87,7 @@ class Request:
     inner : str
         Precision of the iterations: ``half``, ``single`` or ``double``.
     reals : int, optional
-        Reals per link in the iterations; by default the fewest.
+        Reals per link in the iterations; see `DiracOperator.prepared`.
     """
 
     tolerance: float = defaults.TOLERANCE
@@ -184,13 +187,18 @@ class Solver(ABC):
     name: ClassVar[str]
     form: ClassVar[int]
     """The form of the preconditioned operator; see `Preconditioned`."""
+    safer: ClassVar[str] = ""
+    """Name of the solver that goes on if this one does not converge; it must have none itself."""
+    patience: ClassVar[float] = math.inf
+    """Number of iterations after which it gives up unless the largest of the smallest true
+    residuals of all vectors has become smaller by the factor `SMALLER`."""
 
     def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
         self.outer, self.operator, self.request = outer, operator, request
         self.r = outer.y.like(request.inner)
         self.x = outer.y.like(request.inner)
         self.clear_x = Combine(self.x, self.r)
-        self.done = np.zeros(outer.y.count, bool)
+        self.done: NDArray[np.bool_] = np.zeros(outer.y.count, np.bool_)
 
     @abstractmethod
     def begin(self) -> None:
@@ -236,6 +244,7 @@ class Solver(ABC):
         request, outer = self.request, self.outer
         norms = now = outer.norms
         smallest, fails = norms.copy(), 0
+        best, best_at = math.inf, progress.iterations
         factor = REDUCTION[request.method, request.inner]
         self._replace(norms <= targets)
         self.begin()
@@ -243,7 +252,7 @@ class Solver(ABC):
         lowest, since = norms.copy(), 0
         while not self.done.all():
             progress.iterations += 1
-            broken = False
+            broken = ended = False
             try:
                 now = np.sqrt(self.step())
                 if not np.isfinite(now).all():
@@ -268,15 +277,19 @@ class Solver(ABC):
                 broken = True
             progress.updates += 1
             self._replace(norms <= targets)
-            better = (norms < SMALLER * smallest)[~self.done]
-            fails = 0 if better.any() else fails + 1
+            better = (norms < SMALLER * smallest)[~self.done].any()
+            # A residual that is as large as the iterated one comes from a peak, not from rounding.
+            rounded = broken or ended or (norms > ROUNDED * now)[~self.done].any()
+            fails = 0 if better else fails + bool(rounded)
             smallest = np.minimum(smallest, norms)
+            if smallest.max() < SMALLER * best:
+                best, best_at = smallest.max(), progress.iterations
             highest, lowest, since = norms.copy(), norms.copy(), 0
             if self.done.all():
                 return
             if progress.iterations >= request.iterations:
-                raise GaugeError(_too_many(request, norms))
-            if fails >= STAGNATION:
+                raise GaugeError(too_many(request, norms))
+            if fails >= STAGNATION or progress.iterations - best_at > self.patience:
                 raise StagnationError
             if broken or request.method == DEFECT:
                 self.begin()
@@ -299,16 +312,21 @@ class Residual:
     Parameters
     ----------
     system : System
+    before : Residual, optional
+        That of the same system in another form, whose solution is kept if it is better than 0.
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, before: Residual | None = None) -> None:
         self._b = system.reduced
-        self.y, self.r = self._b.like(), self._b.like()
+        better = before and (before.norms < before.first).all()
+        self.y: SpinorField = before.y if before and better else self._b.like()
+        self.r = self._b.like()
         self._product, self._more = self._b.like(), self._b.like()
         self._apply: Apply = system.preconditioned.apply(self._product, self.y)
         self._subtract = Advance(self.r, self._product)
         self._add = Combine(self.y, self._more)
-        self.norms = self.update()
+        self.first: Norms = norms_of(self._b)
+        self.norms: Norms = self.update()
 
     def add(self, x: SpinorField, done: NDArray[np.bool_]) -> Norms:
         """Add a correction in any precision, except to vectors that are done."""
@@ -346,21 +364,22 @@ def solve(
     -------
     Solution
         Its true residual, of the full system and in double precision, is at most the tolerance for
-        every vector.
+        every vector. If the residual does not become smaller, the iteration goes on in higher
+        precision, and then with the `safer` solver; the notes say so.
 
     Raises
     ------
     GaugeError
         If the tolerance cannot be reached.
     """
-    kind, began = SOLVERS[solver], time.perf_counter()
+    began = time.perf_counter()
+    ladder = _ladder(SOLVERS[solver], request.inner)
+    kind, inner = ladder.pop(0)
     system = System(operator, source, kind.form)
     if not np.isfinite(system.norms).all():
         raise GaugeError("The source contains a value that is not a number, or is too large.")
     outer, progress = Residual(system), Progress()
     targets = np.full_like(system.norms, request.tolerance)
-    precisions = list(STORAGES)[: list(STORAGES).index(request.inner) + 1]
-    inner = precisions.pop()
     residual = np.full_like(targets, math.inf)
     for _ in range(ATTEMPTS):
         while True:
@@ -370,20 +389,20 @@ def solve(
                 kind(outer, Preconditioned(prepared, kind.form), own).improve(targets, progress)
                 break
             except StagnationError:
-                if not precisions:
+                if not ladder:
                     break
-                before, inner = inner, precisions.pop()
-                progress.notes.append(
-                    f"The residual did not become smaller in {before} precision, so that the "
-                    f"iteration went on in {inner} precision."
-                )
+                before, (kind, inner) = (kind, inner), ladder.pop(0)
+                progress.notes.append(_changed(before, (kind, inner)))
+                if kind.form != system.form:
+                    system = System(operator, source, kind.form)
+                    outer = Residual(system, outer)
         system.complete(outer.y)
         residual = system.residual_norms()
         if (residual <= request.tolerance).all():
             break
         targets = np.minimum(targets, outer.norms) * TIGHTER
     else:
-        raise GaugeError(_not_reached(request, residual))
+        raise GaugeError(not_reached(request, residual))
     return Solution(
         system.scaled_solution(),
         kind.name,
@@ -397,7 +416,32 @@ def solve(
     )
 
 
-def _too_many(request: Request, residual: Norms) -> str:
+Step = tuple[type[Solver], str]
+"""A solver and the precision of its iterations."""
+
+
+def _ladder(kind: type[Solver], inner: str) -> list[Step]:
+    """Return what is tried one after the other: higher precisions, and then a safer solver."""
+    kinds = [kind, *([SOLVERS[kind.safer]] if kind.safer else [])]
+    precisions = list(STORAGES)[list(STORAGES).index(inner) :: -1]
+    return [(one, precision) for one in kinds for precision in precisions]
+
+
+def _changed(before: Step, now: Step) -> str:
+    """Return a note about a change of the precision or of the solver."""
+    if before[0] is now[0]:
+        return (
+            f"The residual did not become smaller in {before[1]} precision, so that the iteration "
+            f"went on in {now[1]} precision."
+        )
+    return (
+        f"The residual did not become smaller with {before[0].name} in {before[1]} precision, so "
+        f"that the iteration went on with {now[0].name} in {now[1]} precision."
+    )
+
+
+def too_many(request: Request, residual: Norms) -> str:
+    """Return the sentence for too many iterations, given the residuals."""
     return (
         f"The residual is {residual.max():.2g} of the source after {request.iterations} "
         f"iterations, and not {request.tolerance:g}: allow more iterations, a larger tolerance, or "
@@ -405,7 +449,8 @@ def _too_many(request: Request, residual: Norms) -> str:
     )
 
 
-def _not_reached(request: Request, residual: Norms) -> str:
+def not_reached(request: Request, residual: Norms) -> str:
+    """Return the sentence for a tolerance that cannot be reached, given the residuals."""
     return (
         f"The residual of the full system does not become smaller than {residual.max():.2g} of the "
         f"source, and the tolerance is {request.tolerance:g}: choose a larger tolerance."

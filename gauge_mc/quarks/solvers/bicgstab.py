@@ -18,11 +18,14 @@ class BiCGstab(Solver):
     """The stabilised biconjugate gradients.
 
     H. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631. The residual with which a search
-    begins is its own shadow.
+    begins is its own shadow. It need not converge if the real parts of eigenvalues have both signs,
+    as beyond the critical kappa of a configuration; then conjugate gradients go on.
     """
 
     name = "bicgstab"
     form = ADDED
+    safer = "cg"
+    patience = 300
 
     def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
         super().__init__(outer, operator, request)

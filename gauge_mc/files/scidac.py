@@ -1,0 +1,109 @@
+"""What files of SciDAC's QIO have in common: XML in LIME records, and checksums.
+
+USQCD Software Committee, QIO programmer's manual, version 2.3.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from xml.etree import ElementTree
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.files.input import InputFile
+from gauge_mc.files.lime import Record
+
+MAX_TEXT = 65536
+"""Largest number of bytes of a text record that is parsed; usual records have a few kB."""
+
+_XML = '<?xml version="1.0" encoding="UTF-8"?>'
+
+
+def checksum_words(pair: tuple[int, int]) -> str:
+    """Return the SciDAC checksum as two words of eight digits."""
+    first, second = pair
+    return f"{first:08x} {second:08x}"
+
+
+def only(file: InputFile, records: list[Record], kind: str) -> Record:
+    """Return the only record of a type."""
+    found = [record for record in records if record.type == kind]
+    if len(found) != 1:
+        raise file.damaged(f"it has {len(found)} {kind} records instead of one")
+    return found[0]
+
+
+def stated_checksum(file: InputFile, records: list[Record]) -> str:
+    """Return the SciDAC checksum, two words of eight digits, or an empty string."""
+    if not any(record.type == "scidac-checksum" for record in records):
+        return ""
+    fields = fields_of(file, only(file, records, "scidac-checksum"), "scidacChecksum")
+    words = [fields.get("suma", ""), fields.get("sumb", "")]
+    if not all(re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,8}", word) for word in words):
+        raise file.damaged("its SciDAC checksum is not two hexadecimal numbers")
+    return " ".join(f"{int(word, 16):08x}" for word in words)
+
+
+def text_of(file: InputFile, record: Record) -> str:
+    """Read the text of a record."""
+    data = file.read(record.offset, record.length).tobytes()
+    return data.decode("utf-8", "replace").strip("\0 \t\r\n")
+
+
+def fields_of(file: InputFile, record: Record, root: str) -> dict[str, str]:
+    """Read a flat XML document: the names and texts of the elements below its root."""
+    if record.length > MAX_TEXT:
+        raise file.damaged(f"its {record.type} record has {record.length} bytes of XML")
+    text = text_of(file, record)
+    if re.search("<!(DOCTYPE|ENTITY)", text, re.IGNORECASE):
+        # These records need no declarations, and entities can expand without bounds.
+        raise file.damaged(f"the XML of its {record.type} record declares entities or a type")
+    try:
+        tree = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise file.damaged(f"the XML of its {record.type} record is broken ({error})") from None
+    if _local(tree.tag) != root:
+        raise file.damaged(f"the XML of its {record.type} record is not a {root}")
+    return {_local(child.tag): (child.text or "").strip() for child in tree}
+
+
+def _local(tag: str) -> str:
+    """Return the name of an element without its namespace."""
+    return tag.rpartition("}")[2]
+
+
+def tag_of(key: str) -> str:
+    """Return a key as the name of an element."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", key)
+    return name if re.match(r"[A-Za-z_]", name) else f"_{name}"
+
+
+def element(name: str, text: object) -> str:
+    """Return an element with text."""
+    clean = re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", str(text))
+    return f"<{name}>{html.escape(clean, quote=False)}</{name}>"
+
+
+def document(root: str, content: str, attributes: str = "") -> bytes:
+    """Return a document, given its content in XML."""
+    return f"{_XML}<{root}{attributes}>{content}</{root}>".encode()
+
+
+def private_file_xml(lattice: Lattice) -> bytes:
+    """Return the private XML of the file: a single volume in four dimensions."""
+    return document(
+        "scidacFile",
+        element("version", "1.1")
+        + element("spacetime", 4)
+        + element("dims", " ".join(map(str, lattice.extents)) + " ")
+        + element("volfmt", 0),
+    )
+
+
+def checksum_xml(pair: tuple[int, int]) -> bytes:
+    """Return the XML of a checksum."""
+    first, second = pair
+    return document(
+        "scidacChecksum",
+        element("version", "1.0") + element("suma", f"{first:x}") + element("sumb", f"{second:x}"),
+    )
