@@ -14,6 +14,7 @@
 #define UNROLL _Pragma("GCC unroll 128")
 #define ROLLED _Pragma("GCC unroll 1")
 #define UNROLL_IF(condition) UNROLL
+#define UNROLL_ON_GPU_IF(condition) ROLLED
 
 #define REGISTER_BYTES (LANES * REAL_BYTES)
 
