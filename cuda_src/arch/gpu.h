@@ -4,6 +4,7 @@
 #define INLINE __device__ __forceinline__
 #define UNCHANGED_CODE __device__ __noinline__  // same rounding at every call
 #define RARE INLINE  // a call would spill registers
+#define LONG_CODE INLINE  // arguments of calls would not be in registers
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")
 // Short loops stay in the instruction cache, so unrolling does not always pay.

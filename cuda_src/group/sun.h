@@ -35,16 +35,27 @@ template <int COLOURS> struct SUN {
         UNROLL for (int i = 0; i < N * N; i++) c[2 * i] = m.row[i / N].c[i % N].re, c[2 * i + 1] = m.row[i / N].c[i % N].im;
         UNROLL for (int i = 2 * N * N; i < COMPONENTS; i++) c[i] = broadcast(0);
     }
-    static INLINE Link load(const Field& f, const Geometry& g, packet_index first, int crossing = 0) {
-        real c[COMPONENTS];
-        f.read(g, first, crossing, c);
-        return unpack(c);
+    // A CPU loads and stores the entries of a matrix without those that fill packets, which are its stored reals.
+    static LONG_CODE Link load(const Field& f, const Geometry& g, packet_index first, int crossing = 0) {
+        if constexpr (SLOT_BY_SLOT) {
+            Link u;
+            f.read(g, first, crossing, reinterpret_cast<real (&)[2 * N * N]>(u));
+            return u;
+        } else {
+            real c[COMPONENTS];
+            f.read(g, first, crossing, c);
+            return unpack(c);
+        }
     }
     template <bool STREAMED = false>
     static INLINE void store(const Field& f, const Geometry& g, packet_index first, const Link& u) {
-        real c[COMPONENTS];
-        pack(u, c);
-        f.template write<STREAMED>(g, first, c);
+        if constexpr (SLOT_BY_SLOT && COMPONENTS == 2 * N * N) {
+            f.template write<STREAMED>(g, first, reinterpret_cast<const real (&)[COMPONENTS]>(u));
+        } else {
+            real c[COMPONENTS];
+            pack(u, c);
+            f.template write<STREAMED>(g, first, c);
+        }
     }
 
     // The entries of a matrix, [row][column][re, im], and back.
@@ -68,23 +79,23 @@ template <int COLOURS> struct SUN {
     static INLINE Matrix matrix(const Link& u) { return u; }
     static INLINE Link link(const Matrix& m) { return m; }
 
-    static INLINE Matrix product(const Matrix& a, const Matrix& b) {
+    static LONG_CODE Matrix product(const Matrix& a, const Matrix& b) {
         Matrix p;
         ROWS for (int i = 0; i < N; i++) p.row[i] = times(a.row[i], b);
         return p;
     }
     static INLINE Matrix multiply(const Matrix& a, const Link& u) { return product(a, u); }
-    static INLINE Matrix multiply_adjoint(const Matrix& a, const Link& u) {
+    static LONG_CODE Matrix multiply_adjoint(const Matrix& a, const Link& u) {
         Matrix p;
         ROWS for (int i = 0; i < N; i++) p.row[i] = times_adjoint(a.row[i], u);
         return p;
     }
-    static INLINE Matrix adjoint_times(const Link& u, const Matrix& a) {
+    static LONG_CODE Matrix adjoint_times(const Link& u, const Matrix& a) {
         Matrix p;
         ROWS for (int i = 0; i < N; i++) p.row[i] = adjoint_times(u, i, a);
         return p;
     }
-    static INLINE Link transformed(const Link& g, const Link& u, const Link& h) {
+    static LONG_CODE Link transformed(const Link& g, const Link& u, const Link& h) {
         Matrix p;
         ROWS for (int i = 0; i < N; i++) p.row[i] = times_adjoint(times(g.row[i], u), h);
         return p;
@@ -119,22 +130,22 @@ template <int COLOURS> struct SUN {
     }
 
     // s += a b c^dagger and s += a^dagger b c.
-    static INLINE void add_upper(Matrix& s, const Link& a, const Link& b, const Link& c) {
+    static LONG_CODE void add_upper(Matrix& s, const Link& a, const Link& b, const Link& c) {
         ROWS for (int i = 0; i < N; i++) add(s.row[i], times_adjoint(times(a.row[i], b), c));
     }
-    static INLINE void add_lower(Matrix& s, const Link& a, const Link& b, const Link& c) {
+    static LONG_CODE void add_lower(Matrix& s, const Link& a, const Link& b, const Link& c) {
         ROWS for (int i = 0; i < N; i++) add(s.row[i], times(adjoint_times(a, i, b), c));
     }
 
     // Re Tr (a b (d c)^dagger).
-    static INLINE real plaquette(const Link& a, const Link& b, const Link& c, const Link& d) {
+    static LONG_CODE real plaquette(const Link& a, const Link& b, const Link& c, const Link& d) {
         OverlapSum sum;
         ROWS for (int i = 0; i < N; i++) sum.add(times(a.row[i], b), times(d.row[i], c));
         return sum.total();
     }
 
     // Reunitarise a link: the rows by Gram-Schmidt, and the last one is divided by the determinant.
-    static INLINE Link normalised(const Link& u) {
+    static LONG_CODE Link normalised(const Link& u) {
         Link v = u;
         ROWS for (int k = 0; k < N; k++) {
             v.row[k] = scaled(v.row[k], inverse_root(norm2(v.row[k])));
@@ -155,7 +166,7 @@ template <int COLOURS> struct SUN {
     // its determinant. The inverse is that of Gauss and Jordan, whose factors are at most 1 because rows are exchanged
     // where necessary. An error of the inverse of an early step does not matter, because any error within the
     // hermitian factor is removed by the following steps; in the last ones the matrix is nearly unitary.
-    static INLINE Link polar(const Matrix& m) {
+    static LONG_CODE Link polar(const Matrix& m) {
         const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-7 : 1e-16);
         Matrix x = m;
         complex phase;
@@ -249,7 +260,7 @@ template <int COLOURS> struct SUN {
 
     // exp(x) u by its Taylor series. The terms fall, after the first ones, faster than a geometric series, so that
     // those that are left out are below the last one, whose entries are below half the unit roundoff.
-    static INLINE Link exponential_times(const Algebra& x, const Link& u) {
+    static LONG_CODE Link exponential_times(const Algebra& x, const Link& u) {
         const scalar tolerance = scalar(REAL_BYTES == 4 ? 9e-16 : 3e-33);
         const Matrix m = matrix(x);
         Link sum = u, term = u;
@@ -401,7 +412,7 @@ private:
 
     // Gaussian elimination: make `a` an upper triangle, of which no other entries are set, and return its determinant.
     // In every lane two rows are exchanged if the factor between them would be above 1. With INVERTED, b becomes a^-1 b.
-    template <bool INVERTED> static INLINE complex eliminate(Matrix& a, Matrix& b) {
+    template <bool INVERTED> static LONG_CODE complex eliminate(Matrix& a, Matrix& b) {
         complex determinant = {broadcast(1), broadcast(0)};
         ROWS for (int k = 0; k < N; k++) {
             ROWS for (int i = k + 1; i < N; i++) {

@@ -67,6 +67,11 @@ class Group:
         return self._constants["COMPONENTS"]
 
     @property
+    def reals(self) -> int:
+        """Number of reals per link without padding, which checkpoints contain."""
+        return min(self.components, 2 * self.colours**2)
+
+    @property
     def matrix_components(self) -> int:
         """Number of stored reals per general matrix, from the C++ header."""
         return self._constants["MATRIX_COMPONENTS"]
