@@ -31,6 +31,10 @@ REGISTRIES = [
 ]
 
 
+SUN = [f"su{n}" for n in range(2, 9)]
+"""The groups of this package."""
+
+
 @dataclass(frozen=True)
 class Thing:
     name: str
@@ -57,7 +61,7 @@ def groups(monkeypatch):
 def test_a_program_can_register_a_plug_in(groups):
     mine = groups.register(Thing("mine"))
     assert groups.register(mine) is groups["mine"] is mine
-    assert list(groups) == ["mine", "su2", "su3"]
+    assert list(groups) == ["mine", *SUN]
     for name in ("mine", "su2"):
         with pytest.raises(GaugeError, match=f"There are two groups named '{name}'; rename one"):
             groups.register(Thing(name))
@@ -69,7 +73,7 @@ def test_other_packages_can_declare_plug_ins(groups, monkeypatch):
     good = EntryPoint("good", "tests.test_registry:GOOD", "gauge_mc.groups")
     bad = EntryPoint("bad", "no_such_package:THING", "gauge_mc.groups")
     monkeypatch.setattr(registry, "entry_points", lambda group: (good, bad))
-    assert list(groups) == ["bad", "good", "su2", "su3"]
+    assert list(groups) == ["bad", "good", *SUN]
     assert groups["good"] is GOOD
     with pytest.raises(GaugeError, match=r"group 'bad' of the package .* cannot be imported"):
         groups["bad"]
@@ -79,7 +83,7 @@ GOOD = Thing("good")
 
 
 def test_unknown_names_are_refused_with_advice(groups):
-    for name, advice in (("su4", "; did you mean 'su3'?"), ("e8", "; choose su2 or su3.")):
+    for name, advice in (("su9", "; did you mean 'su8'?"), ("e8", "; choose su2, su3, su4, su5, su6, su7 or su8.")):
         with pytest.raises(UsageError) as caught:
             groups.check(name)
         assert str(caught.value) == f"There is no group '{name}'{advice}"
@@ -97,7 +101,7 @@ def test_a_registry_is_a_mapping(groups):
     with pytest.raises(KeyError) as caught:
         groups["e8"]
     assert isinstance(caught.value, UsageError)
-    assert str(caught.value) == "There is no group 'e8'; choose mine, su2 or su3."
+    assert str(caught.value) == "There is no group 'e8'; choose mine, su2, su3, su4, su5, su6, su7 or su8."
 
 
 def test_words_are_joined():

@@ -11,9 +11,11 @@
 #define INLINE inline __attribute__((always_inline))
 #define UNCHANGED_CODE inline __attribute__((noinline))  // same rounding at every call
 #define RARE __attribute__((noinline))  // keeps rare code out of the main path
+#define LONG_CODE __attribute__((noinline))  // called wherever it is used, so that it is compiled once
 #define UNROLL _Pragma("GCC unroll 128")
 #define ROLLED _Pragma("GCC unroll 1")
 #define UNROLL_IF(condition) UNROLL
+#define UNROLL_ON_GPU_IF(condition) ROLLED
 
 #define REGISTER_BYTES (LANES * REAL_BYTES)
 

@@ -4,11 +4,14 @@
 #define INLINE __device__ __forceinline__
 #define UNCHANGED_CODE __device__ __noinline__  // same rounding at every call
 #define RARE INLINE  // a call would spill registers
+#define LONG_CODE INLINE  // arguments of calls would not be in registers
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")
 // Short loops stay in the instruction cache, so unrolling does not always pay.
 #define PRAGMA_OF(text) _Pragma(#text)
 #define UNROLL_IF(condition) PRAGMA_OF(unroll((condition) ? 64 : 1))
+// Arrays are in registers only if loops over their elements are unrolled.
+#define UNROLL_ON_GPU_IF(condition) UNROLL_IF(condition)
 
 typedef scalar real;
 typedef bool mask;

@@ -28,7 +28,8 @@ struct GroupLinks {
         real c[C];
         double_real exact[C];
         GROUP::components(m, exact);
-        UNROLL for (int i = 0; i < C; i++) c[i] = from_double(as_stored ? m[i] : exact[i]);
+        UNROLL for (int i = 0; i < C; i++)
+            c[i] = from_double(as_stored && i < ENTRIES ? m[i < ENTRIES ? i : 0] : exact[i]);
         f.write(g, first, c);
     }
 };

@@ -151,9 +151,9 @@ INLINE void swap_if(bool swapped, const word (&from)[MOST_WORDS], word (&to)[MOS
 // the last row from the one that follows from them. The result is a NaN or too large if an entry is a NaN.
 INLINE real deviation(const real (&m)[ENTRIES]) {
     constexpr int N = GROUP::N, LAST = 2 * N * (N - 1);
-    real c[GROUP::COMPONENTS], exact[ENTRIES], worst = broadcast(0);
-    GROUP::components(m, c);
-    GROUP::entries(c, exact);
+    real exact[ENTRIES], worst = broadcast(0);
+    UNROLL for (int i = 0; i < ENTRIES; i++) exact[i] = m[i];
+    GROUP::complete(exact);
     UNROLL for (int i = LAST; i < ENTRIES; i += 2)
         worst = larger_or_nan(worst, square(m[i] - exact[i]) + square(m[i + 1] - exact[i + 1]));
     UNROLL for (int a = 0; a < N - 1; a++)

@@ -14,6 +14,7 @@
 //   matrix, link                the matrix of a link, and the link of a matrix in the group
 //   pack, unpack                convert a matrix to and from its stored reals
 //   entries, components         the entries of a matrix from the stored reals of a link, and back, in any precision
+//   complete                    the last row of a matrix of the group from the others, in any precision
 //   multiply, multiply_adjoint  matrix times link, and matrix times link^dagger
 //   adjoint_times               link^dagger times matrix
 //   product                     matrix times matrix

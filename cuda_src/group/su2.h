@@ -38,6 +38,12 @@ struct SU2 {
     template <class R> static INLINE void components(const R (&m)[2 * N * N], R (&c)[COMPONENTS]) {
         c[0] = m[0], c[1] = m[3], c[2] = m[2], c[3] = m[1];
     }
+    // Replace the last row of a matrix of the group by the one that follows from the other.
+    template <class R> static INLINE void complete(R (&m)[2 * N * N]) {
+        R c[COMPONENTS];
+        components(m, c);
+        entries(c, m);
+    }
 
     static INLINE Matrix zero() { return {{broadcast(0), broadcast(0), broadcast(0), broadcast(0)}}; }
     static INLINE Matrix one() { return {{broadcast(1), broadcast(0), broadcast(0), broadcast(0)}}; }

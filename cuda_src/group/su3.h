@@ -5,27 +5,8 @@
 
 #include "arch/maths.h"
 #include "group/algebra.h"
+#include "group/complex.h"
 #include "group/quaternion.h"
-
-struct complex {
-    real re, im;
-};
-
-INLINE complex operator+(const complex& a, const complex& b) { return {a.re + b.re, a.im + b.im}; }
-INLINE complex operator-(const complex& a, const complex& b) { return {a.re - b.re, a.im - b.im}; }
-INLINE complex operator*(const complex& a, const complex& b) {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-INLINE complex conj(const complex& a) { return {a.re, -a.im}; }
-// s += a b and s += a b^*
-INLINE void add_product(complex& s, const complex& a, const complex& b) {
-    s.re += a.re * b.re; s.re -= a.im * b.im;
-    s.im += a.re * b.im; s.im += a.im * b.re;
-}
-INLINE void add_product_conj(complex& s, const complex& a, const complex& b) {
-    s.re += a.re * b.re; s.re += a.im * b.im;
-    s.im += a.im * b.re; s.im -= a.re * b.im;
-}
 
 struct SU3 {
     // The 18 reals of a matrix do not fill whole packets on a GPU, so two more are stored.
@@ -97,6 +78,12 @@ struct SU3 {
     }
     template <class R> static INLINE void components(const R (&m)[2 * N * N], R (&c)[COMPONENTS]) {
         UNROLL for (int i = 0; i < COMPONENTS; i++) c[i] = m[i];
+    }
+    // Replace the last row of a matrix of the group by the one that follows from the others.
+    template <class R> static INLINE void complete(R (&m)[2 * N * N]) {
+        R c[COMPONENTS];
+        components(m, c);
+        entries(c, m);
     }
 
     static INLINE Matrix zero() {

@@ -1,5 +1,6 @@
 // Haar-random links: Gaussian random components (Box and Muller, Ann. Math. Stat. 29 (1958) 610), projected
-// onto the group by Gram-Schmidt. The third row of SU(3) follows from the other two.
+// onto the group by Gram-Schmidt. The third row of SU(3) follows from the other two, and the last one of larger groups
+// is divided by the determinant.
 #include "arch/launch.h"
 #include "arch/maths.h"
 #include "group/group.h"

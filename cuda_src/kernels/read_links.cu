@@ -27,9 +27,8 @@ INLINE void read_links_site(const Arguments& a, const Site& site) {
         entries_of(f, value, m);
         if (f.reals < ENTRIES && !f.as_stored) {
             Entries exact;
-            double_real c[GROUP::COMPONENTS];
-            GROUP::components(m, c);
-            GROUP::entries(c, exact);
+            UNROLL for (int i = 0; i < ENTRIES; i++) exact[i] = m[i];
+            GROUP::complete(exact);
             UNROLL for (int i = 0; i < ENTRIES; i++) m[i] = i < f.reals ? m[i] : exact[i];
         }
         if (!f.as_stored) check(f, g, site, mu, m);

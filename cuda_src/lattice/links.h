@@ -58,8 +58,8 @@ template <int C> struct Links {
         return {(packet_index)(slots * PER_SLOT), LANES == 1 ? 0 : edge * g.crossing[mu]};
     }
 
-    // Read the link whose first packet is `first`; `crossing` is that of its Offset.
-    INLINE void read(const Geometry& g, packet_index first, int crossing, real (&c)[C]) const {
+    // Read the first K components of the link whose first packet is `first`; `crossing` is that of its Offset.
+    template <int K> INLINE void read(const Geometry& g, packet_index first, int crossing, real (&c)[K]) const {
         load_packets(data, first, (packet_index)g.slots, c);
         if constexpr (LANES > 1) {
             if (crossing != 0) permute_lanes(c, g.lane_orders, NO_CROSSING + crossing);

@@ -3,11 +3,12 @@
 // counter consists of four words:
 //
 //   word 0      number of the site
-//   word 1      bits 0-1: direction mu; bits 2-3: sub-stream k; bits 4-31: number of the block
+//   word 1      bits 0-1: direction mu; bits 2-3: sub-stream k modulo 4; bits 4-15: number of the block;
+//               bits 16-31: k / 4
 //   words 2, 3  number of the sweep, low word first
 //
-// So each link has, in each sweep and sub-stream, 2^28 blocks of 128 bits. The heatbath draws from sub-streams
-// 0 to 2 for the SU(2) subgroups and from sub-stream 3 for the directions. Its at most 1000 attempts per
+// So each link has, in each sweep and sub-stream, 2^12 blocks of 128 bits. The heatbath draws from a sub-stream for
+// each SU(2) subgroup and from one for the directions (update/heatbath.h). Its at most 1000 attempts per
 // subgroup draw at most 1001 times four numbers, which are 2002 blocks in double precision. Sites have numbers
 // below 2^32, because `streams` in gauge_mc/random/philox.py allows no larger lattice.
 #pragma once
@@ -40,7 +41,7 @@ template <int> struct Philox {
     INLINE Philox(const Stream& stream, const Geometry& g, const Site& s, int mu)
         : stream(stream), site(site_number(g, s)), draw(mu) {}
 
-    INLINE void begin(int k) { draw = (draw & 3) | (k << 2); }
+    INLINE void begin(int k) { draw = (draw & 3) | (k & 3) << 2 | (unsigned)k >> 2 << 16; }
     INLINE void end() {}
 
     // Draw the next block, whose number begins at bit 4 of word 1.

@@ -4,7 +4,7 @@
 //   Generator<USUAL>(stream, geometry, site, mu)
 //                         the numbers of this link in this sweep; most links need at most USUAL
 //                         numbers
-//   begin(k)              go to the k-th sub-stream, 0 <= k < 4 (counter-based generators)
+//   begin(k)              go to the k-th sub-stream, 0 <= k < 2^16 (counter-based generators)
 //   uniforms(u)           draw N numbers for every lane
 //   uniforms(u, wanted)   draw N <= 4 more numbers for the lanes in `wanted`
 //   end()                 store the state

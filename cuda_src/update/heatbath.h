@@ -45,15 +45,18 @@ struct Proposal {
 
 // The choice of rotations in the SUBGROUPS SU(2) subgroups of a link. Two random numbers per subgroup are
 // drawn for the direction, and then four per proposal. Most links need at most one proposal more than
-// there are subgroups, and the generator prepares that many numbers.
+// there are subgroups, and the generator prepares that many numbers. Subgroup n draws from sub-stream n, so that a
+// rejected proposal changes no numbers of the others.
 template <template <int> class Generator, int SUBGROUPS> struct HeatbathChoice {
+    static constexpr int DIRECTIONS = SUBGROUPS < 3 ? 3 : SUBGROUPS;  // the sub-stream of the directions
+
     Generator<2 * SUBGROUPS + 4 * SUBGROUPS + 4> random;
     scalar beta_over_n;
     real direction[2 * SUBGROUPS];
 
     INLINE HeatbathChoice(const Stream& stream, const Geometry& g, const Site& s, int mu, scalar beta_over_n)
         : random(stream, g, s, mu), beta_over_n(beta_over_n) {
-        random.begin(3);
+        random.begin(DIRECTIONS);
         random.uniforms(direction);
     }
 

@@ -83,12 +83,18 @@ def digest_of(paths: Sequence[Path]) -> bytes:
 
 
 @cache
-def constants(path: Path) -> dict[str, int]:
+def constants(path: Path, *parameters: tuple[str, int]) -> dict[str, int]:
     """Return the values of the ``constexpr int`` declarations of a source file, by name.
 
     A declaration whose value cannot be evaluated (see `_evaluate`) is omitted.
+
+    Parameters
+    ----------
+    path : Path
+    *parameters : tuple of (str, int)
+        Names and values of template parameters that the declarations use.
     """
-    found: dict[str, int] = {}
+    found: dict[str, int] = dict(parameters)
     for declaration in re.findall(r"\bconstexpr\s+int\s+([^;]+);", _code(path)):
         for name, value in re.findall(r"(\w+)\s*=\s*([^,]+)", declaration):
             try:

@@ -339,7 +339,7 @@ class Field:
         """
         x, y, z, _ = self.lattice.extents
         for block in FieldBlocks(self, self._as_stored).blocks():
-            yield block.view(REALS[self.precision]).reshape(z, y, x, 4, self.group.components)
+            yield block.view(REALS[self.precision]).reshape(z, y, x, 4, self.group.reals)
 
     def restore(self, slices: Iterator[NDArray[Any]]) -> None:
         """Set the links to the stored components that `packed_slices` returned."""

@@ -87,7 +87,7 @@ class StoredLinks:
     def reals(self) -> int:
         """Number of reals per link."""
         n = self.group.colours
-        return self.group.components if self.as_stored else 2 * n * (self.rows or n)
+        return self.group.reals if self.as_stored else 2 * n * (self.rows or n)
 
     @property
     def site_bytes(self) -> int:

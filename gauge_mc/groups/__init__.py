@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice
@@ -29,6 +30,8 @@ class Group:
         C++ header of the group, relative to ``cuda_src``.
     cpp : str
         Name of the class in the header.
+    parameters : mapping of str to int
+        Values of the template parameters of the class, by name; empty for a class that is none.
     beta : float
         Default of beta = 2 N / g^2, a value in the scaling region of the Wilson action with a
         lattice spacing of about 0.1 fm.
@@ -44,13 +47,14 @@ class Group:
     label: str
     header: str
     cpp: str
+    parameters: Mapping[str, int] = MappingProxyType({})
     beta: float
     launch_bounds: ClassVar[Mapping[str, tuple[int, int]]]
     sqrt_t0: ClassVar[tuple[float, float, str] | None] = None
 
     @cached_property
     def _constants(self) -> dict[str, int]:
-        return constants(source_folder() / self.header)
+        return constants(source_folder() / self.header, *self.parameters.items())
 
     @property
     def colours(self) -> int:
@@ -61,6 +65,11 @@ class Group:
     def components(self) -> int:
         """Number of stored reals per link, from the C++ header."""
         return self._constants["COMPONENTS"]
+
+    @property
+    def reals(self) -> int:
+        """Number of reals per link without padding, which checkpoints contain."""
+        return min(self.components, 2 * self.colours**2)
 
     @property
     def matrix_components(self) -> int:
@@ -79,6 +88,31 @@ class Group:
 
     def __repr__(self) -> str:
         return self.label
+
+
+class GeneralGroup(Group):
+    """SU(N) by the code for any N, which stores all entries of a link; see ``group/sun.h``.
+
+    Parameters
+    ----------
+    colours : int
+        Number of colours N >= 2.
+    beta : float
+        See `Group`.
+    """
+
+    header = "group/sun.h"
+    launch_bounds: ClassVar[Mapping[str, tuple[int, int]]] = {
+        "single": (128, 3),
+        "double": (128, 2),
+    }
+
+    def __init__(self, colours: int, beta: float) -> None:
+        self.name = f"su{colours}"
+        self.label = f"SU({colours})"
+        self.cpp = f"SUN<{colours}>"
+        self.parameters = {"COLOURS": colours}
+        self.beta = beta
 
 
 GROUPS: Registry[Group] = Registry("group", __name__)

@@ -107,7 +107,7 @@ class Chain:
         """Yield the types and sizes of the arrays in a checkpoint."""
         field, extent_t = self.field, self.parameters.lattice.t
         sites = field.lattice.slice_sites
-        links = (np.dtype(REALS[field.precision]), 4 * sites * field.group.components)
+        links = (np.dtype(REALS[field.precision]), 4 * sites * field.group.reals)
         states = (np.dtype(np.uint32), sites * self.random.generator.state_words)
         yield from [links] * extent_t
         yield from [states] * extent_t

@@ -62,7 +62,7 @@ def test_bench_prints_one_json_object(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["bench", "--group", "su4"], 2, "no group 'su4'"),
+        (["bench", "--group", "su9"], 2, "no group 'su9'"),
         (["bench", "--lattice", "5x4x4x4"], 2, "even extents"),
         (["bench", "--backend", "abacus"], 2, "no backend 'abacus'"),
         (["bench", "--compare", "/nonexistent"], 2, "not a result of gauge-mc bench"),

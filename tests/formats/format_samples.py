@@ -189,6 +189,8 @@ HELD = (
         for group in GROUPS
         for kind in PRECISIONS
     ),
+    ("ildg", "su5", "double"),
+    ("nersc", "su4", "single"),
     ("milc", "su3", "single"),
     ("openqcd", "su3", "double"),
 )

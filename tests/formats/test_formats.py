@@ -170,7 +170,7 @@ def test_places_that_cannot_be_written(tmp_path):
     [
         ("milc", "su3", "single"),
         ("hdf5", "su3", "double"),
-        ("ildg", "su4", "double"),
+        ("ildg", "su9", "double"),
         ("ildg", "su3", "half"),
         ("openqcd", "su2", "double"),
         ("openqcd", "su3", "single"),

@@ -24,7 +24,7 @@ def read(path):
     return np.stack(list(open_configuration(path).slices()))
 
 
-@pytest.mark.parametrize("group", ["su2", "su3"])
+@pytest.mark.parametrize("group", ["su2", "su3", pytest.param("su4", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("real", REALS)
 @pytest.mark.parametrize("full", [True, False])
 def test_rows_and_reals(path, group, real, full):
@@ -103,7 +103,7 @@ def test_averages_need_not_be_there_nor_long(path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"DATATYPE": "4D_SU4_GAUGE"}, "DATATYPE"),
+        ({"DATATYPE": "4D_SU9_GAUGE"}, "DATATYPE"),
         ({"DATATYPE": "4D_SU3_GAUGE"}, "too long"),
         ({"DATATYPE": "4D_SU2_GAUGE_2x2"}, "too long"),
         ({"DATATYPE": None}, "DATATYPE"),

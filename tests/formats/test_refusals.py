@@ -43,12 +43,12 @@ def odd(*extents):
 
 
 UNSUPPORTED = {
-    "ILDG file of another group": ildg(b"su3gauge", b"su4gauge"),
+    "ILDG file of another group": ildg(b"su3gauge", b"su9gauge"),
     "ILDG file of other numbers": ildg(b"> 64 <", b"> 128 <"),
     "ILDG file with an odd extent": ildg(b"<lx> 2 <", b"<lx> 3 <"),
     "LIME file without a configuration": record(b"notes", b"some text", begins=1, ends=1),
     "LIME file with two configurations": 2 * GOOD["ildg"],
-    "NERSC file of another group": nersc_bytes(LINKS, DATATYPE="4D_SU4_GAUGE"),
+    "NERSC file of another group": nersc_bytes(LINKS, DATATYPE="4D_SU9_GAUGE"),
     "NERSC file of other data": nersc_bytes(LINKS, DATATYPE="4D_U1_GAUGE"),
     "NERSC file of other numbers": nersc_bytes(LINKS, FLOATING_POINT="IEEE128BIG"),
     "NERSC file with an odd extent": nersc_bytes(LINKS, DIMENSION_3=3),

@@ -13,8 +13,8 @@ Complex = npt.NDArray[np.complex128]
 Real = npt.NDArray[np.float64]
 Extents = tuple[int, int, int, int]
 
-COLOURS = {"su2": 2, "su3": 3}
-CHARGES = {"su2": (1, -1), "su3": (1, 2, -3)}
+COLOURS = {f"su{n}": n for n in range(2, 9)}
+CHARGES = {group: (*range(1, n), -n * (n - 1) // 2) for group, n in COLOURS.items()}
 """Integer eigenvalues of the traceless diagonal generator that abelian fields are made of."""
 
 
@@ -109,13 +109,11 @@ def abelian_field(extents: Extents, group: str, flux: Mapping[tuple[int, int], i
 def reunitarise(links: Complex) -> Complex:
     """SU(N) matrices from the rows: Gram-Schmidt, beginning with the first; the last is fixed.
 
-    SU(2): (a, b) -> rows (a, b), (-b*, a*); SU(3): third row is (row 1 x row 2)*.
+    With M^dagger = Q R and a positive diagonal of R, the rows of Q^dagger are those of M after
+    Gram-Schmidt. The last one is divided by the determinant.
     """
-    first = links[..., 0, :] / np.linalg.norm(links[..., 0, :], axis=-1, keepdims=True)
-    if links.shape[-1] == 2:
-        last = np.stack([-first[..., 1].conj(), first[..., 0].conj()], axis=-1)
-        return np.stack([first, last], axis=-2)
-    overlap = np.einsum("...a,...a->...", first.conj(), links[..., 1, :])
-    second = links[..., 1, :] - overlap[..., None] * first
-    second = second / np.linalg.norm(second, axis=-1, keepdims=True)
-    return np.stack([first, second, np.cross(first, second).conj()], axis=-2)
+    q, r = np.linalg.qr(dagger(links))
+    diagonal = r.diagonal(axis1=-2, axis2=-1)
+    rows: Complex = dagger(q * (diagonal / abs(diagonal))[..., None, :])
+    rows[..., -1, :] /= np.linalg.det(rows)[..., None]
+    return rows

@@ -5,6 +5,7 @@ The weight of one link is exp((beta / N) Re Tr(U A)), A the sum of staples. SU(2
 """
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from .fields import Complex, Real, extents_of, parity
 from .flow import rectangle_staple
 from .observables import staple
 
-SUBGROUPS = {2: ((0, 1),), 3: ((0, 1), (0, 2), (1, 2))}
+SUBGROUPS = {n: tuple(combinations(range(n), 2)) for n in range(2, 9)}
 """The SU(2) subgroups of SU(N), rows and columns (i, j), in the order of their updates."""
 
 Draw = Callable[[int, Real], Real]

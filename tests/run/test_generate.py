@@ -323,7 +323,7 @@ def test_a_run_at_its_time_limit_can_be_continued(folder):
         ({"lattice": "4x4x4"}, "does not have the form XxYxZxT"),
         ({"beta": "0"}, "beta must be a positive number"),
         ({"beta": "abc"}, "beta"),
-        ({"group": "su4"}, "no group 'su4'; did you mean 'su3'"),
+        ({"group": "su9"}, "no group 'su9'; did you mean 'su8'"),
         ({"rng": "dice"}, "no generator 'dice'; choose lcg, philox or ranlux"),
         ({"rng": "lcg", "seed": 0}, "seed"),
         ({"measure": "plaquete"}, "no observable 'plaquete'; did you mean 'plaquette'"),

@@ -114,8 +114,8 @@ def test_name_tells_the_chain(values, name):
     [
         ({"lattice": "5x4x4x4"}, "even"),
         ({"lattice": [4, 4, 4, 4]}, "lattice must be a string"),
-        ({"group": "su4"}, "no group 'su4'; did you mean 'su3'"),
-        ({"group": "e8"}, "no group 'e8'; choose su2 or su3"),
+        ({"group": "su9"}, "no group 'su9'; did you mean 'su8'"),
+        ({"group": "e8"}, "no group 'e8'; choose su2, su3, su4, su5, su6, su7 or su8"),
         ({"action": "wilsen"}, "no action 'wilsen'; did you mean 'wilson'"),
         ({"beta": 0}, "beta must be a positive number"),
         ({"beta": float("nan")}, "beta must be a positive number"),

@@ -40,7 +40,7 @@ from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
         (("--lattice", "5"), "even"),
         (("--chains", "0"), "chains must be at least 1"),
         (("--chains", "10001"), "1 to 10000 runs"),
-        (("--group", "su4"), "group: There is no group 'su4'; did you mean"),
+        (("--group", "su9"), "group: There is no group 'su9'; did you mean"),
         (("--seed", str(2**63 - 1), "--chains", "2"), "seed must lie between"),
         (("--separation", "0"), "separation must be at least 1"),
         (("--per-device", "0"), "per_device must be at least 1"),
@@ -96,7 +96,7 @@ def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
     there.write()
     assert Scan.read(folder) == there
     text = there.toml.read_text()
-    for old, new in (("5.75", "-1"), ("chains", "chain"), ("[[grid]]", "[[odd]]"), ("su3", "su4")):
+    for old, new in (("5.75", "-1"), ("chains", "chain"), ("[[grid]]", "[[odd]]"), ("su3", "su9")):
         there.toml.write_text(text.replace(old, new))
         with pytest.raises(GaugeError, match=r"scan\.toml is damaged: .+\.$"):
             Scan.read(folder)

@@ -24,13 +24,14 @@ from tests.updates.links import LATTICES, start, unitarity_violation
 class PhiloxDraws:
     """The heatbath's draws by the definitions of the generator and of the sampler."""
 
-    def __init__(self, lattice, seed, step, mu, precision):
+    def __init__(self, lattice, seed, step, mu, precision, subgroups=3):
         self.site = np.arange(lattice.sites, dtype=np.uint64)
         self.shape = (lattice.t, lattice.z, lattice.y, lattice.x)
         self.seed, self.step, self.mu, self.precision = seed, step, mu, precision
+        self.subgroups = max(3, subgroups)
 
     def block(self, stream, number):
-        word = self.mu | stream << 2 | number << 4
+        word = self.mu | stream % 4 << 2 | number << 4 | stream // 4 << 16
         counter = np.empty((self.site.size, 4), np.uint32)
         counter[:, 0] = self.site
         counter[:, 1:] = word, self.step & 0xFFFFFFFF, self.step >> 32
@@ -63,7 +64,8 @@ class PhiloxDraws:
             )
             delta[accept] = trial[accept]
             attempt += 1
-        u = self.uniforms(3, 0, 6)[..., 2 * subgroup : 2 * subgroup + 2]
+        directions = self.uniforms(self.subgroups, 0, 2 * self.subgroups)
+        u = directions[..., 2 * subgroup : 2 * subgroup + 2]
         cosine, phi = 2 * u[..., 0] - 1, 2 * np.pi * (u[..., 1] - 0.5)
         sine = np.sqrt(1 - cosine**2)
         unit = np.stack([sine * np.cos(phi), sine * np.sin(phi), cosine], axis=-1)
