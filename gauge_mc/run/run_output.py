@@ -71,7 +71,8 @@ class RunOutput:
         """
         run, parameters = self.task.run, self.task.parameters
         for item, observable in observables.items():
-            header = {**observable.header, **provenance(parameters)}
+            facts = provenance(parameters)
+            header = {**observable.informed(facts).header, **facts}
             columns = (SWEEP, *observable.columns)
             table = files.enter_context(Table(run.table(item.observable), header, columns))
             measurements = max(0, written - parameters.thermalize) // item.every
