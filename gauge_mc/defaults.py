@@ -8,6 +8,9 @@ GROUP = "su2"
 LATTICE = "16x16x16x16"
 PRECISION = "single"
 ACTION = "wilson"
+ANISOTROPY = 1.0
+"""Bare anisotropy."""
+
 START = "cold"
 SEED = 1
 RNG = "philox"

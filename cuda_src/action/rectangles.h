@@ -3,6 +3,7 @@
 // The staples are c0 times those of the Wilson action plus c1 times the six around each side of a link in every plane.
 #pragma once
 
+#include "action/planes.h"
 #include "lattice/links.h"
 
 struct Rectangles {
@@ -17,13 +18,23 @@ struct Rectangles {
     template <class G, bool UNROLLED>
     static INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site,
                                              int mu, const Coefficients& c) {
+        return G::scaled(sum_over_planes<G>(links, g, site, mu, c.c1 / c.c0, EqualPlanes()), (scalar)c.c0);
+    }
+
+    // The sum in units of c0, given r = c1 / c0.
+    template <class G, class PLANES>
+    static INLINE typename G::Matrix sum_over_planes(const typename G::Field& links, const Geometry& g,
+                                                     const Site& site, int mu, double r, PLANES planes) {
         typename G::Matrix sum = G::zero();
         ROLLED
         for (int k = 1; k < 4; k++) {
+            const int nu = (mu + k) & 3;
+            planes.enter(sum, nu);
             ROLLED
-            for (int side = 0; side < 2; side++) add_side<G>(sum, links, g, site, mu, (mu + k) & 3, side == 1, c);
+            for (int side = 0; side < 2; side++) add_side<G>(sum, links, g, site, mu, nu, side == 1, (scalar)r);
         }
-        return G::scaled(sum, (scalar)c.c0);
+        planes.leave(sum);
+        return sum;
     }
 
 private:
@@ -34,7 +45,7 @@ private:
     //   B = U_mu(x+mu+nu) V(x+2mu)^+ U_mu(x+mu)^+.
     template <class G>
     static INLINE void add_side(typename G::Matrix& sum, const typename G::Field& links, const Geometry& g,
-                                const Site& site, int mu, int nu, bool down, const Coefficients& c) {
+                                const Site& site, int mu, int nu, bool down, scalar r) {
         typedef typename G::Link Link;
         typedef typename G::Field Field;
         const packet_index place = Field::place(g, site);
@@ -53,7 +64,6 @@ private:
         };
         auto times = [](const Link& a, const Link& b) { return G::link(G::multiply(G::matrix(a), b)); };
         auto times_adjoint = [](const Link& a, const Link& b) { return G::link(G::multiply_adjoint(G::matrix(a), b)); };
-        const scalar r = (scalar)(c.c1 / c.c0);
         auto add = [&](typename G::Matrix& to, const Link& a) { G::add(to, G::scaled(G::matrix(a), r)); };
 
         const Link near = v(0, here, false), top = link(mu, 1, one), corner = times(near, top);

@@ -3,6 +3,7 @@
 //                           + U_nu(x-nu)^dagger U_mu(x-nu) U_nu(x-nu+mu).
 #pragma once
 
+#include "action/planes.h"
 #include "lattice/links.h"
 
 struct Wilson {
@@ -13,11 +14,17 @@ struct Wilson {
     static constexpr bool COLOURED = false;
     static INLINE scalar weight(const Coefficients& c) { return (scalar)c.beta_over_n; }
 
-    // On a GPU the loop over directions is not unrolled, so that it fits in the instruction cache. The
-    // exceptions are SU(2), whose code is short, and few threads, which must load much at once (UNROLLED).
     template <class G, bool UNROLLED>
     static INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site,
                                              int mu, const Coefficients&) {
+        return sum_over_planes<G, UNROLLED>(links, g, site, mu, EqualPlanes());
+    }
+
+    // On a GPU the loop over directions is not unrolled, so that it fits in the instruction cache. The
+    // exceptions are SU(2), whose code is short, and few threads, which must load much at once (UNROLLED).
+    template <class G, bool UNROLLED, class PLANES>
+    static INLINE typename G::Matrix sum_over_planes(const typename G::Field& links, const Geometry& g,
+                                                     const Site& site, int mu, PLANES planes) {
         typedef typename G::Field Field;
         Around a = around<Field>(g, site, mu);
         const packet_index even = Field::place(g, site) + Field::direction(g, site.parity, 0);
@@ -29,10 +36,12 @@ struct Wilson {
 
         typename G::Matrix sum = G::zero();
         UNROLL_IF(G::N == 2 || UNROLLED) for (int k = 0; k < 3; k++, a.rotate()) {
+            planes.enter(sum, (mu + k + 1) & 3);
             const packet_index even_nu = even + a.direction[0], odd_nu = odd + a.direction[0];
             G::add_upper(sum, G::load(links, g, even_nu), link(odd_mu, a.up[0]), link(odd_nu, a.ahead));
             G::add_lower(sum, link(odd_nu, a.down[0]), link(odd_mu, a.down[0]), link(even_nu, a.down[0] + a.ahead));
         }
+        planes.leave(sum);
         return sum;
     }
 

@@ -11,6 +11,8 @@ struct Arguments {
     GROUP::Field links;
     HaloTargets halo;
     ACTION::Coefficients action;
+    // Of every replica, or null if they are the same.
+    const ACTION::Coefficients* actions;
 };
 
 struct Reflection {
@@ -24,8 +26,10 @@ struct Reflection {
 };
 
 template <bool STORES_HALO> INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
+    ACTION::Coefficients action = a.action;
+    if (a.actions) action = a.actions[site.replica];
     auto update = [&](const Site& s, mask lanes) {
-        update_link<Arguments, STORES_HALO>(a, a.action, s, lanes, [] { return Reflection(); });
+        update_link<Arguments, STORES_HALO>(a, action, s, lanes, [] { return Reflection(); });
     };
     if constexpr (ACTION::COLOURED) for_colour(a, site, update);
     else update(site, everywhere(true));

@@ -10,9 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
+from gauge_mc import defaults
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
@@ -29,6 +30,9 @@ MORE_COLOURS = 6
 
 LEAST_EXTENT = 4
 """Smallest extent of a lattice on which rectangles are not closed around it."""
+
+ANISOTROPIES = (0.01, 100.0)
+"""Smallest and largest bare anisotropy, to catch typing errors."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,10 @@ class Action(ABC):
     rectangle : float or None
         Coefficient c1 of rectangles in units of c0 + 8 c1, where c0 is the coefficient of
         plaquettes, for perturbation theory at tree level; None if the action is of another kind.
+    anisotropic : Choice or None
+        Compile-time selection of the class that multiplies the staples in planes in space and with
+        the direction t by the members ``in_space`` and ``along_t`` of its ``Coefficients``; None if
+        there is none.
     """
 
     name: str
@@ -80,10 +88,15 @@ class Action(ABC):
     cpp: str
     halo_depth: int
     rectangle: float | None = None
+    anisotropic: Choice | None = None
 
     @abstractmethod
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
         """Return the members of ``Coefficients`` in the header, for beta = 2 N / g^2."""
+
+    def facts(self, beta: float) -> dict[str, str]:
+        """Return entries for the headers of tables that state the action beyond its name."""
+        return {}
 
     def with_parameter(self, text: str) -> Action:
         """Return the action with a parameter that the user has given after the name and a colon.
@@ -96,6 +109,30 @@ class Action(ABC):
         raise UsageError(
             f"The action {self.name} has no parameter; leave ':{shortened(text)}' out."
         )
+
+    def with_anisotropy(self, anisotropy: float) -> Action:
+        """Return the action with a bare anisotropy xi0, which is this one if xi0 = 1.
+
+        Loops in space are multiplied by 1 / xi0, and all loops with links in direction t by xi0.
+
+        Raises
+        ------
+        UsageError
+            If the anisotropy is outside of `ANISOTROPIES`, or the action has no anisotropic form.
+        """
+        least, most = ANISOTROPIES
+        if not least <= anisotropy <= most:
+            raise UsageError(
+                f"anisotropy must lie between {least:g} and {most:g}, not {anisotropy:g}."
+            )
+        if anisotropy == 1:
+            return self
+        if self.anisotropic is None:
+            raise UsageError(
+                f"The action {self.name} has no anisotropic form; choose another action, or leave "
+                "the anisotropy out."
+            )
+        return _with_anisotropy(self, anisotropy)
 
     def update_sets(self, lattice: Lattice) -> tuple[UpdateSet, ...]:
         """Return the sets of links in the order in which a sweep updates them.
@@ -127,10 +164,105 @@ class Action(ABC):
         return Choice.of("action", self.name, self.header, self.cpp)
 
 
+class AnisotropicAction(Action):
+    """An action on a lattice whose spacing along t is smaller than that in space.
+
+    With the sums of the loops in space and of those with links in direction t, it is
+
+        S = beta (1/xi0 S_space + xi0 S_time),
+
+    where the loops have the same coefficients c0 and c1 as on an isotropic lattice (F. Karsch,
+    Nucl. Phys. B 205 (1982) 285; T. R. Klassen, hep-lat/9803010; with rectangles: S. Sakai,
+    T. Saito and A. Nakamura, hep-lat/0002029).
+
+    Parameters
+    ----------
+    isotropic : Action
+        The action for xi0 = 1.
+    anisotropy : float
+        The bare anisotropy xi0.
+    """
+
+    def __init__(self, isotropic: Action, anisotropy: float) -> None:
+        self._isotropic, self._anisotropy = isotropic, anisotropy
+        self.name, self.halo_depth = isotropic.name, isotropic.halo_depth
+        self.header, self.cpp = isotropic.header, isotropic.cpp
+        self.formula = (
+            f"{isotropic.formula}; loops in space times 1 / xi0, loops with links along t times "
+            f"xi0, xi0 = {anisotropy:.12g}"
+        )
+
+    def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
+        """Return those of the isotropic action, and the factors of the two kinds of planes."""
+        factors = {"in_space": 1 / self._anisotropy, "along_t": self._anisotropy}
+        return {**self._isotropic.coefficients(group, beta), **factors}
+
+    def facts(self, beta: float) -> dict[str, str]:
+        """Return those of the isotropic action, the formula, and beta in space and along t."""
+        xi0 = self._anisotropy
+        betas = {"beta_space": f"{beta / xi0:.10g}", "beta_time": f"{beta * xi0:.10g}"}
+        return {**self._isotropic.facts(beta), "formula": self.formula, **betas}
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection of the anisotropic class."""
+        assert self._isotropic.anisotropic
+        return self._isotropic.anisotropic
+
+
+@cache
+def _with_anisotropy(action: Action, anisotropy: float) -> Action:
+    return AnisotropicAction(action, anisotropy)
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """The couplings of an ensemble.
+
+    Attributes
+    ----------
+    beta : float
+        The coupling 2 N / g^2.
+    action : str
+        Name of the action.
+    anisotropy : float
+        The bare anisotropy xi0.
+    """
+
+    beta: float
+    action: str = defaults.ACTION
+    anisotropy: float = defaults.ANISOTROPY
+
+    @property
+    def acting(self) -> Action:
+        """The action; for the errors see `Registry` and `Action.with_anisotropy`."""
+        return ACTIONS[self.action].with_anisotropy(self.anisotropy)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Entries for the headers of tables that state the action beyond its name."""
+        return self.acting.facts(self.beta)
+
+    def coefficients(self, group: Group) -> Mapping[str, float]:
+        """Return the members of ``Coefficients`` in the header of the action."""
+        return self.acting.coefficients(group, self.beta)
+
+
 HEADER, CPP = "action/rectangles.h", "Rectangles"
 
 RECTANGLES = replace(Choice.of("action", "with-rectangles", HEADER, CPP), needs_registers=True)
 """The compile-time choice of all actions with rectangles, which differ in numbers only."""
+
+ANISOTROPIC_RECTANGLES = replace(
+    Choice.of(
+        "action",
+        "anisotropic with-rectangles",
+        "action/anisotropic_rectangles.h",
+        "AnisotropicRectangles",
+    ),
+    needs_registers=True,
+)
+"""The same for anisotropic lattices."""
 
 
 class RectangleKernels(Action):
@@ -139,6 +271,7 @@ class RectangleKernels(Action):
     header = HEADER
     cpp = CPP
     halo_depth = 2
+    anisotropic = ANISOTROPIC_RECTANGLES
 
     @cached_property
     def choice(self) -> Choice:
@@ -173,6 +306,11 @@ class RectangleAction(RectangleKernels):
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
         """Return beta / N and the coefficients of plaquettes and rectangles."""
         return {"beta_over_n": beta / group.colours, "c0": 1 - 8 * self.c1, "c1": self.c1}
+
+    def facts(self, beta: float) -> dict[str, str]:
+        """Return the formula, and the coupling in the other usual convention."""
+        other = f"{beta * (1 - 8 * self.c1):.10g} (the factor of the plaquettes)"
+        return {"formula": self.formula, "beta_c0": other}
 
 
 class Actions(Registry[Action]):

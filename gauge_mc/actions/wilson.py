@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gauge_mc.actions import ACTIONS, Action
+from gauge_mc.devices.kernels import Choice
 from gauge_mc.groups import Group
 
 
@@ -17,6 +18,9 @@ class Wilson(Action):
     cpp = "Wilson"
     halo_depth = 1
     rectangle = 0.0
+    anisotropic = Choice.of(
+        "action", "anisotropic wilson", "action/anisotropic_wilson.h", "AnisotropicWilson"
+    )
 
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
         """Return beta / N."""

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 
 from gauge_mc import __version__, defaults
-from gauge_mc.actions import ACTIONS
+from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.bench.energy import energy_of
 from gauge_mc.bench.timing import COPY_SECONDS, copy_bandwidth, seconds_of
 from gauge_mc.devices import Device
@@ -235,7 +235,7 @@ def benchmark(
 
 def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
     """Yield the updates and, for several slabs, the halo exchange."""
-    sweep = heatbath_sweep(field, [beta], [generator], defaults.ACTION)
+    sweep = heatbath_sweep(field, [Coupling(beta)], [generator])
     yield Item(HEATBATH, partial(heatbath, field, beta, generator), UPDATE_MOVES, sweep.registers)
     if len(field.layouts) > 1:  # timed directly after the heatbath, because clock rates drift
         apart = replace(field)
@@ -244,7 +244,7 @@ def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
         yield Item(WITHOUT_EXCHANGE, alone, UPDATE_MOVES, sweep.registers)
         moved = 4 * len(field.layouts) / field.lattice.t
         yield Item(EXCHANGE, partial(_exchange, field), moved)
-    reflect = overrelaxation_sweep(field, defaults.ACTION)
+    reflect = overrelaxation_sweep(field, [Coupling(beta)])
     yield Item("overrelaxation", partial(overrelax, field), UPDATE_MOVES, reflect.registers)
 
 
@@ -275,7 +275,7 @@ def _other_generators(
             left_out.append(f"{HEATBATH}, {name}: its states do not fit into the free memory")
             continue
         random = Random.for_field(field, name, luxury=luxury)
-        sweep = heatbath_sweep(field, [beta], [random], defaults.ACTION)
+        sweep = heatbath_sweep(field, [Coupling(beta)], [random])
         call = partial(heatbath, field, beta, random)
         yield Item(f"{HEATBATH}, {name}", call, UPDATE_MOVES, sweep.registers)
         del random, sweep, call

@@ -20,6 +20,7 @@ def generate(
     beta: o.Beta = None,
     lattice: o.Extents = None,
     action: o.Action = None,
+    anisotropy: o.Anisotropy = None,
     precision: o.Precision = None,
     start: o.Start = None,
     seed: o.Seed = None,

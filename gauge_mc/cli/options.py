@@ -123,6 +123,10 @@ Extents = Annotated[
     str | None, option(PHYSICS, "Even extents of the lattice.", _usual["lattice"], "XxYxZxT")
 ]
 Action = Annotated[str | None, _choice(PHYSICS, "Gauge action.", _usual["action"], ACTIONS)]
+Anisotropy = Annotated[
+    float | None,
+    option(PHYSICS, "Bare anisotropy of the action.", f"{known.Parameters().anisotropy:g}", "XI0"),
+]
 Precision = Annotated[
     str | None, _choice(PHYSICS, "Precision of the links.", _usual["precision"], REALS)
 ]

@@ -41,6 +41,7 @@ def scan(
     ] = None,
     group: o.Group = None,
     action: o.Action = None,
+    anisotropy: o.Anisotropy = None,
     precision: o.Precision = None,
     start: o.Start = None,
     seed: Annotated[

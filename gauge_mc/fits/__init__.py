@@ -71,12 +71,15 @@ class Fit(ABC):
         Columns that the table must have.
     options : tuple of Option
         Options of `carry_out`.
+    isotropic : bool
+        Whether the results assume equal lattice spacings in space and along t.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
     options: ClassVar[tuple[Option, ...]] = ()
+    isotropic: ClassVar[bool] = False
 
     @abstractmethod
     def carry_out(self, table: Path, **options: Any) -> FitResult:
@@ -253,11 +256,23 @@ def fit_all(
         raise UsageError("--output names one file, but there are several runs; leave it out.")
     for target in targets or [newest_run().path]:
         table = chosen.find_table(target, given) if target.is_dir() else target
+        if chosen.isotropic:
+            _refuse_anisotropic(chosen, table)
         result = chosen.carry_out(table, **given)
         file = Path(chosen.file)
         path = output or table.parent / f"{file.stem}{result.tag}{file.suffix}"
         result.write(path)
         yield result, path
+
+
+def _refuse_anisotropic(chosen: Fit, table: Path) -> None:
+    """Refuse a table of an anisotropic ensemble."""
+    anisotropy = read_heading(table)[0].get("anisotropy")
+    if anisotropy is not None:
+        raise GaugeError(
+            f"fit {chosen.name} assumes equal lattice spacings in space and along t, but {table} "
+            f"is from an ensemble with the bare anisotropy {anisotropy}; fit an isotropic one."
+        )
 
 
 def without_nan(content: Any) -> Any:

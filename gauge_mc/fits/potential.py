@@ -191,6 +191,7 @@ class PotentialFit(Fit):
     """V(R) = A + B/R + sigma R, fitted to plateaus of ln [W(R,T)/W(R,T+d)]/d or to ln C(R)."""
 
     name: ClassVar[str] = "potential"
+    isotropic: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "V(R) from Wilson loops or correlators of Polyakov loops, with A + B/R + σR fitted to it"
     )

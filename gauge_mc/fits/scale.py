@@ -116,6 +116,7 @@ class ScaleFit(Fit):
     """t0 and w0, at which t^2 <E> and t d/dt t^2 <E> reach a target."""
 
     name: ClassVar[str] = "scale"
+    isotropic: ClassVar[bool] = True
     summary: ClassVar[str] = "t0 and w0 from the gradient flow, and the lattice spacing in fm"
     columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (

@@ -110,6 +110,7 @@ class TopologyFit(Fit):
     """Moments of the topological charge, and its susceptibility."""
 
     name: ClassVar[str] = "topology"
+    isotropic: ClassVar[bool] = True
     summary: ClassVar[str] = "topological charge and susceptibility from the gradient flow"
     columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (

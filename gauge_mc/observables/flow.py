@@ -87,6 +87,10 @@ class FlowedField:
         return (4 * self.energy_plaquette - self.energy_clover) / 3
 
 
+ISOTROPIC = "1; all directions are treated alike, although the ensemble is anisotropic"
+"""Entry in the headers of tables for anisotropic ensembles."""
+
+
 @OBSERVABLES.register
 @dataclass(frozen=True)
 class GradientFlowObservable(Observable):
@@ -111,6 +115,9 @@ class GradientFlowObservable(Observable):
         Tolerance of adaptive steps; 0 for fixed steps.
     slices : bool
         Whether there are also records of every time slice.
+    anisotropy : str
+        Bare anisotropy of the ensemble if it is not 1, from `informed`, or empty. The flow is
+        isotropic all the same, which the header then states.
 
     Raises
     ------
@@ -126,6 +133,7 @@ class GradientFlowObservable(Observable):
     step: float = STEP
     tolerance: float = 0.0
     slices: bool = False
+    anisotropy: str = ""
 
     name: ClassVar[str] = "flow"
     summary: ClassVar[str] = "energy and topological charge along the gradient flow"
@@ -235,7 +243,12 @@ class GradientFlowObservable(Observable):
             "every": f"{self.every:g}",
             **reach,
             "slices": "yes" if self.slices else "no",
+            **({"flow anisotropy": ISOTROPIC} if self.anisotropy else {}),
         }
+
+    def informed(self, facts: Mapping[str, str]) -> GradientFlowObservable:
+        """Return the observable for an ensemble, which may be anisotropic."""
+        return replace(self, anisotropy=facts.get("anisotropy", ""))
 
     @property
     def trial(self) -> GradientFlowObservable:

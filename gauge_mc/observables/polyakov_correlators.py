@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
@@ -132,10 +133,10 @@ class PolyakovCorrelators(ReducedNoise):
         """Return a function that measures products of loops of the links as they are."""
         return lambda field: self._records(polyakov_correlators(self, field))
 
-    def reduced_measurer(self, like: Field) -> Callable[[float, Field], list[Record]]:
+    def reduced_measurer(self, like: Field) -> Callable[[Coupling, Field], list[Record]]:
         """Return a function that measures multilevel averages; see `ReducedNoise`."""
         multilevel = _Multilevel(self, like)
-        return lambda beta, field: self._records(multilevel(beta, field))
+        return lambda coupling, field: self._records(multilevel(coupling, field))
 
     def _records(self, values: Array) -> list[Record]:
         """Return the records of a field, given C(R) for all distances."""
@@ -177,10 +178,10 @@ class _Multilevel:
         assert o.noise
         self._averages = o.noise.averages(like, vectors)
 
-    def __call__(self, beta: float, field: Field) -> Array:
+    def __call__(self, coupling: Coupling, field: Field) -> Array:
         """Return C(R) for all distances."""
         plain = polyakov_correlators(self._observable, field)
-        sums = self._averages(field, beta, digest_of(plain))
+        sums = self._averages(field, coupling, digest_of(plain))
         ends = np.cumsum([0, *self._counts])
         means = [sums[begin:end].mean() for begin, end in pairwise(ends)]
         return np.array(means) / (field.group.colours**2 * field.lattice.slice_sites)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.actions import Coupling
 from gauge_mc.analysis.loops import OTHER_LEVEL, T_STEP, level_pairs, paths_of, select_loops
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
@@ -350,14 +351,14 @@ class WilsonLoops(ReducedNoise):
             for (r, t), loop in np.ndenumerate(loops)
         ]
 
-    def reduced_measurer(self, like: Field) -> Callable[[float, Field], list[Record]]:
+    def reduced_measurer(self, like: Field) -> Callable[[Coupling, Field], list[Record]]:
         """Return a function that measures multilevel averages; see `ReducedNoise`."""
         assert self.noise
         lines = self.distances, len(self.times), self.levels, self.smearing, self.orderings
         measure = MultilevelLoops(like, self.noise, *lines)
-        return lambda beta, field: [
+        return lambda coupling, field: [
             (*which, t, float(loop))
-            for which, loops in measure(beta, field).items()
+            for which, loops in measure(coupling, field).items()
             for t, loop in zip(self.times, loops, strict=True)
         ]
 

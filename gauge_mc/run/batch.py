@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from gauge_mc.actions import Coupling
 from gauge_mc.run.chain import Chain
 from gauge_mc.updates.heatbath import heatbath_sweep
 from gauge_mc.updates.overrelaxation import overrelaxation_sweep
@@ -19,7 +20,8 @@ class Batch:
     Parameters
     ----------
     chains : iterable of Chain
-        Chains after the same number of updates, whose parameters differ only in beta and seed.
+        Chains after the same number of updates, whose parameters differ only in couplings
+        and seed.
         Several chains must be on one slab of the same device. They move to the memory of the batch
         one by one as they are made.
     count : int
@@ -72,11 +74,13 @@ class Batch:
     # The sweeps are looked up only once, because an update of a small lattice takes little time.
     @cached_property
     def _heatbath(self) -> Sweep:
-        betas = [chain.parameters.beta for chain in self.chains]
         randoms = [chain.random for chain in self.chains]
-        action = self.chains[0].parameters.action
-        return heatbath_sweep(self.field, betas, randoms, action)
+        return heatbath_sweep(self.field, self._couplings, randoms)
 
     @cached_property
     def _overrelaxation(self) -> Sweep:
-        return overrelaxation_sweep(self.field, self.chains[0].parameters.action)
+        return overrelaxation_sweep(self.field, self._couplings)
+
+    @property
+    def _couplings(self) -> list[Coupling]:
+        return [chain.parameters.coupling for chain in self.chains]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gauge_mc import __version__
+from gauge_mc import __version__, defaults
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices import Device
@@ -201,5 +201,6 @@ def provenance(parameters: Parameters) -> dict[str, str]:
     """
     p = parameters
     start = p.start if p.start in STARTS else Path(p.start).name
-    values = p.values() | {"start": start, "version": f"gauge-mc {__version__}"}
-    return {name: str(value) for name, value in values.items() if name not in SAMPLING}
+    values = p.values() | p.coupling.facts | {"start": start, "version": f"gauge-mc {__version__}"}
+    omitted = {*SAMPLING, *(["anisotropy"] if p.anisotropy == defaults.ANISOTROPY else [])}
+    return {name: str(value) for name, value in values.items() if name not in omitted}

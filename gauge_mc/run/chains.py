@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
 
-OWN = ("beta", "seed")
-"""Parameters in which the runs of a batch may differ."""
+OWN = ("beta", "anisotropy", "seed")
+"""Parameters in which the runs of a batch may differ, if their kernels are the same."""
 
 MEMORY_SHARE = 0.8
 """Fraction of the free memory of a device that the links and random numbers of a batch may take."""
@@ -333,7 +333,8 @@ class _Together:
 def shared_values(parameters: Parameters) -> tuple[object, ...]:
     """Return the values of the parameters that all runs of a batch share."""
     values = parameters.values()
-    return tuple(value for name, value in values.items() if name not in OWN)
+    kernels = parameters.coupling.acting.choice.name
+    return (kernels, *(value for name, value in values.items() if name not in OWN))
 
 
 def _batches(runs: Iterable[_Begun], devices: DeviceGroup) -> Iterator[list[_Begun]]:

@@ -15,6 +15,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
+from gauge_mc import defaults
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import live_observables
 from gauge_mc.random import GENERATORS
@@ -142,7 +143,10 @@ def opening(
 def describe(parameters: Parameters) -> str:
     """Return a short description of the chain, such as ``su2, beta = 2.5, 16x16x16x16, …``."""
     p = parameters
-    return f"{p.group}, beta = {p.beta:g}, {p.lattice}, {p.precision} precision, {p.generator}"
+    words = [p.group, f"beta = {p.beta:g}"]
+    words += [p.action] if p.action != defaults.ACTION else []
+    words += [f"xi0 = {p.anisotropy:g}"] if p.anisotropy != defaults.ANISOTROPY else []
+    return ", ".join([*words, str(p.lattice), f"{p.precision} precision", p.generator])
 
 
 class LivePhysics:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS
+from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.devices.choice import AUTOMATIC, check_threads
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
@@ -165,6 +165,9 @@ class Parameters:
         Coupling 2 N / g^2; by default a typical value for the group.
     action : str
         Name of a gauge action.
+    anisotropy : float
+        Bare anisotropy xi0 of the action: loops in space are multiplied by 1 / xi0, and all loops
+        with links in direction t by xi0.
     precision : str
         Precision of the links in memory and in the files, ``single`` or ``double``.
     start : str
@@ -200,6 +203,7 @@ class Parameters:
     group: str = defaults.GROUP
     beta: float = USUAL_BETA
     action: str = defaults.ACTION
+    anisotropy: float = defaults.ANISOTROPY
     precision: str = defaults.PRECISION
     start: str = field(default=defaults.START, metadata={"kind": "start"})
     seed: int = defaults.SEED
@@ -221,6 +225,7 @@ class Parameters:
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
         ACTIONS.check(self.action, "action")
+        ACTIONS[self.action].with_anisotropy(self.anisotropy)
         _choose("precision", self.precision, tuple(REALS))
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
@@ -356,6 +361,11 @@ class Parameters:
         return asked
 
     @property
+    def coupling(self) -> Coupling:
+        """The couplings and the action."""
+        return Coupling(self.beta, self.action, self.anisotropy)
+
+    @property
     def updates(self) -> int:
         """Number of updates in the whole run, thermalisation included."""
         return self.thermalize + self.configs * self.separation
@@ -381,13 +391,15 @@ class Parameters:
         """Default name of the run directory, such as ``su2_b2.5_24x24x24x32``.
 
         It contains group, beta and lattice, followed by the other parameters of the Markov chain
-        (action, precision, start, seed, generator, sweeps) that differ from their defaults. The
-        parameters of the sampling (thermalize, configs, separation, measure, format) do not appear.
+        (action, anisotropy, precision, start, seed, generator, sweeps) that differ from their
+        defaults. The parameters of the sampling (thermalize, configs, separation, measure, format)
+        do not appear.
         """
         usual = Parameters()
         start = self.start if self.start in STARTS else f"from-{Path(self.start).stem}"
         extras = {
             "action": self.action,
+            "anisotropy": f"xi{self.anisotropy:.12g}",
             "precision": self.precision,
             "start": start,
             "seed": f"seed{self.seed}",

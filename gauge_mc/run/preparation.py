@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
@@ -69,7 +68,7 @@ def _needed(
 ) -> Iterator[Wanted]:
     """Yield the kernels of a run, those that take longest to compile first."""
     p = parameters
-    action, generator = ACTIONS[p.action].choice, GENERATORS[p.rng]
+    action, generator = p.coupling.acting.choice, GENERATORS[p.rng]
     if p.heatbath:
         replicas = MANY_REPLICAS if several else ONE_REPLICA
         yield HEATBATH, (action, generator.choice(p.luxury), replicas)

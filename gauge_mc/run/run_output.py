@@ -72,7 +72,8 @@ class RunOutput:
         """
         run, parameters = self.task.run, self.task.parameters
         for item, observable in observables.items():
-            header = {**observable.header, **provenance(parameters)}
+            facts = provenance(parameters)
+            header = {**observable.informed(facts).header, **facts}
             columns, path = (SWEEP, *observable.columns), run.table(item.observable)
             measurements = max(0, written - parameters.thermalize) // item.every
 

@@ -99,7 +99,7 @@ class Work:
     ----------
     tasks : tuple of Task
         The run; or the runs of a batch, after the same number of updates, with parameters that
-        differ only in beta and seed.
+        differ only in couplings and seed.
     observables : dict of Measurement to Observable
         Observables to measure.
     devices : DeviceGroup
@@ -131,7 +131,7 @@ class Work:
 
     @property
     def parameters(self) -> Parameters:
-        """Parameters of the first run; the others differ only in beta and seed."""
+        """Parameters of the first run; the others differ only in couplings and seed."""
         return self.tasks[0].parameters
 
 

@@ -157,7 +157,8 @@ class ScanAverages:
     def write(self) -> None:
         """Write the scan's table, which appears complete or not at all."""
         facts = provenance(self.scan.parameters)
-        header = {name: fact for name, fact in facts.items() if name not in ("beta", "lattice")}
+        varying = {"beta", "lattice", *self.scan.parameters.coupling.facts}
+        header = {name: fact for name, fact in facts.items() if name not in varying}
         notes = {
             column_of(observable, one.name): one.note
             for observable in OBSERVABLES.values()

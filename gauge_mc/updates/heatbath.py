@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS, Action
+from gauge_mc.actions import Coupling
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.replicas import couplings_in_memory, in_memory
 from gauge_mc.updates.sweep import Sweep, sweep_of
 
 HEATBATH = Kernel("heatbath")
@@ -21,7 +21,7 @@ HEATBATH = Kernel("heatbath")
 ONE_REPLICA = Choice.of("replicas", "", "update/replicas.h", "OneReplica")
 """Heatbath of a field with one replica."""
 MANY_REPLICAS = Choice.of("replicas", "replicas", "update/replicas.h", "ManyReplicas")
-"""Heatbath of a field with several replicas, each with its own seed and coupling."""
+"""Heatbath of a field with several replicas, each with its own seed and couplings."""
 
 
 def heatbath(
@@ -30,6 +30,7 @@ def heatbath(
     random: Random,
     sweeps: int = 1,
     action: str = defaults.ACTION,
+    anisotropy: float = defaults.ANISOTROPY,
 ) -> None:
     """Draw every link from its conditional distribution, given all other links.
 
@@ -49,76 +50,58 @@ def heatbath(
         Number of sweeps, each of which updates every link once.
     action : str
         Name of the action.
+    anisotropy : float
+        The bare anisotropy xi0.
 
     Raises
     ------
     UsageError
-        If beta is not positive and finite, or the action is unknown.
+        If beta or the anisotropy is not positive and finite, or the action is unknown.
     """
-    heatbath_sweep(field, [beta], [random], action)(sweeps, random.step + 1)
+    coupling = Coupling(beta, action, anisotropy)
+    heatbath_sweep(field, [coupling], [random])(sweeps, random.step + 1)
     random.step += sweeps
 
 
-def heatbath_sweep(
-    field: Field, betas: Sequence[float], randoms: Sequence[Random], action: str
-) -> Sweep:
+def heatbath_sweep(field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]) -> Sweep:
     """Return the prepared heatbath sweep of all replicas of a field.
 
     Parameters
     ----------
     field : Field
-    betas : sequence of float
-        The coupling of every replica.
+    couplings : sequence of Coupling
+        The couplings of every replica, whose kernels are the same.
     randoms : sequence of Random
         The random numbers of every replica, all with the same number of the sweep. Several ones
         must have adjacent states, see `Random.moved`.
-    action : str
-        Name of the action.
 
     Raises
     ------
     UsageError
         See `heatbath`.
     """
-    for beta in betas:
-        if not beta > 0 or beta == float("inf"):
-            raise UsageError(f"beta is {beta}; it must be positive and finite.")
-    chosen, first = ACTIONS[action], randoms[0]
-    coefficients = [chosen.coefficients(field.group, beta) for beta in betas]
+    for one in couplings:
+        if not one.beta > 0 or one.beta == float("inf"):
+            raise UsageError(f"beta is {one.beta}; it must be positive and finite.")
+    chosen, first, several = couplings[0].acting, randoms[0], len(couplings) > 1
+    choices = (first.choice, MANY_REPLICAS if several else ONE_REPLICA)
     states = tuple(state.address for state in first.states)
     seeds = tuple(random.seed for random in randoms)
-    numbers = tuple(tuple(one.items()) for one in coefficients)
-    key = (HEATBATH, chosen, first.choice, seeds, states, numbers)
-    several = len(betas) > 1
-    choices = [first.choice, MANY_REPLICAS if several else ONE_REPLICA]
-    memory = _replicas(field, chosen, choices, coefficients, randoms) if several else ()
+    key = (HEATBATH, chosen, first.choice, seeds, states, tuple(couplings))
+    coefficients = couplings[0].coefficients(field.group)
+    memory: tuple[Buffer, ...] = ()
+    if several:
+        numbers = np.array([random.stream(0).key for random in randoms], np.uint32)
+        own = couplings_in_memory(field, HEATBATH, (chosen.choice, *choices), couplings)
+        memory = (in_memory(field, numbers), own)
 
     def values(number: int) -> dict[str, object]:
         keys, actions = (one.address for one in memory) if memory else (None, None)
         return {
             "stream": first.stream(number),
-            "action": coefficients[0],
+            "action": coefficients,
             "keys": keys,
             "actions": actions,
         }
 
     return sweep_of(field, HEATBATH, chosen, choices, values, key, memory)
-
-
-def _replicas(
-    field: Field,
-    action: Action,
-    choices: Sequence[Choice],
-    coefficients: Sequence[Mapping[str, float]],
-    randoms: Sequence[Random],
-) -> list[Buffer]:
-    """Return the seeds and the couplings of the replicas in the memory of the device."""
-    slab = field.slabs[0]
-    kind: Any = HEATBATH.part("ACTION::Coefficients", slab.variant(action.choice, *choices))
-    actions = (kind * len(coefficients))(*(kind(**values) for values in coefficients))
-    keys = np.array([random.stream(0).key for random in randoms], np.uint32)
-    memory = []
-    for data in (keys.reshape(-1).view(np.uint8), np.frombuffer(actions, np.uint8)):
-        memory.append(slab.device.allocate(data.nbytes))
-        slab.device.write(memory[-1], 0, data)
-    return memory

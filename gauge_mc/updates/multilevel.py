@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.actions import ACTIONS
+from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.halo import HaloExchange, Window, transfers_above
 from gauge_mc.domain.layout import BOTH_PARITIES
@@ -188,8 +188,8 @@ class MultilevelAverages:
         The levels, the thicker slabs first.
     vectors : sequence of (int, int, int)
         The vectors from one line to the other.
-    beta : float
-    action, seed, overrelax
+    coupling : Coupling
+    seed, overrelax
         See `SubLatticeUpdates`.
     multihit : bool
         Whether links of lines are replaced by their means, given all other links. This is correct
@@ -212,8 +212,7 @@ class MultilevelAverages:
         like: Field,
         levels: Sequence[Level],
         vectors: Sequence[Vector],
-        beta: float,
-        action: str,
+        coupling: Coupling,
         seed: int,
         overrelax: int,
         multihit: bool = False,
@@ -221,14 +220,14 @@ class MultilevelAverages:
     ) -> None:
         check_levels(levels)
         if multihit:
-            _check_means(like, beta)
+            _check_means(like, coupling)
         self._multihit = multihit
         self._levels, self._vectors = tuple(levels), tuple(vectors)
-        self._action, self._seed, self._overrelax = action, seed, overrelax
+        self._seed, self._overrelax = seed, overrelax
         kind = (like.lattice, like.group.name, like.precision, like.devices)
         self._field = Field.empty(*kind)
-        self._prepared: dict[float, list[SubLatticeUpdates]] = {}
-        self._updates(beta)
+        self._prepared: dict[Coupling, list[SubLatticeUpdates]] = {}
+        self._updates(coupling)
         counts = [one.slices // levels[0].thickness for one in like.layouts]
         above = above if len(counts) > 1 else 0
         sizes = len(vectors), max(counts) + above
@@ -236,16 +235,16 @@ class MultilevelAverages:
         thick = [one.thick for one in self._memory]
         self._halo = HaloExchange(like.devices, thick, transfers_above(counts, above))
 
-    def _updates(self, beta: float) -> list[SubLatticeUpdates]:
+    def _updates(self, coupling: Coupling) -> list[SubLatticeUpdates]:
         """Return the updates of every level."""
-        if beta not in self._prepared:
-            options = (beta, self._action, self._seed, self._overrelax)
-            self._prepared[beta] = [
+        if coupling not in self._prepared:
+            options = (coupling, self._seed, self._overrelax)
+            self._prepared[coupling] = [
                 SubLatticeUpdates(self._field, one.thickness, *options) for one in self._levels
             ]
-        return self._prepared[beta]
+        return self._prepared[coupling]
 
-    def __call__(self, field: Field, beta: float, digest: int) -> NDArray[np.float64]:
+    def __call__(self, field: Field, coupling: Coupling, digest: int) -> NDArray[np.float64]:
         """Return the sums over space of the averages of Re [Tr L(x) (Tr L(x + R))^*].
 
         Here L are the lines through the whole lattice. See `operators` for the parameters.
@@ -259,18 +258,18 @@ class MultilevelAverages:
         if last:
             over = work(last.slab.layout.first % 2, 1, 1, BOTH_PARITIES)
             sums = SlabSums(last.slab, 1, len(self._vectors), over)
-        for operators in self.operators(field, beta, digest):
+        for operators in self.operators(field, coupling, digest):
             self._trace(operators, sums)
         return add_slices(self._field.devices, [sums.by_slice()] if sums else [])[:, 0]
 
-    def operators(self, field: Field, beta: float, digest: int) -> Iterator[list[int]]:
+    def operators(self, field: Field, coupling: Coupling, digest: int) -> Iterator[list[int]]:
         """Average the two-link operators of the thickest slabs.
 
         Parameters
         ----------
         field : Field
             The links, which are not changed.
-        beta : float
+        coupling : Coupling
         digest : int
             A number below 2**40 that is different for every field.
 
@@ -284,12 +283,12 @@ class MultilevelAverages:
             mine.device.copy(mine.own_slices, other.own_slices)
         self._field.exchange_halo()
         self._step = digest << STEP_BITS
-        updates, outer = self._updates(beta), self._levels[0]
+        updates, outer = self._updates(coupling), self._levels[0]
         single = len(self._levels) == 1
         for n in range(1 if single else outer.values):
             if n:
                 self._update(updates[0])
-            self._draw_lines(updates[-1], beta)
+            self._draw_lines(updates[-1], coupling)
             for memory in () if single else self._memory:
                 for number, vector in enumerate(self._vectors):
                     self._two_links(memory, vector)
@@ -308,16 +307,16 @@ class MultilevelAverages:
         self._step += 1
         updates(self._step)
 
-    def _draw_lines(self, updates: SubLatticeUpdates, beta: float) -> None:
+    def _draw_lines(self, updates: SubLatticeUpdates, coupling: Coupling) -> None:
         """Compute the lines through the thinnest slabs, and again after every update of them."""
         inner = self._levels[-1]
         for n in range(inner.values):
             if n:
                 self._update(updates)
             for memory in self._memory:
-                self._lines(memory, n, beta)
+                self._lines(memory, n, coupling)
 
-    def _lines(self, memory: _SlabMemory, number: int, beta: float) -> None:
+    def _lines(self, memory: _SlabMemory, number: int, coupling: Coupling) -> None:
         """Compute the lines through the thinnest slabs on a device."""
         inner, slab = self._levels[-1], memory.slab
         values = {
@@ -328,12 +327,10 @@ class MultilevelAverages:
         if not self._multihit:
             slab.launch(SLAB_LINES, _slabs(slab, inner), **values)
             return
-        action = ACTIONS[self._action]
-        kind = MEAN_SLAB_LINES.part("ACTION::Coefficients", slab.variant(action.choice))
-        coefficients = kind(**action.coefficients(slab.group, beta))
-        slab.launch(
-            MEAN_SLAB_LINES, _slabs(slab, inner), action.choice, **values, action=coefficients
-        )
+        choice = coupling.acting.choice
+        kind = MEAN_SLAB_LINES.part("ACTION::Coefficients", slab.variant(choice))
+        coefficients = kind(**coupling.coefficients(slab.group))
+        slab.launch(MEAN_SLAB_LINES, _slabs(slab, inner), choice, **values, action=coefficients)
 
     def _two_links(self, memory: _SlabMemory, vector: Vector) -> None:
         """Average the operators of the thinnest slabs over all lines."""
@@ -391,24 +388,26 @@ class MultilevelAverages:
                 hand_on(field, after, target, number, nbytes)
 
 
-def _check_means(field: Field, beta: float) -> None:
+def _check_means(field: Field, coupling: Coupling) -> None:
     """Refuse means of links that are not known."""
     if field.group.colours not in MEAN_COLOURS:
         raise UsageError(f"The means of links of {field.group} are not known; leave out multihit.")
-    check_mean_beta(beta)
+    check_mean_coupling(coupling)
 
 
-def check_mean_beta(beta: float) -> None:
-    """Refuse a coupling for which the means of links are not computed.
+def check_mean_coupling(coupling: Coupling) -> None:
+    """Refuse couplings for which the means of links along t are not computed.
 
     Raises
     ------
     UsageError
-        If it is too large.
+        If they are too large.
     """
+    beta = coupling.beta * coupling.anisotropy
     if beta > MEAN_BETA:
+        what = "beta" if coupling.anisotropy == 1 else "beta times the anisotropy"
         raise UsageError(
-            f"The means of links are computed for beta up to {MEAN_BETA:g}, not {beta:g}; leave "
+            f"The means of links are computed for {what} up to {MEAN_BETA:g}, not {beta:g}; leave "
             "out multihit."
         )
 

@@ -14,6 +14,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.halo import HaloExchange, Window, transfers_above
 from gauge_mc.domain.layout import BOTH_PARITIES
@@ -100,13 +101,13 @@ class MultilevelLoops:
         places = [one.steps for one in self._memory]
         self._halo = HaloExchange(like.devices, places, transfers_above(counts, above))
 
-    def __call__(self, beta: float, field: Field) -> dict[tuple[int, str, int], Array]:
+    def __call__(self, coupling: Coupling, field: Field) -> dict[tuple[int, str, int], Array]:
         """Measure the loops of a field.
 
         Parameters
         ----------
-        beta : float
-            Coupling of the updates of the slabs.
+        coupling : Coupling
+            Couplings of the updates of the slabs.
         field : Field
 
         Returns
@@ -123,7 +124,7 @@ class MultilevelLoops:
             SlabSums(slab, at_a_time, rows, memory.over)
             for slab, memory in zip(field.slabs, self._memory, strict=True)
         ]
-        found = self._averages.operators(field, beta, digest)
+        found = self._averages.operators(field, coupling, digest)
         for operators, (_, step, r) in zip(found, self._lines, strict=True):
             for memory, one, address in zip(self._memory, sums, operators, strict=True):
                 self._launch(memory, one, address, step, r)

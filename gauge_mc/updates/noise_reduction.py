@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS
+from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.paths import PATHS, steps_along
 from gauge_mc.errors import UsageError
@@ -26,7 +26,7 @@ from gauge_mc.updates.multilevel import (
     MultilevelAverages,
     Vector,
     check_levels,
-    check_mean_beta,
+    check_mean_coupling,
     parse_levels,
 )
 
@@ -58,6 +58,13 @@ NOISE_OPTIONS = (
     Option("seed", int, "Seed of the updates of the slabs.", f"{defaults.SEED}"),
     Option("beta", float, "Coupling of the updates of the slabs.", "that of the ensemble"),
     Option("action", str, "Action of the updates of the slabs.", "that of the ensemble"),
+    Option(
+        "anisotropy",
+        float,
+        "Bare anisotropy of the updates of the slabs.",
+        "that of the ensemble",
+        metavar="XI0",
+    ),
 )
 """The options of all observables with noise reduction."""
 
@@ -75,13 +82,13 @@ class NoiseReduction:
         Overrelaxation sweeps per update of the slabs.
     seed : int
         Seed of the updates of the slabs.
-    beta, action : float and str, optional
-        Coupling and action of the updates of the slabs, if those of the ensemble are unknown.
+    beta, action, anisotropy : float, str and float, optional
+        Couplings and action of the updates of the slabs, if those of the ensemble are unknown.
     multihit : bool
         Whether the links of the lines are replaced by their means, given all other links. The lines
         must then be further apart than one lattice unit.
-    ensemble : tuple of (str, str), optional
-        Coupling and action of the ensemble, from `informed`.
+    ensemble : Coupling, optional
+        Couplings and action of the ensemble, from `informed`.
 
     Raises
     ------
@@ -96,7 +103,8 @@ class NoiseReduction:
     beta: float | None = None
     action: str | None = None
     multihit: bool = False
-    ensemble: tuple[str, str] | None = None
+    ensemble: Coupling | None = None
+    anisotropy: float | None = None
 
     def __post_init__(self) -> None:
         check_levels(self.levels)
@@ -115,6 +123,8 @@ class NoiseReduction:
             raise UsageError(f"--beta is {self.beta:g}; choose a positive coupling.")
         if self.action is not None:
             ACTIONS.check(self.action, "--action")
+        if self.anisotropy is not None:
+            ACTIONS[self.action or defaults.ACTION].with_anisotropy(self.anisotropy)
 
     @classmethod
     def from_options(
@@ -173,12 +183,12 @@ class NoiseReduction:
 
     @property
     def _given(self) -> dict[str, str]:
-        """The coupling and the action, if they are given and not those of the ensemble."""
-        given = {"beta": self.beta, "action": self.action}
+        """The couplings and the action, if they are given."""
+        given = {"beta": self.beta, "action": self.action, "anisotropy": self.anisotropy}
         return {key: f"{value}" for key, value in given.items() if value is not None}
 
     def informed(self, facts: Mapping[str, str]) -> NoiseReduction:
-        """Return the same with the coupling and the action of an ensemble, if known.
+        """Return the same with the couplings and the action of an ensemble, if known.
 
         Raises
         ------
@@ -189,24 +199,27 @@ class NoiseReduction:
         if not {"beta", "action"} <= facts.keys():
             self._check_coupling()
             return self
+        facts = {"anisotropy": f"{defaults.ANISOTROPY}", **facts}
         for key, value in self._given.items():
-            if (float(value) != float(facts[key])) if key == "beta" else (value != facts[key]):
+            same = value == facts[key] if key == "action" else float(value) == float(facts[key])
+            if not same:
                 raise UsageError(
                     f"--{key} is {value}, but the ensemble has {facts[key]}; leave --{key} out."
                 )
-        informed = replace(self, ensemble=(facts["beta"], facts["action"]))
+        coupling = Coupling(float(facts["beta"]), facts["action"], float(facts["anisotropy"]))
+        informed = replace(self, ensemble=coupling)
         informed._check_coupling()
         return informed
 
     def _check_coupling(self) -> None:
         """Refuse an unknown coupling, and one for which the means of links are not computed."""
-        beta, _ = self.coupling
+        coupling = self.coupling
         if self.multihit:
-            check_mean_beta(beta)
+            check_mean_coupling(coupling)
 
     @property
-    def coupling(self) -> tuple[float, str]:
-        """The coupling and the action of the updates of the slabs.
+    def coupling(self) -> Coupling:
+        """The couplings and the action of the updates of the slabs.
 
         Raises
         ------
@@ -214,22 +227,22 @@ class NoiseReduction:
             If the coupling is unknown.
         """
         if self.ensemble:
-            return float(self.ensemble[0]), self.ensemble[1]
+            return self.ensemble
         if self.beta is None:
             raise UsageError(
                 "The coupling of the configurations is unknown, which --multilevel and --multihit "
                 "need; give it "
                 f"with --beta, and the action with --action unless it is {defaults.ACTION}."
             )
-        return self.beta, self.action or defaults.ACTION
+        anisotropy = defaults.ANISOTROPY if self.anisotropy is None else self.anisotropy
+        return Coupling(self.beta, self.action or defaults.ACTION, anisotropy)
 
     def averages(
         self, like: Field, vectors: Sequence[Vector], above: int = 0
     ) -> MultilevelAverages:
         """Return the averages of lines with these vectors between them; see there for errors."""
-        beta, action = self.coupling
         options = self.seed, self.overrelax, self.multihit, above
-        return MultilevelAverages(like, self.levels, vectors, beta, action, *options)
+        return MultilevelAverages(like, self.levels, vectors, self.coupling, *options)
 
 
 Self = TypeVar("Self", bound="ReducedNoise")
@@ -277,8 +290,8 @@ class ReducedNoise(Observable):
         """Return a function that measures fields like this one without noise reduction."""
         raise NotImplementedError
 
-    def reduced_measurer(self, like: Field) -> Callable[[float, Field], list[Record]]:
-        """Return a function that measures fields like this one at a given coupling."""
+    def reduced_measurer(self, like: Field) -> Callable[[Coupling, Field], list[Record]]:
+        """Return a function that measures fields like this one at given couplings."""
         raise NotImplementedError
 
     def measurer(self, like: Field) -> Measurer:
@@ -288,10 +301,10 @@ class ReducedNoise(Observable):
         """
         if not self.noise:
             return self.plain_measurer(like)
-        return partial(self.reduced_measurer(like), self.noise.coupling[0])
+        return partial(self.reduced_measurer(like), self.noise.coupling)
 
     def informed(self: Self, facts: Mapping[str, str]) -> Self:
-        """Return the observable with the coupling and the action of an ensemble, if known.
+        """Return the observable with the couplings and the action of an ensemble, if known.
 
         Raises
         ------
@@ -314,7 +327,7 @@ class ReducedNoise(Observable):
             return self.recorder(field)
         runs = [self.noise.informed(one) for one in facts]
         measure = self._with(runs[0]).reduced_measurer(field.replicas[0])
-        return ImmediateRecorder(field, *(partial(measure, one.coupling[0]) for one in runs))
+        return ImmediateRecorder(field, *(partial(measure, one.coupling) for one in runs))
 
 
 def digest_of(values: NDArray[np.float64]) -> int:

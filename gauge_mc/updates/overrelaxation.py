@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS
+from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.field import Field
+from gauge_mc.updates.replicas import couplings_in_memory
 from gauge_mc.updates.sweep import Sweep, sweep_of
 
 OVERRELAXATION = Kernel("overrelaxation")
 
 
-def overrelax(field: Field, sweeps: int = 1, action: str = defaults.ACTION) -> None:
+def overrelax(
+    field: Field,
+    sweeps: int = 1,
+    action: str = defaults.ACTION,
+    anisotropy: float = defaults.ANISOTROPY,
+) -> None:
     """Reflect every link about its staples, which leaves the action unchanged.
 
     Parameters
@@ -22,19 +31,38 @@ def overrelax(field: Field, sweeps: int = 1, action: str = defaults.ACTION) -> N
         Number of sweeps, each of which updates every link once.
     action : str
         Name of the action.
+    anisotropy : float
+        The bare anisotropy xi0.
 
     Raises
     ------
     UsageError
-        If the action is unknown.
+        If the action is unknown, or the anisotropy is not positive and finite.
     """
-    overrelaxation_sweep(field, action)(sweeps)
+    overrelaxation_sweep(field, [Coupling(1.0, action, anisotropy)])(sweeps)
 
 
-def overrelaxation_sweep(field: Field, action: str) -> Sweep:
-    """Return the prepared overrelaxation sweep; for the parameters and errors see `overrelax`."""
-    chosen = ACTIONS[action]
+def overrelaxation_sweep(field: Field, couplings: Sequence[Coupling]) -> Sweep:
+    """Return the prepared overrelaxation sweep of all replicas of a field.
+
+    Parameters
+    ----------
+    field : Field
+    couplings : sequence of Coupling
+        The couplings of every replica, whose kernels are the same.
+
+    Raises
+    ------
+    UsageError
+        See `overrelax`.
+    """
     # beta multiplies all coefficients and does not affect a reflection.
-    coefficients = chosen.coefficients(field.group, beta=1.0)
-    key = (OVERRELAXATION, chosen)
-    return sweep_of(field, OVERRELAXATION, chosen, [], lambda _: {"action": coefficients}, key)
+    relative = tuple(replace(one, beta=1.0) for one in couplings)
+    first = relative[0]
+    chosen, coefficients = first.acting, first.coefficients(field.group)
+    several = len(set(relative)) > 1
+    choices = [chosen.choice]
+    memory = couplings_in_memory(field, OVERRELAXATION, choices, relative) if several else None
+    values = {"action": coefficients, "actions": memory.address if memory else None}
+    key = (OVERRELAXATION, chosen, relative if several else first)
+    return sweep_of(field, OVERRELAXATION, chosen, [], lambda _: values, key, memory)

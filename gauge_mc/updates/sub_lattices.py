@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS, Action
+from gauge_mc.actions import Action, Coupling
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.errors import UsageError
@@ -40,9 +40,7 @@ class SubLatticeUpdates:
         Updated in place, except for its halos.
     thickness : int
         Number of time slices of a slab.
-    beta : float
-    action : str
-        Name of the action.
+    coupling : Coupling
     seed : int
     overrelax : int
         Overrelaxation sweeps after each heatbath sweep.
@@ -55,17 +53,18 @@ class SubLatticeUpdates:
     """
 
     def __init__(
-        self, field: Field, thickness: int, beta: float, action: str, seed: int, overrelax: int
+        self, field: Field, thickness: int, coupling: Coupling, seed: int, overrelax: int
     ) -> None:
-        chosen = ACTIONS[action]
+        chosen = coupling.acting
         if chosen.halo_depth != 1:
             raise UsageError(
-                f"The action {action} has loops that extend over {chosen.halo_depth} time slices, "
-                "so that slabs are not independent; measure without multilevel averages."
+                f"The action {chosen.name} has loops that extend over {chosen.halo_depth} time "
+                "slices, so that slabs are not independent; measure without multilevel averages."
             )
         check_division(field, thickness)
-        coefficients = chosen.coefficients(field.group, beta)
+        coefficients = coupling.coefficients(field.group)
         random = Random.for_field(field, defaults.START_RNG, seed)
+        shared = {"action": coefficients, "actions": None}
         self._overrelax = overrelax
         self._heatbath = _sweeps(
             field,
@@ -73,16 +72,9 @@ class SubLatticeUpdates:
             HEATBATH,
             chosen,
             (random.choice, ONE_REPLICA),
-            lambda number: {
-                "stream": random.stream(number),
-                "action": coefficients,
-                "keys": None,
-                "actions": None,
-            },
+            lambda number: {"stream": random.stream(number), "keys": None, **shared},
         )
-        self._reflection = _sweeps(
-            field, thickness, OVERRELAXATION, chosen, (), lambda _: {"action": coefficients}
-        )
+        self._reflection = _sweeps(field, thickness, OVERRELAXATION, chosen, (), lambda _: shared)
 
     def __call__(self, step: int) -> None:
         """Do one heatbath sweep and the overrelaxation sweeps.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gauge_mc import generate, measure
+from gauge_mc.actions import Coupling
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
@@ -109,7 +110,7 @@ def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_
     levels = observable(UNEQUAL, **options).noise.levels
     copy = Field.empty(UNEQUAL, group, "double", best_device)
     copy.copy(field)
-    updates = [SubLatticeUpdates(copy, one.thickness, 2.0, "wilson", 3, 2) for one in levels]
+    updates = [SubLatticeUpdates(copy, one.thickness, Coupling(2.0), 3, 2) for one in levels]
     digest = digest_of(lattice_sums(field, PLAQUETTE, 2)) << STEP_BITS
     step = iter(range(digest + 1, digest + 100))
 
@@ -166,6 +167,19 @@ def test_multihit_replaces_the_links_along_t(beta, group, precision, best_device
         for (_, path, r, t), value in found.items():
             expected = mean_wilson_loop(replaced, path, r, t, every=thickness)
             assert value == pytest.approx(expected, abs=1e-6 if precision == "single" else 1e-9)
+
+
+def test_multihit_on_an_anisotropic_lattice(best_device):
+    lattice, beta, xi0 = Lattice(4, 6, 8, 4), 1.3, 2.5
+    links = random_links(lattice, "su2")
+    replaced = links.copy()
+    replaced[..., 3, :, :] = mean_links(dagger(staple(links, 3)), beta * xi0 / 2)
+    field = Field.from_slices(lattice, "su2", links, "single", best_device)
+    found = measured(field, multihit=True, beta=beta, anisotropy=xi0, smear="none")
+    for (_, path, r, t), value in found.items():
+        assert value == pytest.approx(mean_wilson_loop(replaced, path, r, t), abs=1e-6)
+    with pytest.raises(UsageError, match="beta times the anisotropy up to 12, not 15"):
+        measured(field, multihit=True, beta=5.0, anisotropy=3.0, smear="none")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import iv
 
 from gauge_mc import generate, measure
+from gauge_mc.actions import Coupling
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
@@ -118,10 +119,10 @@ def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_
     field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)
     levels = parse_levels(multilevel)
     vectors = [(1, 0, 0), (0, 2, 0), (0, 0, 3), (1, -2, 1)]
-    averages = MultilevelAverages(field, levels, vectors, 2.0, "wilson", 3, 2)
+    averages = MultilevelAverages(field, levels, vectors, Coupling(2.0), 3, 2)
     copy = Field.empty(UNEQUAL, group, "double", best_device)
     copy.copy(field)
-    updates = [SubLatticeUpdates(copy, one.thickness, 2.0, "wilson", 3, 2) for one in levels]
+    updates = [SubLatticeUpdates(copy, one.thickness, Coupling(2.0), 3, 2) for one in levels]
     step = iter(range((7 << STEP_BITS) + 1, (7 << STEP_BITS) + 100))
 
     def configurations(level):
@@ -134,7 +135,7 @@ def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_
         return [copy.to_numpy() for _ in configurations(len(levels) - 1)]
 
     drawn = [inner()] if len(levels) == 1 else [inner() for _ in configurations(0)]
-    for vector, found in zip(vectors, averages(field, 2.0, 7), strict=True):
+    for vector, found in zip(vectors, averages(field, Coupling(2.0), 7), strict=True):
         expected = two_level_correlator(drawn, vector, *(one.thickness for one in levels))
         assert found == pytest.approx(expected, abs=1e-12)
 

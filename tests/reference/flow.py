@@ -6,7 +6,7 @@ exp(F_mu nu) up to higher orders, F_mu nu = d_mu A_nu - d_nu A_mu + [A_mu, A_nu]
 normalised to tr(T_a T_b) = -delta_ab / 2. Densities are arrays ``[t, z, y, x]``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import combinations
 
 import numpy as np
@@ -45,7 +45,7 @@ def exponential(x: Complex) -> Complex:
 # The action and its force
 
 
-def rectangle_staple(links: Complex, mu: int) -> Complex:
+def rectangle_staple(links: Complex, mu: int, directions: Iterable[int] = range(4)) -> Complex:
     """Sum of the 18 rectangle staples, in the convention of `observables.staple`.
 
     The 2x1 rectangles through U_mu(x) add up to Tr(U_mu(x) A(x)). In the plane of mu and nu,
@@ -55,7 +55,7 @@ def rectangle_staple(links: Complex, mu: int) -> Complex:
     """
     total = np.zeros_like(links[..., mu, :, :])
     ahead, back = (mu, 1), (mu, -1)
-    for nu in range(4):
+    for nu in directions:
         if nu == mu:
             continue
         for side in (1, -1):

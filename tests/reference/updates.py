@@ -9,9 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
-from .fields import Complex, Real, extents_of, parity
+from .fields import Complex, Real, extents_of, parity, trace
 from .flow import rectangle_staple
-from .observables import staple
+from .observables import plaquette_matrix, staple, transport
 
 SUBGROUPS = {n: tuple(combinations(range(n), 2)) for n in range(2, 9)}
 """The SU(2) subgroups of SU(N), rows and columns (i, j), in the order of their updates."""
@@ -120,6 +120,49 @@ def overrelax_half(links: Complex, mu: int, odd: int) -> Complex:
     For SU(2) this is U -> V^dagger U^dagger V^dagger with V = A / |A|.
     """
     return update_half(links, mu, odd, lambda _, k, w: multiply(conjugate(w), conjugate(w)))
+
+
+def anisotropic_staple(links: Complex, mu: int, c1: float, xi0: float) -> Complex:
+    """Sum of the staples of an anisotropic action, in the convention of `observables.staple`.
+
+    The loops in space are multiplied by 1 / xi0, and those with links along t by xi0.
+    """
+    total = np.zeros_like(links[..., mu, :, :])
+    for nu in {0, 1, 2, 3} - {mu}:
+        loops = (1 - 8 * c1) * staple(links, mu, [nu])
+        if c1:
+            loops = loops + c1 * rectangle_staple(links, mu, [nu])
+        total += (xi0 if 3 in (mu, nu) else 1 / xi0) * loops
+    return total
+
+
+def anisotropic_action(links: Complex, c1: float, xi0: float) -> float:
+    """The anisotropic action divided by beta, from its plaquettes and rectangles."""
+    n, total = links.shape[-1], 0.0
+    for mu, nu in ((mu, nu) for mu in range(4) for nu in range(4) if mu != nu):
+        factor = xi0 if 3 in (mu, nu) else 1 / xi0
+        if mu < nu:
+            plaquettes = trace(plaquette_matrix(links, mu, nu)).real
+            total += factor * (1 - 8 * c1) * (1 - plaquettes / n).sum()
+        path = [(mu, 1), (mu, 1), (nu, 1), (mu, -1), (mu, -1), (nu, -1)]
+        total += factor * c1 * (1 - trace(transport(links, path)).real / n).sum()
+    return total
+
+
+def anisotropic_sweep(
+    links: Complex,
+    c1: float,
+    xi0: float,
+    rotation: Callable[[int], Callable[[int, Real, Real], Real]],
+) -> Complex:
+    """Update all links with an anisotropic action, by colours if it has rectangles."""
+    colours = 4 if all(n % 4 == 0 for n in extents_of(links)) else 6
+    for mu in range(4):
+        for part in range(colours if c1 else 2):
+            mask = colour_mask(links, mu, part) if c1 else half_mask(links, mu, part)
+            a = anisotropic_staple(links, mu, c1, xi0)
+            links = update_where(links, a, mu, mask, rotation(mu))
+    return links
 
 
 def coloured_sweep(

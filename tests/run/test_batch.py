@@ -6,6 +6,7 @@ import pytest
 
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError
+from gauge_mc.run.chains import shared_values
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
@@ -73,6 +74,25 @@ def test_lattices_of_any_shape_can_be_batched(tmp_path, best_device, lattice):
     expected = alone(tmp_path, parameters, best_device)
     together(tmp_path, parameters, best_device)
     assert found_in(tmp_path, parameters) == expected
+
+
+@pytest.mark.parametrize("action", ["wilson", "iwasaki"])
+def test_runs_of_a_batch_can_have_different_anisotropies(tmp_path, best_device, action):
+    ratios = (2.0, 2.0, 3.5, 0.7, 1.5)
+    same = members("su3", precision="double", lattice="8x4x6x4", action=action)
+    parameters = [
+        dataclasses.replace(one, anisotropy=xi0) for one, xi0 in zip(same, ratios, strict=True)
+    ]
+    expected = alone(tmp_path, parameters, best_device)
+    together(tmp_path, parameters, best_device)
+    assert found_in(tmp_path, parameters) == expected
+
+
+def test_isotropic_and_anisotropic_runs_are_not_batched():
+    one = members("su3")[0]
+    others = [dataclasses.replace(one, anisotropy=xi0) for xi0 in (2.0, 3.0)]
+    shared = [shared_values(p) for p in (one, *others)]
+    assert shared[1] == shared[2] != shared[0]
 
 
 def test_every_observable_can_be_measured_in_a_batch(tmp_path, best_device):

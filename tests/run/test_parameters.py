@@ -39,6 +39,7 @@ def another_action():
 def test_card_round_trip(tmp_path, another_action):
     values = {
         "action": another_action,
+        "anisotropy": 2.5,
         "lattice": "4x6x8x10",
         "group": "su3",
         "beta": 5.7,

@@ -45,7 +45,11 @@ FILE_ORDERS = {
 
 CHOICES = {
     "group": [group.choice for group in GROUPS.values()],
-    "action": [*dict.fromkeys(action.choice for action in ACTIONS.values())],
+    "action": [
+        *dict.fromkeys(
+            one for action in ACTIONS.values() for one in (action.choice, action.anisotropic) if one
+        )
+    ],
     "random": [generator.choice() for generator in GENERATORS.values()],
     "file_order": list(FILE_ORDERS),
     "content": [GROUP_LINKS, MATRICES],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gauge_mc.actions import ACTIONS
+from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.devices.base import split_steps
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cpu.worker import TaskEvent
@@ -234,7 +234,7 @@ def calls(slices, sweeps, side_stream=False, reaches=False):
     group = DeviceGroup(devices, slices=slices)
     field = Field.empty(Lattice(2, 2, 2, sum(slices)), "su2", "single", group)
     log.clear()
-    overrelaxation_sweep(field, "wilson")(sweeps)
+    overrelaxation_sweep(field, [Coupling(1.0)])(sweeps)
     return log
 
 

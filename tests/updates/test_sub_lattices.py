@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gauge_mc.actions import Coupling
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -16,7 +17,7 @@ LATTICE = Lattice(4, 6, 4, 12)
 def updated(links, group, device, thickness, updates=2, overrelax=4, seed=1, beta=2.5):
     """Return the links after updates of the slabs."""
     field = Field.from_slices(LATTICE, group, links, "double", device)
-    update = SubLatticeUpdates(field, thickness, beta, "wilson", seed, overrelax)
+    update = SubLatticeUpdates(field, thickness, Coupling(beta), seed, overrelax)
     for step in range(updates):
         update(step)
     return field.to_numpy()

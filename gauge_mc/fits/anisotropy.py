@@ -1,0 +1,102 @@
+"""The renormalised anisotropy from planar Wilson loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.table import Table
+
+from gauge_mc.analysis.anisotropy import Anisotropy, read_anisotropy
+from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.fits import FITS, SKIP, Fit, FitResult
+from gauge_mc.options import Option
+
+LEAST = Option(
+    "least", int, "Smallest x and y of the loops that are averaged.", "where xi(x, y) is flat", "N"
+)
+"""The option of the fit."""
+
+
+@dataclass(frozen=True, repr=False)
+class AnisotropyResult(FitResult):
+    """The renormalised anisotropy of an ensemble.
+
+    Attributes
+    ----------
+    found : Anisotropy
+    """
+
+    found: Anisotropy
+
+    def values(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        f = self.found
+        return {
+            "observable": "xi from W_ss(x,y)/W_ss(x+1,y) = W_st(x,xi y)/W_st(x+1,xi y)",
+            "ensemble": dict(f.ensemble),
+            "configurations": f.configurations,
+            "xi": f.xi.value,
+            "error": f.xi.error,
+            "tau_int": f.xi.tau_int,
+            "systematic": f.systematic,
+            "interpolation": f.interpolation,
+            "least": f.least,
+            "chi2": f.chi2,
+            "chi2_expected": f.chi2_expected,
+            "points": [
+                {
+                    "x": one.x,
+                    "y": one.y,
+                    **_plain("xi", one.xi),
+                    "interpolation": one.interpolation,
+                    "used": one in f.used,
+                }
+                for one in f.points
+            ],
+            "space": [{"x": x, "y": y, **_plain("log_ratio", one)} for x, y, one in f.space],
+            "time": [{"x": x, "t": t, **_plain("log_ratio", one)} for x, t, one in f.time],
+        }
+
+    def report(self) -> list[Any]:
+        """Return a table of xi(x, y), and the average."""
+        f = self.found
+        ys = sorted({one.y for one in f.points})
+        table = Table(title="Anisotropy ξ(x, y) from ratios of Wilson loops")
+        table.add_column("x")
+        for y in ys:
+            table.add_column(f"y = {y}", justify="right")
+        for x in sorted({one.x for one in f.points}):
+            row = {one.y: one for one in f.points if one.x == x}
+            table.add_row(str(x), *(str(row[y].xi) if y in row else "" for y in ys))
+        bare = float(f.ensemble.get("anisotropy", 0))
+        lines = [
+            f"ξ = {f.xi}, the average over x and y from {f.least} on",
+            f"± {f.systematic:.2g} from the smallest x and y, ± {f.interpolation:.1g} from the "
+            "interpolation in t",
+            *([f"ξ/ξ₀ = {f.xi.value / bare:.5g} with ξ₀ = {bare:.6g}"] if bare else []),
+            *f.xi.cautions,
+        ]
+        return [table, *lines]
+
+
+class AnisotropyFit(Fit):
+    """xi from R_s(x, y) = R_t(x, xi y); T. R. Klassen, hep-lat/9803010."""
+
+    name: ClassVar[str] = "anisotropy"
+    summary: ClassVar[str] = "renormalised anisotropy from Wilson loops in space and along t"
+    columns: ClassVar[tuple[str, ...]] = ("plane", "r", "t", "loop")
+    options: ClassVar[tuple[Option, ...]] = (LEAST, SKIP)
+
+    def carry_out(self, table: Path, **options: Any) -> AnisotropyResult:
+        """Match the ratios of a table; see `Fit.carry_out`."""
+        given = options.get(LEAST.name), options.get(SKIP.name, 0)
+        return AnisotropyResult(read_anisotropy(table, *given))
+
+
+FITS.register(AnisotropyFit())
+
+
+def _plain(name: str, one: Estimate) -> dict[str, float]:
+    return {name: one.value, f"{name}_error": one.error}

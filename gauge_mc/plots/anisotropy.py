@@ -1,0 +1,86 @@
+"""Ratios of Wilson loops in space and along t, and the anisotropy at which they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gauge_mc.analysis.anisotropy import Anisotropy
+from gauge_mc.analysis.figures import GREY, WIDTH, add_heading, figure_file, look
+from gauge_mc.analysis.libraries import load
+from gauge_mc.fits import find_table_by_columns
+from gauge_mc.fits.anisotropy import AnisotropyFit
+from gauge_mc.options import Option, check_options
+from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+
+HEIGHT = 6.4
+"""Height of the figure in inches."""
+
+LARGEST_ERROR = 0.25
+"""Relative error above which a point is not drawn; it would hide the others."""
+
+
+class AnisotropyPlot(Plot):
+    """Ratios of Wilson loops in space and along t, and xi(x, y) with its average."""
+
+    name = "anisotropy"
+    summary = "ratios of Wilson loops in space and along t, and ξ(x, y)"
+    options: ClassVar[tuple[Option, ...]] = AnisotropyFit.options
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw the ratios of one run; see `Plot.draw`."""
+        given = check_options(self.options, options, f"plot {self.name}")
+        run = one_run(runs, "The anisotropy")
+        result = AnisotropyFit().carry_out(
+            find_table_by_columns(run, AnisotropyFit.columns), **given
+        )
+        plot_anisotropy(result.found, file, labels_of([run])[0])
+        return []
+
+
+PLOTS.register(AnisotropyPlot())
+
+
+def plot_anisotropy(found: Anisotropy, path: Path, title: str = "") -> None:
+    """Plot ln R_s(x, y) against y and ln R_t(x, t) against t / xi, and below them xi(x, y).
+
+    Parameters
+    ----------
+    found : Anisotropy
+    path : Path
+        File to write; its ending determines the format.
+    title : str
+        Title above the frames.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `figure_file`.
+    """
+    xi, line = found.xi, load("matplotlib.lines").Line2D
+    with figure_file(path, (WIDTH, HEIGHT)) as figure:
+        ratios, points = figure.subplots(2, sharex=True, height_ratios=(3, 2))
+        entries = []
+        for i, x in enumerate(sorted({x for x, _, _ in found.space})):
+            own = {**look(i), "linestyle": "none"}
+            hollow = {**own, "markerfacecolor": "white"}
+            for every, unit, style in ((found.time, xi.value, hollow), (found.space, 1.0, own)):
+                shown = [(at / unit, one.value, one.error) for r, at, one in every if r == x]
+                shown = [one for one in shown if one[2] < LARGEST_ERROR * abs(one[1])]
+                if shown:
+                    ratios.errorbar(*np.array(shown).T, **style)
+            shown = [(one.y, one.xi.value, one.xi.error) for one in found.points if one.x == x]
+            shown = [one for one in shown if one[2] < LARGEST_ERROR * abs(one[1])]
+            if shown:
+                at, value, error = np.array(shown).T
+                points.errorbar(at + 0.06 * i, value, error, **own)
+            entries.append((line([], [], **own), f"$x={x}$"))
+        points.axhspan(xi.value - xi.error, xi.value + xi.error, color=GREY, alpha=0.4, zorder=0)
+        entries.append((line([], [], color=GREY, linewidth=6, alpha=0.4), rf"$\xi={xi}$"))
+        ratios.set_ylabel(r"$\ln R_s(x,y)$ (full), $\ln R_t(x,\xi y)$ (hollow)")
+        points.set_xlabel("$y$")
+        points.set_ylabel(r"$\xi(x,y)$")
+        add_heading(figure, ratios, entries, title=title, columns=3)

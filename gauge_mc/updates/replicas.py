@@ -1,0 +1,42 @@
+"""What differs between the replicas of a field, in the memory of the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.actions import Coupling
+from gauge_mc.devices import Buffer
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.fields.field import Field
+
+
+def couplings_in_memory(
+    field: Field, kernel: Kernel, choices: Sequence[Choice], couplings: Sequence[Coupling]
+) -> Buffer:
+    """Return the coefficients of the action of every replica, as a kernel reads them.
+
+    Parameters
+    ----------
+    field : Field
+        A field on one device.
+    kernel : Kernel
+    choices : sequence of Choice
+        The compile-time choices of the kernel other than the group.
+    couplings : sequence of Coupling
+        The couplings of every replica.
+    """
+    kind: Any = kernel.part("ACTION::Coefficients", field.slabs[0].variant(*choices))
+    values = [kind(**one.coefficients(field.group)) for one in couplings]
+    return in_memory(field, np.frombuffer((kind * len(values))(*values), np.uint8))
+
+
+def in_memory(field: Field, data: NDArray[Any]) -> Buffer:
+    """Return a copy of an array in the memory of the device of a field."""
+    plain, device = data.reshape(-1).view(np.uint8), field.slabs[0].device
+    buffer = device.allocate(plain.nbytes)
+    device.write(buffer, 0, plain)
+    return buffer

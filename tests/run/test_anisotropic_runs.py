@@ -1,0 +1,69 @@
+"""Runs on anisotropic lattices: what they record, how they continue, what is refused."""
+
+import pytest
+
+from gauge_mc import fit
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import read_table
+from gauge_mc.run.directory import Run
+from tests.calls import call, make_run
+from tests.run.sessions import written
+
+CHAIN = {
+    "group": "su3",
+    "beta": 3.0,
+    "action": "symanzik",
+    "anisotropy": 2.5,
+    "lattice": "4x4x8x8",
+    "thermalize": 2,
+    "configs": 3,
+    "separation": 2,
+    "measure": "plaquette,rectangles",
+}
+
+
+def test_runs_on_several_devices_and_in_several_sessions(tmp_path):
+    whole = make_run(tmp_path / "whole", **CHAIN)
+    path = tmp_path / "changed"
+    for configs, devices in enumerate(("cpu:2", "cpu", "cpu:2"), 1):
+        make_run(path, devices=devices, **(CHAIN | {"configs": configs}))
+    assert written(path) == written(whole)
+    header = read_table(Run(whole).table("plaquette")).header
+    assert header["anisotropy"] == "2.5"
+    assert header["formula"].endswith("times xi0, xi0 = 2.5")
+    assert header["beta_c0"].startswith("5 (")
+    assert (header["beta_space"], header["beta_time"]) == ("1.2", "7.5")
+
+
+def test_an_isotropic_run_does_not_mention_it(tmp_path):
+    plain = make_run(tmp_path / "plain", **{**CHAIN, "action": "wilson", "anisotropy": 1.0})
+    header = read_table(Run(plain).table("plaquette")).header
+    assert not {"anisotropy", "formula", "beta_space"} & header.keys()
+
+
+def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path):
+    chain = {**CHAIN, "group": "su2", "action": "wilson", "beta": 1.2}
+    run = make_run(tmp_path / "run", **chain, format="nersc")
+    path = next(iter(Run(run).configs().values()))
+    assert open_configuration(path).header.provenance["anisotropy"] == "2.5"
+    said, code = call(
+        "measure", "polyakov-correlators", run, "--multihit", "--anisotropy", "2", "--quiet"
+    )
+    assert code == 2
+    assert "--anisotropy is 2.0, but the ensemble has 2.5; leave --anisotropy out." in said
+    said, code = call("measure", "polyakov-correlators", run, "--multihit", "--quiet")
+    assert code == 0, said
+    said, code = call("measure", "flow", run, "--to", "0.2", "--quiet")
+    assert code == 0, said
+    header = read_table(run / "flow.csv").header
+    assert header["flow anisotropy"].startswith("1; all directions are treated alike")
+    with pytest.raises(GaugeError, match="fit scale assumes equal lattice spacings"):
+        fit("scale", run)
+
+
+def test_refusals():
+    for value in ("0", "-1", "1e9"):
+        said, code = call("generate", "--anisotropy", value)
+        assert code == 2
+        assert "anisotropy must lie between 0.01 and 100" in said

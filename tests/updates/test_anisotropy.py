@@ -1,0 +1,223 @@
+"""Anisotropic actions: updates against NumPy, distributions, limits of weak and strong coupling."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.observables.plaquette import Plaquette
+from gauge_mc.observables.rectangles import Rectangles
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
+from tests.domain.conftest import open_group
+from tests.reference import updates as reference
+from tests.reference.distributions import a0_pvalue, su2_character_ratio
+from tests.reference.fields import parity, trace
+from tests.reference.flow import PLANES
+from tests.updates.links import start
+from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
+
+LATTICE = Lattice(4, 6, 8, 10)
+NAMES = ["wilson", "symanzik"]
+XI0 = 2.5
+BETA = {"su2": 1.7, "su3": 3.1}
+TOLERANCE = {"single": 1e-4, "double": 1e-12}
+
+
+def c1_of(name):
+    """Return the coefficient of the rectangles."""
+    return ACTIONS[name].rectangle
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mu", [1, 3])
+def test_the_staples_of_the_reference_are_those_of_its_loops(name, mu, rng):
+    """One link after another is moved; the loops do not know the staples."""
+    links, c1 = start(Lattice(4, 6, 4, 4), "su3"), c1_of(name)
+    staples = reference.anisotropic_staple(links, mu, c1, XI0)
+    before = reference.anisotropic_action(links, c1, XI0)
+    for _ in range(3):
+        site = tuple(rng.integers(links.shape[:4]))
+        moved, other = links.copy(), tuple(rng.integers(links.shape[:4]))
+        moved[(*site, mu)] = links[(*other, mu)]
+        change = (moved - links)[(*site, mu)] @ staples[site]
+        expected = -trace(change).real / 3
+        assert reference.anisotropic_action(moved, c1, XI0) - before == pytest.approx(expected)
+
+
+@cache
+def overrelaxed(name, group):
+    def reflect(mu):
+        return lambda _, k, w: reference.multiply(reference.conjugate(w), reference.conjugate(w))
+
+    return reference.anisotropic_sweep(start(LATTICE, group), c1_of(name), XI0, reflect)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_overrelaxation(name, group, precision, device):
+    field = Field.from_slices(LATTICE, group, start(LATTICE, group), precision, device)
+    overrelax(field, action=name, anisotropy=XI0)
+    difference = field.to_numpy() - overrelaxed(name, group)
+    assert np.abs(difference).max() < 20 * TOLERANCE[precision]
+    assert np.sqrt(np.mean(np.abs(difference) ** 2)) < TOLERANCE[precision]
+
+
+@cache
+def heated(name, group, precision):
+    def rotation(mu):
+        draw = PhiloxDraws(LATTICE, SEED, STEP, mu, precision)
+        alpha = 2 * BETA[group] / int(group[2])
+        return lambda number, k, w: reference.multiply(
+            draw(number, alpha * k), reference.conjugate(w)
+        )
+
+    return reference.anisotropic_sweep(start(LATTICE, group), c1_of(name), XI0, rotation)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_heatbath(name, group, precision, device):
+    field = Field.from_slices(LATTICE, group, start(LATTICE, group), precision, device)
+    random = Random.for_field(field, "philox", seed=SEED)
+    random.step = STEP - 1
+    heatbath(field, BETA[group], random, action=name, anisotropy=XI0)
+    difference = np.abs(field.to_numpy() - heated(name, group, precision)).max(axis=(-2, -1))
+    # Rounding can decide otherwise about a proposal; the link is then another one.
+    assert np.mean(difference > 100 * TOLERANCE[precision]) < 1e-2
+    assert np.median(difference) < TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_overrelaxation_keeps_the_action(name, best_device):
+    links = start(LATTICE, "su3")
+    field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
+    overrelax(field, 5, name, XI0)
+    before, after = (
+        reference.anisotropic_action(u, c1_of(name), XI0) for u in (links, field.to_numpy())
+    )
+    assert after == pytest.approx(before, rel=1e-12)
+    assert np.abs(field.to_numpy() - links).max() > 0.1
+
+
+@pytest.mark.parametrize("xi0", [0.5, 3.0])
+def test_distribution_of_single_links(xi0, best_device):
+    """On a cold field the staples of links along x add up to 4 / xi0 + 2 xi0."""
+    lattice = Lattice(32, 32, 16, 8)
+    field = Field.cold(lattice, "su2", "single", best_device)
+    heatbath(field, 0.3, Random.for_field(field, seed=11), anisotropy=xi0)
+    first = field.to_numpy()[..., 0, :, :][parity(lattice.extents) == 0]
+    assert a0_pvalue(first[:, 0, 0].real, 0.3 * (4 / xi0 + 2 * xi0)) > 1e-3
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["cpu-16", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_the_division_does_not_change_a_bit(name, kind):
+    found = []
+    for slices in ((12,), (4, 8), (4, 4, 4)):
+        field = Field.hot(Lattice(4, 8, 4, 12), "su3", device=open_group(kind, slices), seed=3)
+        random = Random.for_field(field, seed=4)
+        for _ in range(2):
+            heatbath(field, 3.1, random, 2, name, XI0)
+            overrelax(field, 2, name, XI0)
+        found.append(field.to_numpy())
+    for one in found[1:]:
+        np.testing.assert_array_equal(one, found[0])
+
+
+def plaquettes(lattice, group, beta, xi0, updates, name="wilson"):
+    """Return the estimates of the spatial and temporal plaquettes and the series of everything."""
+    field = Field.cold(lattice, group, "single" if group == "su2" else "double", CpuDevice(1))
+    random, rows = Random.for_field(field, seed=9), []
+    for update in range(-updates // 5, updates):
+        heatbath(field, beta, random, 1, name, xi0)
+        overrelax(field, 2, name, xi0)
+        if update >= 0:
+            rows.append((*Plaquette().measure(field)[1:], *Rectangles().measure(field)[1:]))
+    series = np.array(rows)
+    return estimate(series[:, 0]), estimate(series[:, 1]), series
+
+
+def weak_coupling(lattice, xi0):
+    """Return beta (1 - plaquette) / (N^2 - 1) of the quadratic action, in space and along t.
+
+    The action is the sum over p of A^dagger M A with M = sum over planes of w f f^dagger, where
+    f is the field strength of the plane for momentum p; A^dagger f f^dagger A is f^dagger M^-1 f
+    on average, without the modes of the gauge, and a half of it per component of the algebra.
+    """
+    axes = [2 * np.sin(np.pi * np.arange(n) / n) for n in lattice.extents]
+    p = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 4)[1:]
+    strength = {}
+    for mu, nu in PLANES:
+        f = np.zeros_like(p)
+        f[:, nu], f[:, mu] = p[:, mu], -p[:, nu]
+        strength[mu, nu] = f
+    weights = {plane: xi0 if 3 in plane else 1 / xi0 for plane in strength}
+    matrix = sum(weights[k] * f[:, :, None] * f[:, None, :] for k, f in strength.items())
+    inverse = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
+    means = {k: np.einsum("pi,pij,pj->", f, inverse, f) for k, f in strength.items()}
+    return [
+        np.mean([value for k, value in means.items() if (3 in k) == along]) / lattice.sites / 2
+        for along in (False, True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("group", "beta"), [("su2", 150.0), pytest.param("su3", 300.0, marks=pytest.mark.slow)]
+)
+def test_weak_coupling(group, beta):
+    lattice = Lattice(6, 6, 6, 8)
+    *found, _ = plaquettes(lattice, group, beta, 2.0, 60)
+    n = int(group[2])
+    for one, expected in zip(found, weak_coupling(lattice, 2.0), strict=True):
+        leading = (n**2 - 1) * expected / beta
+        # One more power of 1/beta; modes of momentum 0 are quartic, and one in 1700 of all.
+        assert abs(1 - one.value - leading) < 0.01 * leading
+
+
+def test_equipartition_with_rectangles():
+    """At weak coupling every mode except those of the gauge has the action 1/2."""
+    lattice, beta, xi0, c1 = Lattice(6, 4, 6, 8), 200.0, 1.6, c1_of("symanzik")
+    *_, series = plaquettes(lattice, "su2", beta, xi0, 40, "symanzik")
+    space, along, rectangles, short, long = 1 - series.mean(axis=0)
+    per_site = (3 * (1 - 8 * c1) * space + 6 * c1 * rectangles) / xi0
+    per_site += xi0 * (3 * (1 - 8 * c1) * along + 3 * c1 * (short + long))
+    assert beta * per_site == pytest.approx(3 * 3 / 2, rel=0.01)
+
+
+@pytest.mark.slow
+def test_strong_coupling():
+    """Character expansion: single plaquettes, and cubes with 6 faces in space or 2 and 4 along t.
+
+    ln Z per site is 3 ln z(beta_s) + 3 ln z(beta_t) + 4 u_s^6 + 12 u_s^2 u_t^4.
+    """
+    beta, xi0 = 0.8, 1.5
+    in_space, along_t, _ = plaquettes(Lattice(16, 16, 16, 16), "su2", beta, xi0, 400)
+    u, v = su2_character_ratio(beta / xi0), su2_character_ratio(beta * xi0)
+    du, dv = 1 - 3 * u / (beta / xi0) - u**2, 1 - 3 * v / (beta * xi0) - v**2
+    for found, expected in (
+        (in_space, u + 8 * (u**5 + u * v**4) * du),
+        (along_t, v + 16 * u**2 * v**3 * dv),
+    ):
+        assert found.error < 1.5e-4
+        assert abs(found.value - expected) < 4 * found.error + 1e-5
+
+
+@pytest.mark.parametrize("xi0", [0.0, -2.0, float("nan"), float("inf"), 1e3])
+def test_bad_anisotropies_are_refused(xi0):
+    field = Field.cold(Lattice(4, 4, 4, 4), "su2", device=CpuDevice(1))
+    with pytest.raises(UsageError, match="anisotropy must lie between"):
+        overrelax(field, anisotropy=xi0)
+
+
+def test_an_action_without_an_anisotropic_form_is_refused():
+    class Isotropic(type(ACTIONS["wilson"])):
+        anisotropic = None
+
+    with pytest.raises(UsageError, match="no anisotropic form; choose another action"):
+        Isotropic().with_anisotropy(2.0)
