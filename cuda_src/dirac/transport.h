@@ -85,7 +85,8 @@ INLINE void multiply_phase(const Transport& f, int mu, bool forward, HalfSpinor&
 }
 
 // sum += (1 + s gamma_mu) U_mu(x) psi(x + mu), or with U_mu(x - mu)^dagger psi(x - mu) if not FORWARD, for VECTORS
-// vectors psi, which load(neighbour, number) returns. Both are multiplied at the site where the link begins, so that
+// vectors psi, which load(neighbour, number, psi) loads as STORAGE::load_counts does: a half spinor has fewer numbers to
+// be multiplied by the unit. Both are multiplied at the site where the link begins, so that
 // lanes are permuted once.
 template <int MU, bool FORWARD, class Load>
 INLINE void add_transported(const Transport& f, const Geometry& g, const Site& site, scalar s, Load load,
@@ -96,7 +97,14 @@ INLINE void add_transported(const Transport& f, const Geometry& g, const Site& s
         if (LANES > 1 && there.crossing != 0) permute_lanes(h, g.lane_orders, NO_CROSSING + there.crossing);
     };
     HalfSpinor h[VECTORS];
-    UNROLL for (int v = 0; v < VECTORS; v++) h[v] = project<MU>(load(there, v), s);
+    real unit[VECTORS];
+    UNROLL for (int v = 0; v < VECTORS; v++) {
+        Spinor psi;
+        unit[v] = load(there, v, psi);
+        h[v] = project<MU>(psi, s);
+        if (STORAGE::COUNTS)
+            UNROLL for (int i = 0; i < HALF_SPINOR_REALS; i++) h[v].c[i] = h[v].c[i] * unit[v];
+    }
     real u[MATRIX_REALS];
     if constexpr (FORWARD) load_entries(f, g, slice_in_memory(g, site), site.parity, site.slot, MU, u);
     else load_entries(f, g, there.slice, 1 - site.parity, there.slot, MU, u);
