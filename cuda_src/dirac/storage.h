@@ -6,7 +6,7 @@
 //   bytes(C)              bytes per site of a block with C numbers
 //   unit_bytes(C)         the same for numbers between -1 and 1
 //   load, store           C numbers of a slot
-//   load_counts           C numbers in a unit, which is returned if the type COUNTS in units; else they are themselves
+//   load_counts           C numbers in a unit, which is returned; it is 1 unless the type COUNTS in units
 //   load_unit, store_unit the same for numbers between -1 and 1, which with ONCE are not read again soon
 #pragma once
 
