@@ -84,6 +84,7 @@ INLINE real root(real x) {
 INLINE real inverse_root(real x) { return scalar(1) / root(x); }
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }
+INLINE real magnitude(real x) { return larger(x, -x); }
 INLINE real larger_or_nan(real a, real b) { return a >= b ? a : (b != b) | (a == a) ? b : a; }
 
 // Multiply the low 32 bits of every element by b, with a 64-bit result.

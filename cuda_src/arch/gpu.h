@@ -29,7 +29,16 @@ INLINE real root(real x) { return sqrt(x); }
 INLINE real inverse_root(real x) { return rsqrt(x); }
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }
-INLINE real larger_or_nan(real a, real b) { return a >= b ? a : (b != b) | (a == a) ? b : a; }
+INLINE real magnitude(real x) { return fabs(x); }
+INLINE real larger_or_nan(real a, real b) {
+#if REAL_BYTES == 4 && __CUDA_ARCH__ >= 800
+    real c;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+#else
+    return a >= b ? a : (b != b) | (a == a) ? b : a;
+#endif
+}
 
 // Multiply the low 32 bits of a by b, with a 64-bit result.
 INLINE wide product32(wide a, unsigned int b) { return (wide)(unsigned int)a * b; }
@@ -169,6 +178,18 @@ template <int W> INLINE void store_packed_words(void* block, unsigned slots, uns
     if constexpr (W % 4 >= 2) twos[slot] = make_uint2(w[W / 4 * 4], w[W / 4 * 4 + 1]);
     if constexpr (W % 2 == 1) ((word*)(twos + (W % 4 / 2) * slots))[slot] = w[W - 1];
 }
+// Numbers of 16 bits without conversions, of which a multiprocessor does few at a time: the bits of 2^23 + m with an
+// integer 0 <= m < 2^16 end with those of m.
+constexpr float BITS_OF_INTEGER = 8388608;
+INLINE float number_of_half(word w, int half) {
+    const word m = __byte_perm(w ^ 0x80008000u, 0x4b00u, half ? 0x5432 : 0x5410);
+    return __uint_as_float(m) - (BITS_OF_INTEGER + 32768);
+}
+// Rounded to the nearest.
+INLINE word halves_of_numbers(float low, float high) {
+    const float shift = BITS_OF_INTEGER + BITS_OF_INTEGER / 2;
+    return __byte_perm(__float_as_uint(low + shift), __float_as_uint(high + shift), 0x5410);
+}
 template <class T, int C> constexpr int PACKED_WORDS = (C * (int)sizeof(T) + 3) / 4;
 
 template <class T, bool ONCE, int C>
@@ -186,7 +207,7 @@ INLINE void load_numbers(const void* block, unsigned slots, unsigned slot, real 
     UNROLL for (int i = 0; i < C; i++) {
         if constexpr (sizeof(T) == 8) c[i] = (real)__hiloint2double((int)w[2 * i + 1], (int)w[2 * i]);
         else if constexpr (sizeof(T) == 4) c[i] = (real)__uint_as_float(w[i]);
-        else c[i] = (real)(fixed16)(w[i / 2] >> (i % 2 * 16));
+        else c[i] = (real)number_of_half(w[i / 2], i % 2);
     }
 }
 // Numbers of 16 bits are rounded to the nearest.
@@ -199,9 +220,7 @@ INLINE void store_numbers(void* block, unsigned slots, unsigned slot, const real
         } else if constexpr (sizeof(T) == 4) {
             w[i] = __float_as_uint((float)c[i]);
         } else {
-            const word n = (word)__float2int_rn((float)c[i]) & 0xffffu;
-            if (i % 2 == 0) w[i / 2] = n;
-            else w[i / 2] |= n << 16;
+            if (i % 2 == 0) w[i / 2] = halves_of_numbers((float)c[i], i + 1 < C ? (float)c[i + 1] : 0);
         }
     }
     store_packed_words(block, slots, slot, w);

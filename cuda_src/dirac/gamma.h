@@ -41,10 +41,10 @@ INLINE constexpr int gamma_power(int mu, int spin) {
 }
 
 // y + s i^power x, element by element.
-INLINE real plus_re(int power, scalar s, real y, real re, real im) {
+template <class S> INLINE real plus_re(int power, S s, real y, real re, real im) {
     return power == 0 ? y + s * re : power == 1 ? y - s * im : power == 2 ? y - s * re : y + s * im;
 }
-INLINE real plus_im(int power, scalar s, real y, real re, real im) {
+template <class S> INLINE real plus_im(int power, S s, real y, real re, real im) {
     return power == 0 ? y + s * im : power == 1 ? y + s * re : power == 2 ? y - s * im : y - s * re;
 }
 
@@ -63,15 +63,16 @@ template <int MU> INLINE HalfSpinor project(const Spinor& psi, scalar s) {
     return h;
 }
 
-// sum += (h, s gamma_mu h).
-template <int MU> INLINE void add_projected(Spinor& sum, const HalfSpinor& h, scalar s) {
+// sum += factor (h, s gamma_mu h).
+template <int MU> INLINE void add_projected(Spinor& sum, const HalfSpinor& h, scalar s, real factor) {
+    const real signed_factor = s * factor;
     UNROLL for (int spin = 0; spin < SPINS; spin++) {
         const int from = (spin < 2 ? spin : gamma_column(MU, spin)) * COLOUR_REALS, power = gamma_power(MU, spin);
         UNROLL for (int a = 0; a < GROUP::N; a++) {
             const int to = component(spin, a);
             const real re = h.c[from + 2 * a], im = h.c[from + 2 * a + 1];
-            sum.c[to] = spin < 2 ? sum.c[to] + re : plus_re(power, s, sum.c[to], re, im);
-            sum.c[to + 1] = spin < 2 ? sum.c[to + 1] + im : plus_im(power, s, sum.c[to + 1], re, im);
+            sum.c[to] = spin < 2 ? sum.c[to] + factor * re : plus_re(power, signed_factor, sum.c[to], re, im);
+            sum.c[to + 1] = spin < 2 ? sum.c[to + 1] + factor * im : plus_im(power, signed_factor, sum.c[to + 1], re, im);
         }
     }
 }

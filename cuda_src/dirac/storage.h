@@ -6,6 +6,7 @@
 //   bytes(C)              bytes per site of a block with C numbers
 //   unit_bytes(C)         the same for numbers between -1 and 1
 //   load, store           C numbers of a slot
+//   load_counts           C numbers in a unit, which is returned; it is 1 unless the type COUNTS in units
 //   load_unit, store_unit the same for numbers between -1 and 1, which with ONCE are not read again soon
 #pragma once
 
@@ -13,11 +14,16 @@
 
 struct Reals {
     typedef scalar Number;
+    static constexpr bool COUNTS = false;
     static constexpr INLINE int bytes(int c) { return c * REAL_BYTES; }
     static constexpr INLINE int unit_bytes(int c) { return c * REAL_BYTES; }
 
     template <int C> static INLINE void load(const Geometry& g, const char* block, int slot, real (&c)[C]) {
         load_numbers<Number, false>(block, (unsigned)g.slots, (unsigned)slot, c);
+    }
+    template <int C> static INLINE real load_counts(const Geometry& g, const char* block, int slot, real (&c)[C]) {
+        load(g, block, slot, c);
+        return broadcast(1);
     }
     template <int C> static INLINE void store(const Geometry& g, char* block, int slot, const real (&c)[C]) {
         store_numbers<Number>(block, (unsigned)g.slots, (unsigned)slot, c);
@@ -35,19 +41,24 @@ struct Reals {
 struct FixedPoint {
     typedef fixed16 Number;
     static constexpr int MOST = 32767;
+    static constexpr bool COUNTS = true;
     static constexpr INLINE int bytes(int c) { return 2 * c + 4; }
     static constexpr INLINE int unit_bytes(int c) { return 2 * c; }
 
     template <int C> static INLINE void load(const Geometry& g, const char* block, int slot, real (&c)[C]) {
-        load_numbers<Number, false>(block, (unsigned)g.slots, (unsigned)slot, c);
+        const real unit = load_counts(g, block, slot, c);
+        UNROLL for (int i = 0; i < C; i++) c[i] = c[i] * unit;
+    }
+    template <int C> static INLINE real load_counts(const Geometry& g, const char* block, int slot, real (&c)[C]) {
         real unit[1];
+        load_numbers<Number, false>(block, (unsigned)g.slots, (unsigned)slot, c);
         load_numbers<float, false>(units<C>(g, block), (unsigned)g.slots, (unsigned)slot, unit);
-        UNROLL for (int i = 0; i < C; i++) c[i] = c[i] * unit[0];
+        return unit[0];
     }
     // Numbers that are all below 1e-30 are stored as zeros, since 1 / unit would overflow. A NaN makes the unit a NaN.
     template <int C> static INLINE void store(const Geometry& g, char* block, int slot, const real (&c)[C]) {
-        real largest = larger(c[0], -c[0]);
-        UNROLL for (int i = 1; i < C; i++) largest = larger_or_nan(largest, larger_or_nan(c[i], -c[i]));
+        real largest = magnitude(c[0]);
+        UNROLL for (int i = 1; i < C; i++) largest = larger_or_nan(largest, magnitude(c[i]));
         const real zero = broadcast(0), one = broadcast(1);
         const mask tiny = largest < broadcast(scalar(1e-30));
         const real scale = select(tiny, zero, scalar(MOST) / select(tiny, one, largest));

@@ -72,27 +72,39 @@ INLINE void multiply_phase(const Transport& f, int mu, bool forward, HalfSpinor&
     }
 }
 
+// The unit of the numbers of a site.
+struct Scale {
+    real c[1];
+};
+
 // sum += (1 + s gamma_mu) U_mu(x) psi(x + mu), or with U_mu(x - mu)^dagger psi(x - mu) if not FORWARD, for VECTORS
-// vectors psi, which load(neighbour, number) returns. Both are multiplied at the site where the link begins, so that
+// vectors psi, which load(neighbour, number, psi) loads as STORAGE::load_counts does: the unit is a factor of the sum.
+// Both are multiplied at the site where the link begins, so that
 // lanes are permuted once.
 template <int MU, bool FORWARD, class Load>
 INLINE void add_transported(const Transport& f, const Geometry& g, const Site& site, scalar s, Load load,
                             Spinor (&sum)[VECTORS]) {
     const Neighbour there = neighbour<MU>(g, site, FORWARD);
     const bool phase = (f.phases >> MU & 1) && there.outside;
-    auto permute = [&](HalfSpinor& h) {
-        if (LANES > 1 && there.crossing != 0) permute_lanes(h, g.lane_orders, NO_CROSSING + there.crossing);
+    auto permute = [&](auto& x) {
+        if (LANES > 1 && there.crossing != 0) permute_lanes(x, g.lane_orders, NO_CROSSING + there.crossing);
     };
     HalfSpinor h[VECTORS];
-    UNROLL for (int v = 0; v < VECTORS; v++) h[v] = project<MU>(load(there, v), s);
+    Scale unit[VECTORS];
+    UNROLL for (int v = 0; v < VECTORS; v++) {
+        Spinor psi;
+        unit[v].c[0] = load(there, v, psi);
+        h[v] = project<MU>(psi, s);
+    }
     real u[MATRIX_REALS];
     if constexpr (FORWARD) load_entries(f, g, slice_in_memory(g, site), site.parity, site.slot, MU, u);
     else load_entries(f, g, there.slice, 1 - site.parity, there.slot, MU, u);
     UNROLL for (int v = 0; v < VECTORS; v++) {
+        if constexpr (STORAGE::COUNTS) permute(unit[v]);
         if constexpr (FORWARD) permute(h[v]);
         h[v] = transported<!FORWARD>(u, h[v]);
         if constexpr (!FORWARD) permute(h[v]);
         if (phase) multiply_phase(f, MU, FORWARD, h[v]);
-        add_projected<MU>(sum[v], h[v], s);
+        add_projected<MU>(sum[v], h[v], s, unit[v].c[0]);
     }
 }

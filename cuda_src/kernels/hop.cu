@@ -25,10 +25,9 @@ struct Arguments {
 INLINE void hopping(const Arguments& a, const Site& site, int vector, Spinor (&sum)[VECTORS]) {
     const Geometry& g = a.geometry;
     const scalar s = (scalar)a.s;
-    auto load = [&](const Neighbour& there, int v) {
-        Spinor psi;
-        STORAGE::load(g, spinor_block(a.source, there.slice, 1 - site.parity, vector + v), there.slot, psi.c);
-        return psi;
+    auto load = [&](const Neighbour& there, int v, Spinor& psi) {
+        const char* const block = spinor_block(a.source, there.slice, 1 - site.parity, vector + v);
+        return STORAGE::load_counts(g, block, there.slot, psi.c);
     };
     UNROLL for (int i = 0; i < SPINOR_REALS; i++)
         UNROLL for (int v = 0; v < VECTORS; v++) sum[v].c[i] = broadcast(0);

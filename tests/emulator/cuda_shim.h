@@ -50,7 +50,12 @@ inline double __hiloint2double(int high, int low) {
 template <class T> inline void __stcs(T* at, const T& value) { *at = value; }
 template <class T> inline T __ldcs(const T* at) { return *at; }
 inline int __float2int_rn(float x) { return (int)std::nearbyint(x); }
-inline unsigned __byte_perm(unsigned x, unsigned, unsigned) { return __builtin_bswap32(x); }
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+    const unsigned long long bytes = (unsigned long long)y << 32 | x;
+    unsigned chosen = 0;
+    for (int i = 0; i < 4; i++) chosen |= (unsigned)(bytes >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return chosen;
+}
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
