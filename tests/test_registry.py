@@ -83,7 +83,10 @@ GOOD = Thing("good")
 
 
 def test_unknown_names_are_refused_with_advice(groups):
-    for name, advice in (("su9", "; did you mean 'su8'?"), ("e8", "; choose su2, su3, su4, su5, su6, su7 or su8.")):
+    for name, advice in (
+        ("su9", "; did you mean 'su8'?"),
+        ("e8", "; choose su2, su3, su4, su5, su6, su7 or su8."),
+    ):
         with pytest.raises(UsageError) as caught:
             groups.check(name)
         assert str(caught.value) == f"There is no group '{name}'{advice}"
@@ -101,7 +104,10 @@ def test_a_registry_is_a_mapping(groups):
     with pytest.raises(KeyError) as caught:
         groups["e8"]
     assert isinstance(caught.value, UsageError)
-    assert str(caught.value) == "There is no group 'e8'; choose mine, su2, su3, su4, su5, su6, su7 or su8."
+    assert (
+        str(caught.value)
+        == "There is no group 'e8'; choose mine, su2, su3, su4, su5, su6, su7 or su8."
+    )
 
 
 def test_words_are_joined():
