@@ -1,4 +1,4 @@
-"""Monte Carlo ensembles of SU(2) and SU(3) lattice gauge theory, on CPUs and GPUs."""
+"""Monte Carlo ensembles of SU(N) lattice gauge theory, on CPUs and GPUs."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def gauge_mc(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
-    """Monte Carlo ensembles of SU(2) and SU(3) lattice gauge theory, on CPUs and GPUs."""
+    """Monte Carlo ensembles of SU(N) lattice gauge theory, N = 2 to 8, on CPUs and GPUs."""
     if version:
         print(f"gauge-mc {__version__}")
     elif ctx.invoked_subcommand is None:

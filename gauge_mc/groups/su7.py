@@ -9,7 +9,7 @@ class SU7(GeneralGroup):
     """The group SU(7); see ``cuda_src/group/sun.h``."""
 
     def __init__(self) -> None:
-        super().__init__(7, beta=34.5)
+        super().__init__(7, beta=34.6)
 
 
 GROUPS.register(SU7())

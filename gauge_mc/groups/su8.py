@@ -9,7 +9,7 @@ class SU8(GeneralGroup):
     """The group SU(8); see ``cuda_src/group/sun.h``."""
 
     def __init__(self) -> None:
-        super().__init__(8, beta=45.5)
+        super().__init__(8, beta=45.4)
 
 
 GROUPS.register(SU8())

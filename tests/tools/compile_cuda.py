@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
+from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cuda.bounds import default_bounds
@@ -26,7 +27,7 @@ from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
 from gauge_mc.fields.gradient_flow import FLOW_FORCE, FLOW_STAGE
 from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
-from gauge_mc.groups import GROUPS
+from gauge_mc.groups import GROUPS, GeneralGroup
 from gauge_mc.quarks.operators import ONE, OPERATORS, SEVERAL
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
@@ -58,11 +59,37 @@ CHOICES = {
 }
 """All choices by kind, with generators at their default quality level."""
 
+GENERAL = [group for group in GROUPS.values() if isinstance(group, GeneralGroup)]
+LARGER = {group.choice for group in GENERAL[1:]}
+ESSENTIAL = {Kernel(name) for name in ("heatbath", "overrelaxation", "plaquette")}
+"""All groups with the general code are one template, so that the kernels are compiled for the
+smallest, and for the larger ones only those of a run, with the Wilson action, Philox and single
+precision."""
+
 FLOW_ACTIONS = [*dict.fromkeys(flow.action for flow in FLOWS.values())]
 """Actions that flows follow, for the kernels of the gradient flow."""
 
 
 def variants(kernel: Kernel) -> Iterator[Variant]:
+    """Yield the variants of a kernel that are compiled."""
+    for variant in all_variants(kernel):
+        if LARGER.isdisjoint(variant.choices) or is_essential(kernel, variant):
+            yield variant
+
+
+def is_essential(kernel: Kernel, variant: Variant) -> bool:
+    """Return whether a variant for a larger group is compiled."""
+    usual = {
+        ACTIONS[defaults.ACTION].choice,
+        GENERATORS[defaults.RNG].choice(),
+        ONE_REPLICA,
+        *LARGER,
+    }
+    small = variant.precision == "single" and not variant.large
+    return kernel in ESSENTIAL and small and usual.issuperset(variant.choices)
+
+
+def all_variants(kernel: Kernel) -> Iterator[Variant]:
     """Yield all variants of a kernel, for the choices on which it depends."""
     if "storage" in kernel.kinds:
         yield from variants_of_spinors(kernel)
