@@ -388,6 +388,16 @@ ALLOWED = {
     ("wilson", "flows/wilson.py"),
     ("symanzik", "actions/symanzik.py"),
     ("symanzik", "flows/symanzik.py"),
+    # The parameter of a run, and what headers call it; the fit and the plot determine it.
+    ("anisotropy", "analysis/anisotropy.py"),
+    ("anisotropy", "fits/__init__.py"),
+    ("anisotropy", "fits/anisotropy.py"),
+    ("anisotropy", "observables/flow.py"),
+    ("anisotropy", "plots/anisotropy.py"),
+    ("anisotropy", "run/chain.py"),
+    ("anisotropy", "run/chains.py"),
+    ("anisotropy", "run/parameters.py"),
+    ("anisotropy", "updates/noise_reduction.py"),
     # A column of the observable of the loops that the action contains.
     ("rectangle", "observables/rectangles.py"),
     ("wilson", "quarks/operators/wilson.py"),
