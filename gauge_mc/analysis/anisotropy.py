@@ -175,10 +175,8 @@ def read_anisotropy(path: Path, least: int | None = None, skip: int = 0) -> Anis
         average.chi2,
         average.expected,
         points,
-        *(
-            tuple(LogRatio(x, t, estimate(one)) for (x, t), one in logs[plane].items())
-            for plane in (SPACE, TIME)
-        ),
+        _estimates(logs[SPACE]),
+        _estimates(logs[TIME]),
         {name: table.header[name] for name in FACTS if name in table.header},
         configurations,
     )
@@ -212,6 +210,10 @@ def _log_ratios(table: TableData, plane: str, source: str) -> dict[tuple[int, in
         if one.mean() > 0
     }
     return {(x, y): one - logs[x + 1, y] for (x, y), one in logs.items() if (x + 1, y) in logs}
+
+
+def _estimates(logs: dict[tuple[int, int], Array]) -> tuple[LogRatio, ...]:
+    return tuple(LogRatio(x, t, estimate(one)) for (x, t), one in logs.items())
 
 
 def _matched(
