@@ -42,6 +42,7 @@ from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
+from tests.fits.test_anisotropy import synthetic as planar_loops
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("runs/**/*.md")])
@@ -150,6 +151,7 @@ def test_keys_of_the_results_of_fits_are_described(files, name, tmp_path, rng):
     write_flow(tmp_path / "flow.csv", synthetic_flow(rng, 20))
     write_mesons(tmp_path / "mesons.csv", rng, 20)
     write_baryons(tmp_path / "baryons.csv", rng, 20)
+    planar_loops(tmp_path / "planar_loops.csv", 1e-3, 20)
     for key in fit(name, tmp_path).values():
         assert f"`{key}`" in files
     assert f"`{FITS[name].file}`" in files

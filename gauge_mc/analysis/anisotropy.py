@@ -48,8 +48,9 @@ class RatioPoint:
     Attributes
     ----------
     x, y : int
-        Extents of the loop in space.
+        Extents of the first loop in space.
     xi : Estimate
+        The anisotropy.
     interpolation : float
         Change of xi if the polynomial has one point less.
     """
@@ -61,13 +62,29 @@ class RatioPoint:
 
 
 @dataclass(frozen=True)
+class LogRatio:
+    """The logarithm of W(x, t) / W(x + 1, t).
+
+    Attributes
+    ----------
+    x, t : int
+        Extents of the first loop; t is along y for loops in space.
+    value : Estimate
+    """
+
+    x: int
+    t: int
+    value: Estimate
+
+
+@dataclass(frozen=True)
 class Anisotropy:
     """The renormalised anisotropy of an ensemble.
 
     Attributes
     ----------
     xi : Estimate
-        Weighted average of xi(x, y) over `used`.
+        Weighted average of xi(x, y).
     systematic : float
         Change of the average if loops of the smallest extent are left out as well; NaN if there
         are no larger ones.
@@ -79,12 +96,12 @@ class Anisotropy:
         Scatter of xi(x, y) about the average, and its expectation (arXiv:2209.14188); 0 for one.
     points : tuple of RatioPoint
         All xi(x, y).
-    space : tuple of (int, int, Estimate)
-        x, y and ln R_s(x, y).
-    time : tuple of (int, int, Estimate)
-        x, t and ln R_t(x, t).
+    space, time : tuple of LogRatio
+        ln R_s(x, y) and ln R_t(x, t).
     ensemble : dict of str to str
+        Group, beta, lattice, action and bare anisotropy, as far as the header states them.
     configurations : int
+        Number of configurations.
     """
 
     xi: Estimate
@@ -94,8 +111,8 @@ class Anisotropy:
     chi2: float
     chi2_expected: float
     points: tuple[RatioPoint, ...]
-    space: tuple[tuple[int, int, Estimate], ...]
-    time: tuple[tuple[int, int, Estimate], ...]
+    space: tuple[LogRatio, ...]
+    time: tuple[LogRatio, ...]
     ensemble: dict[str, str]
     configurations: int
 
@@ -158,8 +175,8 @@ def read_anisotropy(path: Path, least: int | None = None, skip: int = 0) -> Anis
         average.chi2,
         average.expected,
         points,
-        tuple((x, y, estimate(one)) for (x, y), one in logs[SPACE].items()),
-        tuple((x, t, estimate(one)) for (x, t), one in logs[TIME].items()),
+        _estimates(logs[SPACE]),
+        _estimates(logs[TIME]),
         {name: table.header[name] for name in FACTS if name in table.header},
         configurations,
     )
@@ -193,6 +210,10 @@ def _log_ratios(table: TableData, plane: str, source: str) -> dict[tuple[int, in
         if one.mean() > 0
     }
     return {(x, y): one - logs[x + 1, y] for (x, y), one in logs.items() if (x + 1, y) in logs}
+
+
+def _estimates(logs: dict[tuple[int, int], Array]) -> tuple[LogRatio, ...]:
+    return tuple(LogRatio(x, t, estimate(one)) for (x, t), one in logs.items())
 
 
 def _matched(

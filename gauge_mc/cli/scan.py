@@ -36,12 +36,17 @@ def scan(
         str | None,
         o.option(GRID, "Lattices of even extents.", _usual["lattice"], "XxYxZxT,..."),
     ] = None,
+    anisotropy: Annotated[
+        str | None,
+        o.option(
+            GRID, "Bare anisotropies.", f"{_usual['anisotropy']:g}", "XI0|FIRST:LAST:STEP,..."
+        ),
+    ] = None,
     chains: Annotated[
         int | None, o.option(GRID, "Independent chains at each point.", Grid.chains)
     ] = None,
     group: o.Group = None,
     action: o.Action = None,
-    anisotropy: o.Anisotropy = None,
     precision: o.Precision = None,
     start: o.Start = None,
     seed: Annotated[

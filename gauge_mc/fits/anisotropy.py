@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.table import Table
 
 from gauge_mc.analysis.anisotropy import Anisotropy, read_anisotropy
-from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import FITS, SKIP, Fit, FitResult
 from gauge_mc.options import Option
 
@@ -32,31 +31,10 @@ class AnisotropyResult(FitResult):
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
-        f = self.found
         return {
             "observable": "xi from W_ss(x,y)/W_ss(x+1,y) = W_st(x,xi y)/W_st(x+1,xi y)",
-            "ensemble": dict(f.ensemble),
-            "configurations": f.configurations,
-            "xi": f.xi.value,
-            "error": f.xi.error,
-            "tau_int": f.xi.tau_int,
-            "systematic": f.systematic,
-            "interpolation": f.interpolation,
-            "least": f.least,
-            "chi2": f.chi2,
-            "chi2_expected": f.chi2_expected,
-            "points": [
-                {
-                    "x": one.x,
-                    "y": one.y,
-                    **_plain("xi", one.xi),
-                    "interpolation": one.interpolation,
-                    "used": one in f.used,
-                }
-                for one in f.points
-            ],
-            "space": [{"x": x, "y": y, **_plain("log_ratio", one)} for x, y, one in f.space],
-            "time": [{"x": x, "t": t, **_plain("log_ratio", one)} for x, t, one in f.time],
+            "units": "x, y and t in links",
+            **asdict(self.found),
         }
 
     def report(self) -> list[Any]:
@@ -96,7 +74,3 @@ class AnisotropyFit(Fit):
 
 
 FITS.register(AnisotropyFit())
-
-
-def _plain(name: str, one: Estimate) -> dict[str, float]:
-    return {name: one.value, f"{name}_error": one.error}

@@ -11,6 +11,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.grid import AXES
 from gauge_mc.scans.scan import Scan
 
 Facts = dict[str, Any]
@@ -93,7 +94,7 @@ def scan_facts(scan: Scan) -> Iterator[Facts]:
     shared = scan.parameters.values()
     yield {
         "scan": str(scan.path),
-        "parameters": {k: v for k, v in shared.items() if k not in ("beta", "lattice")},
+        "parameters": {k: v for k, v in shared.items() if k not in AXES},
         "grids": [grid.values() for grid in scan.grids],
         "runs": {
             member.name: member.damage()

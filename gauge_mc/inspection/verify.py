@@ -269,7 +269,8 @@ def _scan_table(scan: Scan, advance: Advance) -> str:
     done = _updates_measured(scan)
     for row in range(len(table) if scan.grids else 0):
         beta, lattice = float(table["beta"][row]), str(table["lattice"][row])
-        averaged, there = table["sweeps"][row], done.get((beta, lattice), 0)
+        ratio = float(table["anisotropy"][row]) if "anisotropy" in table.columns else 1.0
+        averaged, there = table["sweeps"][row], done.get((beta, lattice, ratio), 0)
         if averaged > there:
             raise GaugeError(
                 f"{scan.table} contains averages over {averaged} updates at beta = {beta:.12g} on "
@@ -297,17 +298,18 @@ def _single_table(path: Path, advance: Advance) -> str:
     return _table(path, None, 0, advance)
 
 
-def _updates_measured(scan: Scan) -> dict[tuple[float, str], float]:
-    """Return the total number of updates after thermalisation at each beta and lattice.
+def _updates_measured(scan: Scan) -> dict[tuple[float, str, float], float]:
+    """Return the total number of updates after thermalisation at each point.
 
     The number is infinite where a run is damaged; the checks of that run report the damage.
     """
-    result: dict[tuple[float, str], float] = {}
+    result: dict[tuple[float, str, float], float] = {}
     for member in scan.members():
-        beta, lattice = member.point
+        point = member.point
+        key = (point.beta, str(point.lattice), point.anisotropy)
         done = max(0, member.sweep() - member.parameters.thermalize)
         found = math.inf if member.damage() else done
-        result[beta, str(lattice)] = result.get((beta, str(lattice)), 0) + found
+        result[key] = result.get(key, 0) + found
     return result
 
 

@@ -64,11 +64,12 @@ def plot_anisotropy(found: Anisotropy, path: Path, title: str = "") -> None:
     with figure_file(path, (WIDTH, HEIGHT)) as figure:
         ratios, points = figure.subplots(2, sharex=True, height_ratios=(3, 2))
         entries = []
-        for i, x in enumerate(sorted({x for x, _, _ in found.space})):
+        for i, x in enumerate(sorted({one.x for one in found.space})):
             own = {**look(i), "linestyle": "none"}
             hollow = {**own, "markerfacecolor": "white"}
             for every, unit, style in ((found.time, xi.value, hollow), (found.space, 1.0, own)):
-                shown = [(at / unit, one.value, one.error) for r, at, one in every if r == x]
+                values = [(one.t / unit, one.value) for one in every if one.x == x]
+                shown = [(at, one.value, one.error) for at, one in values]
                 shown = [one for one in shown if one[2] < LARGEST_ERROR * abs(one[1])]
                 if shown:
                     ratios.errorbar(*np.array(shown).T, **style)

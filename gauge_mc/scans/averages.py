@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc import defaults
 from gauge_mc.analysis.figures import Curves, draw_panels, physics_label
 from gauge_mc.analysis.timeseries import (
     Estimate,
@@ -26,7 +27,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.grid import Point
+from gauge_mc.scans.grid import AXES, Point
 from gauge_mc.scans.scan import Member, Scan
 
 NUMBERS = ("", "_error", "_tau_int")
@@ -117,11 +118,11 @@ class ScanAverages:
         chains = [member for member in self.members[point] if member.complete()]
         if not chains:
             return
-        beta, lattice = point
         shared = self.scan.parameters
         row: dict[str, Value] = {
-            "beta": beta,
-            "lattice": str(lattice),
+            "beta": point.beta,
+            **({"anisotropy": point.anisotropy} if self._has_ratios else {}),
+            "lattice": str(point.lattice),
             "chains": len(chains),
             "sweeps": sum(member.sweep() - max(shared.thermalize, self.skip) for member in chains),
         }
@@ -132,11 +133,16 @@ class ScanAverages:
                 if observable.quantities:
                     paths = [member.run.table(observable.name) for member in chains]
                     tables = [read_table(one).after(self.skip, str(one)) for one in paths]
-                    row |= average(observable, tables, paths, item.every, lattice)
+                    row |= average(observable, tables, paths, item.every, point.lattice)
                     early.append(last_early_update(observable, tables))
             self.rows[point], self._early[point] = row, max(early, default=0)
         except GaugeError as error:
             self.failures[first] = str(error)
+
+    @property
+    def _has_ratios(self) -> bool:
+        """Whether some point is anisotropic."""
+        return any(point.anisotropy != defaults.ANISOTROPY for point in self.members)
 
     @property
     def cautions(self) -> list[str]:
@@ -145,19 +151,23 @@ class ScanAverages:
         if not early:
             return []
         worst = max(early, key=lambda point: early[point])
-        where = f"{len(early)} of {len(self.rows)} points, such as beta = {worst[0]:.12g}"
-        return [f"At {where} on {worst[1]}: {sentence}" for sentence in caution_skip(early[worst])]
+        where = f"{len(early)} of {len(self.rows)} points, such as beta = {worst.beta:.12g}"
+        return [
+            f"At {where} on {worst.lattice}: {sentence}" for sentence in caution_skip(early[worst])
+        ]
 
     def sorted_rows(self) -> list[dict[str, Value]]:
-        """Return the rows, sorted by lattice and then by beta."""
-        lattices = list(dict.fromkeys(lattice for _, lattice in self.members))
-        order = sorted(self.rows, key=lambda point: (lattices.index(point[1]), point[0]))
+        """Return the rows, sorted by lattice, anisotropy and then by beta."""
+        lattices = list(dict.fromkeys(point.lattice for point in self.members))
+        order = sorted(
+            self.rows, key=lambda one: (lattices.index(one.lattice), one.anisotropy, one.beta)
+        )
         return [self.rows[point] for point in order]
 
     def write(self) -> None:
         """Write the scan's table, which appears complete or not at all."""
         facts = provenance(self.scan.parameters)
-        varying = {"beta", "lattice", *self.scan.parameters.coupling.facts}
+        varying = {*AXES, *self.scan.parameters.coupling.facts}
         header = {name: fact for name, fact in facts.items() if name not in varying}
         notes = {
             column_of(observable, one.name): one.note
@@ -272,14 +282,19 @@ def draw_scan(table: Path, figure: Path) -> None:
     if "beta" not in data.columns or words != ["lattice"]:
         raise GaugeError(f"{table} is not the table of a scan; create one with gauge-mc scan.")
     lattices = dict.fromkeys(data.columns["lattice"].tolist())
+    ratios = sorted({*_ratios(data).tolist()})
     name = data.header.get("group", "")
     group = GROUPS[name].label if name in GROUPS else name
     drawn: list[tuple[str, Curves]] = [
         (
             panel.symbol,
             [
-                (physics_label(group, Lattice.parse(each)), _curve(data, panel.column, each))
+                (
+                    ", ".join([physics_label(group, Lattice.parse(each)), *ratio_label(ratio)]),
+                    _curve(data, panel.column, each, ratio),
+                )
                 for each in lattices
+                for ratio in ratios
             ],
         )
         for panel in panels()
@@ -290,10 +305,21 @@ def draw_scan(table: Path, figure: Path) -> None:
     draw_panels(drawn, r"$\beta$", figure)
 
 
-def _curve(table: TableData, name: str, lattice: str) -> list[tuple[float, Estimate]]:
-    """Return the averages of a quantity on one lattice, sorted by beta."""
+def _ratios(table: TableData) -> NDArray[np.float64]:
+    """Return the bare anisotropy of every row."""
+    ratios = table.columns.get("anisotropy", np.full(len(table), defaults.ANISOTROPY))
+    return np.asarray(ratios, np.float64)
+
+
+def ratio_label(ratio: float) -> list[str]:
+    """Return a bare anisotropy in words, or nothing if it is 1."""
+    return [] if ratio == defaults.ANISOTROPY else [f"ξ₀ = {ratio:g}"]
+
+
+def _curve(table: TableData, name: str, lattice: str, ratio: float) -> list[tuple[float, Estimate]]:
+    """Return the averages of a quantity on one lattice and anisotropy, sorted by beta."""
     columns = table.columns
-    here = np.flatnonzero(columns["lattice"] == lattice)
+    here = np.flatnonzero((columns["lattice"] == lattice) & (_ratios(table) == ratio))
     curve = []
     for row in here[np.argsort(columns["beta"][here])]:
         value, error = float(columns[name][row]), float(columns[f"{name}_error"][row])

@@ -13,6 +13,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.run.parameters import Execution, Parameters, Wanted, named_values
 from gauge_mc.run.stop import Stop
+from gauge_mc.scans.grid import AXES
 from gauge_mc.scans.process import Commands, job
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
@@ -62,6 +63,7 @@ def scan(
     *,
     beta: str | float | Iterable[float] | None = None,
     lattice: str | Lattice | Iterable[str | Lattice] | None = None,
+    anisotropy: str | float | Iterable[float] | None = None,
     chains: int | None = None,
     output: str | Path | None = None,
     per_device: int | None = None,
@@ -82,6 +84,8 @@ def scan(
         Couplings; also accepted as on the command line, such as ``2.2:2.8:0.05``.
     lattice : Lattice, iterable of Lattice or str, optional
         Lattices; also accepted as on the command line, such as ``4x4x4x8,4``.
+    anisotropy : float, iterable of float or str, optional
+        Bare anisotropies; also accepted as on the command line, such as ``1.5,2``.
     chains : int, optional
         Number of independent chains at each point.
     output : path, optional
@@ -106,10 +110,11 @@ def scan(
     GaugeError
         If the scan cannot be carried out, or a run fails.
     """
-    if isinstance(parameters, Parameters):  # its beta and lattice do not belong to the grid
+    if isinstance(parameters, Parameters):  # its point does not belong to the grid
         shared = parameters.values()
-        parameters = {name: shared[name] for name in shared if name not in ("beta", "lattice")}
-    grid = {"beta": _words(beta), "lattice": _words(lattice)}
+        parameters = {name: shared[name] for name in shared if name not in AXES}
+    axes = (beta, lattice, anisotropy)
+    grid = {name: _words(one) for name, one in zip(AXES, axes, strict=True)}
     options = {"quiet": not progress, **options}
     values = named_values(parameters, {**grid, "output": output, **options})
     return carry_out(ScanRequest.of({**values, "chains": chains, "skip": skip}), per_device)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from gauge_mc.files.table import Value
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
-from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
+from gauge_mc.scans.averages import ScanAverages, panels, ratio_label, row_in_words
 from gauge_mc.scans.pool import Child, Slot
 from gauge_mc.scans.scan import Member, Scan
 
@@ -157,13 +157,14 @@ def show_progress(
 def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = None) -> str:
     """Return the lines shown at the start: scan, grid, parameters, devices, and a hint."""
     points = scan.points()
-    betas = sorted({beta for beta, _ in points})
-    lattices = dict.fromkeys(str(lattice) for _, lattice in points)
+    betas, ratios = sorted({p.beta for p in points}), sorted({p.anisotropy for p in points})
+    lattices = dict.fromkeys(str(one.lattice) for one in points)
+    words = [word for ratio in ratios for word in ratio_label(ratio)]
     state = f"continues, {tally}" if any(tally.sweeps.values()) else f"begins, {tally}"
     couplings = f"beta = {betas[0]:g}" + (f" to {betas[-1]:g}" if len(betas) > 1 else "")
     lines = [
         f"{scan.path} {state}",
-        f"{couplings} ({len(betas)} values) on {', '.join(lattices)}",
+        f"{', '.join([f'{couplings} ({len(betas)} values)', *words])} on {', '.join(lattices)}",
         f"{describe(scan)}, {places(slots)}",
         *([hint] if hint else []),
     ]
@@ -200,11 +201,15 @@ def results(averages: ScanAverages) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("lattice")
     labels = [panel.label for panel in panels() if panel.column in rows[0]]
-    for heading in ("β", *labels, "chains", "updates"):
+    ratios = ["ξ₀"] if "anisotropy" in rows[0] else []
+    for heading in ("β", *ratios, *labels, "chains", "updates"):
         table.add_column(heading, justify="right")
     for row in rows:
         numbers = row_in_words(row)
         counts = (str(row["chains"]), str(row["sweeps"]))
-        beta = f"{float(row['beta']):.12g}"
-        table.add_row(str(row["lattice"]), beta, *(numbers[label] for label in labels), *counts)
+        axes = ("beta", *(["anisotropy"] if ratios else []))
+        couplings = [f"{float(row[name]):.12g}" for name in axes]
+        table.add_row(
+            str(row["lattice"]), *couplings, *(numbers[label] for label in labels), *counts
+        )
     return Group(table, *averages.cautions) if averages.cautions else table

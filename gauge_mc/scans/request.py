@@ -10,7 +10,7 @@ from typing import Any
 
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Execution, Parameters
-from gauge_mc.scans.grid import parse_betas, parse_lattices
+from gauge_mc.scans.grid import AXES, parse_lattices, parse_numbers
 from gauge_mc.scans.scan import Scan, default_path
 
 
@@ -25,8 +25,8 @@ class ScanRequest:
     execution : Execution
     path : Path
         Scan directory.
-    beta, lattice : str, optional
-        Couplings and lattices of the grid, as on the command line.
+    beta, lattice, anisotropy : str, optional
+        Couplings, lattices and bare anisotropies of the grid, as on the command line.
     chains : int, optional
         Number of chains at each point.
     skip : int
@@ -38,6 +38,7 @@ class ScanRequest:
     path: Path
     beta: str | None
     lattice: str | None
+    anisotropy: str | None
     chains: int | None
     skip: int = 0
 
@@ -50,13 +51,13 @@ class ScanRequest:
         UsageError
             If a value has the wrong type or is invalid.
         """
-        shared = {name: value for name, value in values.items() if name not in ("beta", "lattice")}
+        shared = {name: value for name, value in values.items() if name not in AXES}
         execution = Execution.from_values(values)
         path = Path(execution.output or default_path(Parameters.from_values(shared)))
         chains: Any = values.get("chains")
         skip: Any = values.get("skip") or 0
-        grid = _words(values, "beta"), _words(values, "lattice")
-        return cls(shared, execution, path, *grid, chains, skip)
+        beta, lattice, anisotropy = (_words(values, name) for name in AXES)
+        return cls(shared, execution, path, beta, lattice, anisotropy, chains, skip)
 
     def scan(self) -> Scan:
         """Return the requested scan: a new one, or the existing one with new points and chains.
@@ -71,9 +72,10 @@ class ScanRequest:
         else:
             there = Scan(self.path, Parameters.from_values(self.values))
         return there.enlarged(
-            parse_betas(self.beta) if self.beta is not None else None,
+            parse_numbers(self.beta) if self.beta is not None else None,
             parse_lattices(self.lattice) if self.lattice is not None else None,
             self.chains,
+            parse_numbers(self.anisotropy, "anisotropy") if self.anisotropy is not None else None,
         )
 
     @contextmanager

@@ -26,7 +26,7 @@ from gauge_mc.files.structured import parse_toml
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run, last_use
 from gauge_mc.run.parameters import MAX_CARD, Parameters
-from gauge_mc.scans.grid import MAX_RUNS, Grid, Point
+from gauge_mc.scans.grid import AXES, MAX_RUNS, Grid, Point
 
 GRIDS = "grid"
 """Key of the grids in a scan.toml; all other keys are parameters that the runs share."""
@@ -57,8 +57,9 @@ class Member:
 
     @property
     def point(self) -> Point:
-        """Coupling and lattice of the run."""
-        return (self.parameters.beta, self.parameters.lattice)
+        """Couplings and lattice of the run."""
+        p = self.parameters
+        return Point(p.beta, p.lattice, p.anisotropy)
 
     def sweep(self) -> int:
         """Return the number of updates in the last checkpoint; 0 if it is missing or damaged."""
@@ -108,7 +109,7 @@ class Scan:
     path : Path
         Scan directory.
     parameters : Parameters
-        Parameters that all runs share: all except beta, lattice and seed.
+        Parameters that all runs share: all except those of the grid and the seed.
     grids : tuple of Grid
         Grids in the order in which they were added. A run in several grids is carried out once.
 
@@ -160,18 +161,19 @@ class Scan:
     def members(self) -> list[Member]:
         """Return the runs, in the order in which they were added."""
         result = []
-        for number, (beta, lattice, chain) in enumerate(self._keys()):
+        for number, (point, chain) in enumerate(self._keys()):
             seed = self.parameters.seed + number
-            own = dataclasses.replace(self.parameters, beta=beta, lattice=lattice, seed=seed)
-            run = Run(self.path / f"b{beta:.12g}_{lattice}_chain{chain}")
+            own = dataclasses.replace(self.parameters, **point._asdict(), seed=seed)
+            ratio = f"_xi{point.anisotropy:.12g}" if point.anisotropy != 1 else ""
+            run = Run(self.path / f"b{point.beta:.12g}_{point.lattice}{ratio}_chain{chain}")
             result.append(Member(own, chain, run))
         return result
 
     def points(self) -> dict[Point, int]:
         """Return the number of chains at each point."""
         points: dict[Point, int] = {}
-        for beta, lattice, chain in self._keys():
-            points[beta, lattice] = max(chain, points.get((beta, lattice), 0))
+        for point, chain in self._keys():
+            points[point] = max(chain, points.get(point, 0))
         return points
 
     def enlarged(
@@ -179,14 +181,16 @@ class Scan:
         beta: tuple[float, ...] | None = None,
         lattice: tuple[Lattice, ...] | None = None,
         chains: int | None = None,
+        anisotropy: tuple[float, ...] | None = None,
     ) -> Scan:
         """Return the scan with points and chains added.
 
         Parameters
         ----------
-        beta, lattice : tuple, optional
-            Couplings and lattices of the points. If only one of them is given, the other consists
-            of all values in the scan. If neither is given, the points are those of the scan.
+        beta, lattice, anisotropy : tuple, optional
+            Couplings, lattices and bare anisotropies of the points. If only some of them are given,
+            the others consist of all values in the scan. If none is given, the points are those of
+            the scan.
         chains : int, optional
             Number of chains at each of these points; by default the largest number of chains at any
             point of the scan.
@@ -198,17 +202,20 @@ class Scan:
         """
         points = self.points()
         if not points:
-            return self._with(
-                Grid(*self._first_points(beta, lattice), 1 if chains is None else chains)
-            )
+            first = self._first_points(beta, lattice)
+            ratios = anisotropy or (self.parameters.anisotropy,)
+            return self._with(Grid(*first, 1 if chains is None else chains, ratios))
         chains = max(points.values()) if chains is None else chains
-        lattices = tuple(dict.fromkeys(one for _, one in points))
-        betas = tuple(dict.fromkeys(one for one, _ in points))
-        if beta is None and lattice is None:
-            on = {each: tuple(b for b, one in points if one == each) for each in lattices}
-            asked = [Grid(on[each], (each,), chains) for each in lattices]
+        if beta is None and lattice is None and anisotropy is None:
+            on: dict[tuple[Lattice, float], list[float]] = {}
+            for one in points:
+                on.setdefault((one.lattice, one.anisotropy), []).append(one.beta)
+            asked = [Grid(tuple(b), (each,), chains, (xi0,)) for (each, xi0), b in on.items()]
         else:
-            asked = [Grid(beta or betas, lattice or lattices, chains)]
+            betas = tuple(dict.fromkeys(one.beta for one in points))
+            lattices = tuple(dict.fromkeys(one.lattice for one in points))
+            ratios = tuple(dict.fromkeys(one.anisotropy for one in points))
+            asked = [Grid(beta or betas, lattice or lattices, chains, anisotropy or ratios)]
         return reduce(Scan._with, asked, self)
 
     def _first_points(
@@ -287,15 +294,14 @@ class Scan:
 
     def _shared(self) -> dict[str, str | int | float]:
         values = self.parameters.values()
-        return {name: value for name, value in values.items() if name not in ("beta", "lattice")}
+        return {name: value for name, value in values.items() if name not in AXES}
 
-    def _keys(self) -> dict[tuple[float, Lattice, int], None]:
-        """Return beta, lattice and chain of every run, without duplicates and in order."""
+    def _keys(self) -> dict[tuple[Point, int], None]:
+        """Return point and chain of every run, without duplicates and in order."""
         return {
-            (beta, lattice, chain): None
+            (point, chain): None
             for grid in self.grids
-            for lattice in grid.lattice
-            for beta in grid.beta
+            for point in grid.points
             for chain in range(1, grid.chains + 1)
         }
 

@@ -45,7 +45,7 @@ def test_the_anisotropy_is_found(tmp_path):
     for one in result.used:
         assert abs(one.xi.value - XI) < 4.5 * one.xi.error + 2 * one.interpolation
     values = json.loads((tmp_path / "anisotropy.json").read_text())
-    assert values["xi"] == result.xi.value
+    assert values["xi"]["value"] == result.xi.value
     assert values["ensemble"]["anisotropy"] == "2.0"
 
 

@@ -11,7 +11,7 @@ from gauge_mc.run.parameters import Parameters, read_card
 def test_cards_make_the_runs_that_the_commands_name(root):
     text = (root / "runs" / "README.md").read_text()
     cards = sorted((root / "runs").glob("*.toml"))
-    assert len(cards) == 18
+    assert len(cards) == 20
     for path in cards:
         card = read_card(path)
         parameters = Parameters.from_values({"beta": 2.5} | card)

@@ -3,16 +3,16 @@
 import pytest
 
 from gauge_mc.errors import UsageError
-from gauge_mc.scans.grid import Grid, parse_betas, parse_lattices
+from gauge_mc.scans.grid import Grid, parse_lattices, parse_numbers
 from tests.scans.commands import A, B
 
 
 def test_ranges_are_counted_in_decimals():
-    assert parse_betas("2.2:2.8:0.05") == tuple(round(2.2 + 0.05 * i, 2) for i in range(13))
-    assert parse_betas("0.1:0.3:0.1") == (0.1, 0.2, 0.3)
-    assert parse_betas("2.4") == (2.4,)
-    assert parse_betas("5.7, 5.8:6:0.1,1e1") == (5.7, 5.8, 5.9, 6.0, 10.0)
-    assert parse_betas("2.2:2.2:0.1") == (2.2,)
+    assert parse_numbers("2.2:2.8:0.05") == tuple(round(2.2 + 0.05 * i, 2) for i in range(13))
+    assert parse_numbers("0.1:0.3:0.1") == (0.1, 0.2, 0.3)
+    assert parse_numbers("2.4") == (2.4,)
+    assert parse_numbers("5.7, 5.8:6:0.1,1e1") == (5.7, 5.8, 5.9, 6.0, 10.0)
+    assert parse_numbers("2.2:2.2:0.1") == (2.2,)
     assert parse_lattices("4x4x4x2, 4") == (A, B)
 
 
@@ -40,20 +40,22 @@ def test_grids_are_checked():
 )
 def test_what_is_not_a_plain_number_is_no_coupling(text):
     with pytest.raises(UsageError, match="must consist of positive numbers"):
-        parse_betas(text)
+        parse_numbers(text)
 
 
 def test_couplings_have_bounds():
     with pytest.raises(UsageError, match=r"beta must lie between 1e-06 and 1e\+06"):
-        Grid(parse_betas("1e7"), (A,))
+        Grid(parse_numbers("1e7"), (A,))
     with pytest.raises(UsageError, match="beta must lie between"):
         Grid((1e9,), (A,))
 
 
 def test_what_is_given_twice_counts_once():
-    grid = Grid(parse_betas("2.2:2.4:0.1,2.3:2.5:0.1,2.20"), parse_lattices("4,4x4x4x4,4x4x4x2"), 2)
+    grid = Grid(
+        parse_numbers("2.2:2.4:0.1,2.3:2.5:0.1,2.20"), parse_lattices("4,4x4x4x4,4x4x4x2"), 2
+    )
     assert grid.beta == (2.2, 2.3, 2.4, 2.5)
     assert grid.lattice == (B, A)
     assert Grid.from_values(grid.values()) == grid
     # The limit is for runs, not for what was typed.
-    assert len(Grid(parse_betas("1:10:0.001,1:10:0.001"), (A,)).beta) == 9001
+    assert len(Grid(parse_numbers("1:10:0.001,1:10:0.001"), (A,)).beta) == 9001
