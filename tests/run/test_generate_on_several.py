@@ -166,7 +166,10 @@ def test_processes_do_not_change_averages_over_slabs(tmp_path, ranks, devices):
     whole = make_run(tmp_path / "whole", **options)
     finish(job(ranks, tmp_path / "shared", devices=devices, **NOISE_REDUCTION))
     tables = [Run(whole).table(name) for name in ("polyakov_correlators", "wilson_loops")]
-    assert [len(read_table(one)) for one in tables] == [2, 8]  # R = 2, and T = 4 and 8 at two levels
+    assert [len(read_table(one)) for one in tables] == [
+        2,
+        8,
+    ]  # R = 2, and T = 4 and 8 at two levels
     assert written(tmp_path / "shared") == written(whole)
 
 
