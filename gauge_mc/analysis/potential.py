@@ -212,6 +212,18 @@ class ForceScale:
     r_high: float
     ranges: float = math.nan
 
+    def __str__(self) -> str:
+        """Return the scale with its statistical and its systematic error, as in ``2.932(3)(2)``."""
+        text = str(self.value)
+        known = [one for one in (self.systematic, self.ranges) if math.isfinite(one)]
+        if not known:
+            return text
+        number, _, error = text.partition("(")
+        decimals = len(number.partition(".")[2])
+        total = math.hypot(*known)
+        whole = f"{total:.{decimals}f}" if "." in error else f"{total * 10**decimals:.0f}"
+        return f"{text}({whole})"
+
 
 @dataclass(frozen=True)
 class RangeAverage:
@@ -388,6 +400,14 @@ class StaticPotential:
                 "larger t_min."
             )
         return found
+
+
+def short_chi2(chi2: float) -> str:
+    """Return chi2 or its expectation with one decimal place, or one digit if it is below 1.
+
+    That of a fit with weights by errors alone can be far below 1.
+    """
+    return f"{chi2:.1f}" if chi2 >= 1 else f"{chi2:.1g}"
 
 
 def static_potential(

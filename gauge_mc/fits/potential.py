@@ -43,6 +43,7 @@ from gauge_mc.analysis.potential import (
     WindowScan,
     fit_potential,
     potential_plateaus,
+    short_chi2,
 )
 from gauge_mc.analysis.timeseries import (
     Estimate,
@@ -596,7 +597,7 @@ def _rounded(number: float) -> str:
 def _quality(fit: analysis.WindowFit) -> str:
     if fit.correlated:
         return f"{fit.chi2:.1f}/{fit.dof}"
-    return f"{fit.chi2:.1f}/{fit.chi2_expected:.1f} expected"
+    return f"{short_chi2(fit.chi2)}/{short_chi2(fit.chi2_expected)} expected"
 
 
 def _scan(content: dict[str, Any]) -> WindowScan:

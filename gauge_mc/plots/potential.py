@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, require, typeset
-from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowFit
+from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowFit, short_chi2
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import open_regular
 from gauge_mc.fits import find_table_by_columns
@@ -256,4 +256,5 @@ def _quality(fit: WindowFit) -> str:
     """Return chi2 with its number of degrees of freedom or its expectation value, as text."""
     if fit.correlated:
         return rf"$\chi^2/\mathrm{{dof}}={fit.chi2:.1f}/{fit.dof}$"
-    return rf"$\chi^2/\langle\chi^2\rangle={fit.chi2:.1f}/{fit.chi2_expected:.1f}$"
+    chi2, expected = short_chi2(fit.chi2), short_chi2(fit.chi2_expected)
+    return rf"$\chi^2/\langle\chi^2\rangle={chi2}/{expected}$"

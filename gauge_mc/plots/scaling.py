@@ -67,8 +67,8 @@ def plot_scaling(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> Non
             x = np.array([one.distance for one in result.points]) / r0
             y = r0 * (fit.continuum(result.points) - fit.potential(np.array([r0]))[0])
             error = r0 * np.array([one.potential.error for one in result.points])
-            style = {**own, "linestyle": "none", "markerfacecolor": "white"}
-            axes.errorbar(x, y, error, **style, zorder=2)
+            style = {**own, "linestyle": "none", "markerfacecolor": "none"}
+            axes.errorbar(x, y, error, **(style | {"capsize": 0}), zorder=2)
             entries.append((line([], [], **style), f"{typeset(label)}:  $r_0/a={fit.r0}$"))
             least, largest = min(least, float(x.min())), max(largest, float(x.max()))
             values += y.tolist()

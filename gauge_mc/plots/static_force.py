@@ -135,6 +135,6 @@ def _mark(axes: Axes, result: StaticPotential, colour: str) -> None:
 
 
 def _scales(result: StaticPotential) -> str:
-    """Return the scales with their errors as text."""
+    """Return the scales with their statistical and systematic errors as text."""
     found = result.force_scales
-    return ",  ".join(f"${SYMBOLS[name]}/a={one.value}$" for name, one in found.items())
+    return ",  ".join(f"${SYMBOLS[name]}/a={one}$" for name, one in found.items())

@@ -14,6 +14,7 @@ from gauge_mc.analysis.potential import (
     FORCES,
     LATTICE,
     LUSCHER,
+    ForceScale,
     choose_window,
     fit_nambu_goto,
     fit_window,
@@ -21,6 +22,7 @@ from gauge_mc.analysis.potential import (
     forces,
     static_potential,
 )
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_loops import SIGMA, A, B, potential, synthetic_loops
 
@@ -457,6 +459,16 @@ def test_systematic_errors_of_interpolations_cover_other_forms(noise):
     assert within[0][0] > 0.6
     assert within[0][1] > 0.9
     assert within[1][1] < 0.5 or noise > 1e-5
+
+
+def test_scales_are_shown_with_both_errors():
+    def shown(value, error, systematic, ranges=math.nan):
+        return str(ForceScale(Estimate(value, error, 0.5, 0.1, 60), systematic, 1, 2, ranges))
+
+    assert shown(2.93168, 0.0032, 0.0017) == "2.9317(32)(17)"
+    assert shown(2.93168, 0.0032, 0.0, 0.03) == "2.9317(32)(300)"
+    assert shown(2.93168, 0.0032, math.nan) == "2.9317(32)"
+    assert shown(16.5, 2.1, 0.3, 0.4) == "16.5(2.1)(0.5)"
 
 
 def test_ranges_of_t_are_propagated_into_scales_from_the_force():

@@ -281,7 +281,7 @@ def test_every_number_of_the_legends_has_its_error(tmp_path, monkeypatch):
     draw_force(tmp_path / "force.png")
     assert result.force_scales
     for one in result.force_scales.values():
-        assert any(f"/a={one.value}" in text for text in texts)
+        assert any(f"/a={one}" in text for text in texts)
     texts.clear()
     draw_scaling(tmp_path / "scaling.png")
     assert any(f"r_0/a={result.free.fit.r0}" in one for one in texts)
