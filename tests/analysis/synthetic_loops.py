@@ -103,6 +103,42 @@ def synthetic_matrices(rng, samples, size=4, times=12, rho=0.0, noise=0.002, sta
     return LoopMatrices("100", LEVELS, 10 * np.arange(1, samples + 1), r, t, values)
 
 
+FINE = {"a": 0.25, "b": -0.295, "sigma": (1.65 - 0.295) / 7.38**2}
+"""Parameters of a potential with r0/a = 7.38, that of SU(3) at beta = 6.2, and HYP2 links."""
+
+
+def fine_matrices(rng, samples, apart, size=12, times=12):
+    """Return matrices like those of SU(3) at beta = 6.2 on 24^3 x 48 with 3000 measurements.
+
+    Gaps fall from 0.6 to 0.4, the smoothest level is 99 % in the ground state, and the noise is
+    nearly the same at all t, so that it grows by exp(0.92 V t) relative to the loops. It has the
+    size that thin links had, and `apart` is the part of it that is different for every two levels.
+    """
+    r, t = np.arange(1, size + 1), np.arange(1, times + 1)
+    v = potential(r.astype(float), **FINE)
+    gaps = np.outer(1 / np.hypot(1 / 0.6, r / (2 * math.pi)), [0, 1, 1.8, 2.8, 4, 6])
+    smear, number = np.array([0, 0.45, 0.75, 1.0]), np.arange(1, 6)[:, None]
+    rest = (0.25 + 0.05 * r)[:, None] * (1 - 0.93 * smear) ** 1.5 + r[:, None] / 1200
+    parts = np.exp(-0.6 * number) * np.cos(1.17 * number * smear) ** 2 + 1e-3
+    excited = np.sqrt(rest[:, None] * parts / parts.sum(axis=0))
+    excited *= np.where(np.cos(1.17 * number * smear) < 0, -1, 1)
+    couplings = np.concatenate([np.sqrt(1 - rest)[:, None], excited], axis=1)
+    decay = np.exp(-(v[:, None] + gaps)[:, None] * t[:, None])
+    mean = np.einsum("rna,rnb,rtn->rtab", couplings, couplings, decay)
+    spread = np.sqrt(samples / 3000) * 1e-3 * np.sqrt(r)[:, None] * np.exp(0.92 * v[:, None] * t)
+    near = [np.linalg.cholesky(np.exp(-np.abs(one[:, None] - one) / 4)) for one in (r, t)]
+
+    def unit():
+        return np.einsum("rs,tu,csu->crt", *near, rng.normal(size=(samples, size, times)))
+
+    common, values = unit(), np.empty((samples, *mean.shape))
+    for a in range(len(smear)):
+        for b in range(a + 1):
+            factor = 1 + spread * (common + apart * unit())
+            values[..., a, b] = values[..., b, a] = mean[..., a, b] * factor
+    return LoopMatrices("100", (0, 8, 20, 40), 50 * np.arange(1, samples + 1), r, t, values)
+
+
 def write_matrices(path, matrices, header=None):
     """Write matrices of loops to a table, each pair of levels once."""
     columns = ("sweep", "smearing", "smearing2", "path", "r", "t", "loop")

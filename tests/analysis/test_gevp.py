@@ -7,8 +7,15 @@ import pytest
 
 from gauge_mc.analysis.gevp import last_references, reference_time, variational
 from gauge_mc.analysis.plateau import find_plateaus
+from gauge_mc.analysis.potential import static_potential
 from gauge_mc.errors import GaugeError, UsageError
-from tests.analysis.synthetic_loops import GAPS, LEVELS, potential, synthetic_matrices
+from tests.analysis.synthetic_loops import (
+    GAPS,
+    LEVELS,
+    fine_matrices,
+    potential,
+    synthetic_matrices,
+)
 
 
 def exact(**options):
@@ -114,6 +121,21 @@ def test_noise_of_single_matrix_elements_does_not_enlarge_errors():
     quiet = find_plateaus([variational(synthetic_matrices(rng, 200, size=2))[0]], t_min=4)
     best = [one.potential.error for one in quiet.points]
     assert (np.max(errors, axis=0) < 3 * np.array(best)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("apart", [0.05, 0.2])
+def test_scale_of_a_fine_lattice(apart):
+    """r0/a of SU(3) at beta = 6.2 is found to about a per mille, without a bias."""
+    rng, found = np.random.default_rng(8), []
+    for _ in range(16):
+        ground = variational(fine_matrices(rng, 400, apart))[0]
+        found.append(static_potential([ground]).free.fit.r0)
+    pulls = np.array([(one.value - 7.38) / one.error for one in found])
+    errors = np.array([one.error for one in found]) / 7.38
+    assert np.median(errors) < 2e-3
+    assert abs(np.mean(pulls)) < 0.8
+    assert np.sqrt(np.mean(pulls**2)) < 1.5
 
 
 def test_what_cannot_be_analysed():
