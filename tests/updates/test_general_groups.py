@@ -221,7 +221,9 @@ def test_plaquette_at_weak_coupling(name, best_device):
     """The next term is about 5e-5; the zero modes of the finite volume are fewer than 1 in 4000."""
     n = COLOURS[name]
     beta = 2 * n * n / 0.8  # g^2 N = 0.8
-    series = [plaquette(field) for field in chain(name, beta, best_device, 60, extent=8, make=Field.cold)]
+    series = [
+        plaquette(field) for field in chain(name, beta, best_device, 60, extent=8, make=Field.cold)
+    ]
     result = estimate(np.array(series))
     assert result.error < 1e-4
     assert abs(result.value - weak_coupling_plaquette(n, beta)) < 4 * result.error + 1.5e-4
