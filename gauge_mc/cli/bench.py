@@ -159,8 +159,16 @@ def bench(
             else:
                 generator = rng or defaults.RNG
                 xi0 = defaults.ANISOTROPY if anisotropy is None else anisotropy
-                how = generator, seconds, luxury, progress, action, xi0
-                found = benchmark(group_of_devices, *kind, *how)
+                found = benchmark(
+                    group_of_devices,
+                    *kind,
+                    random=generator,
+                    seconds=seconds,
+                    luxury=luxury,
+                    progress=progress,
+                    action=action,
+                    anisotropy=xi0,
+                )
     if not root:
         return
     values = asdict(found)
