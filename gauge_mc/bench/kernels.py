@@ -27,10 +27,10 @@ from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import heatbath, heatbath_sweep
 from gauge_mc.updates.overrelaxation import overrelax, overrelaxation_sweep
 
-HEATBATH = "heatbath"
+HEATBATH, OVERRELAXATION = "heatbath", "overrelaxation"
 WITHOUT_EXCHANGE = "heatbath, no exchange"
 EXCHANGE = "exchange"
-"""Names in a `Benchmark`: a heatbath sweep with and without halo exchange, and the exchange."""
+"""Names in a `Benchmark`: the sweeps, a heatbath sweep without halo exchange, and the exchange."""
 
 UPDATE_MOVES = 9.0
 """Links read and written per link in a sweep, if no launch reads a link twice.
@@ -119,6 +119,17 @@ class Benchmark:
     energy_source: str
 
     @property
+    def ratios(self) -> dict[str, float]:
+        """Times of updates with another action or generator in units of the default ones."""
+        times = {kernel.name: kernel.ns_per_link for kernel in self.kernels}
+        parts = {name: name.partition(", ") for name in times}
+        return {
+            name: times[name] / times[first]
+            for name, (first, comma, _) in parts.items()
+            if comma and first in times and name != WITHOUT_EXCHANGE
+        }
+
+    @property
     def hidden(self) -> float | None:
         """Fraction of the halo exchange that is hidden behind the computation of a heatbath sweep.
 
@@ -161,6 +172,8 @@ def benchmark(
     seconds: float = 1.0,
     luxury: int | None = None,
     progress: Callable[[str, int], object] = lambda name, total: None,
+    action: str | None = None,
+    anisotropy: float = defaults.ANISOTROPY,
 ) -> Benchmark:
     """Time all kernels on a thermal field.
 
@@ -176,11 +189,13 @@ def benchmark(
         Quality level of the generator.
     progress : callable
         Function that is called with the name of the next kernel and the number of kernels.
+    action, anisotropy : str and float, optional
+        Another action and anisotropy, whose updates are timed as well.
 
     Raises
     ------
     UsageError, GaugeError
-        See `Field.hot` and `Random.for_field`.
+        See `Field.hot`, `Random.for_field` and `Action.with_anisotropy`.
     """
     devices = DeviceGroup.of(device)
     field = Field.hot(lattice, group, precision, devices)
@@ -191,7 +206,9 @@ def benchmark(
     heatbath(field, beta, generator, THERMALISATION)
     overrelax(field, THERMALISATION // 2)
     left_out: list[str] = []
-    items = [*_updates(field, beta, generator), *_observables(field)]
+    another = Coupling(beta, action or defaults.ACTION, anisotropy)
+    other_updates = _updates_with(another, field, generator) if another != Coupling(beta) else ()
+    items = [*_updates(field, beta, generator), *other_updates, *_observables(field)]
     others = [name for name in GENERATORS if name != random]
     link_bytes = field.group.components * field.layouts[0].real.itemsize
     kernels, energies = [], list[Energy]()
@@ -245,7 +262,27 @@ def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
         moved = 4 * len(field.layouts) / field.lattice.t
         yield Item(EXCHANGE, partial(_exchange, field), moved)
     reflect = overrelaxation_sweep(field, [Coupling(beta)])
-    yield Item("overrelaxation", partial(overrelax, field), UPDATE_MOVES, reflect.registers)
+    yield Item(OVERRELAXATION, partial(overrelax, field), UPDATE_MOVES, reflect.registers)
+
+
+def _updates_with(coupling: Coupling, field: Field, generator: Random) -> Iterator[Item]:
+    """Yield the updates with another action, which stand beside those of the default action."""
+    options = (coupling.action, coupling.anisotropy)
+    ratio = f", xi0 = {coupling.anisotropy:g}" if coupling.anisotropy != 1 else ""
+    name = f"{coupling.action}{ratio}"
+    # A launch reads all links, and all launches together write each once.
+    moved = len(coupling.acting.update_sets(field.lattice)) + 1.0
+    sweep = heatbath_sweep(field, [coupling], [generator])
+    reflect = overrelaxation_sweep(field, [coupling])
+
+    def heat(sweeps: int) -> None:
+        heatbath(field, coupling.beta, generator, sweeps, *options)
+
+    def turn(sweeps: int) -> None:
+        overrelax(field, sweeps, *options)
+
+    yield Item(f"{HEATBATH}, {name}", heat, moved, sweep.registers)
+    yield Item(f"{OVERRELAXATION}, {name}", turn, moved, reflect.registers)
 
 
 def _observables(field: Field) -> Iterator[Item]:

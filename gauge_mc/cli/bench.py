@@ -50,6 +50,15 @@ def bench(
         str | None, o.option(o.PHYSICS, "Even extents of the lattice.", _extents, "XxYxZxT")
     ] = None,
     precision: o.Precision = None,
+    action: Annotated[
+        str | None,
+        o.option(
+            o.PHYSICS,
+            f"Another action, whose updates are timed beside those of {defaults.ACTION}.",
+            metavar="NAME",
+        ),
+    ] = None,
+    anisotropy: o.Anisotropy = None,
     rng: o.Rng = None,
     luxury: o.Luxury = None,
     backend: o.Backend = None,
@@ -116,6 +125,11 @@ def bench(
         raise UsageError(
             f"--seconds must lie between {LEAST_SECONDS} and {MAX_SECONDS:g}, not {seconds:g}."
         )
+    if (action or anisotropy) and (observables or quarks or end_to_end):
+        raise UsageError(
+            "--action and --anisotropy are for the times of updates; leave them out, or leave out "
+            "--observables, --quarks and --end-to-end."
+        )
     before = _saved(compare) if compare else None
     console = Console(highlight=False, stderr=json)
     processes = find_processes()
@@ -144,7 +158,17 @@ def bench(
                 found = quarks_time(group_of_devices, *kind[:2], seconds, progress)
             else:
                 generator = rng or defaults.RNG
-                found = benchmark(group_of_devices, *kind, generator, seconds, luxury, progress)
+                xi0 = defaults.ANISOTROPY if anisotropy is None else anisotropy
+                found = benchmark(
+                    group_of_devices,
+                    *kind,
+                    random=generator,
+                    seconds=seconds,
+                    luxury=luxury,
+                    progress=progress,
+                    action=action,
+                    anisotropy=xi0,
+                )
     if not root:
         return
     values = asdict(found)
@@ -250,6 +274,8 @@ def _show_updates(result: Benchmark, before: dict[str, float] | None, console: C
         soft_wrap=True,
     )
     console.print(_table(result, before))
+    for name, ratio in result.ratios.items():
+        console.print(f"{name}: {ratio:.3g} times {name.partition(', ')[0]}")
     if result.hidden is not None:
         console.print(f"{result.hidden:.0%} of the halo exchange is hidden behind the heatbath")
     for line in result.left_out:

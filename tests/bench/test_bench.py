@@ -13,6 +13,7 @@ import pytest
 from gauge_mc.bench import timing
 from gauge_mc.bench.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
 from gauge_mc.devices.base import Registers
+from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import device as cuda_device
 from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.devices.cuda.nvcc import registers_of
@@ -39,6 +40,24 @@ def run(*arguments, **environment):
         env={**os.environ, **environment},
         check=False,
     )
+
+
+def test_updates_with_another_action_are_timed_beside_the_usual_ones():
+    lattice = Lattice(4, 4, 4, 4)
+    for more, name in (
+        ({"action": "iwasaki"}, "iwasaki"),
+        ({"anisotropy": 2.0}, "wilson, xi0 = 2"),
+    ):
+        result = benchmark(CpuDevice(1), "su2", lattice, seconds=0.001, **more)
+        kernels = {kernel.name: kernel for kernel in result.kernels}
+        for update in ("heatbath", "overrelaxation"):
+            ratio = kernels[f"{update}, {name}"].ns_per_link / kernels[update].ns_per_link
+            assert result.ratios[f"{update}, {name}"] == pytest.approx(ratio)
+            moved = 17 if name == "iwasaki" else 9
+            assert kernels[f"{update}, {name}"].bytes_per_link == moved * 4 * 4
+    said, code = call("bench", *ON_CPU, "--action", "iwasaki", "--quarks")
+    assert code == 2
+    assert "--action and --anisotropy are for the times of updates" in said
 
 
 def test_bench_prints_one_json_object(tmp_path):
