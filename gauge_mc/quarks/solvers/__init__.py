@@ -37,8 +37,8 @@ METHODS = {
 """How lower precision is combined with double precision."""
 
 REDUCTION = {
-    (RELIABLE, "double"): 1e-2,
-    (RELIABLE, "single"): 1e-2,
+    (RELIABLE, "double"): 1e-6,
+    (RELIABLE, "single"): 1e-3,
     (RELIABLE, "half"): 1e-1,
     (DEFECT, "double"): 1e-6,
     (DEFECT, "single"): 1e-4,
