@@ -24,7 +24,6 @@ class BiCGstab(Solver):
 
     name = "bicgstab"
     form = ADDED
-    safer = "cg"
     patience = 300
 
     def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
