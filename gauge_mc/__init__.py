@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gauge_mc.fits import fit
     from gauge_mc.inspection.verify import verify
     from gauge_mc.observables.flow import flow
-    from gauge_mc.observables.mesons import mesons
+    from gauge_mc.observables.mesons import meson_correlators
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
     from gauge_mc.quarks.measurements import propagator
     from gauge_mc.quarks.operators import Wilson
@@ -55,7 +55,7 @@ _HOMES = {
     "generate_chains": "run.chains",
     "heatbath": "updates.heatbath",
     "measure": "run.measure",
-    "mesons": "observables.mesons",
+    "meson_correlators": "observables.mesons",
     "open_device": "devices",
     "open_device_group": "domain.device_group",
     "overrelax": "updates.overrelaxation",
@@ -84,7 +84,7 @@ __all__ = [
     "generate_chains",
     "heatbath",
     "measure",
-    "mesons",
+    "meson_correlators",
     "open_device",
     "open_device_group",
     "overrelax",

@@ -89,7 +89,7 @@ class Mesons(Hadrons):
                 yield pair, names, momentum, meson(tensor, end, begin)
 
 
-def mesons(
+def meson_correlators(
     first: NDArray[np.complex128], second: NDArray[np.complex128] | None = None
 ) -> dict[str, NDArray[np.complex128]]:
     """Return the correlators of mesons at rest from quark propagators, with NumPy.

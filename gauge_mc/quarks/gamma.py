@@ -104,11 +104,11 @@ DEGRAND_ROSSI = "degrand-rossi"
 BASES: dict[str, tuple[Matrix, ...]] = {
     DEGRAND_ROSSI: GAMMA,
     "dirac-pauli": (*_spatial(), _kron(SIGMA[2], UNIT_2)),
-    "chiral": (*_spatial(), _kron(-SIGMA[0], UNIT_2)),
+    "weyl": (*_spatial(), _kron(-SIGMA[0], UNIT_2)),
 }
 """gamma_x, gamma_y, gamma_z and gamma_t of each basis. The one of Dirac and Pauli has gamma_t =
-diag(1, 1, -1, -1). The chiral one is that of openQCD and tmLQCD, with gamma_t = [[0, -1], [-1, 0]],
-and has gamma_x gamma_y gamma_z gamma_t = diag(-1, -1, 1, 1)."""
+diag(1, 1, -1, -1). That of Weyl is the one of openQCD and tmLQCD, with gamma_t = [[0, -1],
+[-1, 0]], and has gamma_x gamma_y gamma_z gamma_t = diag(-1, -1, 1, 1)."""
 
 
 def change_of_basis(old: str, new: str) -> Matrix:

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from gauge_mc.fits import FITS
+from gauge_mc.registry import in_words
 from tests.analysis.synthetic_loops import SIGMA, synthetic_loops, write_loops
 from tests.calls import call, make_run
 from tests.fits.test_scale import make
@@ -66,11 +68,7 @@ def test_the_gradient_flow(tmp_path):
         (("potential", "no"), "no", 1),
         (("creutz", "good", "--r-min", "2"), "--r-min is not an option of fit creutz", 2),
         (("creutz", "good", "--level", "x"), "--level", 2),
-        (
-            ("xyz",),
-            "no fit 'xyz'; choose baryons, creutz, mesons, potential, scale or topology",
-            2,
-        ),
+        (("xyz",), f"no fit 'xyz'; choose {in_words(list(FITS), 'or')}", 2),
         (("potential",), "There are no runs in runs", 2),
     ],
 )

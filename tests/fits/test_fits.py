@@ -10,6 +10,7 @@ from gauge_mc.analysis.loops import LOOP_COLUMNS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.fits import FITS, find_table_by_columns
+from gauge_mc.registry import in_words
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 
 LOOPS = synthetic_loops(np.random.default_rng(1), 12, 5)
@@ -49,10 +50,7 @@ def test_a_missing_table_is_named(tmp_path):
 
 
 def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
-    with pytest.raises(
-        UsageError,
-        match="no fit 'xyz'; choose baryons, creutz, mesons, potential, scale or topology",
-    ):
+    with pytest.raises(UsageError, match=f"no fit 'xyz'; choose {in_words(list(FITS), 'or')}"):
         gauge_mc.fit("xyz", tmp_path)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="no runs in runs"):
@@ -61,6 +59,7 @@ def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
 
 def test_every_fit_states_its_file_and_columns():
     assert {name: (one.file, one.columns) for name, one in FITS.items()} == {
+        "anisotropy": ("anisotropy.json", ("plane", "r", "t", "loop")),
         "baryons": ("baryons.json", BARYON_COLUMNS),
         "creutz": ("creutz.json", tuple(LOOP_COLUMNS)),
         "mesons": ("mesons.json", MESON_COLUMNS),

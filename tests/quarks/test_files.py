@@ -172,7 +172,7 @@ def test_the_propagator_in_python(field):
         right[1, 3, 0, 2, spin, colour] = 1
         expected = np.linalg.solve(matrix, right.ravel()).reshape(right.shape)
         assert np.abs(found[..., spin, colour] - expected).max() < 1e-9
-    correlators = gauge_mc.mesons(found)
+    correlators = gauge_mc.meson_correlators(found)
     assert set(correlators) == set(SIXTEEN)
     waves = hadrons.waves(LATTICE.extents, (0, 0, 0), (0, 0, 0))
     for name in ("g5", "gx", "gtg5"):

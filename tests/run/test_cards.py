@@ -18,7 +18,7 @@ def test_cards_make_the_runs_that_the_commands_name(root):
         if "beta" in card:
             assert path.name in text
             assert parameters.name in text
-            least = {"_t0_": 150, "_polyakov_": 60}
+            least = {"_t0_": 150, "_polyakov_": 60, "_hadrons_": 200}
             assert parameters.configs >= next((n for k, n in least.items() if k in path.name), 500)
         else:
             assert f"--card runs/{path.name} --beta $beta" in text

@@ -10,6 +10,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
@@ -37,8 +38,8 @@ METHODS = {
 """How lower precision is combined with double precision."""
 
 REDUCTION = {
-    (RELIABLE, "double"): 1e-2,
-    (RELIABLE, "single"): 1e-2,
+    (RELIABLE, "double"): 1e-6,
+    (RELIABLE, "single"): 1e-3,
     (RELIABLE, "half"): 1e-1,
     (DEFECT, "double"): 1e-6,
     (DEFECT, "single"): 1e-4,
@@ -187,8 +188,9 @@ class Solver(ABC):
     name: ClassVar[str]
     form: ClassVar[int]
     """The form of the preconditioned operator; see `Preconditioned`."""
-    safer: ClassVar[str] = ""
-    """Name of the solver that goes on if this one does not converge; it must have none itself."""
+    always_converges: ClassVar[bool] = False
+    """Whether it converges for every operator that has an inverse, apart from rounding errors. Such
+    a solver goes on if another one does not converge."""
     patience: ClassVar[float] = math.inf
     """Number of iterations after which it gives up unless the largest of the smallest true
     residuals of all vectors has become smaller by the factor `SMALLER`."""
@@ -365,7 +367,7 @@ def solve(
     Solution
         Its true residual, of the full system and in double precision, is at most the tolerance for
         every vector. If the residual does not become smaller, the iteration goes on in higher
-        precision, and then with the `safer` solver; the notes say so.
+        precision, and then with a solver that always converges; the notes say so.
 
     Raises
     ------
@@ -422,7 +424,8 @@ Step = tuple[type[Solver], str]
 
 def _ladder(kind: type[Solver], inner: str) -> list[Step]:
     """Return what is tried one after the other: higher precisions, and then a safer solver."""
-    kinds = [kind, *([SOLVERS[kind.safer]] if kind.safer else [])]
+    safer = (one for one in SOLVERS.values() if one.always_converges)
+    kinds = dict.fromkeys([kind, *([] if kind.always_converges else islice(safer, 1))])
     precisions = list(STORAGES)[list(STORAGES).index(inner) :: -1]
     return [(one, precision) for one in kinds for precision in precisions]
 

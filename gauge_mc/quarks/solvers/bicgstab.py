@@ -24,7 +24,6 @@ class BiCGstab(Solver):
 
     name = "bicgstab"
     form = ADDED
-    safer = "cg"
     patience = 300
 
     def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
@@ -34,7 +33,7 @@ class BiCGstab(Solver):
         self._apply_r = operator.apply(self.t, self.r)
         self._shadow_v = Multiply(self.v, self.shadow)
         self._shadow_r = Multiply(self.r, self.shadow)
-        self._half_step = Advance(self.r, self.v)
+        self._half_step = Combine(self.r, self.v)
         self._t_r = Multiply(self.t, self.r)
         self._step = Advance(self.r, self.t, self.x, self.p, self.shadow)
         self._direction = Combine(self.p, self.r, self.v)
@@ -53,7 +52,7 @@ class BiCGstab(Solver):
         self._apply_p()
         found = self._shadow_v()
         self._alpha = self._ratio(self._rho, found.mixed)
-        self._half_step(-self._alpha)
+        self._half_step(1, -self._alpha)
         self._apply_r()
         found = self._t_r()
         # t_r has <r, t> and <t, t>, and omega is <t, r> / <t, t>.

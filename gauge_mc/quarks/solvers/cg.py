@@ -20,6 +20,7 @@ class ConjugateGradients(Solver):
 
     name = "cg"
     form = WHOLE
+    always_converges = True
 
     def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
         super().__init__(outer, operator, request)
