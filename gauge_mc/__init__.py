@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gauge_mc.fits import fit
     from gauge_mc.inspection.verify import verify
     from gauge_mc.observables.flow import flow
-    from gauge_mc.observables.mesons import meson_correlators
+    from gauge_mc.quarks.contractions import meson_correlators
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
     from gauge_mc.quarks.measurements import propagator
     from gauge_mc.quarks.operators import Wilson
@@ -55,7 +55,7 @@ _HOMES = {
     "generate_chains": "run.chains",
     "heatbath": "updates.heatbath",
     "measure": "run.measure",
-    "meson_correlators": "observables.mesons",
+    "meson_correlators": "quarks.contractions",
     "open_device": "devices",
     "open_device_group": "domain.device_group",
     "overrelax": "updates.overrelaxation",

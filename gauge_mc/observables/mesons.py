@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gauge_mc.analysis.hadron_correlators import MESON_COLUMNS
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -87,31 +84,3 @@ class Mesons(Hadrons):
             for names in self.gammas:
                 begin, end = (SIXTEEN[name] for name in names)
                 yield pair, names, momentum, meson(tensor, end, begin)
-
-
-def meson_correlators(
-    first: NDArray[np.complex128], second: NDArray[np.complex128] | None = None
-) -> dict[str, NDArray[np.complex128]]:
-    """Return the correlators of mesons at rest from quark propagators, with NumPy.
-
-    They are those of `Mesons`, but without the factors 2 kappa, and t is that of the lattice.
-
-    Parameters
-    ----------
-    first, second : ndarray, shape (T, Z, Y, X, 4, N, 4, N)
-        Propagators of antiquark and quark from the same source, as `propagator` returns them; by
-        default both are the first.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (T,), complex128
-        A correlator for each of the sixteen matrices, at source and sink.
-    """
-    other = first if second is None else second
-    tensor = np.stack(
-        [
-            np.einsum("xiajb,xkalb->ijkl", *(one[t].reshape(-1, *one.shape[4:]) for one in pair))
-            for t, pair in ((t, (other, first.conj())) for t in range(len(first)))
-        ]
-    )
-    return {name: meson(tensor, gamma, gamma) for name, gamma in SIXTEEN.items()}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
-from gauge_mc.quarks.gamma import CONJUGATION, GAMMA, GAMMA_5, Matrix, adjoint
+from gauge_mc.quarks.gamma import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN, Matrix, adjoint
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.spinors import SPINS
 
@@ -155,6 +155,34 @@ def meson(tensor: Array, sink: Matrix, source: Matrix) -> Array:
     """
     end, begin = GAMMA_5 @ sink, adjoint(source) @ GAMMA_5
     return np.asarray(-np.einsum("ki,tijkl,jl->t", end, tensor, begin, optimize=True))
+
+
+def meson_correlators(
+    first: NDArray[np.complex128], second: NDArray[np.complex128] | None = None
+) -> dict[str, NDArray[np.complex128]]:
+    """Return the correlators of mesons at rest from quark propagators, with NumPy.
+
+    They are those of the observable, but without the factors 2 kappa, and t is that of the lattice.
+
+    Parameters
+    ----------
+    first, second : ndarray, shape (T, Z, Y, X, 4, N, 4, N)
+        Propagators of antiquark and quark from the same source, as `gauge_mc.propagator` returns
+        them; by default both are the first.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (T,), complex128
+        A correlator for each of the sixteen matrices, at source and sink.
+    """
+    other = first if second is None else second
+    tensor = np.stack(
+        [
+            np.einsum("xiajb,xkalb->ijkl", *(one[t].reshape(-1, *one.shape[4:]) for one in pair))
+            for t, pair in ((t, (other, first.conj())) for t in range(len(first)))
+        ]
+    )
+    return {name: meson(tensor, gamma, gamma) for name, gamma in SIXTEEN.items()}
 
 
 def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Momentum) -> Array:

@@ -294,7 +294,7 @@ def test_the_hopping_term_is_timed():
     found = json.loads(call(*words, "--json", "--group", "su3")[0])
     assert found["flops_per_site"] == 1320
     kinds = {(one["storage"], one["reals"], one["vectors"]) for one in found["hops"]}
-    assert kinds == {(s, r, n) for s in STORAGES for r in (12, 18) for n in (1, 12)}
+    assert kinds == {(s, r, n) for s in STORAGES for r in (8, 12, 18) for n in (1, 12)}
     for one in found["hops"]:
         site = one["gb_per_s"] / (one["tflops"] * 1e3 / 1320)
         ideal = {"single": 576, "double": 1152, "half": 296}[one["storage"]]
