@@ -1,4 +1,4 @@
-"""``gauge-mc convert``: write a configuration in another format."""
+"""``gauge-mc convert``: write a configuration in another format, a propagator in another basis."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.domain.layout import REALS
+from gauge_mc.errors import UsageError
 from gauge_mc.files.stored import Block
 from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.registry import in_words
@@ -22,10 +23,18 @@ _titles = in_words([one.title for one in FORMATS.values()], "or")
 def convert(
     config: Annotated[
         Path,
-        typer.Argument(metavar="CONFIG", help=f"Configuration file in {_titles} format."),
+        typer.Argument(
+            metavar="CONFIG",
+            help=f"Configuration file in {_titles} format, or with --basis a quark propagator.",
+        ),
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
-    to: Annotated[str, typer.Option(metavar="|".join(writable_formats()), help="Format of OUT.")],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(writable_formats()), help="Format of OUT.", show_default=False
+        ),
+    ] = None,
     precision: Annotated[
         str | None,
         typer.Option(
@@ -36,18 +45,54 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    basis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Basis of gamma matrices of OUT, for a propagator.",
+            show_default=False,
+        ),
+    ] = None,
+    from_basis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=o.with_default("Basis of a propagator that names none.", "degrand-rossi"),
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write a configuration in another format or precision, and keep its provenance.
 
-    CONFIG is checked while it is read. OUT must not exist, and appears complete or not at all.
+    CONFIG is checked while it is read. OUT must not exist, and appears complete or not at all. With
+    --basis it is a quark propagator in USQCD's format, which is written in another basis.
     """
     from gauge_mc.run import convert as run
 
+    if basis or from_basis:
+        _convert_propagator(config, out, basis, from_basis, to or precision)
+        return
+    if to is None:
+        raise UsageError(f"--to is missing; choose {in_words(writable_formats(), 'or')}.")
     warning = run.warning_of(config)
     if warning:
         say(f"gauge-mc: {config}: {warning}", error=True)
     written = run.convert(config, out, to, precision, _show_progress).header
     say(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
+
+
+def _convert_propagator(
+    source: Path, out: Path, basis: str | None, formerly: str | None, other: str | None
+) -> None:
+    from gauge_mc.run.convert import convert_propagator
+
+    if basis is None or other:
+        raise UsageError(
+            "--basis is for propagators; give it alone or with --from-basis, and --to and "
+            "--precision for configurations."
+        )
+    written = convert_propagator(source, out, basis, formerly)
+    say(f"{out}: a propagator in the basis {written.basis}")
 
 
 def _show_progress(blocks: Iterable[Block], count: int) -> Iterator[Block]:

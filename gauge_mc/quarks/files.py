@@ -127,15 +127,15 @@ class StoredPropagator:
             _write(out, self)
 
 
-def read_propagator(path: str | Path, basis: str = DEGRAND_ROSSI) -> StoredPropagator:
+def read_propagator(path: str | Path, basis: str | None = DEGRAND_ROSSI) -> StoredPropagator:
     """Read a propagator.
 
     Parameters
     ----------
     path : path
-    basis : str
+    basis : str or None
         Basis of gamma matrices in which it is returned; a file that names none has that of DeGrand
-        and Rossi.
+        and Rossi. None leaves it as it is.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def read_propagator(path: str | Path, basis: str = DEGRAND_ROSSI) -> StoredPropa
     """
     with InputFile(path) as file:
         stored = _read(file)
-    return stored if stored.basis == basis else stored.in_basis(basis)
+    return stored if basis in (None, stored.basis) else stored.in_basis(basis)
 
 
 def scalar_source(sources: Array) -> Array:

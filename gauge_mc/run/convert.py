@@ -1,8 +1,9 @@
-"""Conversion of configuration files between formats and precisions."""
+"""Conversion of configuration files between formats, and of propagators between bases."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration, unwrapped
@@ -11,6 +12,7 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, check_writable
 from gauge_mc.groups import GROUPS
+from gauge_mc.quarks.files import BASIS, StoredPropagator, read_propagator
 
 
 def convert(
@@ -49,14 +51,60 @@ def convert(
     GaugeError
         If the source is damaged, or the target cannot be written.
     """
-    out = Path(target)
-    if os.path.lexists(out):  # or a link that leads nowhere
-        raise UsageError(f"{out} already exists; choose another file, or remove it first.")
+    out = _new_file(target)
     found = open_configuration(source)
     header = found.header
     width = precision or _precision_for(format, header.group, header.precision)
     check_writable(format, header.group, width)
     return convert_configuration(found, out, width, format, wrap)
+
+
+def convert_propagator(
+    source: str | Path, target: str | Path, basis: str, formerly: str | None = None
+) -> StoredPropagator:
+    """Write a quark propagator with another basis of gamma matrices.
+
+    Parameters
+    ----------
+    source : path
+        File in USQCD's format; its checksums are verified.
+    target : path
+        File to write. It must not exist, and it appears complete or not at all.
+    basis : str
+        Name of the basis of the new file.
+    formerly : str, optional
+        Name of the basis of a file that names none; by default that of DeGrand and Rossi.
+
+    Returns
+    -------
+    StoredPropagator
+        What was written.
+
+    Raises
+    ------
+    UsageError
+        If the target exists, a basis is unknown, or the file names another basis.
+    GaugeError
+        If the source is damaged or has no sources, or the target cannot be written.
+    """
+    out = _new_file(target)
+    found = read_propagator(source, None)
+    named = found.facts.get(BASIS)
+    if formerly and named and named != formerly:
+        raise UsageError(f"{source} has the basis {named}, not {formerly}; leave --from-basis out.")
+    if formerly:
+        found = replace(found, facts={**found.facts, BASIS: formerly})
+    written = found.in_basis(basis)
+    written.write(out)
+    return written
+
+
+def _new_file(path: str | Path) -> Path:
+    """Return a path at which there is nothing yet."""
+    out = Path(path)
+    if os.path.lexists(out):  # or a link that leads nowhere
+        raise UsageError(f"{out} already exists; choose another file, or remove it first.")
+    return out
 
 
 def _precision_for(format: str, group: str, precision: str) -> str:

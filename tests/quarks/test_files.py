@@ -2,6 +2,8 @@
 
 import struct
 import zlib
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.observables.mesons import Mesons
 from gauge_mc.quarks.files import PAIRS, TWELVE_SINK, StoredPropagator, read_propagator
 from gauge_mc.quarks.gamma import BASES, GAMMA_5, SIXTEEN, change_of_basis
+from tests.calls import call
 from tests.reference import dirac as reference
 from tests.reference import hadrons
 from tests.reference.fields import random_field
@@ -131,6 +134,46 @@ def test_a_propagator_in_another_basis(rng, tmp_path):
     )
     with pytest.raises(UsageError, match="no basis 'dirac-pauly' of gamma matrices; did you mean"):
         read_propagator(tmp_path / "t.lime", "dirac-pauly")
+
+
+def test_the_command_changes_the_basis(rng, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stored = random_propagator(rng, sources=point())
+    stored.write("one.lime")
+    shown, code = call("convert", "one.lime", "two.lime", "--basis", "dirac-pauli")
+    assert (code, shown.strip()) == (0, "two.lime: a propagator in the basis dirac-pauli")
+    two = read_propagator("two.lime", None)
+    assert (two.basis, two.facts["kappa"]) == ("dirac-pauli", "0.125")
+    np.testing.assert_array_equal(two.elements, stored.in_basis("dirac-pauli").elements)
+    foreign = replace(stored, facts={"gamma basis": ""})
+    foreign.write("foreign.lime")
+    content = Path("foreign.lime").read_bytes()
+    Path("foreign.lime").write_bytes(content.replace(b"gamma basis", b"other basis"))
+    _, code = call("convert", "foreign.lime", "3", "--from-basis", "weyl", "--basis", "dirac-pauli")
+    assert code == 0
+    expected = replace(stored, facts={"gamma basis": "weyl"}).in_basis("dirac-pauli")
+    np.testing.assert_array_equal(read_propagator("3", None).elements, expected.elements)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "code"),
+    [
+        (("one", "new"), "--to is missing; choose ildg", 2),
+        (("one", "new", "--from-basis", "weyl"), "--basis is for propagators; give it alone", 2),
+        (("one", "new", "--basis", "weyl", "--to", "ildg"), "give it alone or with", 2),
+        (("one", "new", "--basis", "wyl"), "no basis 'wyl' of gamma matrices; did you mean", 2),
+        (("one", "one", "--basis", "weyl"), "one already exists; choose another file", 2),
+        (("two", "new", "--from-basis", "weyl", "--basis", "weyl"), "two has the basis", 2),
+        (("none", "new", "--basis", "weyl"), "none cannot be read", 1),
+    ],
+)
+def test_changes_of_basis_that_are_refused(rng, tmp_path, monkeypatch, words, sentence, code):
+    monkeypatch.chdir(tmp_path)
+    random_propagator(rng, sources=point()).write("one")
+    random_propagator(rng, sources=point()).in_basis("dirac-pauli").write("two")
+    shown, found = call("convert", *words)
+    assert (sentence in shown, found) == (True, code)
+    assert not Path("new").exists()
 
 
 def test_damage_is_refused(rng, tmp_path):
