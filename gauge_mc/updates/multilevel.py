@@ -26,6 +26,7 @@ from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, add_slices
 from gauge_mc.fields.time_lines import Place, hand_on
+from gauge_mc.groups import Group
 from gauge_mc.quoting import shortened
 from gauge_mc.updates.sub_lattices import SubLatticeUpdates
 
@@ -220,7 +221,7 @@ class MultilevelAverages:
     ) -> None:
         check_levels(levels)
         if multihit:
-            _check_means(like, coupling)
+            check_means(like.group, coupling)
         self._multihit = multihit
         self._levels, self._vectors = tuple(levels), tuple(vectors)
         self._seed, self._overrelax = seed, overrelax
@@ -388,10 +389,15 @@ class MultilevelAverages:
                 hand_on(field, after, target, number, nbytes)
 
 
-def _check_means(field: Field, coupling: Coupling) -> None:
-    """Refuse means of links that are not known."""
-    if field.group.colours not in MEAN_COLOURS:
-        raise UsageError(f"The means of links of {field.group} are not known; leave out multihit.")
+def check_means(group: Group, coupling: Coupling) -> None:
+    """Refuse groups and couplings for which the means of links along t are not computed.
+
+    Raises
+    ------
+    UsageError
+    """
+    if group.colours not in MEAN_COLOURS:
+        raise UsageError(f"The means of links of {group} are not known; leave out multihit.")
     check_mean_coupling(coupling)
 
 

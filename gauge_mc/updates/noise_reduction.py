@@ -18,6 +18,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.paths import PATHS, steps_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.groups import GROUPS
 from gauge_mc.observables import ImmediateRecorder, Measurer, Observable, Record, Recorder
 from gauge_mc.options import Option, flag_of
 from gauge_mc.random import GENERATORS
@@ -27,6 +28,7 @@ from gauge_mc.updates.multilevel import (
     Vector,
     check_levels,
     check_mean_coupling,
+    check_means,
     parse_levels,
 )
 
@@ -208,6 +210,8 @@ class NoiseReduction:
                 )
         coupling = Coupling(float(facts["beta"]), facts["action"], float(facts["anisotropy"]))
         informed = replace(self, ensemble=coupling)
+        if self.multihit and "group" in facts:
+            check_means(GROUPS[facts["group"]], coupling)
         informed._check_coupling()
         return informed
 
