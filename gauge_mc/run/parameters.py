@@ -225,7 +225,7 @@ class Parameters:
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
         ACTIONS.check(self.action, "action")
-        ACTIONS[self.action].with_anisotropy(self.anisotropy)
+        ACTIONS[self.action].with_anisotropy(self.anisotropy).update_sets(self.lattice)
         _choose("precision", self.precision, tuple(REALS))
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()

@@ -15,7 +15,9 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import SEAL, read_table
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.wilson_loops import LoopMeasurer, WilsonLoops
+from gauge_mc.registry import in_words
 from gauge_mc.smearing.ape import Ape
 
 LOOPS = ("--iterations", "0,2", "--off-axis")
@@ -347,11 +349,7 @@ def test_a_configuration_of_another_lattice(run, folder):
         (("wilson-loops", "runs/one", "--output", "no/x.csv"), "no folder no"),
         (("wilson-loops", "runs/one", "--output", "runs/one/plaquette.csv"), "has observable"),
         (("plaquette", "runs/one", "--t-max", "4"), "--t-max is not an option of plaquette"),
-        (
-            ("energy",),
-            "no observable 'energy'; choose baryons, flow, mesons, plaquette, polyakov, "
-            "polyakov-correlators, rectangles or wilson-loops",
-        ),
+        (("energy",), f"no observable 'energy'; choose {in_words(OBSERVABLES, 'or')}"),
     ],
 )
 def test_what_cannot_be_measured(folder, words, sentence):

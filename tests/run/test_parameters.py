@@ -117,6 +117,7 @@ def test_name_tells_the_chain(values, name):
         ({"lattice": [4, 4, 4, 4]}, "lattice must be a string"),
         ({"group": "su9"}, "no group 'su9'; did you mean 'su8'"),
         ({"group": "e8"}, "no group 'e8'; choose su2, su3, su4, su5, su6, su7 or su8"),
+        ({"action": "iwasaki", "lattice": "4x4x4x2"}, "do not fit on the lattice 4x4x4x2"),
         ({"action": "wilsen"}, "no action 'wilsen'; did you mean 'wilson'"),
         ({"beta": 0}, "beta must be a positive number"),
         ({"beta": float("nan")}, "beta must be a positive number"),
