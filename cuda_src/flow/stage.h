@@ -5,7 +5,7 @@
 #include "group/group.h"
 
 struct Stage {
-    double keep, step, move;
+    double keep, step, step_along_t, move;  // the steps of links in space, and of those along t
     int last;  // 1: A is not needed any more
 };
 
@@ -22,7 +22,7 @@ INLINE void advance(const Flowing& f, const Stage& stage, const Geometry& g, con
                     const GROUP::Link& u, const GROUP::Algebra& force) {
     const packet_index direction = GROUP::Field::direction(g, site.parity, mu);
     const packet_index here = GROUP::AlgebraField::place(g, site) + GROUP::AlgebraField::direction(g, site.parity, mu);
-    GROUP::Algebra sum = (scalar)stage.step * force;
+    GROUP::Algebra sum = (scalar)(mu == 3 ? stage.step_along_t : stage.step) * force;
     if (stage.keep != 0) {
         const GROUP::Algebra before = f.momenta.load(g, here);
         sum = sum + (scalar)stage.keep * before;

@@ -1,4 +1,5 @@
-// Sums of the action density and of the topological charge density. The field strength is that of the clover,
+// Sums of the action density, in which planes with direction t have the weight `along_t`, and of the topological charge
+// density. The field strength is that of the clover,
 //   F_mu_nu(x) = P(sum of the four plaquettes around x) / 4,
 // where P is the traceless antihermitian part. The values of a site are
 //   sum over the planes of Re Tr (1 - U_p), of the plaquettes that begin at the site,
@@ -13,6 +14,7 @@ struct Arguments {
     Geometry geometry;
     Work work;
     GROUP::Field links;
+    double along_t;
     unsigned* largest;  // as bits of a float
     double* sums;
 };
@@ -26,9 +28,10 @@ INLINE void clover_site(const Arguments& a, const Site& site, real (&values)[3])
         real plaquette;
         auto traceless = [](const GROUP::Matrix& m) { return GROUP::traceless(m); };
         const GROUP::Algebra f = clover_of(a.links, a.geometry, site, plane.mu, plane.nu, traceless, plaquette);
-        plaquettes = plaquettes + plaquette;
+        const scalar weight = (scalar)(plane.mu == 3 || plane.nu == 3 ? a.along_t : 1);
+        plaquettes = plaquettes + weight * plaquette;
         largest = larger(largest, plaquette);
-        energy = energy + GROUP::overlap(f, f);
+        energy = energy + weight * GROUP::overlap(f, f);
         if (i % 2 == 1) charge = charge + GROUP::overlap(before, f);
         before = f;
     }

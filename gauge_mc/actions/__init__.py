@@ -120,11 +120,7 @@ class Action(ABC):
         UsageError
             If the anisotropy is outside of `ANISOTROPIES`, or the action has no anisotropic form.
         """
-        least, most = ANISOTROPIES
-        if not least <= anisotropy <= most:
-            raise UsageError(
-                f"anisotropy must lie between {least:g} and {most:g}, not {anisotropy:g}."
-            )
+        check_anisotropy(anisotropy)
         if anisotropy == 1:
             return self
         if self.anisotropic is None:
@@ -208,6 +204,18 @@ class AnisotropicAction(Action):
         """The compile-time selection of the anisotropic class."""
         assert self._isotropic.anisotropic
         return self._isotropic.anisotropic
+
+
+def check_anisotropy(anisotropy: float) -> None:
+    """Refuse anisotropies outside of `ANISOTROPIES`.
+
+    Raises
+    ------
+    UsageError
+    """
+    least, most = ANISOTROPIES
+    if not least <= anisotropy <= most:
+        raise UsageError(f"anisotropy must lie between {least:g} and {most:g}, not {anisotropy:g}.")
 
 
 @cache

@@ -38,7 +38,10 @@ FLOW_COLUMNS = (
 WHOLE = -1
 """Number in the column ``slice`` of the rows for the whole lattice."""
 
-FACTS = ("group", "beta", "lattice", "action", "flow")
+FLOW_ANISOTROPY = "flow anisotropy"
+"""Key of the header with the anisotropy xi of the flow, whose units are then those of a_s."""
+
+FACTS = ("group", "beta", "lattice", "action", "flow", FLOW_ANISOTROPY)
 """Keys of the header that identify the ensemble and its flow."""
 
 

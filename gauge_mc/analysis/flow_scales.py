@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.analysis.flow import FlowTable, weights_of
+from gauge_mc.analysis.flow import FLOW_ANISOTROPY, FlowTable, weights_of
 from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
 from gauge_mc.analysis.tree_level import tree_level
@@ -328,6 +328,10 @@ CURVES = ("t²<E>", "t d/dt t²<E>")
 
 def _correction(flow: FlowTable, energy: str, t: Array) -> Array:
     """Return the tree-level factor C(a^2/t) for the action, the flow and E."""
+    if FLOW_ANISOTROPY in flow.ensemble:
+        raise GaugeError(
+            "The tree-level correction is not known for anisotropic flows; leave --tree-level out."
+        )
     action, kind = flow.ensemble.get("action"), flow.kind
     if action is None or kind is None:
         raise GaugeError(

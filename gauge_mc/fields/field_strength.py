@@ -79,7 +79,9 @@ class LargestValues:
         return slices_of_all_slabs(self._devices, local)[0, :, 0]
 
 
-def field_strength(field: Field, largest: LargestValues | None = None) -> FieldStrength:
+def field_strength(
+    field: Field, largest: LargestValues | None = None, anisotropy: float = 1.0
+) -> FieldStrength:
     """Return action density and topological charge of a field.
 
     Parameters
@@ -88,13 +90,15 @@ def field_strength(field: Field, largest: LargestValues | None = None) -> FieldS
         A field whose halos are up to date.
     largest : LargestValues, optional
         Memory to be used again.
+    anisotropy : float
+        xi = a_s / a_t. E is in units of a_s^-4: planes with direction t have the weight xi^2.
     """
     largest = largest or LargestValues(field)
     largest.clear()
     sums = [SlabSums(slab, 3, 1) for slab in field.slabs]
     for n, one in enumerate(sums):
         values = {"links": one.slab.buffer.address, "largest": largest.address(n)}
-        one.launch(CLOVER, values)
+        one.launch(CLOVER, {**values, "along_t": anisotropy**2})
     by_slice = slices_of_all_slabs(field.devices, [one.by_slice() for one in sums])[0]
     plaquette, clover, charge = by_slice.T
     return FieldStrength(2 * plaquette, clover, charge / (4 * math.pi**2), largest.by_slice())

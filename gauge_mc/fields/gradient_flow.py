@@ -238,6 +238,7 @@ class GradientFlow:
         values = {
             "keep": KEEP[stage],
             "step": size,
+            "step_along_t": size / self.flow.anisotropy**2,
             "move": MOVE[stage],
             "last": stage == STAGES - 1,
         }

@@ -73,6 +73,9 @@ class Fit(ABC):
         Options of `carry_out`.
     isotropic : bool
         Whether the results assume equal lattice spacings in space and along t.
+    knows : str
+        Key in the header of a table by which it is known that the spacings were treated
+        differently when it was measured, if the fit then allows them; or empty.
     """
 
     name: ClassVar[str]
@@ -80,6 +83,22 @@ class Fit(ABC):
     columns: ClassVar[tuple[str, ...]]
     options: ClassVar[tuple[Option, ...]] = ()
     isotropic: ClassVar[bool] = False
+    knows: ClassVar[str] = ""
+
+    def check_anisotropy(self, table: Path) -> None:
+        """Refuse a table of an anisotropic ensemble if equal spacings are assumed.
+
+        Raises
+        ------
+        GaugeError
+        """
+        header = read_heading(table)[0]
+        anisotropy = header.get("anisotropy")
+        if self.isotropic and anisotropy is not None and self.knows not in header:
+            raise GaugeError(
+                f"fit {self.name} assumes equal lattice spacings in space and along t, but {table} "
+                f"is from an ensemble with the bare anisotropy {anisotropy}; fit an isotropic one."
+            )
 
     @abstractmethod
     def carry_out(self, table: Path, **options: Any) -> FitResult:
@@ -256,23 +275,12 @@ def fit_all(
         raise UsageError("--output names one file, but there are several runs; leave it out.")
     for target in targets or [newest_run().path]:
         table = chosen.find_table(target, given) if target.is_dir() else target
-        if chosen.isotropic:
-            _refuse_anisotropic(chosen, table)
+        chosen.check_anisotropy(table)
         result = chosen.carry_out(table, **given)
         file = Path(chosen.file)
         path = output or table.parent / f"{file.stem}{result.tag}{file.suffix}"
         result.write(path)
         yield result, path
-
-
-def _refuse_anisotropic(chosen: Fit, table: Path) -> None:
-    """Refuse a table of an anisotropic ensemble."""
-    anisotropy = read_heading(table)[0].get("anisotropy")
-    if anisotropy is not None:
-        raise GaugeError(
-            f"fit {chosen.name} assumes equal lattice spacings in space and along t, but {table} "
-            f"is from an ensemble with the bare anisotropy {anisotropy}; fit an isotropic one."
-        )
 
 
 def without_nan(content: Any) -> Any:

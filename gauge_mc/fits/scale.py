@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.flow import ENERGIES, FLOW_COLUMNS, read_flow
+from gauge_mc.analysis.flow import ENERGIES, FLOW_ANISOTROPY, FLOW_COLUMNS, read_flow
 from gauge_mc.analysis.flow_scales import TARGET, FlowScales, Reference, Spacing, flow_scales
 from gauge_mc.analysis.timeseries import Estimate, with_error
 from gauge_mc.errors import UsageError
@@ -88,6 +88,9 @@ class ScaleResult(FitResult):
             f"{found.energy} discretisation, {corrected}.",
             "L is the smallest extent of the lattice. τ_int is in configurations.",
         ]
+        if FLOW_ANISOTROPY in found.ensemble:
+            xi = found.ensemble[FLOW_ANISOTROPY]
+            lines.append(f"a is the lattice spacing in space; the flow has the anisotropy {xi}.")
         for name, one in (("√t0", found.spacing_t0), ("w0", found.spacing_w0)):
             if one:
                 lines.append(f"Scale: {name} = {_reference(one)} fm, {one.source}.")
@@ -117,6 +120,7 @@ class ScaleFit(Fit):
 
     name: ClassVar[str] = "scale"
     isotropic: ClassVar[bool] = True
+    knows: ClassVar[str] = FLOW_ANISOTROPY
     summary: ClassVar[str] = "t0 and w0 from the gradient flow, and the lattice spacing in fm"
     columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (

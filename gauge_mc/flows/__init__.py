@@ -7,9 +7,10 @@ the steepest descent of an action, whose C++ header sums the staples around a li
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
+from gauge_mc.actions import check_anisotropy
 from gauge_mc.devices.kernels import Choice
+from gauge_mc.errors import UsageError
 from gauge_mc.registry import Registry
 
 
@@ -40,16 +41,39 @@ class Flow:
         Coefficient c1 of rectangles in the action, in units of c0 + 8 c1, where c0 is the
         coefficient of plaquettes, for perturbation theory at tree level; None if the action is of
         another kind.
+    anisotropy : float
+        The anisotropy xi = a_s / a_t that the flow takes the lattice to have. The force of links
+        along t is divided by xi^2, and planes with direction t have the weight xi^2 in the energy.
     """
 
     name: str
     formula: str
     action: Choice
-    coefficients: ClassVar[Mapping[str, float]]
+    coefficients: Mapping[str, float]
     halo_depth: int
     fastest: float
     corrected: bool = False
     rectangle: float | None = None
+    anisotropy: float = 1.0
+
+    def with_anisotropy(self, anisotropy: float) -> Flow:
+        """Return the flow on a lattice with the anisotropy xi = a_s / a_t, or itself if xi = 1.
+
+        Raises
+        ------
+        UsageError
+            If the anisotropy is outside of `ANISOTROPIES`, or the flow has no anisotropic form.
+        """
+        check_anisotropy(anisotropy)
+        if anisotropy == 1:
+            return self
+        return self._with_anisotropy(anisotropy)
+
+    def _with_anisotropy(self, anisotropy: float) -> Flow:
+        raise UsageError(
+            f"The {self.name} flow has no anisotropic form; choose another flow, or give the "
+            "anisotropy 1."
+        )
 
 
 FLOWS: Registry[Flow] = Registry("flow", __name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from gauge_mc.actions import RECTANGLES
 from gauge_mc.flows import FLOWS, Flow
@@ -21,7 +20,7 @@ class SymanzikFlow(Flow):
     name = "symanzik"
     formula = "force of the Symanzik action, c0 = 5/3, c1 = -1/12"
     action = RECTANGLES
-    coefficients: ClassVar[Mapping[str, float]] = COEFFICIENTS
+    coefficients: Mapping[str, float] = COEFFICIENTS
     halo_depth = 2
     fastest = 16 * (1 - 8 * C1)
     rectangle = C1

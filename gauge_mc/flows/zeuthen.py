@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from gauge_mc.actions import RECTANGLES
 from gauge_mc.flows import FLOWS, Flow
@@ -16,7 +15,7 @@ class ZeuthenFlow(Flow):
     name = "zeuthen"
     formula = "(1 + D D*/12) times the force of the Symanzik action (arXiv:1508.05552)"
     action = RECTANGLES
-    coefficients: ClassVar[Mapping[str, float]] = COEFFICIENTS
+    coefficients: Mapping[str, float] = COEFFICIENTS
     halo_depth = 2
     fastest = 16 * (1 - 8 * C1) * (1 - 4 / 12)
     corrected = True

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.flow import FLOW_COLUMNS, WHOLE
+from gauge_mc.analysis.flow import FLOW_ANISOTROPY, FLOW_COLUMNS, WHOLE
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -27,7 +27,7 @@ from gauge_mc.fields.field_strength import (
 )
 from gauge_mc.fields.gradient_flow import GradientFlow, largest_step
 from gauge_mc.files.table import TableData
-from gauge_mc.flows import FLOWS
+from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Record, Series
 from gauge_mc.options import Option, check_options
 
@@ -87,10 +87,6 @@ class FlowedField:
         return (4 * self.energy_plaquette - self.energy_clover) / 3
 
 
-ISOTROPIC = "1; all directions are treated alike, although the ensemble is anisotropic"
-"""Entry in the headers of tables for anisotropic ensembles."""
-
-
 @OBSERVABLES.register
 @dataclass(frozen=True)
 class GradientFlowObservable(Observable):
@@ -115,9 +111,9 @@ class GradientFlowObservable(Observable):
         Tolerance of adaptive steps; 0 for fixed steps.
     slices : bool
         Whether there are also records of every time slice.
-    anisotropy : str
-        Bare anisotropy of the ensemble if it is not 1, from `informed`, or empty. The flow is
-        isotropic all the same, which the header then states.
+    anisotropy : float or None
+        Anisotropy a_s / a_t of the flow; None for the bare one of the ensemble, which `informed`
+        replaces.
 
     Raises
     ------
@@ -133,7 +129,7 @@ class GradientFlowObservable(Observable):
     step: float = STEP
     tolerance: float = 0.0
     slices: bool = False
-    anisotropy: str = ""
+    anisotropy: float | None = None
 
     name: ClassVar[str] = "flow"
     summary: ClassVar[str] = "energy and topological charge along the gradient flow"
@@ -181,11 +177,18 @@ class GradientFlowObservable(Observable):
             "fixed steps",
         ),
         Option("slices", bool, "Also record every time slice."),
+        Option(
+            "anisotropy",
+            float,
+            "Anisotropy a_s/a_t of the flow, which is in units of a_s.",
+            "the bare one of the ensemble",
+            "XI",
+        ),
     )
 
     def __post_init__(self) -> None:
         FLOWS.check(self.kind)
-        _between("step", self.step, 1e-5, largest_step(FLOWS[self.kind]))
+        _between("step", self.step, 1e-5, largest_step(self.chosen))
         _between("every", self.every, 1e-5, 1e5)
         if self.tolerance:
             _between("tolerance", self.tolerance, 1e-12, 1.0)
@@ -207,8 +210,13 @@ class GradientFlowObservable(Observable):
             _between("until", given["until"], *UNTIL)
         else:
             given.setdefault("to", min(lattice.extents) ** 2 / 32)
-        given.setdefault("step", usual_step(kind))
+        given.setdefault("step", usual_step(kind, given.get("anisotropy", 1.0)))
         return cls(lattice, kind, **given)
+
+    @property
+    def chosen(self) -> Flow:
+        """The flow, with its anisotropy."""
+        return FLOWS[self.kind].with_anisotropy(1.0 if self.anisotropy is None else self.anisotropy)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -231,6 +239,7 @@ class GradientFlowObservable(Observable):
     @property
     def header(self) -> dict[str, str]:
         """Header of the table; see `Observable.header`."""
+        xi = self.chosen.anisotropy
         steps = f"fixed, at most {self.step:g}"
         if self.tolerance:
             steps = f"adaptive from {self.step:g}, tolerance {self.tolerance:g} (arXiv:1301.4388)"
@@ -238,17 +247,24 @@ class GradientFlowObservable(Observable):
         return {
             **super().header,
             "flow": self.kind,
-            "force": FLOWS[self.kind].formula,
+            "force": self.chosen.formula,
             "steps": f"{steps}; third-order Runge-Kutta (arXiv:1006.4518)",
             "every": f"{self.every:g}",
             **reach,
             "slices": "yes" if self.slices else "no",
-            **({"flow anisotropy": ISOTROPIC} if self.anisotropy else {}),
+            **({} if xi == 1 else {FLOW_ANISOTROPY: f"{xi:.10g}"}),
         }
 
     def informed(self, facts: Mapping[str, str]) -> GradientFlowObservable:
-        """Return the observable for an ensemble, which may be anisotropic."""
-        return replace(self, anisotropy=facts.get("anisotropy", ""))
+        """Return the observable for an ensemble, which may be anisotropic.
+
+        Then the default of the step may be smaller.
+        """
+        if self.anisotropy is not None:
+            return self
+        xi = float(facts.get("anisotropy", 1))
+        step = min(self.step, largest_step(FLOWS[self.kind].with_anisotropy(xi)))
+        return replace(self, anisotropy=xi, step=step)
 
     @property
     def trial(self) -> GradientFlowObservable:
@@ -353,8 +369,7 @@ class _Along:
 
     def __init__(self, observable: GradientFlowObservable, like: Field) -> None:
         self._observable = observable
-        flow = FLOWS[observable.kind]
-        self._flow = GradientFlow(flow, like, adaptive=bool(observable.tolerance))
+        self._flow = GradientFlow(observable.chosen, like, adaptive=bool(observable.tolerance))
         self._largest = LargestValues(self._flow.field)
 
     def __call__(self, field: Field) -> Iterator[FlowedField]:
@@ -368,7 +383,7 @@ class _Along:
     def _measured(self, t: float) -> FlowedField:
         field, sites = self._flow.field, self._flow.field.lattice.sites
         field.exchange_halo(depth=None)
-        found = field_strength(field, self._largest)
+        found = field_strength(field, self._largest, self._flow.flow.anisotropy)
         improved = improved_charge(field, self._flow.spare, found.charge)
         if not np.isfinite(found.clover.sum()):
             raise GaugeError(
@@ -388,9 +403,9 @@ class _Along:
         )
 
 
-def usual_step(kind: str) -> float:
+def usual_step(kind: str, anisotropy: float = 1.0) -> float:
     """Return the default step of a flow."""
-    return min(STEP, largest_step(FLOWS[kind]))
+    return min(STEP, largest_step(FLOWS[kind].with_anisotropy(anisotropy)))
 
 
 def flow(
@@ -401,6 +416,7 @@ def flow(
     every: float = EVERY,
     step: float | None = None,
     tolerance: float | None = None,
+    anisotropy: float = 1.0,
 ) -> Iterator[FlowedField]:
     """Flow a field, which is not changed, and return it at t = 0, every, 2 every, … up to `to`.
 
@@ -418,6 +434,9 @@ def flow(
         default 0.05, or less if the flow requires it.
     tolerance : float, optional
         Tolerance of adaptive steps; see `GradientFlow.advance`. By default steps are fixed.
+    anisotropy : float
+        Anisotropy xi = a_s / a_t of the lattice. The flow time is in units of a_s^2, and energies
+        are in units of a_s^-4.
 
     Returns
     -------
@@ -437,8 +456,9 @@ def flow(
         kind,
         to,
         every=every,
-        step=usual_step(kind) if step is None else step,
+        step=usual_step(kind, anisotropy) if step is None else step,
         tolerance=tolerance or 0.0,
+        anisotropy=anisotropy,
     )
     return made.along(field)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import IMPROVED, field_strength, improved_charge
 from gauge_mc.fields.gradient_flow import GradientFlow, largest_step
@@ -20,6 +20,7 @@ from tests.reference.fields import gauge_transform, random_field, random_su
 LATTICE = Lattice(8, 4, 6, 4)
 TOLERANCE = {"single": 3e-6, "double": 1e-13}
 EPSILON = 0.05
+PLANES = reference.PLANES
 
 
 @cache
@@ -30,6 +31,10 @@ def random_links(group):
 @cache
 def one_step(group, kind, size):
     return reference.rk3_step(random_links(group), size, kind)
+
+
+def plaquette_trace(links, mu, nu):
+    return np.trace(reference.plaquette_matrix(links, mu, nu), axis1=-2, axis2=-1).real
 
 
 def on(device, links, group, precision="double", lattice=LATTICE):
@@ -49,6 +54,53 @@ def test_one_step(device, group, precision, kind):
     found = flowed(on(device, random_links(group), group, precision), kind, EPSILON, EPSILON)
     difference = np.abs(found.field.to_numpy() - one_step(group, kind, EPSILON)).max()
     assert difference < TOLERANCE[precision]
+
+
+def test_an_anisotropic_step(device, group, precision):
+    xi = 1.75
+    links = random_links(group)
+    expected = reference.rk3_step(links, 0.02, "wilson", xi)
+    field = on(device, links, group, precision)
+    flow = GradientFlow(FLOWS["wilson"].with_anisotropy(xi), field)
+    flow.start(field)
+    flow.step(0.02)
+    assert np.abs(flow.field.to_numpy() - expected).max() < TOLERANCE[precision]
+    found = field_strength(flow.field, anisotropy=xi)
+    limit = 1e-5 if precision == "single" else 1e-12
+    clover = reference.energy_clover(expected, xi=xi).sum(axis=(1, 2, 3))
+    np.testing.assert_allclose(found.clover, clover, rtol=limit)
+    planes = {p: len(expected[0, 0, 0, 0, 0]) - plaquette_trace(expected, *p) for p in PLANES}
+    density = sum((xi**2 if nu == 3 else 1) * 2 * one for (_, nu), one in planes.items())
+    np.testing.assert_allclose(found.plaquette, density.sum(axis=(1, 2, 3)), rtol=limit)
+
+
+def test_anisotropic_flows_have_the_same_limit():
+    """Free fields: a mode of wave number k in any direction decays with its own rate.
+
+    In units of a_s the decay along t is xi^2 times faster, and the energy of a plane wave of links
+    in a spatial direction is that of a continuum with spacings a_s and a_t.
+    """
+    xi, size, eps = 2.0, 1e-4, 0.02
+    lattice = Lattice(4, 4, 4, 8)
+    angle = np.zeros((*lattice.extents[::-1], 4))
+    angle[..., 0] = size * np.cos(2 * np.pi * np.arange(8) / 8)[:, None, None, None]
+    links = np.zeros((*angle.shape, 2, 2), complex)
+    links[..., 0, 0], links[..., 1, 1] = np.exp(1j * angle), np.exp(-1j * angle)
+    field = Field.from_slices(lattice, "su2", links, "double")
+    flow = GradientFlow(FLOWS["wilson"].with_anisotropy(xi), field)
+    flow.start(field)
+    flow.step(eps)
+    ratio = np.angle(flow.field.to_numpy()[0, 0, 0, 0, 0, 0, 0]) / size
+    rate = xi**2 * 4 * np.sin(np.pi / 8) ** 2
+    assert abs(ratio - np.exp(-eps * rate)) < 1e-6
+
+
+def test_only_the_wilson_flow_is_anisotropic():
+    assert FLOWS["symanzik"].with_anisotropy(1.0) is FLOWS["symanzik"]
+    with pytest.raises(UsageError, match="The symanzik flow has no anisotropic form"):
+        FLOWS["symanzik"].with_anisotropy(2.0)
+    with pytest.raises(UsageError, match=r"anisotropy must lie between 0\.01 and 100, not 0"):
+        FLOWS["wilson"].with_anisotropy(0.0)
 
 
 def test_the_largest_step_keeps_the_group(best_device, group, precision):

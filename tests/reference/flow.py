@@ -87,6 +87,23 @@ def action_density(links: Complex, c1: float) -> Real:
     return density
 
 
+def anisotropic_force(links: Complex, xi: float) -> Complex:
+    """The Wilson flow on a lattice with a_s = xi a_t, t in units of a_s^2 (arXiv:1205.0781).
+
+    The sum over nu of D_nu F_nu_mu in units of a_s: a derivative along t, and the field strength of
+    a plane with t, have a factor xi, and a link along t is exp(a_t A_t).
+    """
+    z = np.zeros_like(links)
+    for mu in range(4):
+        a = np.zeros_like(links[..., mu, :, :])
+        for nu in range(4):
+            if nu != mu:
+                factor = xi**2 if nu == 3 else 1.0
+                a += factor * staple(links, mu, [nu])
+        z[..., mu, :, :] = -algebra(links[..., mu, :, :] @ a)
+    return z
+
+
 def force(links: Complex, kind: str) -> Complex:
     """Z of the flow equation dV/dt = Z(V) V, ``Z[t, z, y, x, mu, a, b]``.
 
@@ -132,12 +149,14 @@ def covariant_second_difference(links: Complex, f: Complex, mu: int) -> Complex:
 # Integration
 
 
-def rk3_step(links: Complex, eps: float, kind: str) -> Complex:
+def rk3_step(links: Complex, eps: float, kind: str, xi: float = 1.0) -> Complex:
     """One step of the third-order Runge-Kutta scheme (Luescher, arXiv:1006.4518, appendix C)."""
-    return embedded_step(links, eps, kind)[0]
+    return embedded_step(links, eps, kind, xi)[0]
 
 
-def embedded_step(links: Complex, eps: float, kind: str) -> tuple[Complex, Complex]:
+def embedded_step(
+    links: Complex, eps: float, kind: str, xi: float = 1.0
+) -> tuple[Complex, Complex]:
     """One step by the third-order scheme, and by the second-order scheme embedded in it.
 
     With Z_i = eps Z(W_i) (Luescher, arXiv:1006.4518, eqs. C.1 and C.2):
@@ -150,12 +169,16 @@ def embedded_step(links: Complex, eps: float, kind: str) -> tuple[Complex, Compl
     and to second order V'_t+eps = exp(-Z_0 + 2 Z_1) V_t (Fritzsch and Ramos, arXiv:1301.4388,
     appendix D).
     """
+
+    def derivative(w: Complex) -> Complex:
+        return force(w, kind) if xi == 1 else anisotropic_force(w, xi)
+
     w0 = links
-    z0 = eps * force(w0, kind)
+    z0 = eps * derivative(w0)
     w1 = exponential(z0 / 4) @ w0
-    z1 = eps * force(w1, kind)
+    z1 = eps * derivative(w1)
     w2 = exponential(8 / 9 * z1 - 17 / 36 * z0) @ w1
-    z2 = eps * force(w2, kind)
+    z2 = eps * derivative(w2)
     third = exponential(3 / 4 * z2 - 8 / 9 * z1 + 17 / 36 * z0) @ w2
     second = exponential(-z0 + 2 * z1) @ w0
     return third, second
@@ -235,15 +258,16 @@ def improved_field_strength(links: Complex, mu: int, nu: int) -> Complex:
     return terms[0] + terms[1] + terms[2]
 
 
-def energy_clover(links: Complex, strength: Strength = field_strength) -> Real:
+def energy_clover(links: Complex, strength: Strength = field_strength, xi: float = 1.0) -> Real:
     """E(x) = -1/2 sum_mu,nu tr(F_mu nu F_mu nu), over all ordered pairs of directions.
 
-    It is the sum of |F_mu nu|^2 (Frobenius norm) over mu < nu.
+    It is the sum of |F_mu nu|^2 (Frobenius norm) over mu < nu. In units of a_s^-4 planes with t
+    have the factor xi^2.
     """
     density = np.zeros(links.shape[:4])
     for mu, nu in PLANES:
         f = strength(links, mu, nu)
-        density -= trace(f @ f).real
+        density -= (xi**2 if nu == 3 else 1.0) * trace(f @ f).real
     return density
 
 

@@ -57,9 +57,23 @@ def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path)
     said, code = call("measure", "flow", run, "--to", "0.2", "--quiet")
     assert code == 0, said
     header = read_table(run / "flow.csv").header
-    assert header["flow anisotropy"].startswith("1; all directions are treated alike")
+    assert header["flow anisotropy"] == "2.5"
+    assert "at most 0.05;" in header["steps"]
+    with pytest.raises(GaugeError, match="fit topology assumes equal lattice spacings"):
+        fit("topology", run)
+    given = ("--to", "0.2", "--anisotropy", "4", "--output", run / "other.csv")
+    said, code = call("measure", "flow", run, *given, "--quiet")
+    assert code == 0, said
+    header = read_table(run / "other.csv").header
+    assert header["flow anisotropy"] == "4"
+    assert "at most 0.0315789;" in header["steps"]  # 2.4 / (12 + 4 xi^2)
+    said, code = call("measure", "flow", run, *given[:-1], run / "third.csv", "--flow", "zeuthen")
+    assert (code, "The zeuthen flow has no anisotropic form" in said) == (2, True)
+    flat = (*given[:3], "1", "--output", run / "flat.csv")
+    said, code = call("measure", "flow", run, *flat, "--quiet")
+    assert code == 0, said
     with pytest.raises(GaugeError, match="fit scale assumes equal lattice spacings"):
-        fit("scale", run)
+        fit("scale", run / "flat.csv")
 
 
 def test_refusals():
