@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -28,7 +28,16 @@ from gauge_mc.fields.field_strength import (
 from gauge_mc.fields.gradient_flow import GradientFlow, largest_step
 from gauge_mc.files.table import TableData
 from gauge_mc.flows import FLOWS, Flow
-from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Quantity, Record, Series
+from gauge_mc.observables import (
+    OBSERVABLES,
+    ImmediateRecorder,
+    Measurer,
+    Observable,
+    Quantity,
+    Record,
+    Recorder,
+    Series,
+)
 from gauge_mc.options import Option, check_options
 
 STEP, EVERY = 0.05, 0.1
@@ -265,6 +274,12 @@ class GradientFlowObservable(Observable):
         xi = float(facts.get("anisotropy", 1))
         step = min(self.step, largest_step(FLOWS[self.kind].with_anisotropy(xi)))
         return replace(self, anisotropy=xi, step=step)
+
+    def recorder_along(self, field: Field, facts: Sequence[Mapping[str, str]]) -> Recorder:
+        """Return a recorder for the runs of a batch, whose anisotropies may differ."""
+        runs = [self.informed(one) for one in facts]
+        measurers = {one.anisotropy: one.measurer(field.replicas[0]) for one in dict.fromkeys(runs)}
+        return ImmediateRecorder(field, *(measurers[one.anisotropy] for one in runs))
 
     @property
     def trial(self) -> GradientFlowObservable:

@@ -1,5 +1,6 @@
 """Runs on anisotropic lattices: what they record, how they continue, what is refused."""
 
+import numpy as np
 import pytest
 
 from gauge_mc import fit
@@ -74,6 +75,20 @@ def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path)
     assert code == 0, said
     with pytest.raises(GaugeError, match="fit scale assumes equal lattice spacings"):
         fit("scale", run / "flat.csv")
+
+
+def test_a_flow_along_the_way_is_that_of_the_configurations(tmp_path):
+    """In double precision, as which links come back from files with no bit lost."""
+    values = {**CHAIN, "precision": "double", "measure": "flow:1:to=0.2"}
+    run = make_run(tmp_path / "run", **values)
+    along = read_table(run / "flow.csv")
+    assert along.header["flow anisotropy"] == "2.5"
+    said, code = call("measure", "flow", run, "--to", "0.2", "--output", run / "later.csv")
+    assert code == 0, said
+    later = read_table(run / "later.csv")
+    both = np.isin(along["sweep"], later["sweep"])
+    for name in ("t", "energy_clover", "charge"):
+        np.testing.assert_allclose(along[name][both], later[name], rtol=1e-9, atol=1e-9)
 
 
 def test_refusals():

@@ -66,7 +66,8 @@ ESSENTIAL = {Kernel(name) for name in ("heatbath", "overrelaxation", "plaquette"
 smallest, and for the larger ones only those of a run, with the Wilson action, Philox and single
 precision."""
 
-FLOW_ACTIONS = [*dict.fromkeys(flow.action for flow in FLOWS.values())]
+ANISOTROPIC_FLOW = FLOWS["wilson"].with_anisotropy(2.0)
+FLOW_ACTIONS = [*dict.fromkeys(flow.action for flow in (*FLOWS.values(), ANISOTROPIC_FLOW))]
 """Actions that flows follow, for the kernels of the gradient flow."""
 
 
