@@ -33,6 +33,7 @@ from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
+from gauge_mc.updates.multilevel import MEAN_COLOURS, MEAN_SLAB_LINES
 
 WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
 
@@ -74,8 +75,15 @@ FLOW_ACTIONS = [*dict.fromkeys(flow.action for flow in (*FLOWS.values(), ANISOTR
 def variants(kernel: Kernel) -> Iterator[Variant]:
     """Yield the variants of a kernel that are compiled."""
     for variant in all_variants(kernel):
-        if LARGER.isdisjoint(variant.choices) or is_essential(kernel, variant):
+        usual = LARGER.isdisjoint(variant.choices) or is_essential(kernel, variant)
+        if usual and is_defined(kernel, variant):
             yield variant
+
+
+def is_defined(kernel: Kernel, variant: Variant) -> bool:
+    """Return whether there is such a variant: means of links are known for some groups only."""
+    known = {group.choice for group in GROUPS.values() if group.colours in MEAN_COLOURS}
+    return kernel != MEAN_SLAB_LINES or not known.isdisjoint(variant.choices)
 
 
 def is_essential(kernel: Kernel, variant: Variant) -> bool:
