@@ -256,7 +256,8 @@ def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
     yield Item(HEATBATH, partial(heatbath, field, beta, generator), UPDATE_MOVES, sweep.registers)
     if len(field.layouts) > 1:  # timed directly after the heatbath, because clock rates drift
         apart = replace(field)
-        vars(apart)["halo"] = HaloExchange(field.devices, field.slabs, ())
+        nothing = HaloExchange(field.devices, field.slabs, ())
+        vars(apart)["halo"] = lambda depth=1: nothing
         alone = partial(heatbath, apart, beta, generator)
         yield Item(WITHOUT_EXCHANGE, alone, UPDATE_MOVES, sweep.registers)
         moved = 4 * len(field.layouts) / field.lattice.t

@@ -17,7 +17,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import device as cuda_device
 from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.devices.cuda.nvcc import registers_of
-from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
@@ -192,6 +192,15 @@ def test_the_last_step_of_progress_is_the_last_thing_timed():
     names = [name for name, total in steps if total]
     assert {total for _, total in steps if total} == {len(names)}
     assert len(set(names)) == len(names)
+
+
+def test_the_halo_exchange_is_timed(monkeypatch):
+    monkeypatch.setattr(timing, "COPY_EXTENT", 4)
+    devices = open_device_group("cpu:2")
+    result = benchmark(devices, "su2", Lattice(4, 4, 4, 8), seconds=0.001)
+    times = {kernel.name: kernel.ns_per_link for kernel in result.kernels}
+    assert {"heatbath", WITHOUT_EXCHANGE, EXCHANGE} <= times.keys()
+    assert min(times.values()) > 0
 
 
 SINGLE, WHOLE = Registers(87, 8), Registers(41, 0)
