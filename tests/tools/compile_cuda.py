@@ -1,8 +1,9 @@
-"""Compile every variant of every CUDA kernel with warnings as errors; this needs nvcc but no GPU.
+"""Compile all CUDA kernels with warnings as errors; this needs nvcc but no GPU.
 
 python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2]
 
-Print the registers that each variant needs and the bytes that it spills.
+Print the registers that each variant needs and the bytes that it spills. Variants are left out only
+as `variants` says.
 """
 
 import argparse
@@ -73,11 +74,26 @@ FLOW_ACTIONS = [*dict.fromkeys(flow.action for flow in (*FLOWS.values(), ANISOTR
 
 
 def variants(kernel: Kernel) -> Iterator[Variant]:
-    """Yield the variants of a kernel that are compiled."""
+    """Yield the variants of a kernel that are compiled.
+
+    Left out are larger groups with the same template, combinations of an action and a generator of
+    which neither is the default, and what is not defined.
+    """
     for variant in all_variants(kernel):
         usual = LARGER.isdisjoint(variant.choices) or is_essential(kernel, variant)
-        if usual and is_defined(kernel, variant):
+        if usual and is_defined(kernel, variant) and not is_product(variant):
             yield variant
+
+
+def is_product(variant: Variant) -> bool:
+    """Return whether neither the action nor the generator is the default one.
+
+    The staples of an action and the numbers of a generator do not meet in the code, so that it is
+    enough to compile every action with one generator, and every generator with one action.
+    """
+    usual = {ACTIONS[defaults.ACTION].choice, GENERATORS[defaults.RNG].choice()}
+    parts = {one for one in variant.choices if one.kind in ("action", "random")}
+    return len(parts) == len(usual) and usual.isdisjoint(parts)
 
 
 def is_defined(kernel: Kernel, variant: Variant) -> bool:
