@@ -91,7 +91,7 @@ class Chain:
         state, arrays = checkpoint.load(path) if devices.root else (None, iter(()))
         state = devices.processes.broadcast(state)
         assert state is not None
-        if state.chain != p.fixed():
+        if not p.is_of(state.chain):
             raise GaugeError(f"The checkpoint {path} belongs to a run with other parameters.")
         field = Field.empty(p.lattice, p.group, p.precision, devices)
         random = Random.for_field(field, p.rng, p.seed, p.luxury)

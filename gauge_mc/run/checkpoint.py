@@ -19,7 +19,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gauge_mc import defaults
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import open_regular
@@ -185,8 +184,7 @@ def _state(path: Path, line: bytes) -> State:
         counts = (state.sweep, state.step)
         if not all(type(one) is int and 0 <= one < 2**63 for one in counts):
             raise ValueError
-        chain = {"anisotropy": defaults.ANISOTROPY, **with_defaults(state.chain)}
-        return dataclasses.replace(state, chain=chain)
+        return dataclasses.replace(state, chain=with_defaults(state.chain))
     except (ValueError, TypeError) as error:
         raise GaugeError(
             f"{path} is not a checkpoint of this version of gauge-mc; restore it from a copy, or "

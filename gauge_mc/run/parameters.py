@@ -318,6 +318,13 @@ class Parameters:
             "measure": ",".join(map(str, self.measure)) or NO_MEASUREMENT,
         }
 
+    def is_of(self, stored: Mapping[str, Any]) -> bool:
+        """Return whether a checkpoint with these fixed parameters is of this run.
+
+        Those of earlier versions do not state the anisotropy.
+        """
+        return {"anisotropy": defaults.ANISOTROPY, **stored} == self.fixed()
+
     def fixed(self) -> dict[str, str | int | float]:
         """Return the parameters that must not change when a run is continued: all but `configs`."""
         return {name: value for name, value in self.values().items() if name != "configs"}
