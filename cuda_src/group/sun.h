@@ -1,5 +1,6 @@
-// SU(N) for any number of colours. All entries of a link are stored, and there is one row at a time in registers: the
-// loops over rows are rolled up, except for the smallest groups on a GPU.
+// SU(N) for any number of colours. All entries of a link are stored. The loops over the rows of a product are rolled
+// up, except for the smallest groups on a GPU, so that there are one row of the first factor and of the result at a time
+// in registers. On a GPU the second factor is, too, if it fits.
 #pragma once
 
 #include "arch/maths.h"
@@ -9,6 +10,7 @@
 #include "group/quaternion.h"
 
 #define ROWS UNROLL_ON_GPU_IF(N <= 4)
+#define SECOND UNROLL_ON_GPU_IF(N * N * REAL_BYTES <= 256)  // rows of the second factor
 
 template <int COLOURS> struct SUN {
     // The reals of a matrix are padded to whole packets, and so are those of an element of the algebra.
@@ -132,16 +134,19 @@ template <int COLOURS> struct SUN {
 
     // s += a b c^dagger and s += a^dagger b c.
     static LONG_CODE void add_upper(Matrix& s, const Link& a, const Link& b, const Link& c) {
-        ROWS for (int i = 0; i < N; i++) add(s.row[i], times_adjoint(times(a.row[i], b), c));
+        const Matrix p = product(a, b);
+        ROWS for (int i = 0; i < N; i++) add(s.row[i], times_adjoint(p.row[i], c));
     }
     static LONG_CODE void add_lower(Matrix& s, const Link& a, const Link& b, const Link& c) {
-        ROWS for (int i = 0; i < N; i++) add(s.row[i], times(adjoint_times(a, i, b), c));
+        const Matrix p = adjoint_times(a, b);
+        ROWS for (int i = 0; i < N; i++) add(s.row[i], times(p.row[i], c));
     }
 
     // Re Tr (a b (d c)^dagger).
     static LONG_CODE real plaquette(const Link& a, const Link& b, const Link& c, const Link& d) {
+        const Matrix p = product(a, b);
         OverlapSum sum;
-        ROWS for (int i = 0; i < N; i++) sum.add(times(a.row[i], b), times(d.row[i], c));
+        ROWS for (int i = 0; i < N; i++) sum.add(p.row[i], times(d.row[i], c));
         return sum.total();
     }
 
@@ -208,11 +213,17 @@ template <int COLOURS> struct SUN {
     template <class Choose> static INLINE Link update(const Link& link, const Matrix& s, Choose& choose) {
         Link u = link;
         int subgroup = 0;
-        ROWS for (int i = 0; i < N - 1; i++)
+        ROWS for (int i = 0; i < N - 1; i++) {
+            Row u_i = u.row[i];
+            const Row s_i = s.row[i];
             ROWS for (int j = i + 1; j < N; j++, subgroup++) {
-                const Quaternion w = projected(u.row[i], u.row[j], s.row[i], s.row[j]);
-                rotate(u.row[i], u.row[j], choose(subgroup, w));
+                Row u_j = u.row[j];
+                const Quaternion w = projected(u_i, u_j, s_i, s.row[j]);
+                rotate(u_i, u_j, choose(subgroup, w));
+                u.row[j] = u_j;
             }
+            u.row[i] = u_i;
+        }
         return normalised(u);
     }
 
@@ -346,21 +357,21 @@ private:
     static INLINE Row times(const Row& a, const Matrix& m) {
         Row r;
         UNROLL for (int j = 0; j < N; j++) r.c[j] = a.c[0] * m.row[0].c[j];
-        ROWS for (int k = 1; k < N; k++)
+        SECOND for (int k = 1; k < N; k++)
             UNROLL for (int j = 0; j < N; j++) add_product(r.c[j], a.c[k], m.row[k].c[j]);
         return r;
     }
     static INLINE Row times_adjoint(const Row& a, const Matrix& m) {
         Row r;
         UNROLL for (int j = 0; j < N; j++) r.c[j] = a.c[0] * conj(m.row[j].c[0]);
-        ROWS for (int k = 1; k < N; k++)
+        SECOND for (int k = 1; k < N; k++)
             UNROLL for (int j = 0; j < N; j++) add_product_conj(r.c[j], a.c[k], m.row[j].c[k]);
         return r;
     }
     static INLINE Row adjoint_times(const Link& u, int i, const Matrix& a) {
         Row r;
         UNROLL for (int j = 0; j < N; j++) r.c[j] = conj(u.row[0].c[i]) * a.row[0].c[j];
-        ROWS for (int k = 1; k < N; k++)
+        SECOND for (int k = 1; k < N; k++)
             UNROLL for (int j = 0; j < N; j++) add_product_conj(r.c[j], a.row[k].c[j], u.row[k].c[i]);
         return r;
     }
@@ -463,3 +474,4 @@ private:
 };
 
 #undef ROWS
+#undef SECOND

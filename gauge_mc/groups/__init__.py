@@ -49,7 +49,7 @@ class Group:
     cpp: str
     parameters: Mapping[str, int] = MappingProxyType({})
     beta: float
-    launch_bounds: ClassVar[Mapping[str, tuple[int, int]]]
+    launch_bounds: Mapping[str, tuple[int, int]]
     sqrt_t0: ClassVar[tuple[float, float, str] | None] = None
 
     @cached_property
@@ -107,11 +107,6 @@ class GeneralGroup(Group):
     """
 
     header = "group/sun.h"
-    # Not tuned: as many registers as possible, since matrices of more than 4 colours are in memory.
-    launch_bounds: ClassVar[Mapping[str, tuple[int, int]]] = {
-        "single": (128, 3),
-        "double": (128, 2),
-    }
 
     def __init__(self, colours: int, beta: float) -> None:
         self.name = f"su{colours}"
@@ -119,6 +114,8 @@ class GeneralGroup(Group):
         self.cpp = f"SUN<{colours}>"
         self.parameters = {"COLOURS": colours}
         self.beta = beta
+        # Two blocks leave each thread all registers that it can have, for one matrix as a whole.
+        self.launch_bounds = {"single": (128, 3 if colours < 6 else 2), "double": (128, 2)}
 
 
 GROUPS: Registry[Group] = Registry("group", __name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from types import MappingProxyType
 
 from gauge_mc.groups import GROUPS, Group
 
@@ -16,10 +16,9 @@ class SU2(Group):
     header = "group/su2.h"
     cpp = "SU2"
     beta = 2.5
-    launch_bounds: ClassVar[Mapping[str, tuple[int, int]]] = {
-        "single": (256, 4),
-        "double": (128, 4),
-    }
+    launch_bounds: Mapping[str, tuple[int, int]] = MappingProxyType(
+        {"single": (256, 4), "double": (128, 4)}
+    )
 
 
 GROUPS.register(SU2())

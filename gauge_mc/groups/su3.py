@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from gauge_mc.groups import GROUPS, Group
@@ -16,10 +17,9 @@ class SU3(Group):
     header = "group/su3.h"
     cpp = "SU3"
     beta = 6.0
-    launch_bounds: ClassVar[Mapping[str, tuple[int, int]]] = {
-        "single": (128, 5),
-        "double": (128, 3),
-    }
+    launch_bounds: Mapping[str, tuple[int, int]] = MappingProxyType(
+        {"single": (128, 5), "double": (128, 3)}
+    )
     # Tc r0 = 0.7457(45) and Tc sqrt(t0) = 0.2489(14), with their errors added in quadrature.
     sqrt_t0: ClassVar[tuple[float, float, str] | None] = (
         0.1669,

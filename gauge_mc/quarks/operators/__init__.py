@@ -42,7 +42,7 @@ ONE = {
 
 SEVERAL = {
     "double": Together(2, (128, 2)),
-    "single": Together(2, (128, 3)),
+    "single": Together(2, (128, 2)),
     "half": Together(2, (128, 3)),
 }
 """A thread of a GPU uses a link that it has loaded for several vectors, if their number allows."""
