@@ -58,11 +58,11 @@ LEAST_DISTANCES = 4
 """Minimum number of distances in a fit: one more than A + B/R + sigma R has parameters."""
 
 WINDOW = (
-    "from R of at least 2 and at least r0/3 to the largest R with a plateau, but at least four "
-    "distances"
+    "from R of at least 2 and at least r0/3, and from where on the fit with B free is not poor, to "
+    "the largest R with a plateau, but at least four distances"
 )
 """Default window of a fit, in words. R >= 2 avoids lattice artefacts, and R >= r0/3 (0.17 fm) the
-perturbative region, where B depends on R. Neither bound depends on the noise of the data."""
+perturbative region, where B depends on R. Precise data see both at larger R, too."""
 
 POOR = 0.01
 """Probability of a larger chi2, if the form is right, below which a fit is called poor."""
@@ -565,7 +565,24 @@ def choose_window(
         scale = fit_window(plateaus, True, start, float(inside[-1]), coulomb).r0.value
         start = min(max(start, scale / 3 if math.isfinite(scale) else start), last)
         inside = inside[_between(inside, start, math.inf)]
+        inside = inside[_between(inside, _first_good(plateaus, inside, coulomb), math.inf)]
     return float(inside[0]), float(inside[-1])
+
+
+def _first_good(plateaus: Plateaus, inside: Array, coulomb: str) -> float:
+    """Return the first distance from where on the fit with B free has r0 and is not poor.
+
+    If there is none, or if already the whole fit is not poor, it is the first distance. So it is if
+    there are too few samples for the covariance of the points, since then chi2 says little.
+    """
+    first, *others = map(float, inside[: 1 - LEAST_DISTANCES])
+    whole = fit_window(plateaus, True, first, float(inside[-1]), coulomb)
+    if whole.correlated and whole.p_value < POOR:
+        for low in others:
+            fit = fit_window(plateaus, True, low, float(inside[-1]), coulomb)
+            if fit.p_value >= POOR and math.isfinite(fit.r0.value):
+                return low
+    return first
 
 
 def scan_windows(

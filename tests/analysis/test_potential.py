@@ -80,6 +80,16 @@ def test_automatic_plateaus_and_window_stay_near_the_truth():
     assert np.mean([one.t_min for one in clean.points]) < t_mean
 
 
+@pytest.mark.parametrize(("short", "start"), [(0.0, 3), (0.3, 4)])
+def test_window_begins_where_precise_data_have_the_form(short, start):
+    loops = steady(600, 10, noise=0.0003)
+    further = np.exp(-short / loops.r[:, None] ** 6.0 * loops.t)
+    plateaus = find_plateaus([replace(loops, values=loops.values * further)], t_min=1)
+    low, high = choose_window(plateaus)
+    assert high == 10
+    assert low == start
+
+
 def test_off_axis_paths_are_fitted_together():
     rng = np.random.default_rng(3)
     sizes = {"100": 6, "110": 4, "111": 4, "210": 3}
