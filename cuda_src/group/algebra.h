@@ -35,9 +35,15 @@ template <int C> struct ElementField : Links<C> {
 // roundoff, 6.0e-8 or 1.1e-16, for matrices x with a norm of up to 1.4.
 constexpr int EXPONENTIAL_TERMS = REAL_BYTES == 4 ? 12 : 20;
 
-// 1 / n! for n <= 20.
-INLINE constexpr double inverse_factorial(int n) {
-    double f = 1;
-    for (int k = 2; k <= n; k++) f /= k;
-    return f;
+// 1 / n! for n <= 21: a table, because nvcc computes the factors of a loop at run time, with divisions.
+struct InverseFactorials {
+    double of[22];
+    INLINE constexpr InverseFactorials() : of() {
+        of[0] = 1;
+        for (int n = 1; n < 22; n++) of[n] = of[n - 1] / n;
+    }
+};
+INLINE double inverse_factorial(int n) {
+    constexpr InverseFactorials inverse;
+    return inverse.of[n];
 }

@@ -6,6 +6,7 @@
 #include "arch/maths.h"
 #include "group/algebra.h"
 #include "group/complex.h"
+#include "group/maximal.h"
 #include "group/quaternion.h"
 
 struct SU3 {
@@ -236,11 +237,7 @@ struct SU3 {
             }
             if (!any_lane(distance2 > broadcast(tolerance))) break;
         }
-        // A third of the phase, over pi, from tan(phase/2) = im / (1 + re).
-        const real tangent = determinant.im / larger(scalar(1) + determinant.re, broadcast(tiny));
-        const real angle =
-            lanewise(tangent, [](scalar t) { return atan(t); }) * scalar(2.0 / 3.0 / 3.14159265358979324);
-        const complex back = {cos_pi(angle), -sin_pi(angle)};
+        const complex back = conj_root<3>(determinant, tiny);
         Link u;
         UNROLL for (int i = 0; i < 6; i++) u.row[i / 3].c[i % 3] = x.row[i / 3].c[i % 3] * back;
         return normalised(u);
@@ -255,15 +252,7 @@ struct SU3 {
     // steps, but 10 of 100000 matrices of Gaussian random numbers were not done after 500. The result is then
     // the link after 500 steps: it is in the group, and its last rotations had vector parts of at most 1e-5.
     static INLINE Link maximal(const Matrix& m) {
-        const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-12 : 4e-30);
-        Link u = polar(m);
-        ROLLED
-        for (int step = 0; step < 500; step++) {
-            Ascent ascent;
-            u = update(u, m, ascent);
-            if (!any_lane(ascent.moved2 > broadcast(tolerance))) break;
-        }
-        return u;
+        return maximised<SU3>(polar(m), m, scalar(REAL_BYTES == 4 ? 1e-12 : 4e-30));
     }
     // u -> g u with g in the three SU(2) subgroups in turn (Cabibbo and Marinari, Phys. Lett. 119B
     // (1982) 387), g = choose(i, w), where Re Tr(g u s^dagger) is the scalar part of g w plus a constant.
@@ -350,17 +339,6 @@ struct SU3 {
     }
 
 private:
-    // The rotation in an SU(2) subgroup that maximises Re Tr (u m^dagger).
-    struct Ascent {
-        real moved2 = broadcast(0);
-        INLINE Quaternion operator()(int, Quaternion w) {
-            w.a[0] = w.a[0] + NEVER_ZERO;
-            const real inverse = inverse_root(w.norm2());
-            const Quaternion g = w.conj().times(inverse);
-            moved2 = larger(moved2, square(g.a[1]) + square(g.a[2]) + square(g.a[3]));
-            return g;
-        }
-    };
     static INLINE real overlap_re(const Row& a, const Row& b) {
         real s = a.c[0].re * b.c[0].re + a.c[0].im * b.c[0].im;
         UNROLL for (int i = 1; i < 3; i++) s = s + a.c[i].re * b.c[i].re + a.c[i].im * b.c[i].im;

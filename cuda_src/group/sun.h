@@ -5,6 +5,7 @@
 #include "arch/maths.h"
 #include "group/algebra.h"
 #include "group/complex.h"
+#include "group/maximal.h"
 #include "group/quaternion.h"
 
 #define ROWS UNROLL_ON_GPU_IF(N <= 4)
@@ -189,10 +190,7 @@ template <int COLOURS> struct SUN {
             }
             if (!any_lane(distance2 > broadcast(tolerance))) break;
         }
-        // A part of the phase, over pi, from tan(phase/2) = im / (1 + re).
-        const real tangent = phase.im / larger(scalar(1) + phase.re, broadcast(TINY));
-        const real angle = lanewise(tangent, [](scalar t) { return atan(t); }) * scalar(2.0 / N / 3.14159265358979324);
-        const complex back = {cos_pi(angle), -sin_pi(angle)};
+        const complex back = conj_root<N>(phase, TINY);
         ROWS for (int i = 0; i < N; i++)
             UNROLL for (int j = 0; j < N; j++) x.row[i].c[j] = x.row[i].c[j] * back;
         return normalised(x);
@@ -201,15 +199,7 @@ template <int COLOURS> struct SUN {
     // The link u with the largest Re Tr (u m^dagger), as for SU(3): starting from the polar projection, the trace is
     // maximised in one SU(2) subgroup after the other, until the rotations are within rounding errors.
     static INLINE Link maximal(const Matrix& m) {
-        const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-12 : 4e-30) * scalar(N);
-        Link u = polar(m);
-        ROLLED
-        for (int step = 0; step < 500; step++) {
-            Ascent ascent;
-            u = update(u, m, ascent);
-            if (!any_lane(ascent.moved2 > broadcast(tolerance))) break;
-        }
-        return u;
+        return maximised<SUN>(polar(m), m, scalar(REAL_BYTES == 4 ? 1e-12 : 4e-30) * scalar(N));
     }
 
     // u -> g u with g in the N (N - 1) / 2 SU(2) subgroups in turn, those of rows 0 and 1, 0 and 2, ..., 1 and 2, ...
@@ -336,17 +326,6 @@ private:
     // inverse squares are finite.
     static constexpr scalar TINY = scalar(REAL_BYTES == 4 ? 1e-30 : 1e-290);
     static constexpr scalar SMALLEST_PIVOT = scalar(REAL_BYTES == 4 ? 1e-15 : 1e-145);
-
-    // The rotation in an SU(2) subgroup that maximises Re Tr (u m^dagger).
-    struct Ascent {
-        real moved2 = broadcast(0);
-        INLINE Quaternion operator()(int, Quaternion w) {
-            w.a[0] = w.a[0] + NEVER_ZERO;
-            const Quaternion g = w.conj().times(inverse_root(w.norm2()));
-            moved2 = larger(moved2, square(g.a[1]) + square(g.a[2]) + square(g.a[3]));
-            return g;
-        }
-    };
 
     // A sum of Re (a b^dagger) over rows, column by column, so that additions need not wait for each other.
     struct OverlapSum {

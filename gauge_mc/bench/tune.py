@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS
+from gauge_mc.actions import Coupling
 from gauge_mc.bench.timing import seconds_of
 from gauge_mc.devices.base import Registers, TunableDevice
 from gauge_mc.devices.kernels import Kernel, Variant
@@ -55,6 +55,8 @@ def tune(
     random: str = defaults.RNG,
     luxury: int | None = None,
     seconds: float = 0.2,
+    action: str = defaults.ACTION,
+    anisotropy: float = defaults.ANISOTROPY,
 ) -> Iterator[Trial]:
     """Find the fastest launch bounds of heatbath and overrelaxation, and keep them for the device.
 
@@ -65,6 +67,8 @@ def tune(
         Gauge group, lattice, precision of the links, and random number generator with its level.
     seconds : float
         Approximate time for each choice in seconds.
+    action, anisotropy : str and float
+        Action and bare anisotropy of the updates.
 
     Yields
     ------
@@ -74,14 +78,18 @@ def tune(
     field = Field.hot(lattice, group, precision, device)
     generator, beta = Random.for_field(field, random, luxury=luxury), GROUPS[group].beta
     heatbath(field, beta, generator, sweeps=5)
-    slab, action = field.slabs[0], ACTIONS[defaults.ACTION].choice
+    slab, acting = field.slabs[0], Coupling(beta, action, anisotropy).acting.choice
     calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
         (
             HEATBATH,
-            slab.variant(action, generator.choice, ONE_REPLICA),
-            partial(heatbath, field, beta, generator),
+            slab.variant(acting, generator.choice, ONE_REPLICA),
+            partial(heatbath, field, beta, generator, action=action, anisotropy=anisotropy),
         ),
-        (OVERRELAXATION, slab.variant(action), partial(overrelax, field)),
+        (
+            OVERRELAXATION,
+            slab.variant(acting),
+            partial(overrelax, field, action=action, anisotropy=anisotropy),
+        ),
     ]
     for kernel, variant, call in calls:
         choices = device.tuning_choices(kernel, variant)

@@ -147,7 +147,8 @@ def bench(
         if advice and root:
             console.print(advice, soft_wrap=True)
         if tune:
-            _tune(group_of_devices, console, *kind, rng or defaults.RNG, luxury)
+            coupling = action or defaults.ACTION, anisotropy or defaults.ANISOTROPY
+            _tune(group_of_devices, console, *kind, rng or defaults.RNG, luxury, *coupling)
         with _progress(Console(stderr=True, quiet=not root)) as progress:
             found: EndToEnd | ObservablesTime | QuarksTime | Benchmark
             if end_to_end:
@@ -215,6 +216,8 @@ def _tune(
     precision: str,
     rng: str,
     luxury: int | None,
+    action: str,
+    anisotropy: float,
 ) -> None:
     """Try launch bounds, and show the times; a star marks a choice that was kept."""
     from gauge_mc.bench.tune import tune
@@ -223,7 +226,9 @@ def _tune(
     device = devices.devices[0]
     if not isinstance(device, TunableDevice) or devices.processes.size > 1:
         raise UsageError("--tune works only on a GPU and in one process; leave it out.")
-    for trial in tune(device, group, lattice, precision, rng, luxury):
+    for trial in tune(
+        device, group, lattice, precision, rng, luxury, action=action, anisotropy=anisotropy
+    ):
         registers = f"{trial.registers.count:3} registers" if trial.registers else ""
         spilled = f"{trial.registers.spilled:4} B spilled" if trial.registers else ""
         time = f"{trial.ns_per_link:.4g} ns/link{'  *' * trial.kept}"

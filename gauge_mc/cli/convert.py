@@ -84,14 +84,14 @@ def convert(
 def _convert_propagator(
     source: Path, out: Path, basis: str | None, formerly: str | None, other: str | None
 ) -> None:
-    from gauge_mc.run.convert import convert_propagator
+    from gauge_mc.run import convert as run
 
     if basis is None or other:
         raise UsageError(
             "--basis is for propagators; give it alone or with --from-basis, and --to and "
             "--precision for configurations."
         )
-    written = convert_propagator(source, out, basis, formerly)
+    written = run.convert_propagator(source, out, basis, formerly)
     say(f"{out}: a propagator in the basis {written.basis}")
 
 

@@ -97,8 +97,8 @@ def field_strength(
     largest.clear()
     sums = [SlabSums(slab, 3, 1) for slab in field.slabs]
     for n, one in enumerate(sums):
-        values = {"links": one.slab.buffer.address, "largest": largest.address(n)}
-        one.launch(CLOVER, {**values, "along_t": anisotropy**2})
+        addresses = {"links": one.slab.buffer.address, "largest": largest.address(n)}
+        one.launch(CLOVER, addresses | {"along_t": anisotropy**2})
     by_slice = slices_of_all_slabs(field.devices, [one.by_slice() for one in sums])[0]
     plaquette, clover, charge = by_slice.T
     return FieldStrength(2 * plaquette, clover, charge / (4 * math.pi**2), largest.by_slice())

@@ -1,4 +1,4 @@
-"""What files of SciDAC's QIO have in common: XML in LIME records, and checksums.
+"""Files of SciDAC's QIO: XML in LIME records, and checksums.
 
 USQCD Software Committee, QIO programmer's manual, version 2.3.
 """

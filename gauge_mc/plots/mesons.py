@@ -85,7 +85,7 @@ def label_of(state: State) -> str:
 def frames_of(series: Series, points: Callable[[Correlator], Points]) -> dict[str, list[State]]:
     """Return the hadrons at rest by name, fitted or not, if there are points to draw.
 
-    Of many quark masses only the degenerate ones are chosen.
+    If there are many combinations of two quarks, only those of two equal quarks are returned.
     """
     found: dict[str, list[State]] = {}
     for state, correlator in series.correlators.items():

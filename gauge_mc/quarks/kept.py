@@ -21,7 +21,7 @@ from gauge_mc.quarks.solvers import Solution
 from gauge_mc.quarks.spinors import SpinorField
 
 READ = "file"
-"""What tables of solutions call a propagator that was read, instead of a solver."""
+"""Name of the solver in tables of solutions, if a propagator was read from a file."""
 
 
 @dataclass(frozen=True)

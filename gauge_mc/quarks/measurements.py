@@ -1,4 +1,4 @@
-"""What observables of hadrons have in common: quarks, sources, propagators and tables."""
+"""Observables of hadrons: their quarks, sources, propagators and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from gauge_mc.observables import (
 )
 from gauge_mc.options import Option, check_options
 from gauge_mc.quarks.contractions import AT_REST, Momentum
-from gauge_mc.quarks.kept import Kept
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator, operator_with
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import ITERATIONS, METHODS, RELIABLE, SOLVERS, Request, solve
@@ -42,6 +41,9 @@ from gauge_mc.quarks.sources import SOURCES, Source, parse_source
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import Boundary
+
+if TYPE_CHECKING:
+    from gauge_mc.quarks.kept import Kept
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import (
     NO_SMEARING,
@@ -310,7 +312,7 @@ class Quarks:
     ) -> Propagator:
         vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
         source.fill(vectors, links)
-        kept = Kept(Path(self.folder), self._facts(operator, source)) if self.folder else None
+        kept = self._kept(operator, source) if self.folder else None
         found = kept.read(operator, vectors, self.request.tolerance) if kept else None
         if not found:
             found = solve(operator, vectors, self.solver, self.request)
@@ -324,10 +326,13 @@ class Quarks:
         solves.append((*words, *numbers))
         return Propagator(found.x, operator.kappa, operator.boundary, source.place)
 
-    def _facts(self, operator: DiracOperator, source: Source) -> dict[str, str]:
-        """Return what identifies a propagator, apart from the links."""
+    def _kept(self, operator: DiracOperator, source: Source) -> Kept:
+        """Return the place of a propagator, which is known by all facts but the tolerance."""
+        from gauge_mc.quarks.kept import Kept
+
         known = {name: fact for name, fact in self.header.items() if name != "tolerance"}
-        return {**known, "kappa": repr(operator.kappa), "sources": source.label}
+        facts = {**known, "kappa": repr(operator.kappa), "sources": source.label}
+        return Kept(Path(self.folder), facts)
 
     def _operator(self, field: Field, kappa: float) -> DiracOperator:
         return operator_with(field, kappa, self.boundary.phases, **dict(self.parameters))

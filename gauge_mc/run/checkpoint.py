@@ -23,7 +23,6 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import open_regular
 from gauge_mc.files.structured import parse_json
-from gauge_mc.run.parameters import with_defaults
 
 LONGEST = 2**20
 """Maximum length of the second line in bytes."""
@@ -184,7 +183,7 @@ def _state(path: Path, line: bytes) -> State:
         counts = (state.sweep, state.step)
         if not all(type(one) is int and 0 <= one < 2**63 for one in counts):
             raise ValueError
-        return dataclasses.replace(state, chain=with_defaults(state.chain))
+        return state
     except (ValueError, TypeError) as error:
         raise GaugeError(
             f"{path} is not a checkpoint of this version of gauge-mc; restore it from a copy, or "

@@ -321,9 +321,9 @@ class Parameters:
     def is_of(self, stored: Mapping[str, Any]) -> bool:
         """Return whether a checkpoint with these fixed parameters is of this run.
 
-        Those of earlier versions do not state the anisotropy.
+        Those of earlier versions do not state the action or the anisotropy.
         """
-        return {"anisotropy": defaults.ANISOTROPY, **stored} == self.fixed()
+        return {"anisotropy": defaults.ANISOTROPY, **with_defaults(stored)} == self.fixed()
 
     def fixed(self) -> dict[str, str | int | float]:
         """Return the parameters that must not change when a run is continued: all but `configs`."""

@@ -210,15 +210,15 @@ class NoiseReduction:
                 )
         coupling = Coupling(float(facts["beta"]), facts["action"], float(facts["anisotropy"]))
         informed = replace(self, ensemble=coupling)
-        if self.multihit and "group" in facts:
-            check_means(GROUPS[facts["group"]], coupling)
-        informed._check_coupling()
+        informed._check_coupling(facts.get("group"))
         return informed
 
-    def _check_coupling(self) -> None:
+    def _check_coupling(self, group: str | None = None) -> None:
         """Refuse an unknown coupling, and one for which the means of links are not computed."""
         coupling = self.coupling
-        if self.multihit:
+        if self.multihit and group:
+            check_means(GROUPS[group], coupling)
+        elif self.multihit:
             check_mean_coupling(coupling)
 
     @property

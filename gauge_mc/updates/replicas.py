@@ -1,4 +1,4 @@
-"""What differs between the replicas of a field, in the memory of the device."""
+"""Seeds and couplings, which differ between the replicas of a field, in device memory."""
 
 from __future__ import annotations
 
