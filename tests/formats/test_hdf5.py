@@ -54,6 +54,9 @@ def test_what_h5py_reads(tmp_path, group, precision):
         assert list(h5) == ["links"]
         assert data.shape == (8, 6, 2, 4, 4)  # as QDP++ requires
         assert data.dtype == np.dtype(("<c16" if precision == "double" else "<c8", (n, n)))
+        element = data.id.get_type().get_super()
+        assert element.get_class() == h5py.h5t.COMPOUND
+        assert [element.get_member_name(i) for i in range(2)] == [b"r", b"i"]
         np.testing.assert_array_equal(data[()], links)
         stated = dict(data.attrs)
     words = [int(word, 16) for word in stated.pop("checksum").decode().split()]
