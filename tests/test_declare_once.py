@@ -369,6 +369,7 @@ def test_pip_installs_the_package_of_toys(program, tmp_path):
 PACKAGE = Path(importlib.import_module("gauge_mc").__file__).parent
 ALLOWED = {
     # Fields of configuration files and of their headers, which are called like the observable.
+    ("plaquette", "formats/hdf5.py"),
     ("plaquette", "formats/ildg.py"),
     ("plaquette", "formats/nersc.py"),
     # The kernel, whose average headers state.
@@ -381,6 +382,11 @@ ALLOWED = {
     ("potential", "plots/potential.py"),
     ("polyakov", "observables/polyakov.py"),
     ("wilson-loops", "observables/wilson_loops.py"),
+    # The export of the same name, and the extra that installs h5py.
+    ("hdf5", "analysis/hdf5.py"),
+    ("hdf5", "exports/hdf5.py"),
+    ("hdf5", "fits/potential.py"),
+    ("hdf5", "inspection/doctor.py"),
     # The discretisation of the energy density with the plaquette.
     ("plaquette", "analysis/flow.py"),
     # An action, the flow along its gradient, and a Dirac operator.

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
+from gauge_mc.libraries import load
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import ACTIONS
 from gauge_mc.analysis.flow import FLOW_ANISOTROPY, FlowTable, weights_of
-from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
 from gauge_mc.analysis.tree_level import tree_level
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.libraries import load
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from gauge_mc.analysis.libraries import load
 from gauge_mc.files.atomic import replacing
+from gauge_mc.libraries import load
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from functools import cache
 
 import numpy as np
 
-from gauge_mc.analysis.libraries import load
+from gauge_mc.libraries import load
 
 NODES = 400
 """Points of the Gauss quadrature, with which G is exact to 1e-10."""

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.libraries import load
 from gauge_mc.errors import GaugeError
 from gauge_mc.exports import EXPORTS, Export
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import TableData
+from gauge_mc.libraries import load
 from gauge_mc.observables import OF_TABLE, Observable, Series, observable_of_table
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.session import version

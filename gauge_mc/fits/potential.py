@@ -21,7 +21,6 @@ from gauge_mc.analysis.gevp import (
     variational,
 )
 from gauge_mc.analysis.hdf5 import hdf5_file, write_array
-from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.loops import LOOP_COLUMNS, LoopMatrices, Loops, read_loops, read_matrices
 from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint, Plateaus, find_plateaus
 from gauge_mc.analysis.polyakov_correlators import (
@@ -70,6 +69,7 @@ from gauge_mc.fits import (
     tag_of_levels,
     with_nan,
 )
+from gauge_mc.libraries import load
 from gauge_mc.options import Option, flag_of
 from gauge_mc.quoting import shortened
 

@@ -129,15 +129,15 @@ def check_writable(format: str, group: str, precision: str) -> None:
         If the format is refused. The message names the formats that are possible.
     """
     chosen, wanted = FORMATS[format], GROUPS[group]
-    possible = [
-        name for name in writable_formats() if FORMATS[name].refusal(wanted, precision) is None
-    ]
-    advice = f"choose {in_words(possible, 'or')}"
-    if not chosen.suffix:
-        raise UsageError(f"{chosen.title} files can be read but not written: {advice}.")
-    reason = chosen.refusal(wanted, precision)
-    if reason:
-        raise UsageError(f"{reason}: {advice}.")
+    if chosen.suffix:
+        refusal = chosen.refusal(wanted, precision)
+    else:
+        refusal = f"{chosen.title} files can be read but not written"
+    if refusal:
+        possible = [
+            name for name in writable_formats() if FORMATS[name].refusal(wanted, precision) is None
+        ]
+        raise UsageError(f"{refusal}: choose {in_words(possible, 'or')}.")
 
 
 def read_header(file: InputFile) -> Reader:

@@ -25,7 +25,7 @@ EXTRAS = {
     "matplotlib": ("plots", "analysis"),
     "scipy": ("fits", "analysis"),
     "pyerrors": ("fits with autocorrelation", "analysis"),
-    "h5py": ("export to HDF5", "hdf5"),
+    "h5py": ("files in HDF5", "hdf5"),
     "mpi4py": ("several processes", "mpi"),
     "submitit": ("jobs of a batch system", "slurm"),
     "ziglang": ("a C++ compiler from a wheel", "zig"),

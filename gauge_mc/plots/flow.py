@@ -12,11 +12,11 @@ import numpy as np
 from gauge_mc.analysis.figures import COLOURS, GREY, WIDTH, add_heading, figure_file, minus
 from gauge_mc.analysis.flow import ENERGIES, FLOW_COLUMNS, FlowTable, read_flow
 from gauge_mc.analysis.flow_scales import Crossing, FlowCurve
-from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition
+from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
 

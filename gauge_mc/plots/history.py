@@ -24,7 +24,7 @@ from gauge_mc.analysis.figures import (
     side_by_side,
     typeset,
 )
-from gauge_mc.analysis.libraries import load
+from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import (
     PLOTS,

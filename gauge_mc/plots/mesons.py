@@ -15,13 +15,13 @@ from gauge_mc.analysis.figures import (
     look,
     typeset,
 )
-from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.masses import Correlator
 from gauge_mc.analysis.spectrum import Series, State
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.mesons import MesonFit
+from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
 

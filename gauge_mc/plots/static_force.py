@@ -18,10 +18,10 @@ from gauge_mc.analysis.figures import (
     require,
     typeset,
 )
-from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.loops import AXIS
 from gauge_mc.analysis.potential import FORCES, StaticPotential
 from gauge_mc.errors import GaugeError
+from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.potential import PlotOfPotentials, Runs
 

@@ -19,11 +19,11 @@ from gauge_mc.analysis.figures import (
     series_line,
 )
 from gauge_mc.analysis.flow import FLOW_COLUMNS, FlowTable, read_flow
-from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.topology import TopologicalCharge, charges_at, topological_charge
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.scale import ENERGY, GOAL, TREE_LEVEL
 from gauge_mc.fits.topology import CHARGE, ROUND, TIME, choice_of_charge
+from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
 

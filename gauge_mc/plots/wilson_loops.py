@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.figures import GREY, MARKERS, WIDTH, add_heading, figure_file
 from gauge_mc.analysis.gevp import HALF, reference_time, variational
-from gauge_mc.analysis.libraries import load
 from gauge_mc.analysis.loops import (
     LOOP_COLUMNS,
     LoopGrid,
@@ -28,6 +27,7 @@ from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import LEVEL, find_table_by_columns, tag_of_levels
 from gauge_mc.fits.potential import LEVELS, REFERENCE, PotentialFit, parse_levels
+from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
 from gauge_mc.plots.potential import read_potential

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gauge_mc.analysis.libraries import load
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.libraries import load
 from gauge_mc.run.parameters import Execution
 from gauge_mc.scans.scan import Member
 

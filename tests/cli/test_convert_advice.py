@@ -31,8 +31,8 @@ def test_only_formats_that_can_hold_it_are_named(
     shown, code = call("convert", "in", "out", "--to", to, *options)
     assert code == 2
     assert FORMATS[to].title in shown
-    named = re.search(r"choose (.+)\.\n$", shown)[1].split(" or ")
-    assert named == ["ildg", "nersc"]
+    named = re.search(r"choose (.+)\.\n$", shown)[1].replace(" or ", ", ").split(", ")
+    assert named == ["ildg", "hdf5", "nersc"]
     for name in named:
         assert call("convert", "in", f"out.{name}", "--to", name, *options)[1] == 0
         assert open_configuration(f"out.{name}").header.group == group

@@ -1,9 +1,11 @@
 """Configuration files made byte by byte, independently of the code under test."""
 
+import io
 import struct
 import zlib
 from itertools import product
 
+import h5py
 import numpy as np
 
 EXTENTS = (4, 2, 6, 8)
@@ -174,7 +176,28 @@ def openqcd_bytes(links, plaquette=None):
     return b"".join(file)
 
 
+def hdf5_bytes(links, precision="double", checksum=True, name="cfg/links", attributes=None):
+    """Return an HDF5 file as QDP++ lays it out, with the attributes of gauge-mc if wanted."""
+    kind = "<c8" if precision == "single" else "<c16"
+    n = links.shape[-1]
+    file = io.BytesIO()
+    with h5py.File(file, "w") as h5:
+        matrix = np.dtype((kind, (n, n)))
+        # QDP++ names the types, too.
+        h5[".ColorMatrix"] = matrix
+        data = h5.create_dataset(name, links.shape[:5], h5[".ColorMatrix"])
+        data[...] = links
+        if checksum:
+            crcs = [zlib.crc32(site) for site in site_bytes(links, "<" + PARTS[precision])]
+            first, second = rotated(crcs)
+            data.attrs["checksum"] = np.bytes_(f"{first:08x} {second:08x}")
+            data.attrs["plaquette"], data.attrs["link_trace"] = averages(links)
+        data.attrs.update(attributes or {})
+    return file.getvalue()
+
+
 SAMPLES = {
+    "hdf5": hdf5_bytes,
     "ildg": ildg_bytes,
     "nersc": lambda links, precision: nersc_bytes(
         links, "IEEE64BIG" if precision == "double" else "IEEE32LITTLE"
@@ -193,6 +216,8 @@ HELD = (
     ("nersc", "su4", "single"),
     ("milc", "su3", "single"),
     ("openqcd", "su3", "double"),
+    ("hdf5", "su3", "double"),
+    ("hdf5", "su4", "single"),
 )
 """Which formats hold which groups in which precisions."""
 

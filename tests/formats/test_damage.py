@@ -1,9 +1,11 @@
 """Damaged files are refused in one sentence, or give the right links."""
 
+import io
 import struct
 import tracemalloc
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -58,7 +60,11 @@ def test_every_flipped_bit_of_a_link_is_found(tmp_path, case):
     width = 8 if case[2] == "double" else 4
     size = links.size * 2 * width
     # The links of NERSC and MILC end with the file, those of ILDG with their record.
-    first = good.index(b"ildg-binary-data") + 128 if case[0] == "ildg" else len(good) - size
+    first = len(good) - size
+    if case[0] == "ildg":
+        first = good.index(b"ildg-binary-data") + 128
+    elif case[0] == "hdf5":
+        first = good.index(links.astype("<c16" if width == 8 else "<c8").tobytes())
     rng = np.random.default_rng(3)
     for number in range(reals * width):
         # All bytes of the matrices, of a random link each; a random bit of each.
@@ -114,6 +120,19 @@ def test_noise(tmp_path, head, rest):
     assert outcome(tmp_path / "file", head + rest) is None
 
 
+def hdf5_claim(case, shape):
+    """Return the head of an HDF5 file of larger links, whose data set has a place in the file."""
+    n = int(case[1][2])
+    file = io.BytesIO()
+    with h5py.File(file, "w") as h5:
+        kind = "<c16" if case[2] == "double" else "<c8"
+        data = h5.create_dataset("links", (2, 2, 2, 2, 4), np.dtype((kind, (n, n))))
+        data[...] = np.ones((2, 2, 2, 2, 4, n, n), kind)
+    small, large = (struct.pack("<5Q", *extents) for extents in ((2, 2, 2, 2, 4), shape))
+    assert small in file.getvalue()
+    return file.getvalue().replace(small, large)
+
+
 @pytest.mark.parametrize("case", HELD)
 def test_nothing_is_allocated_for_a_claim(tmp_path, case):
     # Cut off files: their claims of 2^31 bytes and more must not be believed.
@@ -125,6 +144,7 @@ def test_nothing_is_allocated_for_a_claim(tmp_path, case):
         "nersc": GOOD[case][1][:2000].replace(b"= 2\n", b"= 256\n"),
         "milc": struct.pack("<i4i", 20103, *extents) + GOOD[case][1][20:],
         "openqcd": struct.pack("<4i", t, x, y, z) + GOOD[case][1][16:],
+        "hdf5": hdf5_claim(case, (t, z, y, x, 4)),
     }[case[0]]
     tracemalloc.start()
     try:

@@ -64,7 +64,7 @@ def test_single_precision_rounds_once(tmp_path, format):
     np.testing.assert_array_equal(read(path), links.astype(np.complex64))
 
 
-@pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd"])
+@pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd", "hdf5"])
 def test_same_arguments_same_bytes(tmp_path, format):
     links = random_links("su3")
     for folder in ("a", "b"):
@@ -73,7 +73,7 @@ def test_same_arguments_same_bytes(tmp_path, format):
     assert (tmp_path / "a/1").read_bytes() == (tmp_path / "b/1").read_bytes()
 
 
-@pytest.mark.parametrize("format", ["ildg", "nersc"])
+@pytest.mark.parametrize("format", ["ildg", "nersc", "hdf5"])
 @pytest.mark.parametrize(
     "text", ["a < b & c > d ]]>", "two\nlines", "é € 𝛽", "\0\x1b\ud800", "x" * 3000, "", "0"]
 )
@@ -85,7 +85,7 @@ def test_any_provenance_leaves_a_good_file(tmp_path, format, text):
     np.testing.assert_array_equal(read(path), links)
     if format == "nersc":
         assert int(open_configuration(path).header.provenance["sequence_number"]) > 0
-    elif text.startswith("a <"):
+    elif format == "ildg" and text.startswith("a <"):
         assert open_configuration(path).header.provenance["remark"] == text
 
 
@@ -141,7 +141,7 @@ def test_disk_full(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd"])
+@pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd", "hdf5"])
 def test_write_that_stops_half_way(tmp_path, format):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (70_000, hard))
@@ -169,7 +169,7 @@ def test_places_that_cannot_be_written(tmp_path):
     ("format", "group", "precision"),
     [
         ("milc", "su3", "single"),
-        ("hdf5", "su3", "double"),
+        ("json", "su3", "double"),
         ("ildg", "su9", "double"),
         ("ildg", "su3", "half"),
         ("openqcd", "su2", "double"),

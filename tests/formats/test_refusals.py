@@ -7,6 +7,7 @@ import pytest
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
 from tests.formats.format_samples import (
+    hdf5_bytes,
     ildg_bytes,
     ildg_format,
     milc_bytes,
@@ -26,6 +27,7 @@ GOOD = {
     "nersc": nersc_bytes(LINKS),
     "milc": milc_bytes(SINGLE, ">"),
     "openqcd": openqcd_bytes(LINKS),
+    "hdf5": hdf5_bytes(LINKS),
 }
 
 
@@ -53,6 +55,9 @@ UNSUPPORTED = {
     "NERSC file of other numbers": nersc_bytes(LINKS, FLOATING_POINT="IEEE128BIG"),
     "NERSC file with an odd extent": nersc_bytes(LINKS, DIMENSION_3=3),
     "MILC file in another order": milc_bytes(SINGLE, ">", site_order=1),
+    "HDF5 file of another group": hdf5_bytes(random_links("su9", extents=(2, 2, 2, 2))),
+    "HDF5 file without links": hdf5_bytes(LINKS[..., :3, :, :], checksum=False),
+    "HDF5 file with an odd extent": hdf5_bytes(LINKS[:3]),
     "openQCD file with odd extents": odd(4, 3, 2, 2),
 }
 
@@ -64,6 +69,7 @@ DAMAGED = {
     "ILDG file without links": GOOD["ildg"].replace(b"ildg-binary-data", b"ildg-binary-dat_"),
     "ILDG file of no extent": ildg(b"<lx> 2 <", b"<lx> 0 <"),
     "ILDG file of too large an extent": ildg(b"<lx> 2 <", b"<lx> 999999998 <"),
+    "HDF5 file with a broken average": hdf5_bytes(LINKS, attributes={"plaquette": 3.0}),
     "NERSC file without a type": nersc_bytes(LINKS, DATATYPE=None),
     "NERSC file with a broken type": nersc_bytes(LINKS, DATATYPE="4D_SU3_G@UGE"),
     "NERSC file with broken numbers": nersc_bytes(LINKS, FLOATING_POINT="IEE"),

@@ -47,7 +47,7 @@ def test_info_of_a_file(tmp_path, source):
         },
         abs=1e-14 if precision == "double" else 1e-7,  # computed in this precision
     )
-    if source[0] in ("nersc", "openqcd"):
+    if source[0] in ("nersc", "openqcd", "hdf5"):
         assert facts["stated"]["plaquette"] == pytest.approx(averages(links)[0], abs=1e-10)
     assert (facts["checksum"] is None) == (source[0] == "openqcd")
     shown, code = call("info", path)

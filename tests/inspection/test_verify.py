@@ -95,6 +95,7 @@ def test_runs_of_any_kind_are_good(tmp_path):
         "su3": {"group": "su3", "precision": "double", "measure": "plaquette:2,polyakov:5"},
         "nersc": {"format": "nersc", "start": "hot"},
         "openqcd": {"group": "su3", "precision": "double", "format": "openqcd"},
+        "hdf5": {"group": "su4", "format": "hdf5"},
         "unmeasured": {"measure": "none", "rng": "lcg"},
         "thermalising": {"configs": 0},
     }

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kernels
 PLACES = [
     (source, to)
     for source in HELD
-    for to in ("ildg", "nersc", "openqcd")
+    for to in ("ildg", "nersc", "openqcd", "hdf5")
     if to != "openqcd" or source[1] == "su3"
 ]
 
@@ -65,7 +65,7 @@ def test_provenance_goes_along(tmp_path):
     ("words", "sentence", "code"),
     [
         (["in", "out"], "--to", 2),
-        (["in", "out", "--to", "hdf5"], "no format 'hdf5'", 2),
+        (["in", "out", "--to", "json"], "no format 'json'", 2),
         (["in", "out", "--to", "milc"], "can be read but not written", 2),
         (["in", "out", "--to", "nersc", "--precision", "half"], "no precision 'half'", 2),
         (["in", "out", "--to", "openqcd", "--precision", "single"], "double precision", 2),
@@ -93,7 +93,7 @@ def test_conversions_that_are_refused(tmp_path, monkeypatch, words, sentence, co
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("to", ["ildg", "nersc", "openqcd"])
+@pytest.mark.parametrize("to", ["ildg", "nersc", "openqcd", "hdf5"])
 def test_memory_does_not_grow_with_time(tmp_path, to):
     """Peaks are in time slices of complex128; tracemalloc counts all arrays of NumPy."""
 

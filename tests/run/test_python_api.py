@@ -865,7 +865,7 @@ def test_scan_does_what_the_command_does(folder):
     assert (more.runs, more.complete) == (6, 6)
 
 
-@pytest.mark.parametrize("to", ["ildg", "nersc", "openqcd"])
+@pytest.mark.parametrize("to", ["ildg", "nersc", "openqcd", "hdf5"])
 def test_convert_does_what_the_command_does(folder, whole, to):
     source = whole.configs[8]
     found = convert(source, "ours", to, precision="double")

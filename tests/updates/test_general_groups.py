@@ -6,6 +6,7 @@ from math import factorial
 import numpy as np
 import pytest
 
+from gauge_mc.actions import ACTIONS
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
@@ -67,6 +68,34 @@ def test_overrelaxation(name, real, best_device):
     field = Field.from_slices(LATTICE, name, links, real, best_device)
     overrelax(field)
     check(field.to_numpy(), reference.overrelax(links), real)
+
+
+@SLOW
+@pytest.mark.parametrize("lattice", [Lattice(4, 8, 4, 4), Lattice(4, 6, 4, 8)], ids=str)
+@pytest.mark.parametrize("name", ["su4", "su5"])
+def test_updates_by_four_and_six_colours(name, lattice, best_device):
+    """A heatbath sweep and an overrelaxation sweep with rectangles."""
+    beta, c1, real = GROUPS[name].beta / 2, ACTIONS["iwasaki"].rectangle, "double"
+    subgroups = len(reference.SUBGROUPS[COLOURS[name]])
+
+    def heat(mu):
+        draws = PhiloxDraws(lattice, SEED, STEP, mu, real, subgroups)
+        alpha = 2 * beta / COLOURS[name]
+        return lambda number, k, w: reference.multiply(
+            draws(number, alpha * k), reference.conjugate(w)
+        )
+
+    def reflect(mu):
+        return lambda _, k, w: reference.multiply(reference.conjugate(w), reference.conjugate(w))
+
+    field = Field.from_slices(lattice, name, start(lattice, name), real, best_device)
+    random = Random.for_field(field, seed=SEED)
+    random.step = STEP - 1
+    heatbath(field, beta, random, action="iwasaki")
+    heated = reference.coloured_sweep(start(lattice, name), c1, heat)
+    check(field.to_numpy(), heated, real)
+    overrelax(field, action="iwasaki")
+    check(field.to_numpy(), reference.coloured_sweep(heated, c1, reflect), real)
 
 
 @pytest.fixture

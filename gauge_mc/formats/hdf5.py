@@ -1,0 +1,333 @@
+"""HDF5 files: links in one data set, as QDP++ and Chroma write them.
+
+The data set ``[t][z][y][x][mu]`` has elements that are arrays ``[a][b]`` of compounds ``(r, i)``,
+where ``r`` and ``i`` are floating-point numbers of 32 or 64 bits, which h5py shows as a complex
+array ``[t, z, y, x, mu, a, b]`` (QDP++, ``lib/qdp_hdf5.cc``, ``HDF5Writer::write`` of an array of
+colour matrices). It may have any name; written files call it ``links``. A data set of rank 7 with
+complex elements, which h5py makes of such an array, is read as well.
+
+Attributes of the data set are the averages ``plaquette`` and ``link_trace`` of Re Tr / N, the
+``checksum`` and the provenance. The checksum is that of SciDAC for the bytes of every site as they
+are stored, in two hexadecimal words. It differs from that of an ILDG file of the same links, whose
+bytes are in another order. Files of other programs need have no attributes.
+
+The links are one contiguous piece of the file, which is written and read without the HDF5 library.
+All else needs the package h5py.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.averages import Averages
+from gauge_mc.files.header import COARSEST, Header, StatedAverage, lattice_of
+from gauge_mc.files.input import InputFile, open_regular
+from gauge_mc.files.scidac import MAX_TEXT, checksum_words
+from gauge_mc.files.stored import SITE_CRC, Checksums, StoredLinks
+from gauge_mc.formats import FORMATS, Format, Source
+from gauge_mc.groups import GROUPS, Group, group_of
+from gauge_mc.libraries import load
+
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_VERSIONS = ("v108", "v108")
+"""Oldest and newest version of HDF5 whose structures are written: the first with checksums."""
+
+_NAME = b"links"
+_TYPES = {"single": "<f4", "double": "<f8"}
+_RANK = 7
+_CHECKSUM = "checksum"
+_AVERAGES = {"plaquette": "plaquette", "link trace": "link_trace"}
+"""Attributes of the averages."""
+
+_MAX_OBJECTS = 1000
+"""Largest number of objects in a file, and of attributes of the links, that are looked at."""
+
+_END_OF_FILE = {0: 40, 1: 44, 2: 28, 3: 28}
+"""Position of the address of the end of the file, by the version of the superblock."""
+
+_SUPERBLOCK_BYTES = 64
+"""Number of bytes at the beginning of a file that contain that address."""
+
+_ERRORS = (OSError, RuntimeError, LookupError, ValueError, TypeError, MemoryError)
+"""What h5py raises if a file is damaged, or has types that NumPy does not know."""
+
+
+@dataclass(frozen=True)
+class Hdf5Reader:
+    """An HDF5 file whose data set of links has been found; see `Reader`."""
+
+    header: Header
+    stored: StoredLinks
+    offset: int
+    averages: Mapping[str, StatedAverage]
+
+    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Compare the checksum and the averages of the links with those in the file."""
+        found = checksum_words(checksums.site_crc)
+        if self.header.checksum not in ("", found):
+            raise file.damaged(
+                f"its links have the checksum {found}, its header says {self.header.checksum}"
+            )
+        for name, value in (("plaquette", averages.mean), ("link trace", averages.link_trace)):
+            if name in self.averages:
+                self.averages[name].refuse(file, name, value, self.header.precision)
+
+
+class Hdf5(Format):
+    """The hierarchical data format, with the links in the layout of QDP++."""
+
+    name: ClassVar[str] = "hdf5"
+    title: ClassVar[str] = "HDF5"
+    summary: ClassVar[str] = (
+        "data set of complex matrices with checksum and averages; any group, single or double; "
+        "needs h5py"
+    )
+    suffix: ClassVar[str] = ".h5"
+
+    def recognises(self, head: bytes) -> bool:
+        """Return whether a file begins with the signature of HDF5."""
+        return head.startswith(_SIGNATURE)
+
+    def read_header(self, file: InputFile) -> Hdf5Reader:
+        """Find and check the data set of the links; see `Format.read_header`."""
+        return _read_header(file)
+
+    def refusal(self, group: Group, precision: str) -> str | None:
+        """Return why h5py cannot be imported, if it cannot; see `Format.refusal`."""
+        try:
+            load("h5py", "hdf5")
+        except GaugeError as error:
+            return str(error).rstrip(".").replace("This needs", "HDF5 files need", 1)
+        return None
+
+    def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
+        """Return that the links are stored by site, little endian."""
+        return _stored(lattice, group, _TYPES[precision])
+
+    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+        """Write a configuration; see `Format.write`."""
+        _write(out, source, provenance)
+
+
+def _stored(lattice: Lattice, group: Group, dtype: str) -> StoredLinks:
+    return StoredLinks(lattice, group, dtype, checksums=frozenset({SITE_CRC}))
+
+
+def _read_header(file: InputFile) -> Hdf5Reader:
+    """Find and check the data set of the links."""
+    file.expect_size(_end_of_file(file))
+    with _opened(file) as h5, _refusing(file):
+        links = _links(file, h5)
+        shape, dtype = links.shape + links.dtype.shape, links.dtype.base
+        offset = links.id.get_offset()
+        attributes = dict(_attributes(links))
+    if offset is None:
+        raise file.unsupported(
+            "its links are compressed, in chunks or elsewhere; let h5repack -f NONE -l CONTI copy "
+            "the file"
+        )
+    lattice, group = lattice_of(file, *shape[3::-1]), _group(file, shape[-1])
+    order = "<" if dtype.newbyteorder("<") == dtype else ">"
+    stored = _stored(lattice, group, f"{order}f{dtype.itemsize // 2}")
+    if offset + stored.nbytes > file.size:
+        raise file.damaged("its links end behind the end of the file")
+    averages = {
+        name: _average(file, key, attributes.pop(key))
+        for name, key in _AVERAGES.items()
+        if key in attributes
+    }
+    checksum = _checksum(file, attributes)
+    plaquette, link_trace = (averages.get(name) for name in _AVERAGES)
+    header = Header(
+        Hdf5.name,
+        lattice,
+        group.name,
+        stored.precision,
+        plaquette.value if plaquette else None,
+        link_trace.value if link_trace else None,
+        checksum=checksum,
+        provenance={name: str(value) for name, value in attributes.items()},
+        warning="" if checksum else "it has no checksum, so its links were not verified with one",
+    )
+    return Hdf5Reader(header, stored, offset, averages)
+
+
+def _end_of_file(file: InputFile) -> int:
+    """Return the size of the file that its superblock states."""
+    head = file.read(0, min(file.size, _SUPERBLOCK_BYTES)).tobytes().ljust(_SUPERBLOCK_BYTES)
+    version, size = head[8], head[9] if head[8] > 1 else head[13]
+    if version not in _END_OF_FILE or size != 8:
+        raise file.damaged("its superblock is of an unknown version")
+    place = _END_OF_FILE[version]
+    return int.from_bytes(head[place : place + size], "little")
+
+
+@contextmanager
+def _refusing(file: InputFile) -> Iterator[None]:
+    """Say that a file is damaged if h5py cannot read it."""
+    try:
+        yield
+    except _ERRORS as error:
+        raise file.damaged(f"HDF5 cannot read it ({error})") from error
+
+
+@contextmanager
+def _opened(file: InputFile) -> Iterator[Any]:
+    """Open a file with h5py, for reading."""
+    h5py = load("h5py", "hdf5")
+    with open_regular(file.path) as content, _refusing(file), h5py.File(content, "r") as h5:
+        yield h5
+
+
+def _links(file: InputFile, h5: Any) -> Any:
+    """Return the only data set that has the form of links."""
+    found: list[Any] = []
+    count = 0
+
+    def visit(name: str, one: Any) -> bool | None:
+        nonlocal count
+        count += 1
+        if _is_links(one):
+            found.append(one)
+        return True if count == _MAX_OBJECTS else None
+
+    h5.visititems(visit)
+    if len(found) != 1:
+        raise file.unsupported(
+            f"it has {len(found)} data sets of complex links [t][z][y][x][mu][a][b] instead of one"
+        )
+    return found[0]
+
+
+def _is_links(one: Any) -> bool:
+    if not hasattr(one, "shape"):  # a group or a type
+        return False
+    if one.dtype.base.kind != "c" or one.dtype.base.itemsize not in (8, 16):
+        return False
+    shape = one.shape + one.dtype.shape
+    return len(shape) == _RANK and shape[4] == 4 and shape[5] == shape[6]
+
+
+def _group(file: InputFile, colours: int) -> Group:
+    if colours not in {group.colours for group in GROUPS.values()}:
+        raise file.unsupported(f"its links are of SU({colours}), which is not known")
+    return group_of(colours)
+
+
+def _attributes(links: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes that are single real numbers or texts of fixed length.
+
+    Texts of variable length are left out, because the HDF5 library may never return from reading
+    a damaged one.
+    """
+    for name in list(links.attrs)[:_MAX_OBJECTS]:
+        attribute = links.attrs.get_id(name)
+        single = attribute.shape == () and attribute.get_storage_size() <= MAX_TEXT
+        if single and attribute.dtype.kind in "Sf":
+            value = links.attrs[name]
+            yield name, value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _average(file: InputFile, key: str, value: Any) -> StatedAverage:
+    """Return an average that an attribute states."""
+    if not isinstance(value, np.floating) or not abs(value) <= 1 + COARSEST:
+        raise file.damaged(f"its {key} '{str(value)[:40]}' is not an average of Re Tr / N")
+    return StatedAverage(float(value), 0.0)
+
+
+def _checksum(file: InputFile, attributes: dict[str, Any]) -> str:
+    """Remove the checksum from the attributes and return it, or an empty text without one."""
+    checksum = str(attributes.pop(_CHECKSUM, ""))
+    if not re.fullmatch("([0-9a-f]{8} [0-9a-f]{8})?", checksum):
+        raise file.damaged(f"its checksum '{checksum[:40]}' is not two hexadecimal words")
+    return checksum
+
+
+class _Pieces(io.RawIOBase):
+    """A file of which only what is written is kept, in pieces.
+
+    With it h5py makes a file around links that it never sees, and no error of the system reaches
+    the HDF5 library, which crashes if a file cannot be written.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: dict[int, bytes] = {}
+        self._place = self._end = 0
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move, and return the position."""
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._end}[whence]
+        self._place = begin + offset
+        return self._place
+
+    def write(self, data: Any) -> int:
+        """Keep what is written."""
+        piece = bytes(data)
+        self._pieces[self._place] = piece
+        self._place += len(piece)
+        self._end = max(self._end, self._place)
+        return len(piece)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Set the size."""
+        self._end = self._place if size is None else size
+        return self._end
+
+    def put(self, out: BinaryIO) -> None:
+        """Write all pieces to a file, and set its size."""
+        for place, piece in self._pieces.items():
+            out.seek(place)
+            out.write(piece)
+        out.truncate(self._end)
+
+
+def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+    h5py = load("h5py", "hdf5")
+    pieces = _Pieces()
+    with h5py.File(pieces, "w", libver=_VERSIONS) as h5:
+        links = _create(h5py, h5, source.stored)
+        out.seek(links.id.get_offset())
+        checksums, averages = source.store(out)
+        links.attrs["plaquette"] = averages.mean
+        links.attrs["link_trace"] = averages.link_trace
+        words = checksum_words(checksums.site_crc)
+        for name, text in {_CHECKSUM: words, **_texts(provenance)}.items():
+            links.attrs[name] = np.bytes_(text.encode())
+    pieces.put(out)
+
+
+def _create(h5py: Any, h5: Any, stored: StoredLinks) -> Any:
+    """Create the data set, with a place in the file, but nothing written there."""
+    n = stored.group.colours
+    kept = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    kept.set_layout(h5py.h5d.CONTIGUOUS)
+    kept.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    kept.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    kept.set_obj_track_times(False)
+    element = np.dtype((stored.dtype.replace("f8", "c16").replace("f4", "c8"), (n, n)))
+    shape = h5py.h5s.create_simple((*reversed(stored.lattice.extents), 4))
+    kind = h5py.h5t.py_create(element, logical=True)
+    return h5py.Dataset(h5py.h5d.create(h5.id, _NAME, kind, shape, kept))
+
+
+def _texts(provenance: Mapping[str, str]) -> dict[str, str]:
+    """Return the provenance as attributes, without characters that HDF5 cannot store."""
+    own = {*_AVERAGES.values(), _CHECKSUM}
+    texts = {_stored_text(name): _stored_text(text) for name, text in provenance.items()}
+    return {name: text for name, text in texts.items() if name and name not in own}
+
+
+def _stored_text(text: str) -> str:
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")
+
+
+FORMATS.register(Hdf5())
