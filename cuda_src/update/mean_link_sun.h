@@ -67,13 +67,15 @@ template <int N> struct MeanFactors {
   private:
     static INLINE scalar root_of(scalar x) { return sqrt(x); }
 
-    // Call use(term, powers of n - c, h_(n-i), its derivatives [i][j] by y_j) for every n.
-    template <class Use> INLINE void series(int q, Use use) {
+    // Call use(term times powers of n - c, h_(n-i), its derivatives [i][j] by y_j, if they are wanted) for every n.
+    template <bool DERIVATIVES, class Use> INLINE void series(int q, Use use) {
         const double_real zero = to_double(broadcast(0));
         double_real term = first, h[N], derivative[N][N], power[N];
         ROLLED for (int i = 0; i < N; i++) {
             h[i] = zero;
-            ROLLED for (int j = 0; j <= i; j++) derivative[i][j] = zero;
+            if constexpr (DERIVATIVES) {
+                ROLLED for (int j = 0; j <= i; j++) derivative[i][j] = zero;
+            }
         }
         h[0] = zero + 1.0;
         const double_real rho2 = rho * rho;
@@ -84,8 +86,10 @@ template <int N> struct MeanFactors {
             use(power, h, derivative);
             ROLLED
             for (int i = N - 1; i >= 0; i--) {
-                ROLLED for (int j = 0; j < i; j++) derivative[i][j] = derivative[i - 1][j] + y[i] * derivative[i][j];
-                derivative[i][i] = h[i] + y[i] * derivative[i][i];
+                if constexpr (DERIVATIVES) {
+                    ROLLED for (int j = 0; j < i; j++) derivative[i][j] = derivative[i - 1][j] + y[i] * derivative[i][j];
+                    derivative[i][i] = h[i] + y[i] * derivative[i][i];
+                }
                 h[i] = i ? h[i - 1] + y[i] * h[i] : y[i] * h[i];
             }
             term = term * rho2 * (1.0 / ((double)(n + 1) * (double)(n + 1 + q)));
@@ -95,7 +99,7 @@ template <int N> struct MeanFactors {
     INLINE void add_up(int q) {
         const double_real zero = to_double(broadcast(0));
         ROLLED for (int i = 0; i < N * N; i++) moments[i / N][i % N] = zero;
-        series(q, [&](const auto& power, const auto& h, const auto&) {
+        series<false>(q, [&](const auto& power, const auto& h, const auto&) {
             ROLLED for (int k = 0; k < N; k++)
                 UNROLL for (int i = 0; i < N; i++) moments[k][i] = moments[k][i] + power[k] * h[i];
         });
@@ -124,7 +128,7 @@ template <int N> struct MeanFactors {
 
     // The derivative of the logarithm of the determinant is the trace of the inverse and the derivatives.
     INLINE void add_derivatives(int q, const double_real& weight) {
-        series(q, [&](const auto& power, const auto&, const auto& derivative) {
+        series<true>(q, [&](const auto& power, const auto&, const auto& derivative) {
             ROLLED
             for (int i = 0; i < N; i++) {
                 double_real share = moments[i][0] * power[0];
