@@ -333,6 +333,8 @@ template <int COLOURS> struct SUN {
     }
 
 private:
+    template <class> friend struct GeneralMeanLink;  // works with rows
+
     // A singular matrix has no inverse: pivots are at least so large, so that their squares are normal numbers, and
     // inverse squares are finite.
     static constexpr scalar TINY = scalar(REAL_BYTES == 4 ? 1e-30 : 1e-290);

@@ -4,6 +4,7 @@
 
 #include "arch/maths.h"
 #include "group/group.h"
+#include "update/mean_link_sun.h"
 
 // SU(2): J = k V, and the mean is V I_2(4 k) / I_1(4 k).
 //
@@ -20,7 +21,11 @@
 // For SU(3) |w| is at most 1 + 2.38 X, because Y <= X^2 / 3 and Z <= X^3 / 27.
 constexpr int FEWEST_TERMS = REAL_BYTES == 4 ? 8 : 16;
 
-template <int N> struct MeanLink;
+template <int N> struct MeanLink {
+    template <class G> static INLINE typename G::Matrix of(const typename G::Matrix& s, real weight) {
+        return GeneralMeanLink<G>::of(s, weight);
+    }
+};
 
 // The number of terms that are needed for all lanes, if the largest one is that of k = `largest`.
 INLINE int terms_for(real largest) {

@@ -37,12 +37,10 @@ ADD_TWO_LINKS = Kernel("add_two_links")
 TWO_LINKS_PRODUCT = Kernel("two_links_product")
 TWO_LINKS_TRACE = Kernel("two_links_trace")
 
-MEAN_COLOURS = (2, 3)
-"""Numbers of colours for which the mean of a link is known; see update/mean_link.h."""
-
-MEAN_BETA = 12.0
-"""Largest coupling for which the mean of a link is computed. The integral of SU(3) is below e^72,
-which single precision can represent."""
+MEAN_BETA = 4 / 3
+"""Largest coupling over N^2, N >= 3, for which the mean of a link is computed; for SU(2) it is that
+of SU(3). The integral of SU(3) is then below e^72, which single precision can represent, and the
+singular values of beta/(2 N) times the staples of SU(N) are below 4 N."""
 
 MOST_LEVELS = 2
 """Largest number of nested levels."""
@@ -203,7 +201,7 @@ class MultilevelAverages:
     ------
     UsageError
         If the slabs do not fit the lattice or its division among devices, or the action; or if the
-        means of links are not known.
+        coupling is too large for means of links.
     GaugeError
         If a device does not have enough memory.
     """
@@ -390,18 +388,6 @@ class MultilevelAverages:
 
 
 def check_means(group: Group, coupling: Coupling) -> None:
-    """Refuse groups and couplings for which the means of links along t are not computed.
-
-    Raises
-    ------
-    UsageError
-    """
-    if group.colours not in MEAN_COLOURS:
-        raise UsageError(f"The means of links of {group} are not known; leave out multihit.")
-    check_mean_coupling(coupling)
-
-
-def check_mean_coupling(coupling: Coupling) -> None:
     """Refuse couplings for which the means of links along t are not computed.
 
     Raises
@@ -409,12 +395,12 @@ def check_mean_coupling(coupling: Coupling) -> None:
     UsageError
         If they are too large.
     """
-    beta = coupling.beta * coupling.anisotropy
-    if beta > MEAN_BETA:
+    beta, largest = coupling.beta * coupling.anisotropy, MEAN_BETA * max(group.colours, 3) ** 2
+    if beta > largest:
         what = "beta" if coupling.anisotropy == 1 else "beta times the anisotropy"
         raise UsageError(
-            f"The means of links are computed for {what} up to {MEAN_BETA:g}, not {beta:g}; leave "
-            "out multihit."
+            f"The means of links of {group} are computed for {what} up to {largest:.3g}, not "
+            f"{beta:g}; leave out multihit."
         )
 
 

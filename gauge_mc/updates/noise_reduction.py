@@ -27,7 +27,6 @@ from gauge_mc.updates.multilevel import (
     MultilevelAverages,
     Vector,
     check_levels,
-    check_mean_coupling,
     check_means,
     parse_levels,
 )
@@ -199,8 +198,7 @@ class NoiseReduction:
             allow them.
         """
         if not {"beta", "action"} <= facts.keys():
-            self._check_coupling()
-            return self
+            return replace(self, ensemble=self.coupling)
         facts = {"anisotropy": f"{defaults.ANISOTROPY}", **facts}
         for key, value in self._given.items():
             same = value == facts[key] if key == "action" else float(value) == float(facts[key])
@@ -209,17 +207,9 @@ class NoiseReduction:
                     f"--{key} is {value}, but the ensemble has {facts[key]}; leave --{key} out."
                 )
         coupling = Coupling(float(facts["beta"]), facts["action"], float(facts["anisotropy"]))
-        informed = replace(self, ensemble=coupling)
-        informed._check_coupling(facts.get("group"))
-        return informed
-
-    def _check_coupling(self, group: str | None = None) -> None:
-        """Refuse an unknown coupling, and one for which the means of links are not computed."""
-        coupling = self.coupling
-        if self.multihit and group:
-            check_means(GROUPS[group], coupling)
-        elif self.multihit:
-            check_mean_coupling(coupling)
+        if self.multihit and "group" in facts:
+            check_means(GROUPS[facts["group"]], coupling)
+        return replace(self, ensemble=coupling)
 
     @property
     def coupling(self) -> Coupling:

@@ -29,7 +29,7 @@ from tests.reference.fields import (
     reunitarise,
     trace,
 )
-from tests.reference.mean_links import mean_links
+from tests.reference.mean_links import mean_links, mean_trace
 from tests.reference.observables import mean_polyakov_correlator, staple, two_level_correlator
 
 UNEQUAL = Lattice(4, 6, 8, 10)
@@ -208,14 +208,7 @@ def strong(group, beta):
     """Return u, the coefficient of the fundamental character of exp(beta Re Tr U / N)."""
     if group == "su2":
         return iv(2, beta) / iv(1, beta)
-    n = np.arange(-20, 21)
-
-    def determinant(shift):
-        # Bars and Green, Phys. Rev. D 20 (1979) 3311: sums over powers of the determinant.
-        orders = np.add.outer(np.arange(3), -np.arange(3))
-        return sum(np.linalg.det(iv(orders + shift[:, None] + k, beta / 3)) for k in n)
-
-    return determinant(np.array([0, 0, 1])) / (3 * determinant(np.array([0, 0, 0])))
+    return mean_trace(int(group[2]), beta)
 
 
 @pytest.mark.parametrize(("group", "beta"), [("su2", 1.0), ("su3", 2.5)])
@@ -301,6 +294,61 @@ def test_multihit_is_the_integral_over_every_link(group, precision, best_device,
             assert abs(value - expected) < (1e-5 if precision == "single" else 3e-8) * scale
 
 
+LARGER_GROUPS = [("su4", 0.1), ("su4", 0.7), ("su4", 1.3), ("su6", 0.7), ("su8", 0.7)]
+
+
+@pytest.mark.parametrize(("group", "strength"), LARGER_GROUPS)
+def test_multihit_of_larger_groups(group, strength, precision, best_device, rng):
+    """At beta = `strength` N^2, from random links to equal ones, where all singular values are equal.
+
+    The reference is a ratio of small differences, which loses digits with N.
+    """
+    lattice, n = Lattice(4, 4, 4, 2), int(group[2])
+    beta = strength * n**2
+    links = random_su(n, (2, 4, 4, 4, 4), rng)
+    if n == 4:
+        staples = dagger(staple(links, 3))
+        replaced = links.copy()
+        replaced[..., 3, :, :] = mean_links(staples, beta / n)
+        field = Field.from_slices(lattice, group, links, precision, best_device)
+        for (path, r), value in measured(field, multihit=True, beta=beta).items():
+            expected = mean_polyakov_correlator(replaced, path, r)
+            scale = np.abs(replaced[..., 3, :, :]).max() ** 4
+            assert abs(value - expected) < (1e-6 if precision == "single" else 1e-8) * scale
+    # The staples are 6 times the unit matrix.
+    ones = np.broadcast_to(np.eye(n), links.shape)
+    expected = mean_trace(n, 6 * beta) ** 4
+    frame = random_su(n, links.shape[:4], rng)
+    tolerance = 2e-6 if precision == "single" else 1e-9
+    for cold in (ones, gauge_transform(ones, frame)):
+        field = Field.from_slices(lattice, group, cold, precision, best_device)
+        for value in measured(field, multihit=True, beta=beta).values():
+            assert value == pytest.approx(expected, rel=tolerance)
+
+
+@pytest.mark.parametrize("group", ["su4"])
+def test_multihit_does_not_change_the_average(group, best_device):
+    lattice, beta = Lattice(6, 6, 6, 2), 11.0
+    field = Field.hot(lattice, group, "single", best_device, seed=4)
+    random = Random.for_field(field, seed=5)
+    plain = PolyakovCorrelators.for_lattice(lattice)
+    better = PolyakovCorrelators.for_lattice(lattice, multihit=True, beta=beta)
+    measurers = [one.measurer(field) for one in (plain, better)]
+    heatbath(field, beta, random, 100)
+    series = [[], []]
+    for _ in range(150):
+        heatbath(field, beta, random, 2)
+        overrelax(field, 2)
+        for values, one in zip(series, measurers, strict=True):
+            values.append([value for path, r, value in one(field) if r > 1])
+    for r in range(2):
+        first, second = (estimate(np.array(values)[:, r]) for values in series)
+        difference = estimate(np.subtract(*(np.array(values)[:, r] for values in series)))
+        print(group, r + 2, first, second, difference)
+        assert difference.error < 0.02 * first.value
+        assert abs(difference.value) < 4 * difference.error
+
+
 def test_multihit_reduces_the_noise(best_device):
     """And does not change the average."""
     lattice, beta = Lattice(6, 6, 6, 4), 1.5
@@ -327,7 +375,7 @@ def test_multihit_reduces_the_noise(best_device):
     ("options", "sentence"),
     [
         ({"r_max": 1}, "r_max is 1, where --multihit is not possible"),
-        ({"beta": 13.0}, "means of links are computed for beta up to 12, not 13"),
+        ({"beta": 13.0}, r"means of links of SU\(2\) are computed for beta up to 12, not 13"),
         ({}, "coupling of the configurations is unknown"),
     ],
 )

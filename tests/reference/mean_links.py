@@ -1,7 +1,7 @@
 """The mean of a link given all others, from the integral over the group."""
 
 import numpy as np
-from scipy.special import iv
+from scipy.special import iv, ive
 
 from .fields import Complex, Real
 
@@ -22,9 +22,9 @@ def log_integral(j: Complex) -> Real:
         for k in range(i):
             vandermonde *= z[..., k] ** 2 - z[..., i] ** 2
     total = np.zeros(z.shape[:-1])
-    for charge in range(-20, 21):
-        columns = z[..., None] ** powers * iv(abs(charge) + powers, z[..., None])
-        total += np.cos(charge * phase) * np.linalg.det(columns)
+    for charge in range(21):
+        columns = z[..., None] ** powers * iv(charge + powers, z[..., None])
+        total += (2 if charge else 1) * np.cos(charge * phase) * np.linalg.det(columns)
     return np.log(np.abs(total / vandermonde))
 
 
@@ -46,3 +46,19 @@ def mean_links(staples: Complex, weight: float, step: float = 1e-4) -> Complex:
             far = log_integral(j + 2 * moved) - log_integral(j - 2 * moved)
             mean[(..., *index)] += unit * (8 * near - far) / (24 * step)
     return mean
+
+
+def mean_trace(n: int, beta: float) -> float:
+    """<Re Tr U> / N of one link with the density exp(beta / N Re Tr U), U in SU(N).
+
+    The integral over the eigenvalues is a sum over powers of the determinant of Toeplitz determinants
+    of Bessel functions (Bars and Green, Phys. Rev. D 20 (1979) 3311), scaled by exp(-beta).
+    """
+    charges = np.arange(-30, 31)
+    orders = np.add.outer(np.arange(n), -np.arange(n))
+
+    def determinants(shift: Real) -> Real:
+        return np.array([np.linalg.det(ive(orders + shift[:, None] + k, beta / n)) for k in charges])
+
+    last = np.arange(n) == n - 1
+    return float(determinants(1 * last).sum() / determinants(0 * last).sum() / n)

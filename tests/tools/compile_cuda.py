@@ -34,7 +34,7 @@ from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
-from gauge_mc.updates.multilevel import MEAN_COLOURS, MEAN_SLAB_LINES
+from gauge_mc.updates.multilevel import MEAN_SLAB_LINES
 
 WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
 
