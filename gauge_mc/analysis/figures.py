@@ -366,9 +366,15 @@ def require(items: Sequence[object]) -> None:
         raise GaugeError("There is nothing to plot: no run with measurements was given.")
 
 
+COMMANDS = {"β": r"\beta", "κ": r"\kappa", "μ": r"\mu", "×": r"\times"}
+"""Commands of mathematical text for characters of labels."""
+
+
 def typeset(label: str) -> str:
-    """Return a label as Matplotlib text, with β, × and exponents in mathematical mode."""
-    text = label.replace("$", r"\$").replace("β", r"$\beta$").replace("×", r"$\times$")
+    """Return a label as Matplotlib text, with symbols and exponents in mathematical mode."""
+    text = label.replace("$", r"\$")
+    for character, command in COMMANDS.items():
+        text = text.replace(character, f"${command}$")
     return re.sub(f"[{DIGITS}]+", lambda found: f"$^{{{found[0].translate(NORMAL)}}}$", text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,13 @@ Array = NDArray[np.float64]
 MOMENTUM = ("px", "py", "pz")
 """Columns of the momentum, in units of 2 pi over the extent."""
 
-MESON_LABELS = ("kappa1", "kappa2", "source", "gamma_source", "gamma_sink", *MOMENTUM)
+QUARKS = ("kappa1", "kappa2", "mu1", "mu2")
+"""Columns of the hopping parameters and the twisted masses of two quarks."""
+
+MESON_LABELS = (*QUARKS, "source", "gamma_source", "gamma_sink", *MOMENTUM)
 """Columns that say which correlator of mesons a row belongs to."""
 
-BARYON_LABELS = ("kappa1", "kappa2", "source", "baryon", "parity", *MOMENTUM)
+BARYON_LABELS = (*QUARKS, "source", "baryon", "parity", *MOMENTUM)
 """Columns that say which correlator of baryons a row belongs to."""
 
 BOSONS = "diquark"
@@ -43,6 +46,31 @@ FACTS = ("group", "beta", "lattice", "action", "csw", "mu", "boundary")
 
 AT = "@"
 """Character in the column ``source`` between the kind of a source and its place."""
+
+
+class Quark(NamedTuple):
+    """A kind of quark.
+
+    Attributes
+    ----------
+    kappa : float
+        Hopping parameter.
+    mu : float
+        Twisted mass in lattice units.
+    """
+
+    kappa: float
+    mu: float = 0.0
+
+
+def describe_quarks(one: Quark, other: Quark) -> str:
+    """Return the parameters of two quarks as text; a twisted mass is left out if both are 0."""
+    parts = {"κ": (one.kappa, other.kappa), "μ": (one.mu, other.mu)}
+    return ", ".join(
+        f"{name} = {', '.join(f'{value:g}' for value in dict.fromkeys(values))}"
+        for name, values in parts.items()
+        if any(values)
+    )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.hadron_correlators import BOSONS, MOMENTUM, HadronCorrelators, fold
+from gauge_mc.analysis.hadron_correlators import (
+    BOSONS,
+    MOMENTUM,
+    HadronCorrelators,
+    Quark,
+    describe_quarks,
+    fold,
+)
 from gauge_mc.analysis.linear_fit import can_invert, fit_linear
 from gauge_mc.analysis.masses import (
     Correlator,
@@ -48,6 +55,21 @@ PION = next(iter(MESONS))
 """The meson whose mass vanishes with the quark mass."""
 
 
+class Kind(NamedTuple):
+    """What hadrons of one extrapolation have in common.
+
+    Attributes
+    ----------
+    source : str
+        Kind of the source.
+    mu : float
+        Twisted mass of all quarks.
+    """
+
+    source: str
+    mu: float
+
+
 class State(NamedTuple):
     """A hadron of which a correlator is.
 
@@ -55,8 +77,8 @@ class State(NamedTuple):
     ----------
     name : str
         Name of the hadron.
-    kappa1, kappa2 : float
-        Hopping parameters of its quarks, the smaller one first.
+    kappa1, kappa2, mu1, mu2 : float
+        Hopping parameters and twisted masses of its quarks, for mesons in ascending order.
     source : str
         Kind of the source.
     momentum : tuple of int
@@ -70,6 +92,8 @@ class State(NamedTuple):
     name: str
     kappa1: float
     kappa2: float
+    mu1: float
+    mu2: float
     source: str
     momentum: tuple[int, ...]
     polarisation: int = 0
@@ -79,6 +103,16 @@ class State(NamedTuple):
     def at_rest(self) -> bool:
         """Whether the momentum is zero."""
         return not any(self.momentum)
+
+    @property
+    def quarks(self) -> tuple[Quark, Quark]:
+        """The quarks with their hopping parameters and twisted masses."""
+        return Quark(self.kappa1, self.mu1), Quark(self.kappa2, self.mu2)
+
+    @property
+    def kind(self) -> Kind | None:
+        """What it has in common with others of an extrapolation, if its quarks have one mu."""
+        return Kind(self.source, self.mu1) if self.mu1 == self.mu2 else None
 
     @property
     def inverse_kappa(self) -> float:
@@ -96,6 +130,8 @@ class HadronMass:
         Name of the hadron.
     kappa1, kappa2 : float
         Hopping parameters of its quarks.
+    mu1, mu2 : float
+        Twisted masses of its quarks.
     source : str
         Kind of the source.
     momentum : tuple of int
@@ -111,6 +147,8 @@ class HadronMass:
     name: str
     kappa1: float
     kappa2: float
+    mu1: float
+    mu2: float
     source: str
     momentum: tuple[int, ...]
     polarisation: int
@@ -126,6 +164,8 @@ class PcacMass:
     ----------
     kappa1, kappa2 : float
         Hopping parameters of the quarks; the mass is the mean of both.
+    mu1, mu2 : float
+        Twisted masses of the quarks.
     source : str
         Kind of the source.
     mass : Estimate
@@ -138,6 +178,8 @@ class PcacMass:
 
     kappa1: float
     kappa2: float
+    mu1: float
+    mu2: float
     source: str
     mass: Estimate
     t_min: int
@@ -175,6 +217,8 @@ class ChiralFit:
         mass of the pion.
     source : str
         Kind of the source.
+    mu : float
+        Twisted mass of all quarks.
     intercept, slope : Estimate
         Value at x = 0, which for a hadron is its mass in the chiral limit, and slope of the line.
     kappa_c : Estimate or None
@@ -189,6 +233,7 @@ class ChiralFit:
 
     quantity: str
     source: str
+    mu: float
     intercept: Estimate
     slope: Estimate
     kappa_c: Estimate | None
@@ -267,14 +312,12 @@ class Series:
 
 
 def describe(state: State) -> str:
-    """Return the name of a hadron with its parity, momentum and hopping parameters."""
+    """Return the name of a hadron with its parity, momentum and quarks."""
     words = [state.name + {1: "+", -1: "-", 0: ""}[state.parity]]
     if not state.at_rest:
         words.append(f"p = ({','.join(map(str, state.momentum))})")
         words += [f"along {state.polarisation}"] if len(MESONS.get(state.name, ())) == 3 else []
-    kappas = dict.fromkeys((state.kappa1, state.kappa2))
-    words.append(f"κ = {', '.join(f'{one:g}' for one in kappas)}")
-    return ", ".join(words)
+    return ", ".join([*words, describe_quarks(*state.quarks)])
 
 
 def meson_series(table: HadronCorrelators, ranges: Ranges) -> Series:
@@ -304,9 +347,18 @@ def meson_series(table: HadronCorrelators, ranges: Ranges) -> Series:
     return found
 
 
-def _kappas(labels: Mapping[str, Any]) -> tuple[float, float]:
-    low, high = sorted(float(labels[name]) for name in ("kappa1", "kappa2"))
-    return low, high
+def _parameters(quarks: Iterable[Quark]) -> tuple[float, float, float, float]:
+    """Return the hopping parameters and the twisted masses of two quarks, as `State` has them."""
+    one, other = quarks
+    return one.kappa, other.kappa, one.mu, other.mu
+
+
+def _quarks(labels: Mapping[str, Any]) -> list[Quark]:
+    return [Quark(float(labels[f"kappa{n}"]), float(labels[f"mu{n}"])) for n in (1, 2)]
+
+
+def _of_meson(labels: Mapping[str, Any]) -> tuple[float, float, float, float]:
+    return _parameters(sorted(_quarks(labels)))
 
 
 def _meson(labels: Mapping[str, Any]) -> State | None:
@@ -318,8 +370,8 @@ def _meson(labels: Mapping[str, Any]) -> State | None:
     momentum = [abs(int(labels[one])) for one in MOMENTUM]
     matrices = MESONS[names[0]]
     along = momentum[matrices.index(gamma)] if len(matrices) == 3 else 0
-    kappas = _kappas(labels)
-    return State(names[0], *kappas, labels["source"], tuple(sorted(momentum)), along)
+    place = labels["source"], tuple(sorted(momentum)), along
+    return State(names[0], *_of_meson(labels), *place)
 
 
 def _axial(labels: Mapping[str, Any]) -> State | None:
@@ -328,7 +380,7 @@ def _axial(labels: Mapping[str, Any]) -> State | None:
         return None
     if any(labels[one] for one in MOMENTUM):
         return None
-    return State(PION, *_kappas(labels), labels["source"], (0, 0, 0))
+    return State(PION, *_of_meson(labels), labels["source"], (0, 0, 0))
 
 
 def _pcac(
@@ -361,7 +413,7 @@ def _pcac(
 
 def _pcac_mass(state: State, point: PlateauPoint, series: Array) -> PcacMass:
     quality = point.t_min, point.t_max, point.chi2, point.chi2_expected
-    return PcacMass(state.kappa1, state.kappa2, state.source, estimate(series), *quality)
+    return PcacMass(*_parameters(state.quarks), state.source, estimate(series), *quality)
 
 
 def baryon_series(table: HadronCorrelators, ranges: Ranges) -> Series:
@@ -410,14 +462,16 @@ def _without_partner(correlator: Correlator, partner: MassFit) -> Correlator:
 
 def _baryon(labels: Mapping[str, Any]) -> State:
     momentum = tuple(sorted(abs(int(labels[one])) for one in MOMENTUM))
-    kappas = float(labels["kappa1"]), float(labels["kappa2"])
-    return State(
-        labels["baryon"], *kappas, labels["source"], momentum, parity=int(labels["parity"])
-    )
+    place = labels["source"], momentum
+    parity = int(labels["parity"])
+    return State(labels["baryon"], *_parameters(_quarks(labels)), *place, parity=parity)
 
 
 def chiral_fits(pions: Series, others: Series) -> list[ChiralFit]:
-    """Extrapolate masses at rest in the quark mass, separately for every kind of source.
+    """Extrapolate masses at rest in the quark mass, for every kind of source and twisted mass.
+
+    Both quarks of a hadron have the same twisted mass. The squared mass of the pion is a line in
+    1/kappa only without a twisted mass.
 
     Parameters
     ----------
@@ -438,10 +492,11 @@ def chiral_fits(pions: Series, others: Series) -> list[ChiralFit]:
         for state, (fit, series) in pions.masses.items()
         if state.name == PION and state.at_rest
     }
-    for source in dict.fromkeys(state.source for state in squares):
-        found += _critical("pion^2", source, squares)
-        found += _critical("pcac", source, {one: pair[1] for one, pair in pions.pcac.items()})
-        heavy = [state for state in others.masses if state.source == source and state.at_rest]
+    pcac = {state: series for state, (_, series) in pions.pcac.items()}
+    for kind in dict.fromkeys(state.kind for state in squares if state.kind):
+        found += _critical("pion^2", kind, squares) if not kind.mu else []
+        found += _critical("pcac", kind, pcac)
+        heavy = [state for state in others.masses if state.kind == kind and state.at_rest]
         for name, parity in dict.fromkeys((one.name, one.parity) for one in heavy):
             if name == PION:
                 continue
@@ -449,31 +504,32 @@ def chiral_fits(pions: Series, others: Series) -> list[ChiralFit]:
                 (squares[pion], others.masses[state][1])
                 for state in heavy
                 if (state.name, state.parity) == (name, parity)
-                and (pion := State(PION, *_kappa_pair(state), source, (0, 0, 0))) in squares
+                and (pion := _pion_of(state)) in squares
             ]
             label = name + {1: "+", -1: "-", 0: ""}[parity]
-            found += _extrapolation(label, source, pairs)
+            found += _extrapolation(label, kind, pairs)
     return found
 
 
-def _kappa_pair(state: State) -> tuple[float, float]:
-    return min(state.kappa1, state.kappa2), max(state.kappa1, state.kappa2)
+def _pion_of(state: State) -> State:
+    """Return the pion at rest of the same quarks."""
+    return State(PION, *_parameters(sorted(state.quarks)), state.source, (0, 0, 0))
 
 
-def _critical(quantity: str, source: str, series: Mapping[State, Array]) -> list[ChiralFit]:
+def _critical(quantity: str, kind: Kind, series: Mapping[State, Array]) -> list[ChiralFit]:
     """Fit a line in 1/kappa, and return it with the point at which it vanishes."""
-    chosen = [state for state in series if state.source == source and state.at_rest]
+    chosen = [state for state in series if state.kind == kind and state.at_rest]
     x = np.array([state.inverse_kappa for state in chosen])
     if np.unique(x).size < 2:
         return []
     data = np.stack([series[state] for state in chosen], axis=1)
-    fit, line = _line(quantity, source, x, data)
+    fit, line = _line(quantity, kind, x, data)
     a, b = (line.mean(axis=0)).tolist()
     kappa_c = -b / a * (1 + (line[:, 1] - b) / b - (line[:, 0] - a) / a)
     return [replace(fit, kappa_c=estimate(kappa_c))]
 
 
-def _extrapolation(name: str, source: str, pairs: Sequence[tuple[Array, Array]]) -> list[ChiralFit]:
+def _extrapolation(name: str, kind: Kind, pairs: Sequence[tuple[Array, Array]]) -> list[ChiralFit]:
     """Fit a line in the squared mass of the pion, whose errors count as well."""
     if len(pairs) < 2:
         return []
@@ -481,9 +537,9 @@ def _extrapolation(name: str, source: str, pairs: Sequence[tuple[Array, Array]])
     x = squares.mean(axis=0)
     if np.unique(x).size < 2:
         return []
-    fit, line = _line(name, source, x, data)
+    fit, line = _line(name, kind, x, data)
     for _ in range(STEPS):
-        fit, line = _line(name, source, x, data - line[:, 1].mean() * (squares - x))
+        fit, line = _line(name, kind, x, data - line[:, 1].mean() * (squares - x))
     errors = [estimate(one).error for one in data.T]
     points = tuple(
         replace(point, error=error) for point, error in zip(fit.points, errors, strict=True)
@@ -495,7 +551,7 @@ STEPS = 5
 """Number of fits with which the slope, and thus the effect of the errors in x, converges."""
 
 
-def _line(quantity: str, source: str, x: Array, data: Array) -> tuple[ChiralFit, Array]:
+def _line(quantity: str, kind: Kind, x: Array, data: Array) -> tuple[ChiralFit, Array]:
     """Fit a straight line, and return it with the series of intercept and slope."""
     estimates = [estimate(one) for one in data.T]
     tau_int = float(np.mean([one.tau_int for one in estimates]))
@@ -505,7 +561,7 @@ def _line(quantity: str, source: str, x: Array, data: Array) -> tuple[ChiralFit,
     points = zip(x.tolist(), estimates, strict=True)
     return ChiralFit(
         quantity,
-        source,
+        *kind,
         estimate(line[:, 0]),
         estimate(line[:, 1]),
         None,

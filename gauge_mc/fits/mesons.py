@@ -15,6 +15,8 @@ from gauge_mc.analysis.hadron_correlators import (
     MESON_COLUMNS,
     MESON_LABELS,
     HadronCorrelators,
+    Quark,
+    describe_quarks,
     read_hadron_correlators,
 )
 from gauge_mc.analysis.masses import MassFit, Ranges
@@ -99,12 +101,12 @@ def pcac_table(found: Spectrum) -> Table:
     """Return a table of the PCAC masses."""
     caption = "Neither renormalised nor improved."
     table = Table(title="PCAC masses", caption=caption, caption_justify="left")
-    for name in ("κ", "source", "a m", "τ_int", "t", "χ²/expected"):
+    for name in ("quarks", "source", "a m", "τ_int", "t", "χ²/expected"):
         table.add_column(name, justify="right")
     for one in found.pcac:
-        kappas = dict.fromkeys((one.kappa1, one.kappa2))
+        quarks = Quark(one.kappa1, one.mu1), Quark(one.kappa2, one.mu2)
         table.add_row(
-            ", ".join(f"{kappa:g}" for kappa in kappas),
+            describe_quarks(*quarks),
             one.source,
             str(one.mass),
             one.mass.format_tau(),
@@ -122,12 +124,20 @@ def chiral_table(found: Spectrum) -> Table:
         "squared mass of the pion.",
         caption_justify="left",
     )
-    for name in ("quantity", "source", "κ_c", "at x = 0", "slope", "χ²/expected"):
+    for name in ("quantity", "source", "μ", "κ_c", "at x = 0", "slope", "χ²/expected"):
         table.add_column(name, justify="left" if name == "quantity" else "right")
     for one in found.chiral:
         kappa_c: Estimate | str = one.kappa_c or ""
         fit = quality(one.chi2, one.chi2_expected) if one.dof else "exact"
-        row = one.quantity, one.source, str(kappa_c), str(one.intercept), str(one.slope), fit
+        row = (
+            one.quantity,
+            one.source,
+            f"{one.mu:g}",
+            str(kappa_c),
+            str(one.intercept),
+            str(one.slope),
+            fit,
+        )
         table.add_row(*row)
     return table
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
-from gauge_mc.analysis.hadron_correlators import BARYON_COLUMNS, BOSONS
+from gauge_mc.analysis.hadron_correlators import BARYON_COLUMNS, BOSONS, Quark
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Quantity
 from gauge_mc.quarks.contractions import AT_REST, BARYONS, delta, diquark, nucleon, of_parity
 from gauge_mc.quarks.gamma import GAMMA, SIXTEEN
-from gauge_mc.quarks.measurements import SOLVE_WORDS, Correlator, Hadrons, pairs_of
+from gauge_mc.quarks.measurements import SOLVE_WORDS, Correlator, Hadrons, Pair, pairs_of
 from gauge_mc.quarks.propagators import Propagator
 
 PARITIES = (1, -1)
@@ -43,6 +43,8 @@ class Baryons(Hadrons):
     descriptions: ClassVar[Mapping[str, str]] = {
         "kappa1": "hopping parameter of the u quarks, or of the first quark of a diquark",
         "kappa2": "hopping parameter of the d quark, or of the second quark of a diquark",
+        "mu1": "twisted mass of the quarks of kappa1",
+        "mu2": "twisted mass of the quarks of kappa2",
         "baryon": "nucleon, delta, or diquark- and its matrix",
         "parity": "1 or -1",
         **Hadrons.common,
@@ -64,10 +66,10 @@ class Baryons(Hadrons):
         q.check()
         if not self.group:
             return 0
-        momenta, pairs = len(q.momenta), len(pairs_of(q.kappas))
+        momenta, pairs = len(q.momenta), len(pairs_of(q.kinds))
         each = len(SIXTEEN) * momenta * pairs
         if self._has_three_colours:
-            each = len(PARITIES) * (momenta * len(q.kappas) ** 2 + len(q.kappas))
+            each = len(PARITIES) * (momenta * len(q.kinds) ** 2 + len(q.kinds))
         return each * len(q.sources) * q.lattice.t
 
     @property
@@ -83,32 +85,30 @@ class Baryons(Hadrons):
         """Return the observable for a gauge group; see `Observable.for_group`."""
         return replace(self, group=group)
 
-    def correlators(self, quarks: Mapping[float, Propagator]) -> Iterator[Correlator]:
+    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[Correlator]:
         """Yield the correlators of all baryons of the group; see `Hadrons.correlators`."""
         if not self._has_three_colours:
-            for one, other in pairs_of(self.quarks.kappas):
-                yield from self._diquarks(quarks[one], quarks[other])
+            for one, other in pairs_of(self.quarks.kinds):
+                yield from self._diquarks((one, other), quarks[one], quarks[other])
             return
-        for one, other in product(self.quarks.kappas, repeat=2):
-            yield from self._baryons(quarks[one], quarks[other])
+        for one, other in product(self.quarks.kinds, repeat=2):
+            yield from self._baryons((one, other), quarks[one], quarks[other])
 
-    def _baryons(self, up: Propagator, down: Propagator) -> Iterator[Correlator]:
+    def _baryons(self, pair: Pair, up: Propagator, down: Propagator) -> Iterator[Correlator]:
         """Yield the correlators of the nucleon, and of the Delta of equal quarks."""
-        kappas = up.kappa, down.kappa
         for momentum in self.quarks.momenta:
             found = nucleon(up, down, momentum)
             for parity in PARITIES:
-                yield kappas, ("nucleon", parity), momentum, of_parity(found, parity)
+                yield pair, ("nucleon", parity), momentum, of_parity(found, parity)
         if up is down:
             found = delta(up)
             for parity in PARITIES:
-                yield kappas, ("delta", parity), AT_REST, of_parity(found, parity)
+                yield pair, ("delta", parity), AT_REST, of_parity(found, parity)
 
-    def _diquarks(self, first: Propagator, second: Propagator) -> Iterator[Correlator]:
+    def _diquarks(self, pair: Pair, first: Propagator, second: Propagator) -> Iterator[Correlator]:
         """Yield the correlators of all diquarks."""
-        kappas = first.kappa, second.kappa
         for (name, gamma), momentum in product(SIXTEEN.items(), self.quarks.momenta):
             # A diquark and the meson with the same matrix have opposite parities.
             parity = -1 if (GAMMA[3] @ gamma @ GAMMA[3] == gamma).all() else 1
             found = diquark(first, second, gamma, momentum)
-            yield kappas, (f"{BOSONS}-{name}", parity), momentum, found
+            yield pair, (f"{BOSONS}-{name}", parity), momentum, found

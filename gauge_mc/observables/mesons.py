@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
-from gauge_mc.analysis.hadron_correlators import MESON_COLUMNS
+from gauge_mc.analysis.hadron_correlators import MESON_COLUMNS, Quark
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.observables import OBSERVABLES, Quantity
@@ -36,7 +36,7 @@ class Mesons(Hadrons):
     Attributes
     ----------
     quarks : Quarks
-        The quarks, their sources and momenta. All pairs of hopping parameters are measured.
+        The quarks, their sources and momenta. All pairs of them are measured.
     gammas : tuple of (str, str)
         Matrices at source and sink, by their names in `SIXTEEN`.
     """
@@ -49,6 +49,8 @@ class Mesons(Hadrons):
     descriptions: ClassVar[Mapping[str, str]] = {
         "kappa1": "hopping parameter of the antiquark",
         "kappa2": "hopping parameter of the quark",
+        "mu1": "twisted mass of the antiquark, with the opposite sign",
+        "mu2": "twisted mass of the quark",
         "gamma_source": "matrix at the source, such as g5 or gxgt",
         "gamma_sink": "matrix at the sink",
         **Hadrons.common,
@@ -75,11 +77,11 @@ class Mesons(Hadrons):
         q = self.quarks
         q.check()
         each = len(q.sources) * len(q.momenta) * len(self.gammas) * q.lattice.t
-        return len(pairs_of(q.kappas)) * each
+        return len(pairs_of(q.kinds)) * each
 
-    def correlators(self, quarks: Mapping[float, Propagator]) -> Iterator[Correlator]:
+    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[Correlator]:
         """Yield the correlators of all pairs of quarks; see `Hadrons.correlators`."""
-        for pair, momentum in product(pairs_of(self.quarks.kappas), self.quarks.momenta):
+        for pair, momentum in product(pairs_of(self.quarks.kinds), self.quarks.momenta):
             tensor = spin_tensor(quarks[pair[1]], quarks[pair[0]], momentum)
             for names in self.gammas:
                 begin, end = (SIXTEEN[name] for name in names)

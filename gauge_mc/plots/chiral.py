@@ -110,4 +110,5 @@ def _draw(axes: Axes, fit: ChiralFit, order: int) -> tuple[Any, str]:
     else:
         axes.errorbar([0.0], [fit.intercept.value], [fit.intercept.error], **style)
         text = rf"$a\,m_{{{symbol(fit.quantity)}}}\to{minus(fit.intercept)}$"
-    return drawn, f"{text}, {typeset(fit.source)}"
+    twisted = rf"$\mu={fit.mu:g}$, " if fit.mu else ""
+    return drawn, f"{text}, {twisted}{typeset(fit.source)}"

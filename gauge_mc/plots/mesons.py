@@ -15,6 +15,7 @@ from gauge_mc.analysis.figures import (
     look,
     typeset,
 )
+from gauge_mc.analysis.hadron_correlators import describe_quarks
 from gauge_mc.analysis.masses import Correlator
 from gauge_mc.analysis.spectrum import Series, State
 from gauge_mc.analysis.timeseries import estimate
@@ -94,16 +95,14 @@ def frames_of(series: Series, points: Callable[[Correlator], Points]) -> dict[st
     return {
         name: states
         if len(states) <= MOST
-        else [one for one in states if one.kappa1 == one.kappa2][:MOST]
+        else [one for one in states if one.quarks[0] == one.quarks[1]][:MOST]
         for name, states in found.items()
     }
 
 
 def quarks(state: State) -> str:
-    """Return the hopping parameters and the source of a hadron as text for a legend."""
-    kappas = dict.fromkeys((state.kappa1, state.kappa2))
-    words = ", ".join(f"{one:g}" for one in kappas)
-    return rf"$\kappa$ = {words}, {typeset(state.source)}"
+    """Return the quarks and the source of a hadron as text for a legend."""
+    return typeset(f"{describe_quarks(*state.quarks)}, {state.source}")
 
 
 def draw_frames(

@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.hadron_correlators import VALUES, arranged, check_columns
+from gauge_mc.analysis.hadron_correlators import (
+    VALUES,
+    Quark,
+    arranged,
+    check_columns,
+    describe_quarks,
+)
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -34,7 +40,7 @@ from gauge_mc.observables import (
 )
 from gauge_mc.options import Option, check_options
 from gauge_mc.quarks.contractions import AT_REST, Momentum
-from gauge_mc.quarks.operators import OPERATORS, DiracOperator, operator_with
+from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, operator_with
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import ITERATIONS, METHODS, RELIABLE, SOLVERS, Request, solve
 from gauge_mc.quarks.sources import SOURCES, Source, parse_source
@@ -55,6 +61,14 @@ from gauge_mc.smearing import (
 
 KAPPA = Option(
     "kappa", str, "Hopping parameters of the quarks, such as 0.1530,0.1550.", metavar="K[,K...]"
+)
+MUS = Option(
+    MU.name,
+    str,
+    "Twisted masses of the quarks, in lattice units, such as 0.01,0.02; each is combined with each "
+    "hopping parameter.",
+    MU.default,
+    "M[,M...]",
 )
 SOURCE = Option(
     "source",
@@ -109,6 +123,7 @@ SOLVES = Companion(
     "solves",
     (
         "kappa",
+        "mu",
         "source",
         "solver",
         "inner",
@@ -131,18 +146,19 @@ MOST_MOMENTUM = 100
 
 
 def operator_options() -> tuple[Option, ...]:
-    """Return the parameters of all Dirac operators, without duplicates."""
+    """Return the parameters of all Dirac operators apart from kappa and mu, without duplicates."""
     found: dict[str, Option] = {}
     for operator in OPERATORS.values():
         for option in operator.parameters:
             found.setdefault(option.name, option)
+    found.pop(MU.name, None)
     return tuple(found.values())
 
 
 def quark_options() -> tuple[Option, ...]:
     """Return the options of all measurements with quarks."""
     solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
-    own = (KAPPA, *operator_options(), BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
+    own = (KAPPA, MUS, *operator_options(), BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
     return (*own, *solving, PROPAGATORS)
 
 
@@ -156,8 +172,10 @@ class Quarks:
         Lattice of the fields.
     kappas : tuple of float
         Hopping parameters, ascending; empty if none has been chosen yet.
+    mus : tuple of float
+        Twisted masses, ascending; each is combined with each hopping parameter.
     parameters : tuple of (str, float)
-        Parameters of the Dirac operator apart from kappa that are not 0.
+        Further parameters of the Dirac operator that are not 0.
     angles : tuple of float
         Boundary conditions psi(x + L) = exp(i pi angle) psi(x) along x, y, z and t.
     sources : tuple of Source
@@ -183,6 +201,7 @@ class Quarks:
 
     lattice: Lattice
     kappas: tuple[float, ...] = ()
+    mus: tuple[float, ...] = (0.0,)
     parameters: tuple[tuple[str, float], ...] = ()
     angles: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0)
     sources: tuple[Source, ...] = ()
@@ -198,6 +217,8 @@ class Quarks:
         for kappa in self.kappas:
             if not 0 < kappa < math.inf:
                 raise UsageError(f"{KAPPA.flag} is {kappa:g}; give positive numbers.")
+        if not all(map(math.isfinite, self.mus)):
+            raise UsageError(f"{MUS.flag} is {_listed(self.mus)}; give numbers.")
         smeared = [one for one in self.sources if one.smears]
         if self.smear_sink and len(smeared) < len(self.sources):
             raise UsageError(f"{SMEAR_SINK.flag} needs a source that is smeared; choose one.")
@@ -232,6 +253,7 @@ class Quarks:
         return cls(
             lattice,
             numbers_of(given.get(KAPPA.name, ""), KAPPA),
+            numbers_of(given.get(MUS.name, ""), MUS) or (0.0,),
             tuple((name, given[name]) for name in names if given.get(name)),
             angles_of(given.get(BOUNDARY.name, "antiperiodic")),
             tuple(parse_source(one, lattice) for one in sources),
@@ -258,8 +280,10 @@ class Quarks:
     def header(self) -> dict[str, str]:
         """What the header of a table states."""
         smearing = {"smearing": str(self.smearing)} if self.smearing else {}
+        twisted = {MUS.name: _listed(self.mus)} if any(self.mus) else {}
         return {
-            "kappa": ",".join(f"{one:g}" for one in self.kappas),
+            "kappa": _listed(self.kappas),
+            **twisted,
             **{name: f"{value:g}" for name, value in self.parameters},
             "boundary": f"{','.join(f'{one:g}' for one in self.angles)} (angles in units of pi)",
             "sources": " ".join(self.label(one) for one in self.sources),
@@ -277,14 +301,19 @@ class Quarks:
             raise UsageError(f"{KAPPA.flag} is missing; give the hopping parameters of the quarks.")
 
     @property
+    def kinds(self) -> tuple[Quark, ...]:
+        """The quarks, with all hopping parameters and twisted masses."""
+        return tuple(Quark(*one) for one in product(self.kappas, self.mus))
+
+    @property
     def solves(self) -> Companion:
         """The table of the solutions, with its number of records per field."""
-        return replace(SOLVES, records=len(self.kappas) * len(self.sources))
+        return replace(SOLVES, records=len(self.kinds) * len(self.sources))
 
     def propagators(
         self, field: Field, solves: list[Record]
-    ) -> Iterator[tuple[Source, dict[float, Propagator]]]:
-        """Yield the propagators of all quarks by kappa, for one source after the other.
+    ) -> Iterator[tuple[Source, dict[Quark, Propagator]]]:
+        """Yield the propagators of all quarks, for one source after the other.
 
         Parameters
         ----------
@@ -298,21 +327,26 @@ class Quarks:
             If a solution cannot be found with the residual that was asked for.
         """
         links = self._smeared(field)
-        operators = {kappa: self._operator(field, kappa) for kappa in self.kappas}
+        operators = {quark: self._operator(field, quark) for quark in self.kinds}
         for source in self.sources:
             found = {}
-            for kappa, operator in operators.items():
-                found[kappa] = self._solve(operator, source, links, solves)
+            for quark, operator in operators.items():
+                found[quark] = self._solve(quark, operator, source, links, solves)
                 if self.smear_sink:
-                    source.smear_sink(found[kappa].columns, links)
+                    source.smear_sink(found[quark].columns, links)
             yield source, found
 
     def _solve(
-        self, operator: DiracOperator, source: Source, links: Field, solves: list[Record]
+        self,
+        quark: Quark,
+        operator: DiracOperator,
+        source: Source,
+        links: Field,
+        solves: list[Record],
     ) -> Propagator:
         vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
         source.fill(vectors, links)
-        kept = self._kept(operator, source) if self.folder else None
+        kept = self._kept(quark, source) if self.folder else None
         found = kept.read(operator, vectors, self.request.tolerance) if kept else None
         if not found:
             found = solve(operator, vectors, self.solver, self.request)
@@ -320,22 +354,25 @@ class Quarks:
                 kept.write(vectors, found.x)
         label = self.label(source)
         for note in found.notes:
-            print(f"gauge-mc: kappa = {operator.kappa:g}, {label}: {note}", file=sys.stderr)
-        words = operator.kappa, label, found.solver, found.inner, found.iterations, found.updates
+            print(f"gauge-mc: {describe_quarks(quark, quark)}, {label}: {note}", file=sys.stderr)
+        words = *quark, label, found.solver, found.inner, found.iterations, found.updates
         numbers = float(found.iterated.max()), float(found.residual.max()), found.seconds
         solves.append((*words, *numbers))
         return Propagator(found.x, operator.kappa, operator.boundary, source.place)
 
-    def _kept(self, operator: DiracOperator, source: Source) -> Kept:
+    def _kept(self, quark: Quark, source: Source) -> Kept:
         """Return the place of a propagator, which is known by all facts but the tolerance."""
         from gauge_mc.quarks.kept import Kept
 
-        known = {name: fact for name, fact in self.header.items() if name != "tolerance"}
-        facts = {**known, "kappa": repr(operator.kappa), "sources": source.label}
-        return Kept(Path(self.folder), facts)
+        mass = {MUS.name: repr(quark.mu)} if quark.mu else {}
+        own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
+        left_out = ("tolerance", MUS.name)
+        known = {name: fact for name, fact in self.header.items() if name not in left_out}
+        return Kept(Path(self.folder), {**known, **own})
 
-    def _operator(self, field: Field, kappa: float) -> DiracOperator:
-        return operator_with(field, kappa, self.boundary.phases, **dict(self.parameters))
+    def _operator(self, field: Field, quark: Quark) -> DiracOperator:
+        parameters = {MU.name: quark.mu, **dict(self.parameters)}
+        return operator_with(field, quark.kappa, self.boundary.phases, **parameters)
 
     def _smeared(self, field: Field) -> Field:
         """Return the links with which sources are smeared, in double precision."""
@@ -363,6 +400,10 @@ PRECISION = "double"
 def _phase(angle: float) -> complex:
     """Return exp(i pi angle), exactly for whole angles."""
     return (-1.0) ** int(angle) + 0j if angle == int(angle) else cmath.exp(1j * math.pi * angle)
+
+
+def _listed(numbers: Sequence[float]) -> str:
+    return ",".join(f"{one:g}" for one in numbers)
 
 
 def numbers_of(text: str, option: Option) -> tuple[float, ...]:
@@ -413,13 +454,16 @@ def momenta_up_to(square: int) -> tuple[Momentum, ...]:
     return tuple(sorted(inside, key=lambda p: (sum(n * n for n in p), p)))
 
 
-def pairs_of(kappas: Sequence[float]) -> list[tuple[float, float]]:
-    """Return all pairs of hopping parameters, the smaller one first."""
-    return [(one, other) for i, one in enumerate(kappas) for other in kappas[i:]]
+Pair = tuple[Quark, Quark]
 
 
-Correlator = tuple[tuple[float, float], tuple[Value, ...], Momentum, NDArray[np.complex128]]
-"""Hopping parameters, the names of a hadron, its momentum, and the correlator at every time."""
+def pairs_of(quarks: Sequence[Quark]) -> list[Pair]:
+    """Return all pairs of quarks, the first one first."""
+    return [(one, other) for i, one in enumerate(quarks) for other in quarks[i:]]
+
+
+Correlator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex128]]
+"""The quarks, the names of a hadron, its momentum, and the correlator at every time."""
 
 TRIAL_TOLERANCE = 0.1
 """Tolerance of the trial with which a run compiles the kernels."""
@@ -463,8 +507,8 @@ class Hadrons(Observable):
         return cls(Quarks.of_options(lattice, cls.name, options))
 
     @abstractmethod
-    def correlators(self, quarks: Mapping[float, Propagator]) -> Iterator[Correlator]:
-        """Yield all correlators, given the propagators by kappa."""
+    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[Correlator]:
+        """Yield all correlators, given the propagators of all quarks."""
 
     def for_group(self, group: str) -> Hadrons:
         """Return the observable for a gauge group; see `Observable.for_group`."""
@@ -505,9 +549,10 @@ class Hadrons(Observable):
     def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
         for source, quarks in self.quarks.propagators(field, solves):
             label = self.quarks.label(source)
-            for kappas, names, momentum, values in self.correlators(quarks):
+            for pair, names, momentum, values in self.correlators(quarks):
+                parameters = [value for both in zip(*pair, strict=True) for value in both]
                 for t, value in enumerate(values.tolist()):
-                    yield (*kappas, label, *names, *momentum, t, value.real, value.imag)
+                    yield (*parameters, label, *names, *momentum, t, value.real, value.imag)
 
     @classmethod
     def series(cls, table: TableData, source: str) -> dict[str, Series]:
@@ -525,7 +570,7 @@ class Hadrons(Observable):
 
 
 def propagator(
-    field: Field, kappa: float, source: str = defaults.SOURCE, **options: Any
+    field: Field, kappa: float, source: str = defaults.SOURCE, mu: float = 0.0, **options: Any
 ) -> NDArray[np.complex128]:
     """Return a quark propagator, the solution of the Dirac equation for all spins and colours.
 
@@ -537,8 +582,10 @@ def propagator(
         Hopping parameter.
     source : str
         The source as on the command line, such as ``point:0,0,0,0`` or ``wall:0``.
+    mu : float
+        Twisted mass.
     **options : object
-        Further options of ``gauge-mc measure mesons``, such as `csw`, `mu`, `boundary`,
+        Further options of ``gauge-mc measure mesons``, such as `csw`, `boundary`,
         `smear_sink`, `solver`, `tolerance` or the folder `propagators`.
 
     Returns
@@ -554,7 +601,13 @@ def propagator(
     GaugeError
         If the residual cannot be reached.
     """
-    given = {**options, KAPPA.name: repr(kappa), SOURCE.name: (source,)}
+    given = {
+        **options,
+        KAPPA.name: repr(kappa),
+        MUS.name: repr(mu),
+        SOURCE.name: (source,),
+    }
     quarks = Quarks.of_options(field.lattice, "propagator", given)
     ((_, found),) = quarks.propagators(field, [])
-    return found[kappa].to_numpy()
+    (only,) = found.values()
+    return only.to_numpy()

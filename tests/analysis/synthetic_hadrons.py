@@ -1,7 +1,7 @@
 """Correlators of hadrons of known masses, with the noise of a Markov chain."""
 
 import math
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def quark_mass(*kappas):
     return np.mean([(1 / one - 1 / KAPPA_C) / 2 for one in kappas])
 
 
-def write_mesons(path, rng, samples, kappas=KAPPAS, together=0.0):
+def write_mesons(path, rng, samples, kappas=KAPPAS, together=0.0, mus=(0.0,)):
     """Write correlators of pions, rho mesons and the axial current of known masses.
 
     With the quark mass m, m_pi^2 = 2.4 m, m_rho = 0.3 + 0.5 m_pi^2, and the PCAC mass is m.
@@ -93,6 +93,9 @@ def write_mesons(path, rng, samples, kappas=KAPPAS, together=0.0):
     ----------
     together : float
         Correlation of the noise at different kappa.
+    mus : sequence of float
+        Twisted masses, which add their mean to the quark mass of the pion and the rho, but not to
+        the PCAC mass.
     """
     values, t = {}, np.arange(EXTENT)
     common = {name: noise(rng, samples, EXTENT, 0.0) for name in ("pion", "rho", "axial")}
@@ -102,12 +105,13 @@ def write_mesons(path, rng, samples, kappas=KAPPAS, together=0.0):
         unit = math.sqrt(together) * common[name] + math.sqrt(1 - together) * own
         return mean * (1 + size * unit)
 
-    for pair in combinations_with_replacement(kappas, 2):
+    for one, other in combinations_with_replacement(list(product(kappas, mus)), 2):
+        pair, masses = zip(one, other, strict=True)
         quark = quark_mass(*pair)
-        pion = math.sqrt(2.4 * quark)
+        pion = math.sqrt(2.4 * (quark + np.mean(masses)))
         rho = 0.3 + 0.5 * pion**2
         ahead, back = np.exp(-pion * t), np.exp(-pion * (EXTENT - t))
-        start = (*pair, "point@0;0;0;0")
+        start = (*pair, *masses, "point@0;0;0;0")
         values[*start, "g5", "g5", 0, 0, 0] = noisy("pion", ahead + back, 0.01)
         for gamma in ("gx", "gy", "gz"):
             mean = np.exp(-rho * t) + np.exp(-rho * (EXTENT - t))
@@ -128,5 +132,5 @@ def write_baryons(path, rng, samples, kappas=KAPPAS, boundary=-1):
                 exp_correlator(rng, samples, mass + shift, growth=0.2) for mass in masses
             )
             whole = ahead - boundary * back[:, -np.arange(EXTENT) % EXTENT]
-            values[kappa, kappa, "point@0;0;0;0", "nucleon", parity, 0, 0, 0] = whole
+            values[kappa, kappa, 0.0, 0.0, "point@0;0;0;0", "nucleon", parity, 0, 0, 0] = whole
     return write_correlators(path, BARYON_LABELS, values, {**HEADER, "observable": "baryons"})

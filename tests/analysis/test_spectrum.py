@@ -34,6 +34,7 @@ from tests.analysis.synthetic_hadrons import (
 )
 
 KAPPAS = (0.150, 0.152, 0.154)
+QUARKS = (0.15, 0.15, 0.0, 0.0)
 POINT = "point@0;0;0;0"
 
 
@@ -45,8 +46,8 @@ def mesons(folder, samples=150, seed=1, **options):
 def test_correlators_are_read(tmp_path):
     rng = np.random.default_rng(3)
     labels = [
-        (0.15, 0.15, POINT, "g5", "g5", 0, 0, 0),
-        (0.15, 0.152, "wall@3", "gx", "gxgt", 1, -1, 0),
+        (*QUARKS, POINT, "g5", "g5", 0, 0, 0),
+        (0.15, 0.152, 0.0, 0.01, "wall@3", "gx", "gxgt", 1, -1, 0),
     ]
     values = {one: rng.normal(size=(12, 8)) for one in labels}
     path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
@@ -58,7 +59,7 @@ def test_correlators_are_read(tmp_path):
         tuple(one.values()): data for one, data in zip(table.labels, table.values, strict=True)
     }
     for one, data in values.items():
-        kind = (*one[:2], one[2].partition("@")[0], *one[3:])
+        kind = (*one[:4], one[4].partition("@")[0], *one[5:])
         np.testing.assert_array_equal(found[kind], data)
     assert read_hadron_correlators(path, MESON_LABELS, skip=20).sweeps.tolist() == list(
         range(30, 130, 10)
@@ -67,7 +68,7 @@ def test_correlators_are_read(tmp_path):
 
 def test_tables_that_are_refused(tmp_path):
     rng = np.random.default_rng(3)
-    label = (0.15, 0.15, POINT, "g5", "g5", 0, 0, 0)
+    label = (*QUARKS, POINT, "g5", "g5", 0, 0, 0)
     few = write_correlators(tmp_path / "few.csv", MESON_LABELS, {label: rng.normal(size=(9, 4))})
     with pytest.raises(GaugeError, match="at least 10 configurations; measure more than the 9"):
         read_hadron_correlators(few, MESON_LABELS)
@@ -117,7 +118,7 @@ def test_equal_correlators_are_averaged(tmp_path):
     values = {}
 
     def add(gamma, momentum, source=POINT):
-        values[(0.15, 0.15, source, gamma, gamma, *momentum)] = cosh_correlator(rng, 20, 0.4)
+        values[(*QUARKS, source, gamma, gamma, *momentum)] = cosh_correlator(rng, 20, 0.4)
 
     for gamma in ("gx", "gy", "gz"):
         add(gamma, (0, 0, 0))
@@ -132,7 +133,7 @@ def test_equal_correlators_are_averaged(tmp_path):
     found = meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges(2, 8))
 
     def expected(*chosen):
-        rows = [values[(0.15, 0.15, source, g, g, *p)] for g, p, source in chosen]
+        rows = [values[(*QUARKS, source, g, g, *p)] for g, p, source in chosen]
         return fold(np.mean(rows, axis=0), 1)
 
     along = [("gx", (1, 0, 0), POINT), ("gy", (0, -1, 0), POINT)]
@@ -151,7 +152,7 @@ def test_equal_correlators_are_averaged(tmp_path):
     }
     assert len(found.correlators) == len(states)
     for (name, source, momentum, along_it), chosen in states.items():
-        one = found.correlators[State(name, 0.15, 0.15, source, momentum, along_it)]
+        one = found.correlators[State(name, *QUARKS, source, momentum, along_it)]
         np.testing.assert_allclose(one.values, expected(*chosen), rtol=1e-13)
 
 
@@ -206,7 +207,7 @@ def test_masses_of_baryons_of_both_parities(tmp_path, boundary):
 
 def test_diquarks_are_bosons(tmp_path):
     values = {
-        (0.15, 0.15, POINT, "diquark-g5", 1, 0, 0, 0): cosh_correlator(
+        (*QUARKS, POINT, "diquark-g5", 1, 0, 0, 0): cosh_correlator(
             np.random.default_rng(2), 40, 0.3
         )
     }
@@ -220,8 +221,8 @@ def test_diquarks_are_bosons(tmp_path):
 def test_noisy_hadrons_are_left_out(tmp_path):
     rng = np.random.default_rng(6)
     values = {
-        (0.15, 0.15, POINT, "g5", "g5", 0, 0, 0): cosh_correlator(rng, 40, 0.3),
-        (0.15, 0.15, POINT, "unit", "unit", 0, 0, 0): cosh_correlator(rng, 40, 0.8, size=5),
+        (*QUARKS, POINT, "g5", "g5", 0, 0, 0): cosh_correlator(rng, 40, 0.3),
+        (*QUARKS, POINT, "unit", "unit", 0, 0, 0): cosh_correlator(rng, 40, 0.8, size=5),
     }
     path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
     found = meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges())
@@ -229,7 +230,7 @@ def test_noisy_hadrons_are_left_out(tmp_path):
     ((state, why),) = found.left_out.items()
     assert (describe(state), "too noisy" in why) == ("a0, κ = 0.15", True)
     values.popitem()
-    values[(0.15, 0.15, POINT, "g5", "g5", 0, 0, 0)] = exp_correlator(rng, 40, 0.1, size=5)
+    values[(*QUARKS, POINT, "g5", "g5", 0, 0, 0)] = exp_correlator(rng, 40, 0.1, size=5)
     path.unlink()
     write_correlators(path, MESON_LABELS, values)
     table = read_hadron_correlators(path, MESON_LABELS)
@@ -239,7 +240,7 @@ def test_noisy_hadrons_are_left_out(tmp_path):
 
 
 def test_descriptions():
-    still = State("nucleon", 0.15, 0.152, "point", (0, 0, 0), parity=-1)
+    still = State("nucleon", 0.15, 0.152, 0.0, 0.0, "point", (0, 0, 0), parity=-1)
     assert describe(still) == "nucleon-, κ = 0.15, 0.152"
-    moving = State("rho", 0.15, 0.15, "point", (0, 0, 1), 1)
-    assert describe(moving) == "rho, p = (0,0,1), along 1, κ = 0.15"
+    moving = State("rho", 0.15, 0.15, -0.01, 0.02, "point", (0, 0, 1), 1)
+    assert describe(moving) == "rho, p = (0,0,1), along 1, κ = 0.15, μ = -0.01, 0.02"

@@ -2,13 +2,20 @@
 
 import io
 import json
+import math
 
 import pytest
 from rich.console import Console
 
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
-from tests.analysis.synthetic_hadrons import HEADER, KAPPA_C, write_baryons, write_mesons
+from tests.analysis.synthetic_hadrons import (
+    HEADER,
+    KAPPA_C,
+    quark_mass,
+    write_baryons,
+    write_mesons,
+)
 
 
 @pytest.fixture
@@ -56,6 +63,26 @@ def test_options(run):
     assert "± range" in shown(averaged)
     assert "± range" not in shown(gauge_mc.fit("mesons", run))
     assert usual.masses[0].fit.mass.value != given.masses[0].fit.mass.value
+
+
+def test_twisted_masses(tmp_path, rng):
+    """Only quarks of one twisted mass are extrapolated, and the PCAC mass alone vanishes."""
+    write_mesons(tmp_path / "mesons.csv", rng, 60, (0.150, 0.154), mus=(0.0, 0.02))
+    result = gauge_mc.fit("mesons", tmp_path)
+    pions = {
+        (one.kappa1, one.kappa2, one.mu1, one.mu2): one.fit.mass.value
+        for one in result.spectrum.masses
+        if one.name == "pion"
+    }
+    assert len(pions) == 10
+    for (*kappas, mu1, mu2), mass in pions.items():
+        truth = math.sqrt(2.4 * (quark_mass(*kappas) + (mu1 + mu2) / 2))
+        assert mass == pytest.approx(truth, rel=0.02)
+    lines = {(one.quantity, one.mu): one for one in result.spectrum.chiral}
+    assert set(lines) == {("pion^2", 0), ("pcac", 0), ("rho", 0), ("pcac", 0.02), ("rho", 0.02)}
+    for name, mu in (("pion^2", 0), ("pcac", 0), ("pcac", 0.02)):
+        assert lines[name, mu].kappa_c.value == pytest.approx(KAPPA_C, rel=3e-3)
+    assert "pion, κ = 0.15, μ = 0, 0.02" in shown(result)
 
 
 def test_baryons_are_extrapolated_with_the_pions_of_the_run(run, rng):

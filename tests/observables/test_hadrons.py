@@ -21,14 +21,14 @@ PHASES = (1, 1, 1, -1)
 TOLERANCE = 1e-8
 
 
-def propagator(field, links, kappa, text, sink=False, phases=PHASES):
+def propagator(field, links, kappa, text, sink=False, phases=PHASES, mu=0.0):
     """M^-1 times a source, [t, z, y, x, spin, colour, spin', colour']."""
     colours = links.shape[-1]
     source = parse_source(text, LATTICE)
     vectors = SpinorField.empty(field, "double", 4 * colours)
     source.fill(vectors, field)
     right = vectors.to_numpy()
-    matrix = dense(links, kappa, phases)
+    matrix = dense(links, kappa, phases, mu=mu)
     solution = np.linalg.solve(matrix, right.reshape(len(right), -1).T).T.reshape(right.shape)
     if sink:
         vectors.restore(solution)
@@ -82,8 +82,29 @@ def test_mesons_of_dense_propagators(text, label, options, best_device, rng):
                 parts = quarks[first], quarks[second], SIXTEEN[end], SIXTEEN[begin]
                 whole = reference.meson(*parts, wave(p, place[:3]))
                 expected = 4 * first * second * np.roll(whole, -place[3])
-                values = found[first, second, label, begin, end, *p]
+                values = found[first, second, 0, 0, label, begin, end, *p]
                 assert np.abs(values - expected).max() < TOLERANCE * np.abs(expected).max() + 1e-9
+
+
+def test_twisted_masses_of_dense_propagators(best_device, rng):
+    """The antiquark has the twisted mass with the opposite sign."""
+    field, links = field_of("su2", rng, best_device)
+    observable = Mesons.for_lattice(LATTICE, kappa="0.1,0.12", mu="0.2,-0.3")
+    assert observable.header["mu"] == "-0.3,0.2"
+    found = rows(observable, field)
+    assert len(found) * LATTICE.t == observable.records == 10 * 18 * LATTICE.t
+    still = wave((0, 0, 0), (0, 0, 0))
+    quarks = {
+        (kappa, mu): propagator(field, links, kappa, "point", mu=mu)
+        for kappa, mu in ((0.1, 0.2), (0.1, -0.3), (0.12, -0.3))
+    }
+    for one, other in [((0.1, -0.3), (0.1, 0.2)), ((0.1, 0.2), (0.12, -0.3))]:
+        (kappa1, mu1), (kappa2, mu2) = one, other
+        for begin, end in (("g5", "g5"), ("gx", "gx"), ("g5", "gtg5")):
+            parts = quarks[one], quarks[other], SIXTEEN[end], SIXTEEN[begin], still
+            expected = 4 * kappa1 * kappa2 * reference.meson(*parts)
+            values = found[kappa1, kappa2, mu1, mu2, "point@0;0;0;0", begin, end, 0, 0, 0]
+            assert np.abs(values - expected).max() < 1e-9
 
 
 def test_all_pairs_of_matrices(rng):
@@ -95,7 +116,7 @@ def test_all_pairs_of_matrices(rng):
     for begin, end in [("gx", "gxgt"), ("gtg5", "g5"), ("gyg5", "unit")]:
         parts = SIXTEEN[end], SIXTEEN[begin], wave((0, 0, 0), (0, 0, 0))
         whole = reference.meson(quark, quark, *parts)
-        values = found[0.1, 0.1, "point@0;0;0;0", begin, end, 0, 0, 0]
+        values = found[0.1, 0.1, 0, 0, "point@0;0;0;0", begin, end, 0, 0, 0]
         assert np.abs(values - 0.04 * whole).max() < 1e-9
 
 
@@ -115,9 +136,9 @@ def test_nucleons_of_dense_propagators(best_device, rng):
             whole *= np.where(ahead, 1, -1)[:, None, None]
             for parity in (1, -1):
                 expected = 8 * up**2 * down * reference.projected(whole, parity)
-                values = found[up, down, "point@1;3;0;2", "nucleon", parity, 0, 0, 0]
+                values = found[up, down, 0, 0, "point@1;3;0;2", "nucleon", parity, 0, 0, 0]
                 assert np.abs(values - expected).max() < 1e-7 * np.abs(expected).max()
-    deltas = [key for key in found if key[3] == "delta"]
+    deltas = [key for key in found if key[5] == "delta"]
     assert [key[:2] for key in deltas] == [(k, k) for k in KAPPAS for _ in range(2)]
 
 
@@ -142,7 +163,7 @@ def test_twisted_boundaries_of_free_quarks(best_device):
     lattice = Lattice(4, 4, 4, 8)
     field = Field.cold(lattice, "su3", "double", best_device)
     observable = Mesons.for_lattice(lattice, kappa="0.1", boundary="0.2,0.4,0,0")
-    found = [one[9] for one in observable.measurer(field)(field) if one[3:5] == ("g5", "g5")]
+    found = [one[11] for one in observable.measurer(field)(field) if one[5:7] == ("g5", "g5")]
     known = [0.550448091581, 0.018777678858, 0.001913035711, 0.000304754974, 0.000111618742]
     np.testing.assert_allclose(found[:5], known, rtol=3e-7)
 
@@ -153,6 +174,8 @@ def test_twisted_boundaries_of_free_quarks(best_device):
         ({}, "--kappa is missing; give the hopping parameters"),
         ({"kappa": "a"}, "--kappa is 'a'; give numbers, such as 0.153,0.155"),
         ({"kappa": "-0.1"}, "--kappa is -0.1; give positive numbers"),
+        ({"kappa": "0.1", "mu": "b"}, "--mu is 'b'; give numbers"),
+        ({"kappa": "0.1", "mu": "0,inf"}, "--mu is 0,inf; give numbers"),
         ({"kappa": "nan"}, "--kappa is nan; give positive numbers"),
         ({"kappa": "0.1", "boundary": "twice"}, "--boundary is 'twice'; give antiperiodic or peri"),
         ({"kappa": "0.1", "boundary": "1,2,3"}, "or four angles in units of pi, such as 0,0,0,1"),

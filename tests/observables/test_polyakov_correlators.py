@@ -299,7 +299,7 @@ LARGER_GROUPS = [("su4", 0.1), ("su4", 0.7), ("su4", 1.3), ("su6", 0.7), ("su8",
 
 @pytest.mark.parametrize(("group", "strength"), LARGER_GROUPS)
 def test_multihit_of_larger_groups(group, strength, precision, best_device, rng):
-    """At beta = `strength` N^2, from random links to equal ones, where all singular values are equal.
+    """At beta = `strength` N^2, from random links to equal ones, with equal singular values.
 
     The reference is a ratio of small differences, which loses digits with N.
     """

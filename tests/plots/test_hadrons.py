@@ -47,7 +47,7 @@ def test_effective_masses_of_baryons_alone(run, rng):
 
 def test_correlators_too_noisy_for_a_fit_are_drawn(run, rng):
     """Fits need errors below 10 %, and points below 100 % or, of effective masses, 25 %."""
-    pion = (0.15, 0.15, "point@0;0;0;0", "g5", "g5", 0, 0, 0)
+    pion = (0.15, 0.15, 0.0, 0.0, "point@0;0;0;0", "g5", "g5", 0, 0, 0)
     (run / "mesons.csv").unlink()
     noisy = {pion: cosh_correlator(rng, 40, 0.8, size=1.3)}
     table = write_correlators(run / "mesons.csv", MESON_LABELS, noisy)

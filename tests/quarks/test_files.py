@@ -234,8 +234,8 @@ def test_propagators_are_kept(source, field, tmp_path):
     bytes_before = [one.read_bytes() for one in files]
     again = observable.measurer(field)(field)
     assert again == first
-    assert [one[2:5] for one in again.companions["solves"]] == 2 * [("file", "double", 0)]
-    assert max(one[7] for one in again.companions["solves"]) <= 1e-10
+    assert [one[3:6] for one in again.companions["solves"]] == 2 * [("file", "double", 0)]
+    assert max(one[8] for one in again.companions["solves"]) <= 1e-10
     assert [one.read_bytes() for one in files] == bytes_before
     files[0].write_bytes(bytes_before[1])
     with pytest.raises(GaugeError, match="is not a solution on these links: its residual is"):
@@ -243,3 +243,6 @@ def test_propagators_are_kept(source, field, tmp_path):
     other = Mesons.for_lattice(LATTICE, **{**options, "boundary": "periodic"})
     other.measurer(field)(field)
     assert len(list(folder.iterdir())) == 4
+    files[0].write_bytes(bytes_before[0])
+    Mesons.for_lattice(LATTICE, **options, mu="0,0.1").measurer(field)(field)
+    assert len(list(folder.iterdir())) == 6  # those without a twisted mass were there

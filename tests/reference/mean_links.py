@@ -51,14 +51,16 @@ def mean_links(staples: Complex, weight: float, step: float = 1e-4) -> Complex:
 def mean_trace(n: int, beta: float) -> float:
     """<Re Tr U> / N of one link with the density exp(beta / N Re Tr U), U in SU(N).
 
-    The integral over the eigenvalues is a sum over powers of the determinant of Toeplitz determinants
-    of Bessel functions (Bars and Green, Phys. Rev. D 20 (1979) 3311), scaled by exp(-beta).
+    The integral over the eigenvalues is a sum over powers of the determinant of Toeplitz
+    determinants of Bessel functions (Bars and Green, Phys. Rev. D 20 (1979) 3311), scaled by
+    exp(-beta).
     """
     charges = np.arange(-30, 31)
     orders = np.add.outer(np.arange(n), -np.arange(n))
 
     def determinants(shift: Real) -> Real:
-        return np.array([np.linalg.det(ive(orders + shift[:, None] + k, beta / n)) for k in charges])
+        bessel = [ive(orders + shift[:, None] + k, beta / n) for k in charges]
+        return np.array([np.linalg.det(one) for one in bessel])
 
     last = np.arange(n) == n - 1
     return float(determinants(1 * last).sum() / determinants(0 * last).sum() / n)

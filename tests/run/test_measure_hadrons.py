@@ -51,19 +51,20 @@ def test_along_the_way(tmp_path):
     """The rows of stored configurations, also if the run was interrupted, with the solutions."""
     words = ["--lattice", "4x4x4x4", "--group", "su3", "--beta", "5.7", "--thermalize", 2]
     words += ["--separation", 1, "--configs"]
-    measure = "mesons:1:kappa=0.1;0.11,baryons:2:kappa=0.1"
+    measure = "mesons:1:kappa=0.1:mu=0;0.05,baryons:2:kappa=0.1"
     run = tmp_path / "run"
     call("generate", "--output", run, *words, 2, "--measure", measure, "--quiet")
     call("generate", "--output", run, *words, 4, "--measure", measure, "--quiet")
     assert all(one.sound for one in package.verify(run))
-    for name, kappa, every in (("mesons", "0.1,0.11", 1), ("baryons", "0.1", 2)):
-        call("measure", name, run, "--kappa", kappa, "--quiet")
+    for name, mu, every in (("mesons", "0,0.05", 1), ("baryons", "0", 2)):
+        call("measure", name, run, "--kappa", "0.1", "--mu", mu, "--quiet")
         for kind in ("", "_solves"):
             along = read_table(run / f"{name}{kind}.csv")
             stored = read_table(run / f"{name}_configs{kind}.csv")
             chosen = (stored["sweep"] - 2) % every == 0
             for column in set(stored.columns) - {"seconds"}:
                 np.testing.assert_array_equal(along[column], stored[column][chosen])
+    assert set(read_table(run / "mesons_solves.csv")["mu"]) == {0, 0.05}
     assert read_table(run / "baryons_solves.csv").header["of table"] == "baryons.csv"
 
 
