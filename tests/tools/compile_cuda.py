@@ -34,7 +34,6 @@ from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
-from gauge_mc.updates.multilevel import MEAN_SLAB_LINES
 
 WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
 
@@ -77,11 +76,11 @@ def variants(kernel: Kernel) -> Iterator[Variant]:
     """Yield the variants of a kernel that are compiled.
 
     Left out are larger groups with the same template, combinations of an action and a generator of
-    which neither is the default, and what is not defined.
+    which neither is the default.
     """
     for variant in all_variants(kernel):
         usual = LARGER.isdisjoint(variant.choices) or is_essential(kernel, variant)
-        if usual and is_defined(kernel, variant) and not is_product(variant):
+        if usual and not is_product(variant):
             yield variant
 
 
@@ -94,12 +93,6 @@ def is_product(variant: Variant) -> bool:
     usual = {ACTIONS[defaults.ACTION].choice, GENERATORS[defaults.RNG].choice()}
     parts = {one for one in variant.choices if one.kind in ("action", "random")}
     return len(parts) == len(usual) and usual.isdisjoint(parts)
-
-
-def is_defined(kernel: Kernel, variant: Variant) -> bool:
-    """Return whether there is such a variant: means of links are known for some groups only."""
-    known = {group.choice for group in GROUPS.values() if group.colours in MEAN_COLOURS}
-    return kernel != MEAN_SLAB_LINES or not known.isdisjoint(variant.choices)
 
 
 def is_essential(kernel: Kernel, variant: Variant) -> bool:
