@@ -21,6 +21,7 @@
 // For SU(3) |w| is at most 1 + 2.38 X, because Y <= X^2 / 3 and Z <= X^3 / 27.
 constexpr int FEWEST_TERMS = REAL_BYTES == 4 ? 8 : 16;
 
+// SU(N) for other N.
 template <int N> struct MeanLink {
     template <class G> static INLINE typename G::Matrix of(const typename G::Matrix& s, real weight) {
         return GeneralMeanLink<G>::of(s, weight);

@@ -33,8 +33,9 @@ template <int N> struct MeanFactors {
         real sum = broadcast(0);
         UNROLL for (int i = 0; i < N; i++) sum = sum + s[i];
         const real average = sum * scalar(1.0 / N);
+        // The largest terms are those of n = s_(N-1), and F_q falls about as exp(-(q N)^2 / (4 sum)).
         terms = 16 + 2 * N + (int)(scalar(2.6) * lane_max(s[N - 1]));
-        const int charges = 4 + (int)(root_of(scalar(REAL_BYTES == 4 ? 120 : 296) * lane_max(sum)) / N);
+        const int charges = 4 + (int)(sqrt(scalar(REAL_BYTES == 4 ? 120 : 296) * lane_max(sum)) / N);
 
         const double_real zero = to_double(broadcast(0));
         double_real cofactor_re = zero, cofactor_im = zero, power_re = zero + 1.0, power_im = zero;
@@ -65,8 +66,6 @@ template <int N> struct MeanFactors {
     }
 
   private:
-    static INLINE scalar root_of(scalar x) { return sqrt(x); }
-
     // Call use(term times powers of n - c, h_(n-i), its derivatives [i][j] by y_j, if they are wanted) for every n.
     template <bool DERIVATIVES, class Use> INLINE void series(int q, Use use) {
         const double_real zero = to_double(broadcast(0));

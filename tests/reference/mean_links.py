@@ -1,7 +1,11 @@
 """The mean of a link given all others, from the integral over the group."""
 
+from decimal import Decimal, localcontext
+from itertools import combinations
+from math import factorial
+
 import numpy as np
-from scipy.special import iv, ive
+from scipy.special import iv
 
 from .fields import Complex, Real
 
@@ -52,15 +56,44 @@ def mean_trace(n: int, beta: float) -> float:
     """<Re Tr U> / N of one link with the density exp(beta / N Re Tr U), U in SU(N).
 
     The integral over the eigenvalues is a sum over powers of the determinant of Toeplitz
-    determinants of Bessel functions (Bars and Green, Phys. Rev. D 20 (1979) 3311), scaled by
-    exp(-beta).
+    determinants of Bessel functions (Bars and Green, Phys. Rev. D 20 (1979) 3311). Their digits
+    cancel, so that they are computed with 60 of them.
     """
-    charges = np.arange(-30, 31)
-    orders = np.add.outer(np.arange(n), -np.arange(n))
+    with localcontext(prec=60):
+        half = Decimal(beta) / n / 2
+        bessel = [_bessel(order, half) for order in range(n + 30)]
 
-    def determinants(shift: Real) -> Real:
-        bessel = [ive(orders + shift[:, None] + k, beta / n) for k in charges]
-        return np.array([np.linalg.det(one) for one in bessel])
+        def total(shift: int) -> Decimal:
+            """Return the sum of the determinants whose last row has orders larger by `shift`."""
+            return sum(
+                (
+                    _determinant(
+                        [
+                            [bessel[abs(q + i - j + shift * (i == n - 1))] for j in range(n)]
+                            for i in range(n)
+                        ]
+                    )
+                    for q in range(-20, 21)
+                ),
+                Decimal(0),
+            )
 
-    last = np.arange(n) == n - 1
-    return float(determinants(1 * last).sum() / determinants(0 * last).sum() / n)
+        return float(total(1) / total(0) / n)
+
+
+def _bessel(order: int, half: Decimal) -> Decimal:
+    """I_order(2 half), by its series."""
+    terms = (half ** (2 * k + order) / (factorial(k) * factorial(k + order)) for k in range(150))
+    return sum(terms, Decimal(0))
+
+
+def _determinant(rows: list[list[Decimal]]) -> Decimal:
+    """Determinant by elimination."""
+    if len(rows) == 1:
+        return rows[0][0]
+    first, *others = sorted(rows, key=lambda row: -abs(row[0]))
+    swaps = sum(rows.index(a) > rows.index(b) for a, b in combinations([first, *others], 2))
+    smaller = [
+        [x - row[0] / first[0] * y for x, y in zip(row, first, strict=True)] for row in others
+    ]
+    return (-1) ** swaps * first[0] * _determinant([row[1:] for row in smaller])
