@@ -69,7 +69,7 @@ class SpectrumResult(FitResult):
 def mass_table(found: Spectrum) -> Table:
     """Return a table of all masses."""
     lines = [f"{found.configurations} configurations. τ_int is in configurations."]
-    lines += [*(f"Left out: {one}" for one in found.left_out), *found.cautions]
+    lines += [*_left_out(found), *found.cautions]
     table = Table(title="Masses a m", caption="\n".join(lines), caption_justify="left")
     averaged = any(math.isfinite(one.fit.systematic) for one in found.masses)
     table.add_column("hadron")
@@ -80,6 +80,15 @@ def mass_table(found: Spectrum) -> Table:
         state = State(*(getattr(one, name) for name in State._fields))
         table.add_row(describe(state), one.source, *_cells(one.fit, averaged))
     return table
+
+
+def _left_out(found: Spectrum) -> list[str]:
+    """Return a line for each reason why hadrons have no mass."""
+    reasons: dict[str, list[str]] = {}
+    for one in found.left_out:
+        name, _, why = one.partition(": ")
+        reasons.setdefault(why, []).append(name)
+    return [f"Left out: {'; '.join(names)}. {why}" for why, names in reasons.items()]
 
 
 def _cells(fit: MassFit, averaged: bool) -> list[str]:

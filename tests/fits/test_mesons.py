@@ -8,7 +8,9 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
+from gauge_mc.analysis.spectrum import Spectrum
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fits.mesons import SpectrumResult
 from tests.analysis.synthetic_hadrons import (
     HEADER,
     KAPPA_C,
@@ -51,6 +53,14 @@ def test_masses_are_written_and_shown(run):
         assert word in text
     for one in (*result.spectrum.pcac, *result.spectrum.chiral):
         assert str(getattr(one, "mass", None) or one.kappa_c or one.intercept) in text
+
+
+def test_hadrons_that_are_left_out_share_a_line_for_each_reason():
+    why = ("pion, κ = 0.15: Too noisy.", "rho, κ = 0.15: Too noisy.", "a0, κ = 0.15: Zero.")
+    text = shown(SpectrumResult("masses", Spectrum({}, 12, left_out=why)))
+    assert (
+        "Left out: pion, κ = 0.15; rho, κ = 0.15. Too noisy. Left out: a0, κ = 0.15. Zero." in text
+    )
 
 
 def test_options(run):
