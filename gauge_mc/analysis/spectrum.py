@@ -399,16 +399,19 @@ def _pcac(
     first = ranges.t_min
     if last < (first or 1) + LEAST_TIMES - 1:
         raise too_noisy()
-    # A ratio that approaches its plateau from below meets the rule for one from above when its
-    # sign is changed.
-    sign = -1 if ratio[0] < ratio[min(last, ratio.size) - 1] else 1
-    turned = replace(energies, series=sign * energies.series)
-    try:
-        found = find_plateaus([turned], first, last, average=ranges.average)
-    except GaugeError as error:
-        raise too_noisy() from error
-    point, plateau = found.points[0], sign * found.series[:, 0]
-    return _pcac_mass(state, point, plateau), plateau
+
+    def plateau(sign: int) -> tuple[PlateauPoint, Array]:
+        turned = replace(energies, series=sign * energies.series)
+        try:
+            found = find_plateaus([turned], first, last, average=ranges.average)
+        except GaugeError as error:
+            raise too_noisy() from error
+        return found.points[0], sign * found.series[:, 0]
+
+    # The rule is for an approach from above, and near the source the ratio may oscillate: it holds
+    # for both signs where the later of the two plateaus begins.
+    point, masses = max((plateau(1), plateau(-1)), key=lambda one: one[0].t_min)
+    return _pcac_mass(state, point, masses), masses
 
 
 def _pcac_mass(state: State, point: PlateauPoint, series: Array) -> PcacMass:

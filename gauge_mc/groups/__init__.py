@@ -115,7 +115,7 @@ class GeneralGroup(Group):
         self.parameters = {"COLOURS": colours}
         self.beta = beta
         # Two blocks leave each thread all registers that it can have, for one matrix as a whole.
-        self.launch_bounds = {"single": (128, 3 if colours < 6 else 2), "double": (128, 2)}
+        self.launch_bounds = {"single": (128, 3 if colours < 5 else 2), "double": (128, 2)}
 
 
 GROUPS: Registry[Group] = Registry("group", __name__)
