@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc import defaults
 from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -101,6 +102,11 @@ class History:
         """Return the measurements that were made after an update."""
         later = self.sweeps > update
         return History(self.label, self.sweeps[later], self.values[later])
+
+
+def ratio_label(ratio: float) -> list[str]:
+    """Return a bare anisotropy in words, or nothing if it is 1."""
+    return [] if ratio == defaults.ANISOTROPY else [f"ξ₀ = {ratio:g}"]
 
 
 def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> str:

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.figures import History, physics_label, typeset
+from gauge_mc import defaults
+from gauge_mc.analysis.figures import History, physics_label, ratio_label, typeset
 from gauge_mc.analysis.timeseries import caution_skip, transient_end
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_heading, read_table
@@ -316,12 +317,14 @@ def labels_of(runs: Sequence[Path]) -> list[str]:
 
 
 def _physics(run: Path) -> str:
-    """Return the group, the coupling and the lattice of a run as text; empty if unknown."""
+    """Return group, coupling and lattice of a run, and an unusual action; empty if unknown."""
     try:
         p = Run(run).read()[0]
     except GaugeError:
         return ""
-    return physics_label(GROUPS[p.group].label, p.lattice, p.beta)
+    action = [] if p.action == defaults.ACTION else [p.action]
+    group = ", ".join([GROUPS[p.group].label, *action])
+    return ", ".join([physics_label(group, p.lattice, p.beta), *ratio_label(p.anisotropy)])
 
 
 def one_run(runs: Sequence[Path], what: str) -> Path:

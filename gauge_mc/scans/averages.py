@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.figures import Curves, draw_panels, physics_label
+from gauge_mc.analysis.figures import Curves, draw_panels, physics_label, ratio_label
 from gauge_mc.analysis.timeseries import (
     Estimate,
     caution_skip,
@@ -309,11 +309,6 @@ def _ratios(table: TableData) -> NDArray[np.float64]:
     """Return the bare anisotropy of every row."""
     ratios = table.columns.get("anisotropy", np.full(len(table), defaults.ANISOTROPY))
     return np.asarray(ratios, np.float64)
-
-
-def ratio_label(ratio: float) -> list[str]:
-    """Return a bare anisotropy in words, or nothing if it is 1."""
-    return [] if ratio == defaults.ANISOTROPY else [f"ξ₀ = {ratio:g}"]
 
 
 def _curve(table: TableData, name: str, lattice: str, ratio: float) -> list[tuple[float, Estimate]]:

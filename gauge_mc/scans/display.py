@@ -11,9 +11,10 @@ from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from gauge_mc.analysis.figures import ratio_label
 from gauge_mc.files.table import Value
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
-from gauge_mc.scans.averages import ScanAverages, panels, ratio_label, row_in_words
+from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.pool import Child, Slot
 from gauge_mc.scans.scan import Member, Scan
 
