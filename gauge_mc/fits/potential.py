@@ -200,7 +200,7 @@ class PotentialFit(Fit):
     options: ClassVar[tuple[Option, ...]] = (
         T_MIN,
         T_MAX,
-        Option("r_min", float, "Smallest distance fitted.", "2, or r₀/3 if larger"),
+        Option("r_min", float, "Smallest distance fitted.", "2, r₀/3, or where it fits"),
         Option("r_max", float, "Largest distance fitted.", "the largest with a plateau"),
         LEVEL,
         LEVELS,
