@@ -419,7 +419,7 @@ def numbers_of(text: str, option: Option) -> tuple[float, ...]:
         return tuple(sorted({float(word) for word in words}))
     except ValueError:
         raise UsageError(
-            f"{option.flag} is '{shortened(text)}'; give numbers, such as 0.153,0.155."
+            f"{option.flag} is '{shortened(text)}'; give one number, or several with commas between them."
         ) from None
 
 
