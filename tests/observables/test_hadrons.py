@@ -172,7 +172,7 @@ def test_twisted_boundaries_of_free_quarks(best_device):
     ("options", "sentence"),
     [
         ({}, "--kappa is missing; give the hopping parameters"),
-        ({"kappa": "a"}, "--kappa is 'a'; give numbers, such as 0.153,0.155"),
+        ({"kappa": "a"}, "--kappa is 'a'; give one number, or several"),
         ({"kappa": "-0.1"}, "--kappa is -0.1; give positive numbers"),
         ({"kappa": "0.1", "mu": "b"}, "--mu is 'b'; give numbers"),
         ({"kappa": "0.1", "mu": "0,inf"}, "--mu is 0,inf; give numbers"),
