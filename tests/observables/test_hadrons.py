@@ -174,7 +174,7 @@ def test_twisted_boundaries_of_free_quarks(best_device):
         ({}, "--kappa is missing; give the hopping parameters"),
         ({"kappa": "a"}, "--kappa is 'a'; give one number, or several"),
         ({"kappa": "-0.1"}, "--kappa is -0.1; give positive numbers"),
-        ({"kappa": "0.1", "mu": "b"}, "--mu is 'b'; give numbers"),
+        ({"kappa": "0.1", "mu": "b"}, "--mu is 'b'; give one number"),
         ({"kappa": "0.1", "mu": "0,inf"}, "--mu is 0,inf; give numbers"),
         ({"kappa": "nan"}, "--kappa is nan; give positive numbers"),
         ({"kappa": "0.1", "boundary": "twice"}, "--boundary is 'twice'; give antiperiodic or peri"),
