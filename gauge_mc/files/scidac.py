@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.files.averages import Averages
+from gauge_mc.files.header import Header, StatedAverage
 from gauge_mc.files.input import InputFile
 from gauge_mc.files.lime import Record
+from gauge_mc.files.stored import Checksums, StoredLinks
 
 MAX_TEXT = 65536
 """Largest number of bytes of a text record that is parsed; usual records have a few kB."""
@@ -107,3 +112,25 @@ def checksum_xml(pair: tuple[int, int]) -> bytes:
         "scidacChecksum",
         element("version", "1.0") + element("suma", f"{first:x}") + element("sumb", f"{second:x}"),
     )
+
+
+@dataclass(frozen=True)
+class ScidacReader:
+    """A file of links whose structure is consistent, with SciDAC's checksum; see `Reader`."""
+
+    header: Header
+    stored: StoredLinks
+    offset: int
+    averages: Mapping[str, StatedAverage]
+
+    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Compare the SciDAC checksum and the averages of the links with those in the file."""
+        found = checksum_words(checksums.site_crc)
+        if self.header.checksum not in ("", found):
+            raise file.damaged(
+                f"its links have the SciDAC checksum {found}, its header says "
+                f"{self.header.checksum}"
+            )
+        for name, value in (("plaquette", averages.mean), ("link trace", averages.link_trace)):
+            if name in self.averages:
+                self.averages[name].refuse(file, name, value, self.header.precision)

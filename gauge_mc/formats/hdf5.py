@@ -21,18 +21,16 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import COARSEST, Header, StatedAverage, lattice_of
 from gauge_mc.files.input import InputFile, open_regular
-from gauge_mc.files.scidac import MAX_TEXT, checksum_words
-from gauge_mc.files.stored import SITE_CRC, Checksums, StoredLinks
+from gauge_mc.files.scidac import MAX_TEXT, ScidacReader, checksum_words
+from gauge_mc.files.stored import SITE_CRC, StoredLinks
 from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group, group_of
 from gauge_mc.libraries import load
@@ -61,27 +59,6 @@ _ERRORS = (OSError, RuntimeError, LookupError, ValueError, TypeError, MemoryErro
 """What h5py raises if a file is damaged, or has types that NumPy does not know."""
 
 
-@dataclass(frozen=True)
-class Hdf5Reader:
-    """An HDF5 file whose data set of links has been found; see `Reader`."""
-
-    header: Header
-    stored: StoredLinks
-    offset: int
-    averages: Mapping[str, StatedAverage]
-
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare the checksum and the averages of the links with those in the file."""
-        found = checksum_words(checksums.site_crc)
-        if self.header.checksum not in ("", found):
-            raise file.damaged(
-                f"its links have the checksum {found}, its header says {self.header.checksum}"
-            )
-        for name, value in (("plaquette", averages.mean), ("link trace", averages.link_trace)):
-            if name in self.averages:
-                self.averages[name].refuse(file, name, value, self.header.precision)
-
-
 class Hdf5(Format):
     """The hierarchical data format, with the links in the layout of QDP++."""
 
@@ -97,7 +74,7 @@ class Hdf5(Format):
         """Return whether a file begins with the signature of HDF5."""
         return head.startswith(_SIGNATURE)
 
-    def read_header(self, file: InputFile) -> Hdf5Reader:
+    def read_header(self, file: InputFile) -> ScidacReader:
         """Find and check the data set of the links; see `Format.read_header`."""
         return _read_header(file)
 
@@ -122,7 +99,7 @@ def _stored(lattice: Lattice, group: Group, dtype: str) -> StoredLinks:
     return StoredLinks(lattice, group, dtype, checksums=frozenset({SITE_CRC}))
 
 
-def _read_header(file: InputFile) -> Hdf5Reader:
+def _read_header(file: InputFile) -> ScidacReader:
     """Find and check the data set of the links."""
     file.expect_size(_end_of_file(file))
     with _opened(file) as h5, _refusing(file):
@@ -158,7 +135,7 @@ def _read_header(file: InputFile) -> Hdf5Reader:
         provenance={name: str(value) for name, value in attributes.items()},
         warning="" if checksum else "it has no checksum, so its links were not verified with one",
     )
-    return Hdf5Reader(header, stored, offset, averages)
+    return ScidacReader(header, stored, offset, averages)
 
 
 def _end_of_file(file: InputFile) -> int:

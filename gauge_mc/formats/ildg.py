@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
@@ -27,7 +26,7 @@ from gauge_mc.files.input import InputFile
 from gauge_mc.files.lime import Record
 from gauge_mc.files.scidac import (
     MAX_TEXT,
-    checksum_words,
+    ScidacReader,
     checksum_xml,
     document,
     element,
@@ -38,7 +37,7 @@ from gauge_mc.files.scidac import (
     tag_of,
     text_of,
 )
-from gauge_mc.files.stored import SITE_CRC, Checksums, StoredLinks
+from gauge_mc.files.stored import SITE_CRC, StoredLinks
 from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.quoting import printable
@@ -58,28 +57,6 @@ _FREE_TEXT = (LFN, "xlf-info", "scidac-file-xml", "scidac-record-xml")
 _INFO = "gauge-mc"
 
 
-@dataclass(frozen=True)
-class IldgReader:
-    """An ILDG file whose records have been found and are consistent; see `Reader`."""
-
-    header: Header
-    stored: StoredLinks
-    offset: int
-    averages: Mapping[str, StatedAverage]
-
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare the SciDAC checksum and the averages of the links with those in the file."""
-        found = checksum_words(checksums.site_crc)
-        if self.header.checksum not in ("", found):
-            raise file.damaged(
-                f"its links have the SciDAC checksum {found}, its header says "
-                f"{self.header.checksum}"
-            )
-        for name, value in (("plaquette", averages.mean), ("link trace", averages.link_trace)):
-            if name in self.averages:
-                self.averages[name].refuse(file, name, value, self.header.precision)
-
-
 class Ildg(Format):
     """The format of the International Lattice Data Grid."""
 
@@ -92,7 +69,7 @@ class Ildg(Format):
         """Return whether a file begins with the magic number of LIME."""
         return head.startswith(lime.MAGIC)
 
-    def read_header(self, file: InputFile) -> IldgReader:
+    def read_header(self, file: InputFile) -> ScidacReader:
         """Find and check the records of a file; see `Format.read_header`."""
         return _read_header(file)
 
@@ -110,7 +87,7 @@ class Ildg(Format):
         return {LFN: path.name}
 
 
-def _read_header(file: InputFile) -> IldgReader:
+def _read_header(file: InputFile) -> ScidacReader:
     """Find and check the records of a file."""
     records = lime.read_records(file)
     kinds = [record.type for record in records]
@@ -155,7 +132,7 @@ def _read_header(file: InputFile) -> IldgReader:
         provenance=provenance,
         warning="; ".join(warnings),
     )
-    return IldgReader(header, stored, data.offset, averages)
+    return ScidacReader(header, stored, data.offset, averages)
 
 
 def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:

@@ -419,8 +419,8 @@ def numbers_of(text: str, option: Option) -> tuple[float, ...]:
         return tuple(sorted({float(word) for word in words}))
     except ValueError:
         raise UsageError(
-            f"{option.flag} is '{shortened(text)}'; give one number, or several with commas between "
-            "them."
+            f"{option.flag} is '{shortened(text)}'; give one number, or several with commas "
+            "between them."
         ) from None
 
 

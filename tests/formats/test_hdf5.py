@@ -109,7 +109,7 @@ def test_files_that_are_not_supported(tmp_path, fill, words):
     ("attributes", "words"),
     [
         ({"checksum": np.bytes_("0")}, "not two hexadecimal words"),
-        ({"checksum": np.bytes_("01234567 89abcdef")}, "have the checksum .* says 01234567"),
+        ({"checksum": np.bytes_("01234567 89abcdef")}, "have the SciDAC checksum .* says 01234567"),
         ({"plaquette": 0.5}, "have the plaquette .* says 0.5"),
         ({"link_trace": np.bytes_("0.5")}, "not an average"),
     ],
