@@ -7,6 +7,15 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.run.parameters import Parameters, read_card
 
+NAMED = {"su3_iwasaki_b2.6", "su2_levels_b2.55", "su2_levels_b2.65", "su2_levels_b2.8"}
+"""Cards whose commands name the run."""
+
+OTHERS = {
+    "su3_iwasaki_nt4": ("--beta 2.275:2.3:0.0025 --configs 33000", 8000),
+    "sun_plaquette": ("--group $1 --beta $2", 1),
+}
+"""Options and numbers of configurations of cards that are not for a list of beta."""
+
 
 def test_cards_make_the_runs_that_the_commands_name(root):
     text = (root / "runs" / "README.md").read_text()
@@ -17,11 +26,14 @@ def test_cards_make_the_runs_that_the_commands_name(root):
         parameters = Parameters.from_values({"beta": 2.5} | card)
         if "beta" in card:
             assert path.name in text
-            assert parameters.name in text or f"--output runs/{path.stem}" in text
+            command = f"--card runs/{path.name} --output runs/{path.stem}\n"
+            assert command in text if path.stem in NAMED else parameters.name in text
             least = {"_t0_": 150, "_polyakov_": 60, "_hadrons_": 200}
             assert parameters.configs >= next((n for k, n in least.items() if k in path.name), 500)
         else:
-            assert f"--card runs/{path.name} --" in text
+            options, configs = OTHERS.get(path.stem, ("--beta $beta", 1))
+            assert f"--card runs/{path.name} {options}" in text
+            assert parameters.configs == configs
 
 
 @pytest.mark.parametrize(
