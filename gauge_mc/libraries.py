@@ -9,7 +9,7 @@ from typing import Any
 from gauge_mc.errors import GaugeError
 
 
-def load(name: str, extra: str = "analysis") -> Any:
+def load(name: str, extra: str = "analysis", whose: str = "This needs") -> Any:
     """Import an optional library.
 
     Parameters
@@ -18,6 +18,8 @@ def load(name: str, extra: str = "analysis") -> Any:
         Name of a module, such as ``"pyerrors"`` or ``"matplotlib.figure"``.
     extra : str
         Name of the extra of this package that installs the library.
+    whose : str
+        Subject and verb of the error message.
 
     Raises
     ------
@@ -32,6 +34,6 @@ def load(name: str, extra: str = "analysis") -> Any:
     except ImportError as error:
         library = name.partition(".")[0]
         raise GaugeError(
-            f"This needs the Python package {library}, which cannot be imported ({error}); "
+            f"{whose} the Python package {library}, which cannot be imported ({error}); "
             f"install it by pip install 'gauge-mc[{extra}]'."
         ) from error

@@ -56,7 +56,7 @@ _SUPERBLOCK_BYTES = 64
 """Number of bytes at the beginning of a file that contain that address."""
 
 _ERRORS = (OSError, RuntimeError, LookupError, ValueError, TypeError, MemoryError)
-"""What h5py raises if a file is damaged, or has types that NumPy does not know."""
+"""Exceptions of h5py for damaged files, and for types that NumPy does not know."""
 
 
 class Hdf5(Format):
@@ -81,9 +81,9 @@ class Hdf5(Format):
     def refusal(self, group: Group, precision: str) -> str | None:
         """Return why h5py cannot be imported, if it cannot; see `Format.refusal`."""
         try:
-            load("h5py", "hdf5")
+            load("h5py", "hdf5", "HDF5 files need")
         except GaugeError as error:
-            return str(error).rstrip(".").replace("This needs", "HDF5 files need", 1)
+            return str(error).rstrip(".")
         return None
 
     def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:

@@ -9,7 +9,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -460,7 +460,7 @@ Pair = tuple[Quark, Quark]
 
 def pairs_of(quarks: Sequence[Quark]) -> list[Pair]:
     """Return all pairs of quarks, the first one first."""
-    return [(one, other) for i, one in enumerate(quarks) for other in quarks[i:]]
+    return list(combinations_with_replacement(quarks, 2))
 
 
 Correlator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex128]]

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import zlib
 
 import h5py
 import numpy as np
@@ -20,7 +21,6 @@ from tests.formats.format_samples import (
     random_links,
     rotated,
     site_bytes,
-    zlib,
 )
 
 pytestmark = pytest.mark.kernels
