@@ -1,4 +1,5 @@
-// What the projections onto a group with several SU(2) subgroups share.
+// Projections onto a group with several SU(2) subgroups: the rotation in one of them that maximises a trace, the
+// iteration over all, and the root of a phase.
 #pragma once
 
 #include "group/complex.h"

@@ -56,7 +56,7 @@ PION = next(iter(MESONS))
 
 
 class Kind(NamedTuple):
-    """What hadrons of one extrapolation have in common.
+    """The source and the twisted mass that all hadrons of an extrapolation share.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class State(NamedTuple):
 
     @property
     def kind(self) -> Kind | None:
-        """What it has in common with others of an extrapolation, if its quarks have one mu."""
+        """The kind of extrapolation it belongs to; None if its quarks differ in mu."""
         return Kind(self.source, self.mu1) if self.mu1 == self.mu2 else None
 
     @property
