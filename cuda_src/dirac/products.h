@@ -1,9 +1,29 @@
-// Scalar products of spinors, as values of sum kernels: Re and Im of <a, b> = sum of a^* b, and <b, b>.
+// Linear combinations of spinors, and scalar products, as values of sum kernels: Re and Im of <a, b> = sum of a^* b, and
+// <b, b>. A launch treats all vectors of fields on one slab: they are the replicas of its geometry.
 #pragma once
 
 #include "dirac/spinors.h"
 
 constexpr int PRODUCTS = 3;
+
+constexpr int MOST_VECTORS = 16;                 // vectors that a launch can treat
+constexpr int FACTOR_REALS = 2 * MOST_VECTORS;  // complex factors of all vectors
+
+struct Factor {
+    double re, im;
+};
+INLINE Factor factor_of(const double (&factors)[FACTOR_REALS], const Site& s) {
+    return {factors[2 * s.replica], factors[2 * s.replica + 1]};
+}
+
+INLINE Spinor load_vector(const Spinors& f, const Geometry& g, const Site& s) {
+    Spinor psi;
+    STORAGE::load(g, spinor_block(f, s.t, s.parity, s.replica), s.slot, psi.c);
+    return psi;
+}
+INLINE void store_vector(const Spinors& f, const Geometry& g, const Site& s, const Spinor& psi) {
+    STORAGE::store(g, spinor_block(f, s.t, s.parity, s.replica), s.slot, psi.c);
+}
 
 INLINE void add_products(const Spinor* a, const Spinor& b, real (&values)[PRODUCTS]) {
     UNROLL for (int i = 0; i < SPINOR_REALS; i += 2) {
@@ -17,8 +37,8 @@ INLINE void add_products(const Spinor* a, const Spinor& b, real (&values)[PRODUC
 }
 
 // y += (re + i im) x.
-INLINE void add_multiple(Spinor& y, const double (&factor)[2], const Spinor& x) {
-    const scalar re = (scalar)factor[0], im = (scalar)factor[1];
+INLINE void add_multiple(Spinor& y, const Factor& factor, const Spinor& x) {
+    const scalar re = (scalar)factor.re, im = (scalar)factor.im;
     UNROLL for (int i = 0; i < SPINOR_REALS; i += 2) {
         y.c[i] = y.c[i] + re * x.c[i] - im * x.c[i + 1];
         y.c[i + 1] = y.c[i + 1] + re * x.c[i + 1] + im * x.c[i];

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-from dataclasses import dataclass
-from typing import Any
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +13,25 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import constants, source_folder
+from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.slab import work
 from gauge_mc.fields.sums import SlabSums, add_slices
 from gauge_mc.quarks.spinors import SpinorField
-from gauge_mc.quarks.storage import StoredSlab
 
 ADVANCE_SPINORS = Kernel("advance_spinors")
 COMBINE_SPINORS = Kernel("combine_spinors")
 MULTIPLY_SPINORS = Kernel("multiply_spinors")
 
-PRODUCTS = constants(source_folder() / "dirac" / "products.h")["PRODUCTS"]
+HEADER = constants(source_folder() / "dirac" / "products.h")
+PRODUCTS = HEADER["PRODUCTS"]
 """Number of sums: the real and imaginary part of <w, r>, and <r, r>."""
+
+MOST_VECTORS = HEADER["MOST_VECTORS"]
+"""Number of vectors that a launch can treat."""
+
+MOST_ROWS = 2**16 - 1
+"""Largest z T times the number of vectors of a launch, since no grid of a GPU has more blocks along
+its third direction (CUDA C++ Programming Guide, table of compute capabilities)."""
 
 Factors = NDArray[np.complex128] | NDArray[np.float64] | complex
 """A factor for every vector, or the same for all."""
@@ -44,7 +54,7 @@ class Products:
 
 
 class _Prepared:
-    """The launches of a kernel for every slab and vector of some spinor fields of one kind.
+    """The launches of a kernel for every slab and all vectors of some spinor fields of one kind.
 
     Parameters
     ----------
@@ -64,60 +74,96 @@ class _Prepared:
         factors: tuple[str, ...],
         parity: int | None,
     ) -> None:
-        self._fields, self._factors = fields, factors  # the fields own the memory
+        self._fields = fields  # which own the memory
         first = next(one for one in fields.values() if one)
-        self._like, self._count = first, first.count
-        self._steps: list[list[Any]] = []
-        self._launches: list[list[Launch]] = []
-        self._sums: list[SlabSums] = []
-        for n, slab in enumerate(first.slabs):
-            over = slab.whole(first.parities[0] if parity is None else parity)
-            sums = None
-            if kernel.sums:
-                sums = SlabSums(slab, PRODUCTS, self._count, over, own_memory=True)
-                self._sums.append(sums)
-            self._prepare(kernel, slab, n, over, sums)
-
-    def _prepare(
-        self,
-        kernel: Kernel,
-        slab: StoredSlab,
-        n: int,
-        over: ctypes.Structure,
-        sums: SlabSums | None,
-    ) -> None:
-        choice = self._like.storage.choice
-        kind = type(self._like.structure(slab))
-        at = {
-            name: one.structure(one.slabs[n]) if one else kind()
-            for name, one in self._fields.items()
-        }
-        zeros = {name: (0.0, 0.0) for name in self._factors}
-        steps, launches = [], []
-        for vector in range(self._count):
-            row = {"sums": sums.partial_sums(vector)} if sums else {}
-            arguments = slab.arguments(kernel, over, choice, vector=vector, **at, **zeros, **row)
-            steps.append(repeated([arguments], 1))
-            launches.append(slab.kernel(kernel, choice).prepared(steps[-1]))
-        self._steps.append(steps)
-        self._launches.append(launches)
+        self._devices = first.field.devices
+        own = first.parities[0] if parity is None else parity
+        most = max(1, min(MOST_VECTORS, MOST_ROWS // math.prod(first.field.lattice.extents[2:])))
+        starts = range(0, first.count, most)
+        self._groups = [_Group(one, min(most, first.count - one)) for one in starts]
+        for n, group in product(range(len(first.slabs)), self._groups):
+            group.prepare(kernel, fields, factors, own, n)
 
     def launch(self, **factors: Factors) -> None:
         """Launch the kernel for all vectors."""
-        for name, one in factors.items():
-            given = one.tolist() if isinstance(one, np.ndarray) else [one] * self._count
-            for steps in self._steps:
-                for step, factor in zip(steps, given, strict=True):
-                    setattr(step[0], name, (factor.real, factor.imag))
-        for launches in self._launches:
-            for launch in launches:
-                launch()
+        for group in self._groups:
+            group.launch(factors)
 
     def fetch(self) -> Products:
         """Wait for the sums of the last launch."""
-        local = [one.by_slice(self._count) for one in self._sums]
-        sums = add_slices(self._like.field.devices, local)
+        parts = [add_slices(self._devices, group.sums()) for group in self._groups]
+        sums = np.concatenate(parts)
         return Products(sums[:, 0] + 1j * sums[:, 1], sums[:, 2])
+
+
+class _Group:
+    """Vectors of some fields that a launch treats together, as replicas of the slab's geometry.
+
+    Parameters
+    ----------
+    first, count : int
+        The first vector, and the number of vectors.
+    """
+
+    def __init__(self, first: int, count: int) -> None:
+        self._vectors = slice(first, first + count)
+        self._first, self._count = first, count
+        self._values: dict[str, list[NDArray[np.complex128]]] = {}
+        self._launches: list[Launch] = []
+        self._sums: list[SlabSums] = []
+
+    def prepare(
+        self,
+        kernel: Kernel,
+        fields: dict[str, SpinorField | None],
+        factors: tuple[str, ...],
+        parity: int,
+        n: int,
+    ) -> None:
+        """Prepare the launch for slab number n of this process."""
+        like = next(one for one in fields.values() if one)
+        slab, choice = like.slabs[n], like.storage.choice
+        over = work(0, 1, self._count * slab.layout.slices, parity)
+        row = {}
+        if kernel.sums:
+            self._sums.append(SlabSums(slab, PRODUCTS, 1, over, own_memory=True))
+            row["sums"] = self._sums[-1].partial_sums(0)
+        kind = type(like.structure(slab))
+        arguments = kernel.arguments(
+            slab.variant(choice),
+            geometry=_vectors_as_replicas(slab.layout, self._count).geometry,
+            work=over,
+            **{
+                name: one.structure(one.slabs[n], self._first) if one else kind()
+                for name, one in fields.items()
+            },
+            **{name: (0.0,) * 2 * MOST_VECTORS for name in factors},
+            **row,
+        )
+        step = repeated([arguments], 1)
+        for name in factors:
+            values = np.frombuffer(getattr(step[0], name), np.complex128)
+            self._values.setdefault(name, []).append(values[: self._count])
+        self._launches.append(slab.kernel(kernel, choice).prepared(step))
+
+    def launch(self, factors: dict[str, Factors]) -> None:
+        """Launch the kernel with factors of all vectors of the fields."""
+        for name, given in factors.items():
+            own = given[self._vectors] if isinstance(given, np.ndarray) else given
+            for values in self._values[name]:
+                values[:] = own
+        for launch in self._launches:
+            launch()
+
+    def sums(self) -> list[NDArray[np.float64]]:
+        """Wait for the sums over time slices, of shape (vectors, slices, values), of every slab."""
+        return [one.by_slice(1).reshape(self._count, -1, PRODUCTS) for one in self._sums]
+
+
+@cache
+def _vectors_as_replicas(layout: Layout, count: int) -> Layout:
+    """Return a layout whose replicas are vectors on the slices of a slab without its halo."""
+    return replace(layout, above=0, below=0, replicas=count)
 
 
 class Advance:

@@ -135,14 +135,15 @@ class SpinorField:
         vectors = f"{self.count} vector{'s' * (self.count > 1)}"
         return f"<SpinorField {self.field.lattice}, {vectors} on {sites}, {self.storage.name}>"
 
-    def structure(self, slab: StoredSlab) -> ctypes.Structure:
-        """Return the structure ``Spinors`` for kernels that work on one of the slabs."""
+    def structure(self, slab: StoredSlab, first: int = 0) -> ctypes.Structure:
+        """Return the structure ``Spinors`` of the vectors from `first` on for kernels on a slab."""
         parity = slab.slice_bytes // len(self.parities)
+        vector = parity // self.count
         made: ctypes.Structure = structure("Spinors", (SPINORS,))(
-            data=slab.buffer.address,
+            data=slab.buffer.address + first * vector,
             slice=slab.slice_bytes,
             parity=parity if len(self.parities) == 2 else 0,
-            vector=parity // self.count,
+            vector=vector,
         )
         return made
 
