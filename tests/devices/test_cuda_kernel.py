@@ -21,3 +21,11 @@ def test_blocks_of_a_sweep_are_all_there_at_once():
     assert not sweep.fits(21, 256)
     assert sweep.fits(50, 96)
     assert not sweep.fits(51, 96)
+
+
+def test_partly_filled_multiprocessors_do_not_count_as_room():
+    """Five warps with 184 registers leave room for three more, two in each fourth of the SM."""
+    sweep = SweepFunction(None, Registers(178, 0), multiprocessors=132, arrived=None)
+    assert sweep.fits(132, 144)
+    assert not sweep.fits(133, 144)
+    assert sweep.fits(264, 128)

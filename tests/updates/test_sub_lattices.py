@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import Coupling
+from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -55,3 +56,18 @@ def test_slabs_that_do_not_make_up_the_lattice(best_device, rng):
     links = random_field(LATTICE.extents, "su2", rng)
     with pytest.raises(UsageError, match="Slabs of 5 time slices do not make up the lattice"):
         updated(links, "su2", best_device, 5)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.parametrize("t", [12, 16, 20])
+def test_sweeps_in_one_launch(t, gpu, monkeypatch):
+    """The blocks, of four and a half warps and more, wait for each other, or are not launched so."""
+    lattice, found = Lattice(24, 24, 24, t), []
+    for fits in (SweepFunction.fits, lambda *_: False):
+        monkeypatch.setattr(SweepFunction, "fits", fits)
+        field = Field.hot(lattice, "su3", "single", gpu)
+        update = SubLatticeUpdates(field, 4, Coupling(6.0), 1, 4)
+        update(0)
+        found.append(field.to_numpy())
+    np.testing.assert_array_equal(*found)

@@ -32,6 +32,9 @@ WARP = 32
 MOST_WARPS, MOST_BLOCKS = 32, 16
 """Warps and blocks that fit on any multiprocessor since 2017, if there are enough registers."""
 
+PARTITIONS = 4
+"""Parts of a multiprocessor among which its warps and registers are divided (all since 2017)."""
+
 MOST_THREADS_Z = 64
 """Maximum extent of a block along z (CUDA C++ Programming Guide, table of compute capabilities)."""
 
@@ -168,9 +171,14 @@ class SweepFunction:
         return WARP * min(warps, SWEEP_THREADS // WARP)
 
     def fits(self, blocks: int, threads: int) -> bool:
-        """Return whether all blocks can be resident on the GPU at the same time."""
+        """Return whether all blocks can be resident on the GPU at the same time.
+
+        If they cannot, their barrier waits forever. Each of the `PARTITIONS` of a multiprocessor
+        has its own registers, so that it may be full although the multiprocessor is not.
+        """
         warps, registers = -(-threads // WARP), -(-self.registers.count // 8) * 8
-        each = min(REGISTERS // (WARP * warps * registers), MOST_WARPS // warps, MOST_BLOCKS)
+        resident = REGISTERS // PARTITIONS // (WARP * registers) * PARTITIONS
+        each = min(min(resident, MOST_WARPS) // warps, MOST_BLOCKS)
         return blocks <= each * self.multiprocessors
 
 
