@@ -62,7 +62,7 @@ def test_slabs_that_do_not_make_up_the_lattice(best_device, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("t", [12, 16, 20])
 def test_sweeps_in_one_launch(t, gpu, monkeypatch):
-    """The blocks, of four and a half warps and more, wait for each other, or are not launched so."""
+    """Blocks of four and a half warps or more wait for each other, or are not launched so."""
     lattice, found = Lattice(24, 24, 24, t), []
     for fits in (SweepFunction.fits, lambda *_: False):
         monkeypatch.setattr(SweepFunction, "fits", fits)
