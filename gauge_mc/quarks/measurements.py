@@ -40,6 +40,7 @@ from gauge_mc.observables import (
 )
 from gauge_mc.options import Option, check_options
 from gauge_mc.quarks.contractions import AT_REST, Momentum
+from gauge_mc.quarks.links import in_precision
 from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, operator_with
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import ITERATIONS, METHODS, RELIABLE, SOLVERS, Request, solve
@@ -378,13 +379,11 @@ class Quarks:
         """Return the links with which sources are smeared, in double precision."""
         if not any(one.smears for one in self.sources):
             return field
-        kind = field.lattice, field.group.name
-        if field.precision != PRECISION:
-            field = Field.from_slices(*kind, field.slices(), PRECISION, field.devices)
+        field = in_precision(field, PRECISION)
         if self.smearing is None:
             return field
-        other = Field.empty(*kind, PRECISION, field.devices)
-        more = Field.empty(*kind, PRECISION, field.devices)
+        kind = field.lattice, field.group.name, PRECISION, field.devices
+        other, more = Field.empty(*kind), Field.empty(*kind)
         source = field
         for number in range(self.smearing.most or 1):
             target = other if source is not other else more

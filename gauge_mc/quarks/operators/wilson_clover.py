@@ -10,6 +10,7 @@ from typing import ClassVar
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
+from gauge_mc.quarks.links import in_precision
 from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, PreparedOperator, finite
 from gauge_mc.quarks.spinors import SPINS
 from gauge_mc.quarks.storage import STORAGES, Storage, StoredSlab, elsewhere, empty_slabs
@@ -81,10 +82,7 @@ class WilsonClover(DiracOperator):
     @cached_property
     def _exact(self) -> tuple[Slabs, Slabs]:
         """The clover term and its inverse in double precision."""
-        field = self.field
-        if field.precision != EXACT.arithmetic:
-            kind = (field.lattice, field.group.name)
-            field = Field.from_slices(*kind, field.slices(), EXACT.arithmetic, field.devices)
+        field = in_precision(self.field, EXACT.arithmetic)
         blocks, inverse = self._empty(EXACT), self._empty(EXACT)
         for links, one, other in zip(field.slabs, blocks, inverse, strict=True):
             one.launch(
