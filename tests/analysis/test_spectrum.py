@@ -109,7 +109,6 @@ def test_masses_of_mesons_and_quarks(tmp_path):
         assert abs(one.mass.value - truth) < 4 * one.mass.error < 0.01
     assert len(found.pcac) == 6
     assert not found.left_out
-    assert not found.unknown
 
 
 def test_equal_correlators_are_averaged(tmp_path):
@@ -227,8 +226,8 @@ def test_noisy_hadrons_are_left_out(tmp_path):
     path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
     found = meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges())
     assert [state.name for state in found.masses] == ["pion"]
-    ((state, why),) = found.left_out.items()
-    assert (describe(state), "too noisy" in why) == ("a0, κ = 0.15", True)
+    (left_out,) = found.left_out
+    assert (left_out.name, "too noisy" in left_out.reason) == ("a0, κ = 0.15", True)
     values.popitem()
     values[(*QUARKS, POINT, "g5", "g5", 0, 0, 0)] = exp_correlator(rng, 40, 0.1, size=5)
     path.unlink()
