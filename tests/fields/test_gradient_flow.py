@@ -152,13 +152,13 @@ def test_a_flow_can_be_used_again_and_leaves_the_field(best_device, group):
 
 
 @pytest.mark.parametrize("kind", ["wilson", "zeuthen"])
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-5])
-def test_adaptive_steps(best_device, group, kind, tolerance):
+def test_adaptive_steps(best_device, group, kind):
     field = on(best_device, random_links(group), group)
-    found = flowed(field, kind, 0.5, 0.05, tolerance)
-    exact, _ = reference.adaptive_flow(random_links(group), 0.5, 1e-7, kind, 0.01)
-    distance = reference.distance(found.field.to_numpy(), exact)
-    assert 1e-3 * tolerance < distance < 2 * tolerance
+    exact, _ = reference.adaptive_flow(random_links(group), 0.5, 1e-6, kind, 0.01)
+    for tolerance in (1e-3, 1e-5):
+        found = flowed(field, kind, 0.5, 0.05, tolerance)
+        distance = reference.distance(found.field.to_numpy(), exact)
+        assert 1e-3 * tolerance < distance < 2 * tolerance
 
 
 def test_the_error_estimate_is_that_of_the_embedded_step(best_device, group):
@@ -266,7 +266,7 @@ def test_an_instanton_has_the_charge_one(best_device, group):
 
 @pytest.mark.parametrize("kind", FLOWS)
 def test_single_precision_is_good_for_five_digits(best_device, group, kind):
-    lattice = Lattice(8, 8, 8, 8)
+    lattice = Lattice(4, 6, 8, 8)
     field = Field.hot(lattice, group, "double", best_device)
     beta = {"su2": 2.5, "su3": 6.0}[group]
     heatbath(field, beta, Random.for_field(field), sweeps=20)
