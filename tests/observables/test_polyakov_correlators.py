@@ -288,10 +288,12 @@ def test_multihit_of_larger_groups(group, strength, precision, best_device, rng)
     if n == 4:
         replaced = with_mean_links(links, beta / n)
         field = Field.from_slices(lattice, group, links, precision, best_device)
-        for (path, r), value in measured(field, multihit=True, beta=beta).items():
-            expected = mean_polyakov_correlator(replaced, path, r)
-            scale = np.abs(replaced[..., 3, :, :]).max() ** 4
-            assert abs(value - expected) < (1e-6 if precision == "single" else 1e-8) * scale
+        scale = np.abs(replaced[..., 3, :, :]).max() ** 4
+        for multilevel in (None, "2,1/1,1"):
+            found = measured(field, multihit=True, multilevel=multilevel, beta=beta)
+            for (path, r), value in found.items():
+                expected = mean_polyakov_correlator(replaced, path, r)
+                assert abs(value - expected) < (1e-6 if precision == "single" else 1e-8) * scale
     # The staples are 6 times the unit matrix.
     ones = np.broadcast_to(np.eye(n), links.shape)
     expected = mean_trace(n, 6 * beta) ** 4
