@@ -14,6 +14,7 @@ from tests import emulator
 
 LANES = (1, 2, 4, 8, 16)
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)
+SLOW_GPU = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.slow])
 BEST = f"cpu-{LANES[-1]}"
 """The CPU with as many lanes as its registers have."""
 
@@ -22,7 +23,7 @@ DEVICES = [*(pytest.param(f"cpu-{n}", marks=pytest.mark.slow) for n in LANES[:-1
 FEW_LANES = {"cpu-1w", *(f"cpu-{n}" for n in LANES[:-1])} - {"cpu-8"}
 """Kinds of CPUs with fewer lanes."""
 
-KINDS_OF_DEVICES = {"device", "best_device", "device_groups"}
+KINDS_OF_DEVICES = {"device", "best_device", "fast_device", "device_groups"}
 """Fixtures of tests that run kernels."""
 
 QUICK = {("su2", "single"), ("su3", "double"), ("su3", None), (None, "single")}
@@ -82,6 +83,12 @@ def device(request: pytest.FixtureRequest) -> Device:
 @pytest.fixture(params=[BEST, GPU])
 def best_device(request: pytest.FixtureRequest) -> Device:
     """The CPU with all its lanes, and the GPU."""
+    return open_by_name(request.param)
+
+
+@pytest.fixture(params=[BEST, SLOW_GPU])
+def fast_device(request: pytest.FixtureRequest) -> Device:
+    """The same, but an emulated GPU, which would take long for averages, only in slow tests."""
     return open_by_name(request.param)
 
 

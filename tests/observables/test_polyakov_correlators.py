@@ -194,10 +194,10 @@ def strong(group, beta):
 
 
 @pytest.mark.parametrize(("group", "beta"), [("su2", 1.0), ("su3", 2.5)])
-def test_area_law_at_strong_coupling(group, beta, best_device):
+def test_area_law_at_strong_coupling(group, beta, fast_device):
     """<Tr L Tr L^*> = u^(r T) (1 + 4 r T u^4 + ...), which plain averages cannot see here."""
     lattice = Lattice(8, 8, 8, 4)
-    field = Field.hot(lattice, group, "single", best_device, seed=4)
+    field = Field.hot(lattice, group, "single", fast_device, seed=4)
     random = Random.for_field(field, seed=5)
     observable = PolyakovCorrelators.for_lattice(
         lattice, r_max=2, multilevel="2,10/1,10", beta=beta, overrelax=0
@@ -216,9 +216,9 @@ def test_area_law_at_strong_coupling(group, beta, best_device):
     assert abs(found.value - value) < 4 * found.error + 0.03 * value
 
 
-def test_multilevel_and_plain_averages_agree(best_device):
+def test_multilevel_and_plain_averages_agree(fast_device):
     lattice, beta = Lattice(6, 6, 6, 4), 2.2
-    field = Field.hot(lattice, "su2", "single", best_device, seed=4)
+    field = Field.hot(lattice, "su2", "single", fast_device, seed=4)
     random = Random.for_field(field, seed=5)
     plain = PolyakovCorrelators.for_lattice(lattice)
     better = PolyakovCorrelators.for_lattice(lattice, multilevel="2,10", beta=beta)
@@ -323,16 +323,16 @@ def plain_and_multihit(lattice, group, beta, updates, measurements, device):
 
 
 @pytest.mark.parametrize("group", ["su4"])
-def test_multihit_does_not_change_the_average(group, best_device):
-    for one, other in plain_and_multihit(Lattice(6, 6, 6, 2), group, 11.0, 100, 150, best_device):
+def test_multihit_does_not_change_the_average(group, fast_device):
+    for one, other in plain_and_multihit(Lattice(6, 6, 6, 2), group, 11.0, 100, 150, fast_device):
         difference = estimate(one - other)
         assert difference.error < 0.02 * estimate(one).value
         assert abs(difference.value) < 4 * difference.error
 
 
-def test_multihit_reduces_the_noise(best_device):
+def test_multihit_reduces_the_noise(fast_device):
     """And does not change the average."""
-    for one, other in plain_and_multihit(Lattice(6, 6, 6, 4), "su2", 1.5, 50, 300, best_device):
+    for one, other in plain_and_multihit(Lattice(6, 6, 6, 4), "su2", 1.5, 50, 300, fast_device):
         assert estimate(other).error < 0.5 * estimate(one).error
         difference = estimate(one - other)
         assert abs(difference.value) < 4 * difference.error

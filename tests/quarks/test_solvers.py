@@ -67,9 +67,9 @@ def test_the_true_residual(group, solver, inner, method, best_device, rng):
     assert (found.inner, found.notes) == (inner, ())
 
 
-def test_lower_precision_needs_few_more_iterations(best_device, rng):
+def test_lower_precision_needs_few_more_iterations(fast_device, rng):
     lattice = Lattice(4, 6, 8, 16)
-    field = thermal_field(lattice, "su3", best_device, 6.0)
+    field = thermal_field(lattice, "su3", fast_device, 6.0)
     b = SpinorField.from_numpy(field, reference.random_spinor(lattice.extents, 3, rng))
     operator = Wilson(field, 0.145)
     for solver in SOLVERS:
