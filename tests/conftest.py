@@ -29,6 +29,9 @@ KINDS_OF_DEVICES = {"device", "best_device", "fast_device", "device_groups"}
 QUICK = {("su2", "single"), ("su3", "double"), ("su3", None), (None, "single")}
 """Groups and precisions that quick tests of kernels are for: others are compiled for slow tests."""
 
+LANES_OF_OTHERS = {("su2", "single", "cpu-2"), ("su3", "double", "cpu-1")}
+"""Groups, precisions and lanes that are left out, because the other group has these lanes."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Tests marked `gpu` run without one."""
@@ -45,7 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let tests of kernels for other groups and precisions than the quick ones be slow.
 
-    Other numbers of lanes than the best are tried with the quick groups and precisions alone.
+    Other numbers of lanes than the best are tried with the quick groups and precisions alone, and
+    every number with one of them at least.
     """
     left_out = []
     if "faults" not in config.option.markexpr:  # they take hours, so that they must be asked for
@@ -60,6 +64,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             devices = {values.get(name) for name in ("device", "device_groups", "name")}
             if devices & FEW_LANES:
                 left_out.append(item)
+        if "device" in fixtures and (*kind, values.get("device")) in LANES_OF_OTHERS:
+            left_out.append(item)
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
 
