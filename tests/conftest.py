@@ -94,7 +94,7 @@ def best_device(request: pytest.FixtureRequest) -> Device:
 
 @pytest.fixture(params=[BEST, SLOW_GPU])
 def fast_device(request: pytest.FixtureRequest) -> Device:
-    """The same, but an emulated GPU, which would take long for averages, only in slow tests."""
+    """The same, but the GPU only in slow tests: an emulated one would take long for averages."""
     return open_by_name(request.param)
 
 
