@@ -14,6 +14,7 @@ from tests import emulator
 
 LANES = (1, 2, 4, 8, 16)
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)
+SLOW_GPU = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.slow])
 BEST = f"cpu-{LANES[-1]}"
 """The CPU with as many lanes as its registers have."""
 
@@ -22,11 +23,14 @@ DEVICES = [*(pytest.param(f"cpu-{n}", marks=pytest.mark.slow) for n in LANES[:-1
 FEW_LANES = {"cpu-1w", *(f"cpu-{n}" for n in LANES[:-1])} - {"cpu-8"}
 """Kinds of CPUs with fewer lanes."""
 
-KINDS_OF_DEVICES = {"device", "best_device", "device_groups"}
+KINDS_OF_DEVICES = {"device", "best_device", "fast_device", "device_groups"}
 """Fixtures of tests that run kernels."""
 
 QUICK = {("su2", "single"), ("su3", "double"), ("su3", None), (None, "single")}
 """Groups and precisions that quick tests of kernels are for: others are compiled for slow tests."""
+
+LANES_OF_OTHERS = {("su2", "single", "cpu-2"), ("su3", "double", "cpu-1")}
+"""Groups, precisions and lanes that are left out, because the other group has these lanes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,7 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let tests of kernels for other groups and precisions than the quick ones be slow.
 
-    Other numbers of lanes than the best are tried with the quick groups and precisions alone.
+    Other numbers of lanes than the best are tried with the quick groups and precisions alone, and
+    every number with one of them at least.
     """
     left_out = []
     if "faults" not in config.option.markexpr:  # they take hours, so that they must be asked for
@@ -59,6 +64,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             devices = {values.get(name) for name in ("device", "device_groups", "name")}
             if devices & FEW_LANES:
                 left_out.append(item)
+        if "device" in fixtures and (*kind, values.get("device")) in LANES_OF_OTHERS:
+            left_out.append(item)
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
 
@@ -82,6 +89,12 @@ def device(request: pytest.FixtureRequest) -> Device:
 @pytest.fixture(params=[BEST, GPU])
 def best_device(request: pytest.FixtureRequest) -> Device:
     """The CPU with all its lanes, and the GPU."""
+    return open_by_name(request.param)
+
+
+@pytest.fixture(params=[BEST, SLOW_GPU])
+def fast_device(request: pytest.FixtureRequest) -> Device:
+    """The same, but the GPU only in slow tests: an emulated one would take long for averages."""
     return open_by_name(request.param)
 
 

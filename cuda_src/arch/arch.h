@@ -16,7 +16,7 @@
 //   wide                   64 bits per lane; HALVES values of this type hold one word per lane
 //   packet                 the unit of memory access: one component for all lanes (CPU), or 16
 //                          bytes of consecutive components (GPU)
-//   INLINE, UNCHANGED_CODE, RARE, LONG_CODE, UNROLL, ROLLED, UNROLL_IF, UNROLL_ON_GPU_IF
+//   INLINE, UNCHANGED_CODE, RARE, LONG_CODE, UNROLL, ROLLED, ROLLED_IF, UNROLL_IF, UNROLL_ON_GPU_IF
 //                          controls for the compilation of functions and loops
 // and the functions that follow these definitions in cpu.h and gpu.h.
 #pragma once

@@ -14,6 +14,8 @@
 #define LONG_CODE __attribute__((noinline))  // called wherever it is used, so that it is compiled once
 #define UNROLL _Pragma("GCC unroll 128")
 #define ROLLED _Pragma("GCC unroll 1")
+#define PRAGMA_OF(text) _Pragma(#text)
+#define ROLLED_IF(condition) PRAGMA_OF(GCC unroll((condition) ? 1 : 128))
 #define UNROLL_IF(condition) UNROLL
 #define UNROLL_ON_GPU_IF(condition) ROLLED
 

@@ -10,6 +10,7 @@
 // Short loops stay in the instruction cache, so unrolling does not always pay.
 #define PRAGMA_OF(text) _Pragma(#text)
 #define UNROLL_IF(condition) PRAGMA_OF(unroll((condition) ? 64 : 1))
+#define ROLLED_IF(condition) UNROLL_IF(!(condition))
 // Arrays are in registers only if loops over their elements are unrolled.
 #define UNROLL_ON_GPU_IF(condition) UNROLL_IF(condition)
 

@@ -73,11 +73,12 @@ struct TwoLinks : Links<ROW_COMPONENTS> {
         write(g, place(g, s, slab, row), c);
     }
 
-    // Return v T, where T is the operator of a slab.
+    // Return v T, where T is the operator of a slab. Unrolled code for SU(8) takes a minute to compile, and exceeds the
+    // instruction cache.
     INLINE PairRow times(const PairRow& v, const Geometry& g, const Site& s, int slab) const {
         PairRow sum;
         UNROLL for (int i = 0; i < PAIRS; i++) sum.re[i] = sum.im[i] = broadcast(0);
-        UNROLL for (int row = 0; row < PAIRS; row++) {
+        ROLLED_IF(GROUP::N > 4) for (int row = 0; row < PAIRS; row++) {
             const PairRow t = load(g, s, slab, row);
             UNROLL for (int i = 0; i < PAIRS; i++) {
                 sum.re[i] = sum.re[i] + v.re[row] * t.re[i] - v.im[row] * t.im[i];

@@ -243,6 +243,24 @@ class ChiralFit:
     points: tuple[ChiralPoint, ...]
 
 
+class LeftOut(NamedTuple):
+    """A hadron or a PCAC mass that could not be determined; its text is a line with both.
+
+    Attributes
+    ----------
+    name : str
+        Name with the momentum and the quarks.
+    reason : str
+        Why it could not be determined, in a sentence.
+    """
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
+
 @dataclass(frozen=True)
 class Spectrum:
     """Masses of the hadrons of an ensemble.
@@ -262,8 +280,8 @@ class Spectrum:
         PCAC masses, if the table has the correlators.
     chiral : tuple of ChiralFit
         Extrapolations in the quark mass, if there are several.
-    left_out : tuple of str
-        Hadrons whose correlators are too noisy.
+    left_out : tuple of LeftOut
+        Hadrons and PCAC masses whose correlators are too noisy; in JSON, a line of text each.
     cautions : tuple of str
         Cautions about the errors, one sentence each.
     """
@@ -274,7 +292,7 @@ class Spectrum:
     masses: tuple[HadronMass, ...] = ()
     pcac: tuple[PcacMass, ...] = ()
     chiral: tuple[ChiralFit, ...] = ()
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     cautions: tuple[str, ...] = ()
 
 
@@ -290,17 +308,14 @@ class Series:
         Masses with their series, shape (configurations,).
     pcac : dict of State to (PcacMass, ndarray)
         PCAC masses with their series.
-    left_out : dict of State to str
-        Hadrons without a mass, and why.
-    unknown : list of str
-        PCAC masses that are not known, and why.
+    left_out : list of LeftOut
+        Hadrons without a mass and PCAC masses that are not known, and why.
     """
 
     correlators: dict[State, Correlator] = field(default_factory=dict)
     masses: dict[State, tuple[MassFit, Array]] = field(default_factory=dict)
     pcac: dict[State, tuple[PcacMass, Array]] = field(default_factory=dict)
-    left_out: dict[State, str] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
 
     def fit(self, state: State, correlator: Correlator, ranges: Ranges) -> None:
         """Fit the correlator of a hadron."""
@@ -308,7 +323,7 @@ class Series:
         try:
             self.masses[state] = fit_mass(correlator, ranges)
         except GaugeError as error:
-            self.left_out[state] = str(error)
+            self.left_out.append(LeftOut(describe(state), str(error)))
 
 
 def describe(state: State) -> str:
@@ -343,7 +358,7 @@ def meson_series(table: HadronCorrelators, ranges: Ranges) -> Series:
             try:
                 found.pcac[state] = _pcac(state, density, fold(values, -1), ranges)
             except GaugeError as error:
-                found.unknown.append(f"PCAC mass, {describe(state)}: {error}")
+                found.left_out.append(LeftOut(f"PCAC mass, {describe(state)}", str(error)))
     return found
 
 
@@ -598,10 +613,7 @@ def spectrum(
         masses=tuple(HadronMass(*state, fit=fit) for state, (fit, _) in series.masses.items()),
         pcac=tuple(one for one, _ in series.pcac.values()),
         chiral=tuple(chiral),
-        left_out=(
-            *(f"{describe(state)}: {why}" for state, why in series.left_out.items()),
-            *series.unknown,
-        ),
+        left_out=tuple(series.left_out),
         cautions=tuple(_cautions(table, fits, [one for _, one in series.masses.values()])),
     )
 

@@ -54,7 +54,9 @@ class SpectrumResult(FitResult):
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
-        return {"observable": self.observable, "units": UNITS, **asdict(self.spectrum)}
+        left_out = [str(one) for one in self.spectrum.left_out]
+        found = asdict(self.spectrum) | {"left_out": left_out}
+        return {"observable": self.observable, "units": UNITS, **found}
 
     def report(self) -> list[Any]:
         """Return tables of the masses and of their dependence on the quark mass."""
@@ -86,9 +88,8 @@ def _left_out(found: Spectrum) -> list[str]:
     """Return a line for each reason why hadrons have no mass."""
     reasons: dict[str, list[str]] = {}
     for one in found.left_out:
-        name, _, why = one.partition(": ")
-        reasons.setdefault(why, []).append(name)
-    return [f"Left out: {'; '.join(names)}. {why}" for why, names in reasons.items()]
+        reasons.setdefault(one.reason, []).append(one.name)
+    return [f"Left out: {'; '.join(names)}. {reason}" for reason, names in reasons.items()]
 
 
 def _cells(fit: MassFit, averaged: bool) -> list[str]:

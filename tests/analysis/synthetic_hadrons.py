@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from gauge_mc.analysis.hadron_correlators import BARYON_LABELS, MESON_LABELS
+from gauge_mc.analysis.hadron_correlators import BARYON_LABELS, MESON_LABELS, HadronCorrelators
 from gauge_mc.files.table import Table
 from tests.analysis.synthetic_loops import autoregressive
 
@@ -75,6 +75,15 @@ def write_correlators(path, names, correlators, header=None):
     return path
 
 
+def in_memory(names, correlators):
+    """Return what is read from the table that `write_correlators` writes, but without it."""
+    values = np.stack([*correlators.values()])
+    rows = [dict(zip(names, labels, strict=True)) for labels in correlators]
+    for row in rows:
+        row["source"] = row["source"].partition("@")[0]
+    return HadronCorrelators({}, 10 * np.arange(1, values.shape[1] + 1), tuple(rows), values)
+
+
 KAPPAS = (0.150, 0.152, 0.154)
 KAPPA_C = 0.157
 
@@ -84,8 +93,13 @@ def quark_mass(*kappas):
     return np.mean([(1 / one - 1 / KAPPA_C) / 2 for one in kappas])
 
 
-def write_mesons(path, rng, samples, kappas=KAPPAS, together=0.0, mus=(0.0,)):
-    """Write correlators of pions, rho mesons and the axial current of known masses.
+def write_mesons(path, rng, samples, kappas=KAPPAS, **how):
+    """Write the correlators of `make_mesons`."""
+    return write_correlators(path, MESON_LABELS, make_mesons(rng, samples, kappas, **how))
+
+
+def make_mesons(rng, samples, kappas=KAPPAS, together=0.0, mus=(0.0,)):
+    """Return correlators of pions, rho mesons and the axial current of known masses, by labels.
 
     With the quark mass m, m_pi^2 = 2.4 m, m_rho = 0.3 + 0.5 m_pi^2, and the PCAC mass is m.
 
@@ -119,7 +133,7 @@ def write_mesons(path, rng, samples, kappas=KAPPAS, together=0.0, mus=(0.0,)):
         # Its symmetric difference is 4 m times the correlator of the pion.
         mean = 2 * quark / math.sinh(pion) * (back - ahead)
         values[*start, "g5", "gtg5", 0, 0, 0] = noisy("axial", mean, 0.02)
-    return write_correlators(path, MESON_LABELS, values)
+    return values
 
 
 def write_baryons(path, rng, samples, kappas=KAPPAS, boundary=-1):

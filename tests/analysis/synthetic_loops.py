@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.signal import lfilter
 
 from gauge_mc.analysis.loops import LoopMatrices, Loops
 from gauge_mc.files.table import Table
@@ -18,9 +19,8 @@ def potential(r, a=A, b=B, sigma=SIGMA):
 def autoregressive(rng, samples, series, rho):
     """Return AR(1) chains of unit variance, with tau_int = (1 + rho) / (1 - rho) / 2."""
     x = rng.normal(size=(samples, series))
-    for i in range(1, samples):
-        x[i] = rho * x[i - 1] + math.sqrt(1 - rho**2) * x[i]
-    return x
+    x[1:] *= math.sqrt(1 - rho**2)
+    return lfilter([1.0], [1.0, -rho], x, axis=0)
 
 
 def synthetic_loops(

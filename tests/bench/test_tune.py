@@ -25,6 +25,7 @@ def test_a_cpu_cannot_be_tuned():
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("group", ["su2", pytest.param("su3", marks=pytest.mark.slow)])
 def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monkeypatch):
     monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path))
     monkeypatch.setattr(bounds, "REGISTER_LIMITS", (64, 255))  # each is compiled for both kernels

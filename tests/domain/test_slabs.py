@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import field_strength, improved_charge
@@ -24,7 +25,7 @@ from gauge_mc.smearing.stout import Stout
 from gauge_mc.temporal_links import make_temporal_links
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
-from tests.domain.conftest import LATTICE
+from tests.domain.conftest import GPUS, LATTICE, open_group
 
 
 def bits(field):
@@ -144,6 +145,25 @@ def test_multilevel_averages(device_groups, group, precision, kind, multilevel, 
         if devices not in fitting:
             with pytest.raises(UsageError, match="do not fit a device with the slices"):
                 measured(devices)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
+@pytest.mark.parametrize("multilevel", [None, "2,2/1,3"])
+@pytest.mark.parametrize("name", ["polyakov-correlators", "wilson-loops"])
+def test_multihit_of_larger_groups(kind, name, multilevel):
+    lattice = Lattice(4, 4, 4, 8)
+    noise = {"multilevel": multilevel, "multihit": True, "beta": 11.0}
+    observable = OBSERVABLES[name].for_lattice(lattice, off_axis=True, **noise)
+
+    def measured(slices):
+        field = Field.hot(lattice, "su4", "single", open_group(kind, slices), seed=4)
+        return (np.array([record[-1] for record in observable.measurer(field)(field)]),)
+
+    whole, *divided = (measured(slices) for slices in ((8,), (4, 4), (2, 2, 4)))
+    assert whole[0].size
+    assert whole[0].all()
+    assert_same_bits([whole, *divided])
 
 
 def test_links_go_in_and_out(device_groups, group):

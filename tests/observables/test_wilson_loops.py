@@ -30,21 +30,17 @@ from gauge_mc.temporal_links import make_temporal_links
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.conftest import open_by_name
+from tests.observables.loops import MANY_LANES, TOLERANCE, UNEQUAL, random_links
 from tests.reference.fields import (
     CHARGES,
     abelian_field,
     angle,
     gauge_transform,
-    random_field,
     random_su,
 )
 from tests.reference.observables import blocks_21, mean_wilson_loop
 from tests.reference.smearing import ape, hyp, spatial_hyp, stout
 from tests.smearing.test_stout import smooth_links
-
-UNEQUAL = Lattice(4, 6, 8, 10)
-MANY_LANES = Lattice(8, 8, 8, 4)
-"""A lattice on which a line of four steps crosses up to two edges of sub-lattices."""
 
 DEVICES = [
     *(
@@ -57,12 +53,6 @@ DEVICES = [
     pytest.param("cuda", "single", marks=pytest.mark.gpu),
     pytest.param("cuda", "double", marks=pytest.mark.gpu),
 ]
-TOLERANCE = {"single": 1e-7, "double": 1e-14}
-
-
-@cache
-def random_links(lattice, group):
-    return random_field(lattice.extents, group, np.random.default_rng(11))
 
 
 @cache

@@ -65,7 +65,8 @@ def staple(links: Complex, mu: int, directions: Iterable[int] = range(4)) -> Com
 def translate(field: Complex, offset: Sequence[int]) -> Complex:
     """f(x + offset) at every site x, `offset` along x, y, z (, t)."""
     for mu, steps in enumerate(offset):
-        field = shift(field, mu, steps)
+        if steps:
+            field = shift(field, mu, steps)
     return field
 
 

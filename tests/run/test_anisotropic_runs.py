@@ -16,7 +16,7 @@ CHAIN = {
     "beta": 3.0,
     "action": "symanzik",
     "anisotropy": 2.5,
-    "lattice": "4x4x8x8",
+    "lattice": "4x4x4x8",
     "thermalize": 2,
     "configs": 3,
     "separation": 2,

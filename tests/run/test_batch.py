@@ -100,7 +100,7 @@ def test_every_observable_can_be_measured_in_a_batch(tmp_path, best_device):
     smear += ":iterations=1,2:correlations"
     measure = f"plaquette:2,polyakov,wilson-loops:3:{smear}"
     measure += ",polyakov-correlators:2:multilevel=2,3"
-    parameters = members("su3", lattice="4x6x4x4", precision="double", measure=measure)
+    parameters = members("su3", lattice="4x6x8x4", precision="double", measure=measure)
     expected = alone(tmp_path, parameters, best_device)
     together(tmp_path, parameters, best_device)
     assert found_in(tmp_path, parameters) == expected

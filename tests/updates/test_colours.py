@@ -114,15 +114,15 @@ def test_overrelaxation_keeps_the_action(lattice, group, best_device):
 def test_lanes_do_not_matter(lattice, generator):
     """Sites that are not of the colour keep their links and the states of their random numbers."""
     found = []
-    for kind in ("cpu-1", "cpu-4", "cpu-16"):
+    for kind in ("cpu-1", "cpu-16"):
         field = Field.hot(lattice, "su3", device=open_group(kind, (lattice.t,)), seed=3)
         random = Random.for_field(field, generator, seed=4)
         heatbath(field, 2.6, random, sweeps=2, action="dbw2")
         overrelax(field, 2, action="dbw2")
         found.append((field.to_numpy(), random.numbers(1)))
-    for links, numbers in found[1:]:
-        np.testing.assert_allclose(links, found[0][0], rtol=0, atol=5e-3)
-        np.testing.assert_array_equal(numbers, found[0][1])
+    (links, numbers), others = found[0], found[1]
+    np.testing.assert_allclose(others[0], links, rtol=0, atol=5e-3)
+    np.testing.assert_array_equal(others[1], numbers)
 
 
 def test_refusals(best_device):

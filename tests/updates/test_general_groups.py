@@ -24,6 +24,7 @@ from tests.updates.links import start, unitarity_violation
 from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
 LATTICE = Lattice(8, 4, 4, 6)
+ENSEMBLES = Lattice(4, 6, 8, 8)
 SLOW = pytest.mark.slow
 KINDS = [
     ("su4", "single"),
@@ -178,9 +179,8 @@ def test_links_do_not_depend_on_the_division(name, generator, kind):
     np.testing.assert_array_equal(found[2], found[0])
 
 
-def chain(name, beta, device, updates, extent=6, real="single", make=Field.hot):
+def chain(name, beta, device, updates, lattice=ENSEMBLES, real="single", make=Field.hot):
     """Yield the field after every update of a thermalised chain."""
-    lattice = Lattice(extent, extent, extent, extent)
     field = make(lattice, name, real, device)
     random = Random.for_field(field, seed=23)
     for update in range(-60, updates):
@@ -250,9 +250,8 @@ def test_plaquette_at_weak_coupling(name, best_device):
     """The next term is about 5e-5; the zero modes of the finite volume are fewer than 1 in 4000."""
     n = COLOURS[name]
     beta = 2 * n * n / 0.8  # g^2 N = 0.8
-    series = [
-        plaquette(field) for field in chain(name, beta, best_device, 60, extent=8, make=Field.cold)
-    ]
+    fields = chain(name, beta, best_device, 60, Lattice(8, 8, 8, 8), make=Field.cold)
+    series = [plaquette(field) for field in fields]
     result = estimate(np.array(series))
     assert result.error < 1e-4
     assert abs(result.value - weak_coupling_plaquette(n, beta)) < 4 * result.error + 1.5e-4

@@ -48,14 +48,7 @@ class CpuBuffer:
     def __init__(self, nbytes: int, worker: Worker | None = None):
         self.nbytes = nbytes
         self._worker = worker
-        import os
-
-        self._map = mmap.mmap(
-            -1,
-            max(nbytes, 1),
-            flags=(mmap.MAP_SHARED if os.environ.get("AB") == "old" else mmap.MAP_PRIVATE)
-            | mmap.MAP_ANONYMOUS,
-        )
+        self._map = mmap.mmap(-1, max(nbytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if hasattr(mmap, "MADV_HUGEPAGE"):
             self._map.madvise(mmap.MADV_HUGEPAGE)
         self.bytes: NDArray[np.uint8] = np.frombuffer(self._map, dtype=np.uint8)
