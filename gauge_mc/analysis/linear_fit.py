@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+POOR = 0.01
+"""Probability of a larger chi2, if the form is right, below which a fit is called poor."""
+
 
 @dataclass(frozen=True)
 class LinearFit:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.lattice_coulomb import force_distance
-from gauge_mc.analysis.linear_fit import LinearFit, can_invert, fit_linear
+from gauge_mc.analysis.linear_fit import POOR, LinearFit, can_invert, fit_linear
 from gauge_mc.analysis.loops import AXIS, Loops, step_length
 from gauge_mc.analysis.plateau import (
     LOOP_PRECISION,
@@ -63,9 +63,6 @@ WINDOW = (
 )
 """Default window of a fit, in words. R >= 2 avoids lattice artefacts, and R >= r0/3 (0.17 fm) the
 perturbative region, where B depends on R. Precise data see both at larger R, too."""
-
-POOR = 0.01
-"""Probability of a larger chi2, if the form is right, below which a fit is called poor."""
 
 
 @dataclass(frozen=True)

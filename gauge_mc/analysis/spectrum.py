@@ -227,6 +227,8 @@ class ChiralFit:
         chi2 of the fit, and its expectation.
     dof : int
         Degrees of freedom.
+    p_value : float
+        Probability of a larger chi2 if the masses are on a line.
     points : tuple of ChiralPoint
         The points of the fit.
     """
@@ -240,6 +242,7 @@ class ChiralFit:
     chi2: float
     chi2_expected: float
     dof: int
+    p_value: float
     points: tuple[ChiralPoint, ...]
 
 
@@ -488,8 +491,9 @@ def _baryon(labels: Mapping[str, Any]) -> State:
 def chiral_fits(pions: Series, others: Series) -> list[ChiralFit]:
     """Extrapolate masses at rest in the quark mass, for every kind of source and twisted mass.
 
-    Both quarks of a hadron have the same twisted mass. The squared mass of the pion is a line in
-    1/kappa only without a twisted mass.
+    All quarks of a hadron have the same twisted mass, and those of a baryon also the same hopping
+    parameter, since its mass depends on which of them is heavier. The squared mass of the pion is a
+    line in 1/kappa only without a twisted mass.
 
     Parameters
     ----------
@@ -514,7 +518,8 @@ def chiral_fits(pions: Series, others: Series) -> list[ChiralFit]:
     for kind in dict.fromkeys(state.kind for state in squares if state.kind):
         found += _critical("pion^2", kind, squares) if not kind.mu else []
         found += _critical("pcac", kind, pcac)
-        heavy = [state for state in others.masses if state.kind == kind and state.at_rest]
+        at_rest = (one for one in others.masses if one.kind == kind and one.at_rest)
+        heavy = [one for one in at_rest if not one.parity or one.kappa1 == one.kappa2]
         for name, parity in dict.fromkeys((one.name, one.parity) for one in heavy):
             if name == PION:
                 continue
@@ -586,6 +591,7 @@ def _line(quantity: str, kind: Kind, x: Array, data: Array) -> tuple[ChiralFit, 
         fit.chi2,
         fit.chi2_expected,
         fit.dof,
+        fit.p_value,
         tuple(ChiralPoint(at, one.value, one.error) for at, one in points),
     ), line
 

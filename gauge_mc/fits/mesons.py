@@ -19,6 +19,7 @@ from gauge_mc.analysis.hadron_correlators import (
     describe_quarks,
     read_hadron_correlators,
 )
+from gauge_mc.analysis.linear_fit import POOR
 from gauge_mc.analysis.masses import MassFit, Ranges
 from gauge_mc.analysis.spectrum import (
     ChiralFit,
@@ -128,21 +129,25 @@ def pcac_table(found: Spectrum) -> Table:
 
 def chiral_table(found: Spectrum) -> Table:
     """Return a table of the extrapolations in the quark mass."""
-    table = Table(
-        title="Extrapolations",
-        caption="pion^2 and pcac: lines in 1/κ, which vanish at 1/κ_c. Hadrons: lines in the "
-        "squared mass of the pion.",
-        caption_justify="left",
-    )
-    for name in ("quantity", "source", "μ", "κ_c", "at x = 0", "slope", "χ²/expected"):
-        table.add_column(name, justify="left" if name == "quantity" else "right")
+    lines = [
+        "pion^2 and pcac: lines in 1/κ, which vanish at 1/κ_c. Hadrons: lines in the squared mass "
+        "of the pion."
+    ]
+    if poor := dict.fromkeys(one.quantity for one in found.chiral if one.p_value < POOR):
+        lines.append(f"Not on a line (p < {POOR:g}): {', '.join(poor)}; use lighter quarks alone.")
+    table = Table(title="Extrapolations", caption="\n".join(lines), caption_justify="left")
+    twisted = any(one.mu for one in found.chiral)
+    names = ["source", *["μ"] * twisted, "κ_c", "at x = 0", "slope", "χ²/expected"]
+    table.add_column("quantity")
+    for name in names:
+        table.add_column(name, justify="right")
     for one in found.chiral:
         kappa_c: Estimate | str = one.kappa_c or ""
         fit = quality(one.chi2, one.chi2_expected) if one.dof else "exact"
         row = (
             one.quantity,
             one.source,
-            f"{one.mu:g}",
+            *[f"{one.mu:g}"] * twisted,
             str(kappa_c),
             str(one.intercept),
             str(one.slope),

@@ -14,6 +14,7 @@ from gauge_mc.analysis.hadron_correlators import (
 )
 from gauge_mc.analysis.masses import Ranges
 from gauge_mc.analysis.spectrum import (
+    Series,
     State,
     baryon_series,
     chiral_fits,
@@ -168,6 +169,27 @@ def test_critical_kappa_and_chiral_limits(tmp_path):
         assert one.dof == 4
     assert abs(fits["rho"].intercept.value - 0.3) < 4 * fits["rho"].intercept.error < 0.02
     assert abs(fits["rho"].slope.value - 0.5) < 4 * fits["rho"].slope.error < 0.1
+
+
+def test_points_that_are_on_a_curve(tmp_path):
+    found = meson_series(mesons(tmp_path, 200, seed=2), Ranges(3))
+    assert all(one.p_value > 1e-3 for one in chiral_fits(found, found))
+    for state, (fit, series) in found.pcac.items():
+        bend = 10 * fit.mass.error * (state.kappa1 == state.kappa2)
+        found.pcac[state] = fit, series + bend
+    fits = {one.quantity: one.p_value for one in chiral_fits(found, found)}
+    assert fits["pcac"] < 1e-6
+    assert fits["rho"] > 1e-3
+
+
+def test_baryons_of_different_quarks_are_not_on_the_line(tmp_path):
+    found = meson_series(mesons(tmp_path, 60), Ranges(3))
+    baryons = Series()
+    for state, one in found.masses.items():
+        if state.name == "rho":
+            baryons.masses[state._replace(name="nucleon", parity=1)] = one
+    (line,) = [one for one in chiral_fits(found, baryons) if one.quantity == "nucleon+"]
+    assert len(line.points) == len({one.kappa1 for one in baryons.masses})
 
 
 @pytest.mark.slow

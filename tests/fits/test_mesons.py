@@ -3,6 +3,7 @@
 import io
 import json
 import math
+from dataclasses import replace
 from itertools import starmap
 
 import pytest
@@ -54,6 +55,16 @@ def test_masses_are_written_and_shown(run):
         assert word in text
     for one in (*result.spectrum.pcac, *result.spectrum.chiral):
         assert str(getattr(one, "mass", None) or one.kappa_c or one.intercept) in text
+
+
+def test_poor_lines_are_named(run):
+    result = gauge_mc.fit("mesons", run)
+    assert "Not on a line" not in shown(result)
+    pion, pcac, rho = result.spectrum.chiral
+    lines = (replace(pion, p_value=0.009), replace(pcac, p_value=0.011), replace(rho, p_value=0.0))
+    poor = replace(result.spectrum, chiral=lines)
+    text = shown(SpectrumResult("masses", poor))
+    assert "Not on a line (p < 0.01): pion^2, rho; use lighter quarks alone." in text
 
 
 def test_hadrons_that_are_left_out_share_a_line_for_each_reason():
