@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run
 from gauge_mc.run.display import describe, duration, link_rate
 from gauge_mc.run.generate import Asked
-from gauge_mc.run.parameters import Execution, Measurement, Parameters
+from gauge_mc.run.parameters import STARTS, Execution, Measurement, Parameters
 from gauge_mc.run.preparation import compile_kernels
 
 TRIAL_SECONDS = 0.5
@@ -176,17 +176,24 @@ def _try_out(
 ) -> Forecast | None:
     p, free = parameters, sum(device.free_bytes() for device in devices.devices)
     compile_kernels(p, observables.values(), devices, resumed=False)
-    chain = Chain.begin(p, devices)
+    # A hopping parameter of interacting quarks is beyond the critical one of free quarks, for which
+    # a solver needs very many iterations.
+    start = "hot" if p.start in STARTS else p.start
+    chain = Chain.begin(replace(p, start=start), devices)
     field = chain.field
-    update = _seconds(Batch([chain], 1).update, devices)
+    sweep = Batch([chain], 1).update
+    sweep()
+    update = _seconds(sweep, devices)
     measuring = 0.0
     for item, one in observables.items():
-        measure = one.informed(provenance(p)).measurer(field)
-        measuring += _seconds(partial(measure, field), devices) / item.every
+        first, then = (each.informed(provenance(p)).measurer(field) for each in (one.trial, one))
+        first(field)
+        measuring += _seconds(partial(then, field), devices) / item.every
     size, writing = 0, 0.0
     if p.keeps_configs:
         size = stored_by(p.format, p.lattice, p.group, p.precision).nbytes
         snapshot = partial(Snapshot.of, field, p.format)
+        snapshot()
         writing = _seconds(snapshot, devices) / p.separation
     taken = sum(device.allocated_bytes() for device in devices.devices)
     memory = devices.processes.gather((taken, free))
@@ -220,8 +227,7 @@ def _try_out(
 
 
 def _seconds(call: Callable[[], object], devices: DeviceGroup) -> float:
-    """Return the mean time of a call in seconds, after a first one, which may compile kernels."""
-    call()
+    """Return the mean time of a call in seconds; its kernels must have been compiled."""
     devices.synchronize()
     began, calls = time.monotonic(), 0
     while devices.processes.broadcast(time.monotonic() - began < TRIAL_SECONDS):

@@ -8,6 +8,7 @@ import pytest
 from gauge_mc import generate
 from gauge_mc.devices.memory import free_memory
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.run.chain import Chain
 from gauge_mc.run.forecast import forecast
 from gauge_mc.run.parameters import Parameters
 from tests.calls import call
@@ -84,3 +85,14 @@ def test_the_command_prints_it(tmp_path, monkeypatch):
     shown, code = call("generate", *options, "--start", "missing.lime")
     assert (code, shown.count("\n")) == (2, 1)
     assert not list(tmp_path.iterdir())
+
+
+def test_quarks_are_not_free(tmp_path, monkeypatch):
+    """The links of the trial are not cold: kappa would be beyond the critical one."""
+    began = []
+    begin = Chain.begin.__func__
+    monkeypatch.setattr(
+        Chain, "begin", classmethod(lambda cls, p, d: began.append(p.start) or begin(cls, p, d))
+    )
+    assert forecast({**SMALL, "output": str(tmp_path / "run")}).measure_seconds > 0
+    assert began == ["hot"]
