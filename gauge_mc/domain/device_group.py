@@ -16,6 +16,7 @@ from gauge_mc.devices.base import StreamedDevice
 from gauge_mc.devices.choice import AUTOMATIC, open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.processes import OneProcess, Processes
+from gauge_mc.domain.shared import Shared
 from gauge_mc.errors import GaugeError, UsageError
 
 T = TypeVar("T")
@@ -39,6 +40,8 @@ class DeviceGroup:
         All processes that share the lattices.
     slices : tuple of int, optional
         Number of time slices of every slab; by default as equal as possible.
+    shared : Shared
+        Results that measurements of the same links share, within `measuring`.
 
     Raises
     ------
@@ -49,6 +52,7 @@ class DeviceGroup:
     devices: tuple[Device, ...]
     processes: Processes = field(default_factory=OneProcess)
     slices: tuple[int, ...] | None = None
+    shared: Shared = field(default_factory=Shared, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         kinds = {(d.backend, d.packet_bytes, d.lanes("single")) for d in self.devices}
@@ -168,7 +172,7 @@ class DeviceGroup:
 
     @contextmanager
     def measuring(self) -> Iterator[None]:
-        """Let work on the side streams run beside the other work that is issued in the context.
+        """Let work on the side streams run beside the other work, while links do not change.
 
         Both begin after all work issued before. All later work, on every device, waits for both, so
         that an update does not change links that are still read. All processes must call this.
@@ -177,7 +181,8 @@ class DeviceGroup:
         for device in streamed:
             device.fork()
         try:
-            yield
+            with self.shared.links_stay():
+                yield
         finally:
             for device in streamed:
                 device.join()

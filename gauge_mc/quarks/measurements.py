@@ -9,6 +9,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -316,6 +317,9 @@ class Quarks:
     ) -> Iterator[tuple[Source, dict[Quark, Propagator]]]:
         """Yield the propagators of all quarks, for one source after the other.
 
+        Within `DeviceGroup.measuring`, hadrons with the same source share them. Those of several
+        sources are not kept, because of the memory that they take.
+
         Parameters
         ----------
         field : Field
@@ -332,9 +336,12 @@ class Quarks:
         for source in self.sources:
             found = {}
             for quark, operator in operators.items():
-                found[quark] = self._solve(quark, operator, source, links, solves)
-                if self.smear_sink:
-                    source.smear_sink(found[quark].columns, links)
+                solve = partial(self._solve, quark, operator, source, links)
+                alone = len(self.sources) == 1
+                key = replace(self, kappas=(), mus=(), momenta=()), quark
+                once = field.devices.shared.once
+                found[quark], record = once(field, key, solve) if alone else solve()
+                solves.append(record)
             yield source, found
 
     def _solve(
@@ -343,8 +350,8 @@ class Quarks:
         operator: DiracOperator,
         source: Source,
         links: Field,
-        solves: list[Record],
-    ) -> Propagator:
+    ) -> tuple[Propagator, Record]:
+        """Return the propagator of a quark, and its record in `SOLVES`."""
         vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
         source.fill(vectors, links)
         kept = self._kept(quark, source) if self.folder else None
@@ -358,8 +365,10 @@ class Quarks:
             print(f"gauge-mc: {describe_quarks(quark, quark)}, {label}: {note}", file=sys.stderr)
         words = *quark, label, found.solver, found.inner, found.iterations, found.updates
         numbers = float(found.iterated.max()), float(found.residual.max()), found.seconds
-        solves.append((*words, *numbers))
-        return Propagator(found.x, operator.kappa, operator.boundary, source.place)
+        if self.smear_sink:
+            source.smear_sink(found.x, links)
+        propagator = Propagator(found.x, operator.kappa, operator.boundary, source.place)
+        return propagator, (*words, *numbers)
 
     def _kept(self, quark: Quark, source: Source) -> Kept:
         """Return the place of a propagator, which is known by all facts but the tolerance."""

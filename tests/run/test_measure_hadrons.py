@@ -9,6 +9,8 @@ import gauge_mc as package
 from gauge_mc.cli import app
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table
+from gauge_mc.quarks import measurements
+from gauge_mc.quarks.solvers import solve
 
 pytestmark = pytest.mark.kernels
 
@@ -128,3 +130,23 @@ def test_what_is_refused(made):
     with pytest.raises(UsageError, match="The tolerance is 2; give the norm of the residual"):
         package.measure(made, "mesons", kappa="0.1", tolerance=2.0, progress=False)
     assert not (made / "none.csv").exists()
+
+
+def test_mesons_and_baryons_of_a_run_share_propagators(tmp_path, monkeypatch):
+    solved = []
+
+    def counted(operator, source, *others):
+        solved.append(operator.kappa)
+        return solve(operator, source, *others)
+
+    monkeypatch.setattr(measurements, "solve", counted)
+    values = {"lattice": "4x4x4x8", "group": "su2", "beta": 2.3, "configs": 2, "backend": "cpu"}
+    hadrons = "mesons:2:kappa=0.1;0.12,baryons:2:kappa=0.12:p2-max=1,plaquette"
+    run = package.generate(
+        **values, separation=2, measure=hadrons, format="none", output=tmp_path, progress=False
+    )
+    trials = [0.12, 0.1, 0.12]  # which compile the kernels: baryons, mesons
+    assert solved == trials + 2 * [0.12, 0.1]
+    rows = [read_table(run.path / f"{name}_solves.csv") for name in ("mesons", "baryons")]
+    assert [len(one["kappa"]) for one in rows] == [4, 2]
+    assert list(rows[1]["seconds"]) == [rows[0]["seconds"][n] for n in (1, 3)]

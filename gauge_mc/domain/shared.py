@@ -1,0 +1,52 @@
+"""Results that measurements of the same links share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Shared:
+    """Results that are computed once while links do not change, such as quark propagators.
+
+    Outside the context `links_stay` nothing is kept, and within it only what belongs to one owner.
+    """
+
+    def __init__(self) -> None:
+        self._owner: object = None
+        self._found: dict[Hashable, Any] | None = None
+
+    @contextmanager
+    def links_stay(self) -> Iterator[None]:
+        """Keep results in this context, and drop them at its end."""
+        before, self._found = self._found, {} if self._found is None else self._found
+        try:
+            yield
+        finally:
+            self._found = before
+            if before is None:
+                self._owner = None
+
+    def once(self, owner: object, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return a result, which is computed unless it is kept.
+
+        Parameters
+        ----------
+        owner : object
+            The field to which the result belongs; results of other owners are dropped.
+        key : hashable
+            All that the result depends on apart from the owner.
+        compute : callable
+        """
+        if self._found is None:
+            return compute()
+        if owner is not self._owner:
+            self._found.clear()
+            self._owner = owner
+        if key not in self._found:
+            self._found[key] = compute()
+        found: T = self._found[key]
+        return found
