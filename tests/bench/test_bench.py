@@ -300,9 +300,9 @@ def test_a_field_that_does_not_fit_is_one_sentence():
     assert done.stderr.count("\n") == 1
 
 
-def test_the_hopping_term_is_timed():
-    words = ("bench", "--quarks", *ON_CPU)
-    found = json.loads(call(*words, "--json", "--group", "su3")[0])
+@pytest.mark.slow
+def test_all_forms_of_the_hopping_term_are_timed():
+    found = json.loads(call("bench", "--quarks", *ON_CPU, "--json", "--group", "su3")[0])
     assert found["flops_per_site"] == 1320
     kinds = {(one["storage"], one["reals"], one["vectors"]) for one in found["hops"]}
     assert kinds == {(s, r, n) for s in STORAGES for r in (8, 12, 18) for n in (1, 12)}
@@ -312,7 +312,10 @@ def test_the_hopping_term_is_timed():
         if (one["reals"], one["vectors"]) == (12, 1):
             assert abs(site / ideal - 1) < 1e-9
         assert abs(one["gb_per_s"] / found["copy_gb_per_s"] / one["share"] - 1) < 1e-9
-    shown, code = call(*words, "--group", "su2")
+
+
+def test_the_hopping_term_is_timed():
+    shown, code = call("bench", "--quarks", *ON_CPU, "--group", "su2")
     assert code == 0
     assert "hopping term on one parity, SU2 4x4x4x4 on" in shown
     assert "of a copy" in shown

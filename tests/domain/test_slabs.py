@@ -57,7 +57,7 @@ def test_updates_and_observables(device_groups, group, precision, generator):
     assert_same_bits([chain(devices) for devices in device_groups])
 
 
-@pytest.mark.parametrize("action", ["iwasaki", "symanzik", "rectangle:0.05"])
+@pytest.mark.parametrize("action", ["iwasaki", "rectangle:0.05"])
 def test_updates_with_rectangles(device_groups, action):
     """Also where an action with smaller halos has been at work before."""
 
