@@ -477,6 +477,10 @@ Correlator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex128]]
 TRIAL_TOLERANCE = 0.1
 """Tolerance of the trial with which a run compiles the kernels."""
 
+TRIAL_KAPPAS = (0.05,)
+"""Hopping parameter of the trial. The usual ones are beyond the critical one of the cold links with
+which a run may begin, so that a solver needs very many iterations."""
+
 Self = TypeVar("Self", bound="Hadrons")
 
 
@@ -540,9 +544,9 @@ class Hadrons(Observable):
 
     @property
     def trial(self: Self) -> Self:
-        """The same with a large tolerance; see `Observable.trial`."""
+        """The same for a heavy quark, with a large tolerance; see `Observable.trial`."""
         request = replace(self.quarks.request, tolerance=TRIAL_TOLERANCE)
-        return replace(self, quarks=replace(self.quarks, request=request))
+        return replace(self, quarks=replace(self.quarks, kappas=TRIAL_KAPPAS, request=request))
 
     def measurer(self, like: Field) -> Measurer:
         """Return a function that measures fields of the same kind."""
