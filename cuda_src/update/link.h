@@ -44,7 +44,7 @@ INLINE void update_in_direction(const A& a, const ACTION::Coefficients& action, 
     const GROUP::Link u = GROUP::load(a.links, g, here);
     auto choose = make();
     GROUP::Link updated = GROUP::update(u, s, choose);
-    if constexpr (ACTION::COLOURED && LANES > 1) updated = select_link(lanes, updated, u);
+    if constexpr (ACTION::COLOURS > 0 && LANES > 1) updated = select_link(lanes, updated, u);
     store_link<GROUP, STORES_HALO>(a.links, a.halo, g, site, here, updated);
     choose.end();
 }

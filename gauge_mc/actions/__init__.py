@@ -23,13 +23,13 @@ from gauge_mc.quoting import shortened
 from gauge_mc.registry import Registry
 
 COLOURS = 4
-"""Number of colours of the sites of a lattice whose extents are multiples of 4."""
+"""Number of colours for rectangles, on a lattice whose extents are multiples of 4."""
 
 MORE_COLOURS = 6
-"""Number of colours of the sites of other lattices."""
+"""Number of colours for rectangles, on other lattices."""
 
 LEAST_EXTENT = 4
-"""Smallest extent of a lattice on which rectangles are not closed around it."""
+"""Smallest extent of a lattice on which loops of 2 links in length are not closed around it."""
 
 ANISOTROPIES = (0.01, 100.0)
 """Smallest and largest bare anisotropy, to catch typing errors."""
@@ -73,6 +73,8 @@ class Action(ABC):
         Largest distance in t between a link and the links of its staples, in time slices: 1 if all
         loops are plaquettes, whose links are updated by parities; 2 if there are rectangles, whose
         links are updated by colours.
+    colours : tuple of two int
+        Number of colours of the sites of a lattice whose extents are multiples of 4, and of others.
     rectangle : float or None
         Coefficient c1 of rectangles in units of c0 + 8 c1, where c0 is the coefficient of
         plaquettes, for perturbation theory at tree level; None if the action is of another kind.
@@ -87,6 +89,7 @@ class Action(ABC):
     header: str | Path
     cpp: str
     halo_depth: int
+    colours: tuple[int, int] = (COLOURS, MORE_COLOURS)
     rectangle: float | None = None
     anisotropic: Choice | None = None
 
@@ -147,7 +150,7 @@ class Action(ABC):
                 f"The rectangles of the action {self.name} do not fit on the lattice {lattice}; "
                 f"choose extents of at least {LEAST_EXTENT}."
             )
-        colours = MORE_COLOURS if any(n % COLOURS for n in lattice.extents) else COLOURS
+        colours = self.colours[any(n % 4 for n in lattice.extents)]
         return tuple(
             UpdateSet(mu, BOTH_PARITIES, colour, colours)
             for mu in range(4)
@@ -182,6 +185,7 @@ class AnisotropicAction(Action):
     def __init__(self, isotropic: Action, anisotropy: float) -> None:
         self._isotropic, self._anisotropy = isotropic, anisotropy
         self.name, self.halo_depth = isotropic.name, isotropic.halo_depth
+        self.colours = isotropic.colours
         self.header, self.cpp = isotropic.header, isotropic.cpp
         self.formula = (
             f"{isotropic.formula}; loops in space times 1 / xi0, loops with links along t times "

@@ -1,0 +1,203 @@
+"""The action with parallelograms: colours, staples, sweeps against NumPy, and averages."""
+
+from functools import cache
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.actions.luscher_weisz import GivenLuscherWeisz
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.observables.parallelograms import Parallelograms
+from gauge_mc.observables.plaquette import plaquette
+from gauge_mc.observables.rectangles import Rectangles
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
+from tests.domain.conftest import open_group
+from tests.reference import parallelograms as reference
+from tests.reference.fields import random_field
+from tests.reference.updates import conjugate, multiply
+from tests.updates.links import start
+from tests.updates.test_colours import TOLERANCE, conflicts
+from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
+
+NAME = "luscher-weisz:0.7"
+C1, C2 = ACTIONS[NAME].c1, ACTIONS[NAME].c2
+LATTICES = [Lattice(4, 6, 8, 10), Lattice(8, 8, 4, 4)]
+BETA = {"su2": 1.5, "su3": 4.0}
+
+
+@pytest.fixture
+def any_group(monkeypatch):
+    """Let the action have one-loop coefficients for every group, to test the kernels."""
+
+    def coefficients(self, group, beta):
+        return {"beta_over_n": beta / group.colours, "c1": self.c1, "c2": self.c2}
+
+    monkeypatch.setattr(GivenLuscherWeisz, "coefficients", coefficients)
+
+
+def all_conflicts(extents, mu):
+    """Yield pairs of arrays of coordinates whose links of direction mu share a loop."""
+    yield from conflicts(extents, mu)
+    x = np.stack(np.meshgrid(*map(np.arange, extents), indexing="ij"), axis=-1)
+    unit = np.eye(4, dtype=int)
+    for nu, rho in permutations({0, 1, 2, 3} - {mu}, 2):
+        for a, b in product((1, -1), repeat=2):
+            yield x, (x + a * unit[nu] + b * unit[rho]) % extents
+
+
+@pytest.mark.parametrize(
+    "extents",
+    [(4, 8, 12, 16), (4, 4, 4, 4), (4, 6, 8, 10), (6, 14, 4, 4), (16, 10, 6, 12), (22, 4, 4, 26)],
+)
+def test_no_loop_contains_two_links_of_one_colour(extents):
+    links = np.zeros((*extents[::-1], 4, 1, 1))
+    covered = np.zeros((*extents[::-1], 4), int)
+    for one in ACTIONS[NAME].update_sets(Lattice(*extents)):
+        mask = reference.colour_mask(links, one.mu, one.colour)[..., 0, 0]
+        covered += mask
+        where = mask[..., one.mu].transpose()
+        for here, there in all_conflicts(extents, one.mu):
+            both = where[tuple(np.moveaxis(here, -1, 0))] & where[tuple(np.moveaxis(there, -1, 0))]
+            assert not both.any()
+    assert (covered == 1).all()
+
+
+@pytest.mark.parametrize("mu", range(4))
+def test_staples_of_the_reference_are_derivatives_of_its_action(mu):
+    """The action is linear in a link."""
+    rng = np.random.default_rng(5)
+    links = random_field((4, 4, 4, 4), "su3", rng)
+    changed = links.copy()
+    changed[1, 2, 3, 0, mu] = random_field((2, 2, 2, 2), "su3", rng)[0, 0, 0, 0, 0]
+    step = changed[1, 2, 3, 0, mu] - links[1, 2, 3, 0, mu]
+    a = reference.whole_staple(links, mu, C1, C2)[1, 2, 3, 0]
+    difference = reference.action(changed, C1, C2) - reference.action(links, C1, C2)
+    assert difference == pytest.approx(-np.trace(step @ a).real / 3, abs=1e-10)
+
+
+@cache
+def overrelaxed(lattice, group):
+    def reflect(mu):
+        return lambda _, k, w: multiply(conjugate(w), conjugate(w))
+
+    return reference.coloured_sweep(start(lattice, group), C1, C2, reflect)
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_overrelaxation(lattice, group, precision, device, any_group):
+    field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
+    overrelax(field, action=NAME)
+    difference = field.to_numpy() - overrelaxed(lattice, group)
+    assert np.abs(difference).max() < 50 * TOLERANCE[precision]
+    assert np.sqrt(np.mean(np.abs(difference) ** 2)) < TOLERANCE[precision]
+
+
+@cache
+def heated(lattice, group, precision):
+    def rotation(mu):
+        draw = PhiloxDraws(lattice, SEED, STEP, mu, precision)
+
+        def drawn(number, k, w):
+            return multiply(draw(number, 2 * BETA[group] / int(group[2]) * k), conjugate(w))
+
+        return drawn
+
+    return reference.coloured_sweep(start(lattice, group), C1, C2, rotation)
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_heatbath(lattice, group, precision, device, any_group):
+    field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
+    random = Random.for_field(field, "philox", seed=SEED)
+    random.step = STEP - 1
+    heatbath(field, BETA[group], random, action=NAME)
+    difference = np.abs(field.to_numpy() - heated(lattice, group, precision)).max(axis=(-2, -1))
+    # Rounding can decide otherwise about a proposal; the link is then another one.
+    assert np.mean(difference > 100 * TOLERANCE[precision]) < 2e-3
+    assert np.median(difference) < TOLERANCE[precision]
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_overrelaxation_keeps_the_action(lattice, best_device):
+    field = Field.from_slices(lattice, "su3", start(lattice, "su3"), "double", best_device)
+    before = reference.action(field.to_numpy(), C1, C2)
+    overrelax(field, sweeps=10, action=NAME)
+    assert reference.action(field.to_numpy(), C1, C2) == pytest.approx(before, rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lattice", [Lattice(8, 8, 8, 4), Lattice(8, 12, 6, 4)], ids=str)
+def test_lanes_do_not_matter(lattice):
+    """Sites that are not of the colour keep their links and the states of their random numbers."""
+    found = []
+    for kind in ("cpu-1", "cpu-16"):
+        field = Field.hot(lattice, "su3", device=open_group(kind, (lattice.t,)), seed=3)
+        random = Random.for_field(field, "lcg", seed=4)
+        heatbath(field, 8.0, random, action=NAME)
+        found.append((field.to_numpy(), random.numbers(1)))
+    np.testing.assert_allclose(found[1][0], found[0][0], rtol=0, atol=5e-3)
+    np.testing.assert_array_equal(found[1][1], found[0][1])
+
+
+@pytest.mark.slow
+def test_tree_level_is_the_symanzik_action(best_device):
+    """With u0 = 1 and 5/3 of its beta, because the factor of the plaquettes is c0 = 5/3 there."""
+    one, other = ACTIONS["luscher-weisz:1"].c1, ACTIONS["symanzik"].c1
+    assert one == pytest.approx(other / (1 - 8 * other), rel=1e-15)
+    assert ACTIONS["luscher-weisz:1"].c2 == 0
+    means, errors = [], []
+    for name, beta in (("luscher-weisz:1", 7.5), ("symanzik", 4.5)):
+        field = Field.hot(Lattice(4, 4, 4, 4), "su3", device=best_device, seed=7)
+        random = Random.for_field(field, seed=8)
+        series = []
+        for _ in range(160):
+            heatbath(field, beta, random, action=name)
+            overrelax(field, 2, action=name)
+            series.append((plaquette(field), Rectangles().measure(field)[0]))
+        blocks = np.reshape(series[40:], (12, 10, 2)).mean(axis=1)
+        means.append(blocks.mean(axis=0))
+        errors.append(blocks.std(axis=0, ddof=1) / np.sqrt(12))
+    error = np.hypot(*errors)
+    assert (error < 4e-3).all()
+    assert (np.abs(means[0] - means[1]) < 4 * error).all()
+
+
+@pytest.mark.slow
+def test_strong_coupling(best_device):
+    """SU(3): with x = beta c / 18, a loop is x + 3/2 x^2 if only itself is expanded.
+
+    A plaquette and a rectangle make up a plaquette, so 4 x0 x1 are added to P. A parallelogram
+    takes three plaquettes of a cube, of third order, which is far below the errors.
+    """
+    action, beta = ACTIONS["luscher-weisz:0.5"], 0.6
+    x0, x1, x2 = (beta * c / 18 for c in (1, action.c1, action.c2))
+    field = Field.hot(Lattice(8, 8, 8, 8), "su3", device=best_device, seed=2)
+    random = Random.for_field(field, seed=2)
+    found = []
+    for _ in range(60):
+        heatbath(field, beta, random, action=action.name)
+        found.append((plaquette(field), Parallelograms().measure(field)[0]))
+    (p, q), error = np.mean(found[10:], axis=0), np.std(found[10:], axis=0) / np.sqrt(50)
+    assert abs(x2) > 8 * error[1]
+    assert abs(q - (x2 + 3 / 2 * x2**2)) < 4 * error[1] + 2e-4
+    assert abs(p - (x0 + 3 / 2 * x0**2 + 4 * x0 * x1)) < 4 * error[0] + 1e-3
+
+
+def test_refusals(best_device):
+    field = Field.cold(Lattice(4, 4, 4, 4), "su2", device=best_device)
+    for name in ("luscher-weisz", "luscher-weisz:", "luscher-weisz:x", "luscher-weisz:1.1"):
+        with pytest.raises(UsageError, match="needs a tadpole factor"):
+            overrelax(field, action=name)
+    with pytest.raises(UsageError, match=r"are those for SU\(3\)"):
+        overrelax(field, action="luscher-weisz:0.9")
+    with pytest.raises(UsageError, match="no anisotropic form"):
+        overrelax(field, action="luscher-weisz:1", anisotropy=2.0)
+    small = Field.cold(Lattice(4, 4, 4, 2), "su3", device=best_device)
+    with pytest.raises(UsageError, match="do not fit"):
+        overrelax(small, action="luscher-weisz:0.9")
