@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.storage import elsewhere, storage_of
-
-COPY_IN_PRECISION = Kernel("copy_in_precision")
+from gauge_mc.quarks.storage import storage_of
+from gauge_mc.quarks.transport import FEW_REALS, convert_links
 
 
 def in_precision(field: Field, precision: str) -> Field:
@@ -27,14 +25,6 @@ def in_precision(field: Field, precision: str) -> Field:
     if field.precision == precision:
         return field
     copy = Field.empty(field.lattice, field.group.name, precision, field.devices)
-    for slab, old in zip(copy.slabs, field.slabs, strict=True):
-        slab.launch(
-            COPY_IN_PRECISION,
-            slab.whole(),
-            storage_of(precision).choice,
-            target=slab.buffer.address,
-            source=old.buffer.address,
-            elsewhere=elsewhere(old.layout.real.itemsize, slab.layout, old.layout).structure,
-        )
+    convert_links(field, copy.slabs, storage_of(precision), FEW_REALS)
     copy.exchange_halo(None)
     return copy

@@ -169,6 +169,21 @@ class Boundary:
         return ", ".join(f"exp({angle:.6g} pi i)" if angle else "1" for angle in angles)
 
 
+def convert_links(field: Field, slabs: Sequence[Slab], storage: Storage, reals: Reals) -> None:
+    """Copy the links of a field to slabs with another storage or form; halos are not updated."""
+    for slab, old in zip(slabs, field.slabs, strict=True):
+        slab.launch(
+            CONVERT_LINKS,
+            slab.whole(),
+            storage.choice,
+            reals.choice,
+            LINKS_ALONE,
+            target=structure("Transport", (TRANSPORT,))(links=slab.buffer.address),
+            links=old.buffer.address,
+            elsewhere=elsewhere(old.layout.real.itemsize, slab.layout, old.layout).structure,
+        )
+
+
 class Transport:
     """The links of a field for kernels that transport spinors.
 
@@ -200,18 +215,7 @@ class Transport:
         layouts = self.storage.layouts(field)
         numbers = self.reals.numbers(field.group)
         slabs = empty_slabs(field, layouts, 4 * self.storage.unit_bytes(numbers))
-        for slab, old in zip(slabs, field.slabs, strict=True):
-            where = elsewhere(old.layout.real.itemsize, slab.layout, old.layout)
-            slab.launch(
-                CONVERT_LINKS,
-                slab.whole(),
-                self.storage.choice,
-                self.reals.choice,
-                LINKS_ALONE,
-                target=self._described(slab, np.empty(0)),
-                links=old.buffer.address,
-                elsewhere=where.structure,
-            )
+        convert_links(field, slabs, self.storage, self.reals)
         if len(layouts) > 1:
             halo = HaloExchange(field.devices, slabs, transfers_of(layouts, 1))
             halo.post(Window(0, slabs[0].slice_bytes))
