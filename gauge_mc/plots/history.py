@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from gauge_mc import defaults
 from gauge_mc.analysis.figures import (
     LINE,
     WIDTH,
@@ -85,8 +86,7 @@ class HistoryPlot(Plot):
                 if series:
                     quantities.append((quantity.symbol, series))
         if not quantities:
-            shown = [one.name for one in kinds if one.quantities]
-            raise missing_table(runs, shown[0])
+            raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
         plot_history(quantities, file, skip)
         if not skip:
             caution_unthermalised(runs, [one for _, series in quantities for one in series])

@@ -69,7 +69,7 @@ def test_bench_prints_one_json_object(tmp_path):
     assert result["copy_gb_per_s"] > 0.1
     kernels = {kernel["name"]: kernel for kernel in result["kernels"]}
     others = {"heatbath, lcg", "heatbath, ranlux"}
-    observables = {"plaquette", "polyakov", "rectangles"}
+    observables = {"parallelograms", "plaquette", "polyakov", "rectangles"}
     assert set(kernels) == {"heatbath", "overrelaxation"} | observables | others
     for kernel in kernels.values():
         assert kernel["links_per_s"] * kernel["ns_per_link"] == pytest.approx(1e9)

@@ -7,7 +7,15 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.run.parameters import Parameters, read_card
 
-NAMED = {"su3_iwasaki_b2.6", "su2_levels_b2.55", "su2_levels_b2.65", "su2_levels_b2.8"}
+NAMED = {
+    "su2_levels_b2.55",
+    "su2_levels_b2.65",
+    "su2_levels_b2.8",
+    "su3_clover_hadrons_b6.0",
+    "su3_iwasaki_b2.6",
+    "su3_polyakov_b6.0",
+    "su3_wilson_hadrons_b6.0",
+}
 """Cards whose commands name the run."""
 
 OTHERS = {
@@ -20,7 +28,7 @@ OTHERS = {
 def test_cards_make_the_runs_that_the_commands_name(root):
     text = (root / "runs" / "README.md").read_text()
     cards = sorted((root / "runs").glob("*.toml"))
-    assert len(cards) == 23
+    assert len(cards) == 25
     for path in cards:
         card = read_card(path)
         parameters = Parameters.from_values({"beta": 2.5} | card)
