@@ -29,7 +29,7 @@ class LuscherWeisz(Action):
     formula = (
         "beta (sum over plaquettes of (1 - Re Tr U_p / N) + c1 sum over 2x1 rectangles of "
         "(1 - Re Tr U_r / N) + c2 sum over parallelograms of (1 - Re Tr U_q / N)), "
-        "c1 = -(1 + 0.4805 a) / (20 u0^2), c2 = -0.03325 a / u0^2, a = -4 ln(u0) / 3.0684 (M. "
+        "c1 = -(1 + 0.4805 a) / (20 u0^2), c2 = -0.03325 a / u0^2, a = -4 ln(u0) / 3.06839 (M. "
         "Luescher and P. Weisz, Phys. Lett. B 158 (1985) 250; M. Alford et al., hep-lat/9507010), "
         "beta is the factor of the plaquettes, with any u0, as in luscher-weisz:0.89"
     )
@@ -79,7 +79,7 @@ class GivenLuscherWeisz(LuscherWeisz):
     def __init__(self, u0: float) -> None:
         self.u0 = u0
         self.name = f"{LuscherWeisz.name}:{u0:.10g}"
-        alpha = -4 * math.log(u0) / 3.0684
+        alpha = -4 * math.log(u0) / 3.06839
         self.c1 = -(1 + 0.4805 * alpha) / (20 * u0**2)
         self.c2 = -0.03325 * alpha / u0**2
         general, _, _ = LuscherWeisz.formula.rpartition(", with any u0")

@@ -225,11 +225,13 @@ class Parameters:
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
         ACTIONS.check(self.action, "action")
-        ACTIONS[self.action].with_anisotropy(self.anisotropy).update_sets(self.lattice)
+        action = ACTIONS[self.action].with_anisotropy(self.anisotropy)
+        action.update_sets(self.lattice)
         _choose("precision", self.precision, tuple(REALS))
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
         check_beta(self.beta)
+        action.coefficients(GROUPS[self.group], self.beta)
         if not 0 <= self.seed <= MAX_SEED:
             raise UsageError(f"seed must lie between 0 and 2^63 - 1, not {self.seed}.")
         if not self.start:
