@@ -1,6 +1,8 @@
 """Devices that every kernel is tested on."""
 
+import gc
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +104,20 @@ def fast_device(request: pytest.FixtureRequest) -> Device:
 def gpu() -> Device:
     """The GPU; skips where there is none."""
     return open_by_name("cuda")
+
+
+@pytest.fixture
+def no_lost_memory(recwarn: pytest.WarningsRecorder) -> Iterator[None]:
+    """Memory of a GPU that is not freed in its thread is lost: let no test lose any.
+
+    What earlier tests have left is freed first, in this thread, since Python looks for it at any
+    time and in any thread.
+    """
+    gc.collect()
+    recwarn.clear()
+    yield
+    gc.collect()
+    assert not [one for one in recwarn if "out-of-thread" in str(one.message)]
 
 
 @pytest.fixture(params=["su2", "su3"])

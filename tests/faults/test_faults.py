@@ -166,7 +166,10 @@ def test_a_scan_that_is_killed_leaves_no_orphans(tmp_path, times):
         while not (children := children_of(scan.pid)) and scan.poll() is None:
             time.sleep(0.01)
         time.sleep(draw.uniform(0, 1.5))
+        scan.send_signal(signal.SIGSTOP)  # it starts no child while we look for them
+        os.waitpid(scan.pid, os.WUNTRACED)
         children = {*children, *children_of(scan.pid)}
+        assert children
         scan.kill()
         scan.wait()
         deadline = time.monotonic() + 30
