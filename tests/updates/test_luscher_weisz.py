@@ -189,6 +189,71 @@ def test_strong_coupling(best_device):
     assert abs(p - (x0 + 3 / 2 * x0**2 + 4 * x0 * x1)) < 4 * error[0] + 1e-3
 
 
+def field_strengths(momenta, path):
+    """Sum of the vector potentials along a closed path, as a vector that multiplies A(p)."""
+    strengths, position = np.zeros(momenta.shape, complex), np.zeros(4, int)
+    for mu, sign in path:
+        step = sign * np.eye(4, dtype=int)[mu]
+        start = position if sign > 0 else position + step
+        strengths[:, mu] += sign * np.exp(1j * momenta @ start)
+        position = position + step
+    return strengths
+
+
+def weak_coupling(lattice, c1, c2):
+    """Return beta (1 - W) / (N^2 - 1) of plaquettes, rectangles, parallelograms for free gluons.
+
+    The action is the sum over p of A^dagger M A with M = sum over loops of c f f^dagger; see
+    test_anisotropy.py.
+    """
+    axes = [2 * np.pi * np.arange(n) / n for n in lattice.extents]
+    p = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 4)[1:]
+    pairs = list(permutations(range(4), 2))
+    loops = [
+        [[(i, 1), (j, 1), (i, -1), (j, -1)] for i, j in pairs if i < j],
+        [[(i, 1), (i, 1), (j, 1), (i, -1), (i, -1), (j, -1)] for i, j in pairs],
+        list(reference.parallelograms()),
+    ]
+    strengths = [[field_strengths(p, path) for path in kind] for kind in loops]
+    matrix = sum(
+        c * f[:, :, None] * f[:, None, :].conj()
+        for c, kind in zip((1, c1, c2), strengths, strict=True)
+        for f in kind
+    )
+    inverse = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
+    return [
+        np.mean([np.einsum("pi,pij,pj->", f.conj(), inverse, f).real for f in kind])
+        / lattice.sites
+        / 2
+        for kind in strengths
+    ]
+
+
+def test_weak_coupling(fast_device):
+    """Perturbation theory at leading order, where parallelograms matter by 12 to 14 %."""
+    lattice, action, beta = Lattice(6, 4, 6, 8), ACTIONS["luscher-weisz:0.8"], 1200.0
+    field = Field.cold(lattice, "su3", "double", fast_device)
+    random, found = Random.for_field(field, seed=9), []
+    for update in range(-12, 60):
+        heatbath(field, beta, random, 1, action.name)
+        overrelax(field, 2, action.name)
+        if update >= 0:
+            loops = [one.measure(field)[0] for one in (Rectangles(), Parallelograms())]
+            found.append((plaquette(field), *loops))
+    leading = 8 / beta * np.array(weak_coupling(lattice, action.c1, action.c2))
+    # One more power of 1/beta; modes of momentum 0 are quartic, and one in 1152 of all.
+    np.testing.assert_allclose(1 - np.mean(found, axis=0), leading, rtol=0.01)
+    without = 8 / beta * np.array(weak_coupling(lattice, action.c1, 0))
+    assert (np.abs(without / leading - 1) > 0.05).all()
+
+
+def test_coefficients():
+    """Those that the MILC code prints for u0 = 0.87, with constants of four digits."""
+    action = ACTIONS["luscher-weisz:0.87"]
+    assert action.c1 == pytest.approx(-7.182149e-02, rel=1e-5)
+    assert action.c2 == pytest.approx(-7.975969e-03, rel=2e-4)
+
+
 def test_refusals(best_device):
     field = Field.cold(Lattice(4, 4, 4, 4), "su2", device=best_device)
     for name in ("luscher-weisz", "luscher-weisz:", "luscher-weisz:x", "luscher-weisz:1.1"):
