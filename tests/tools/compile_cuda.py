@@ -75,8 +75,8 @@ FLOW_ACTIONS = [*dict.fromkeys(flow.action for flow in (*FLOWS.values(), ANISOTR
 def variants(kernel: Kernel) -> Iterator[Variant]:
     """Yield the variants of a kernel that are compiled.
 
-    Left out are larger groups with the same template, and combinations of an action and a generator
-    of which neither is the default.
+    Left out are larger groups with the same template, combinations of an action, a generator and
+    indices of 64 bits of which two are not the default, and these indices in double precision.
     """
     for variant in all_variants(kernel):
         usual = LARGER.isdisjoint(variant.choices) or is_essential(kernel, variant)
@@ -85,14 +85,15 @@ def variants(kernel: Kernel) -> Iterator[Variant]:
 
 
 def is_product(variant: Variant) -> bool:
-    """Return whether neither the action nor the generator is the default one.
+    """Return whether two of the action, the generator and the indices are not the default.
 
-    The staples of an action and the numbers of a generator do not meet in the code, so that it is
-    enough to compile every action with one generator, and every generator with one action.
+    The staples of an action, the numbers of a generator and the type of indices do not meet in the
+    code, nor do indices and precision, so that it is enough to compile each with the others' usual.
     """
     usual = {ACTIONS[defaults.ACTION].choice, GENERATORS[defaults.RNG].choice()}
     parts = {one for one in variant.choices if one.kind in ("action", "random")}
-    return len(parts) == len(usual) and usual.isdisjoint(parts)
+    unusual = len(parts - usual) + variant.large
+    return unusual > 1 or (variant.large and variant.precision == "double")
 
 
 def is_essential(kernel: Kernel, variant: Variant) -> bool:
