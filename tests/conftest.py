@@ -110,8 +110,8 @@ def gpu() -> Device:
 def no_lost_memory(recwarn: pytest.WarningsRecorder) -> Iterator[None]:
     """Memory of a GPU that is not freed in its thread is lost: let no test lose any.
 
-    What earlier tests have left is freed first, in this thread, since Python looks for it at any
-    time and in any thread.
+    Memory that earlier tests have left is freed first, in this thread. Otherwise Python may free it
+    in a thread of the test.
     """
     gc.collect()
     recwarn.clear()

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "action/rectangles.h"
+#include "lattice/paths.h"
 
 struct LuscherWeisz {
     struct Coefficients {
@@ -36,21 +37,10 @@ private:
                                 const Site& site, int mu, int k, bool down, scalar c2) {
         typedef typename G::Link Link;
         typedef typename G::Field Field;
-        const packet_index place = Field::place(g, site);
+        const Paths<G> paths(links, g, site);
         const Offset ahead = Field::steps(g, site, mu, 1), here = {0, 0};
         const int nu = (mu + k) & 3;
         const Offset to_nu = Field::steps(g, site, nu, down ? -1 : 1);
-        // The link of direction d at an offset of so many steps.
-        auto link = [&](int d, int steps, const Offset& o) {
-            const packet_index first = place + Field::direction(g, (site.parity + steps) & 1, d);
-            return G::load(links, g, first + o.packets, o.crossing);
-        };
-        // The transporter along d, or backwards, from a site to the next; `step` is the offset between them.
-        auto along = [&](int d, bool backwards, int steps, const Offset& from, const Offset& step) {
-            if (backwards) return G::link(G::adjoint(G::matrix(link(d, steps + 1, from + step))));
-            return link(d, steps, from);
-        };
-        auto times = [](const Link& a, const Link& b) { return G::link(G::multiply(G::matrix(a), b)); };
 
         typename G::Matrix begin = G::zero();
         ROLLED
@@ -59,11 +49,12 @@ private:
             const int rho = (mu + j + (j >= k)) & 3;
             const bool back = i & 1;
             const Offset to_rho = Field::steps(g, site, rho, back ? -1 : 1);
-            const Link two = times(along(rho, back, 0, here, to_rho), along(nu, down, 1, to_rho, to_nu));
-            const Link three = times(two, link(mu, 2, to_nu + to_rho));
-            const Link last = along(rho, back, 2, ahead + to_nu, to_rho);
+            const Link first = paths.along(rho, back, 0, here, to_rho);
+            const Link two = paths.times(first, paths.along(nu, down, 1, to_rho, to_nu));
+            const Link three = paths.times(two, paths.link(mu, 2, to_nu + to_rho));
+            const Link last = paths.along(rho, back, 2, ahead + to_nu, to_rho);
             G::add(begin, G::multiply_adjoint(G::matrix(three), last));
         }
-        G::add(sum, G::scaled(G::multiply_adjoint(begin, along(nu, down, 1, ahead, to_nu)), c2));
+        G::add(sum, G::scaled(G::multiply_adjoint(begin, paths.along(nu, down, 1, ahead, to_nu)), c2));
     }
 };

@@ -7,8 +7,8 @@ import numpy as np
 
 from .fields import Complex, Real, extents_of, shift, trace
 from .flow import rectangle_staple
-from .observables import plaquette_field, staple, transport
-from .updates import update_where
+from .observables import staple, transport
+from .updates import Rotation, sweep
 
 Path = list[tuple[int, int]]
 
@@ -18,6 +18,16 @@ def parallelograms() -> Iterator[Path]:
     for mu, nu, rho in combinations(range(4), 3):
         for a, b in product((1, -1), repeat=2):
             yield [(mu, 1), (nu, a), (rho, b), (mu, -1), (nu, -a), (rho, -b)]
+
+
+def loops() -> list[list[Path]]:
+    """All plaquettes, rectangles and parallelograms that begin at a site, once each."""
+    planes, pairs = combinations(range(4), 2), permutations(range(4), 2)
+    return [
+        [[(i, 1), (j, 1), (i, -1), (j, -1)] for i, j in planes],
+        [[(i, 1), (i, 1), (j, 1), (i, -1), (i, -1), (j, -1)] for i, j in pairs],
+        list(parallelograms()),
+    ]
 
 
 def parallelogram_staple(links: Complex, mu: int) -> Complex:
@@ -38,13 +48,12 @@ def whole_staple(links: Complex, mu: int, c1: float, c2: float) -> Complex:
 
 def action(links: Complex, c1: float, c2: float) -> float:
     """The action divided by beta, from its loops."""
-    n, total = links.shape[-1], 0.0
-    for mu, nu in combinations(range(4), 2):
-        total += (1 - plaquette_field(links, mu, nu)).sum()
-    loops = [(c2, path) for path in parallelograms()]
-    for i, j in permutations(range(4), 2):
-        loops.append((c1, [(i, 1), (i, 1), (j, 1), (i, -1), (i, -1), (j, -1)]))
-    return total + sum(c * (1 - trace(transport(links, path)).real / n).sum() for c, path in loops)
+    n = links.shape[-1]
+    return sum(
+        c * (1 - trace(transport(links, path)).real / n).sum()
+        for c, paths in zip((1, c1, c2), loops(), strict=True)
+        for path in paths
+    )
 
 
 def colour_mask(links: Complex, mu: int, colour: int) -> Real:
@@ -70,14 +79,12 @@ def colour_mask(links: Complex, mu: int, colour: int) -> Real:
 
 
 def coloured_sweep(
-    links: Complex,
-    c1: float,
-    c2: float,
-    rotation: Callable[[int], Callable[[int, Real, Real], Real]],
+    links: Complex, c1: float, c2: float, rotation: Callable[[int], Rotation]
 ) -> Complex:
-    """Update all links by direction and colour; see `updates.coloured_sweep`."""
-    for mu in range(4):
-        for colour in range(8 if all(n % 4 == 0 for n in extents_of(links)) else 12):
-            a = whole_staple(links, mu, c1, c2)
-            links = update_where(links, a, mu, colour_mask(links, mu, colour), rotation(mu))
-    return links
+    """Update all links by direction and colour; see `updates.sweep`."""
+
+    def staples(links: Complex, mu: int) -> Complex:
+        return whole_staple(links, mu, c1, c2)
+
+    colours = 8 if all(n % 4 == 0 for n in extents_of(links)) else 12
+    return sweep(links, staples, colour_mask, colours, rotation)

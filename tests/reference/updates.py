@@ -19,6 +19,10 @@ SUBGROUPS = {n: tuple(combinations(range(n), 2)) for n in range(2, 9)}
 Draw = Callable[[int, Real], Real]
 """draw(subgroup, alpha): unit quaternions ``[..., 4]`` for ``alpha[...]``."""
 
+Rotation = Callable[[int, Real, Real], Real]
+"""rotation(subgroup, k, w): g as quaternions, from the norm k and the unit quaternion w of the
+subgroup's part of W = U A."""
+
 
 def quaternion(w: Complex, i: int = 0, j: int = 1) -> Real:
     """Quaternion part ``[..., 4]`` of the (i, j) block of W, not normalised.
@@ -75,25 +79,13 @@ def half_mask(links: Complex, mu: int, odd: int) -> Real:
     return mask[..., None, None]
 
 
-def update_half(
-    links: Complex, mu: int, odd: int, rotation: Callable[[int, Real, Real], Real]
-) -> Complex:
+def update_half(links: Complex, mu: int, odd: int, rotation: Rotation) -> Complex:
     """`update_where` on the links of one direction and parity, with the staples of plaquettes."""
     return update_where(links, staple(links, mu), mu, half_mask(links, mu, odd), rotation)
 
 
-def update_where(
-    links: Complex,
-    a: Complex,
-    mu: int,
-    mask: Real,
-    rotation: Callable[[int, Real, Real], Real],
-) -> Complex:
-    """U -> g U in one subgroup after the other, on the links of direction mu in the mask.
-
-    ``rotation(subgroup, k, w)`` gives g as quaternions from the norm k and the unit quaternion w
-    of the subgroup's part of W = U A.
-    """
+def update_where(links: Complex, a: Complex, mu: int, mask: Real, rotation: Rotation) -> Complex:
+    """U -> g U in one subgroup after the other, on the links of direction mu in the mask."""
     n = links.shape[-1]
     u = links[..., mu, :, :]
     for number, (i, j) in enumerate(SUBGROUPS[n]):
@@ -114,12 +106,44 @@ def multiply(p: Real, q: Real) -> Real:
     return quaternion(embed(p) @ embed(q))
 
 
-def overrelax_half(links: Complex, mu: int, odd: int) -> Complex:
+def reflect(subgroup: int, k: Real, w: Real) -> Real:
     """Overrelaxation: g = (w^dagger)^2 leaves Re Tr(g W) = Re Tr(W) (Creutz, Phys. Rev. D36, 515).
 
     For SU(2) this is U -> V^dagger U^dagger V^dagger with V = A / |A|.
     """
-    return update_half(links, mu, odd, lambda _, k, w: multiply(conjugate(w), conjugate(w)))
+    return multiply(conjugate(w), conjugate(w))
+
+
+def heat(draw: Draw, beta_over_n: float) -> Rotation:
+    """Heatbath: g = a w^dagger, a0 ~ sqrt(1 - a0^2) exp(alpha a0) (Cabibbo, Marinari, 1982).
+
+    With g U the subgroup's part of W becomes k a, and (beta / N) Re Tr(k a) = alpha a0 with
+    alpha = 2 beta k / N. `draw` supplies the quaternions a.
+    """
+    return lambda subgroup, k, w: multiply(draw(subgroup, 2 * beta_over_n * k), conjugate(w))
+
+
+def overrelax_half(links: Complex, mu: int, odd: int) -> Complex:
+    """Overrelaxation of the links of one direction and parity."""
+    return update_half(links, mu, odd, reflect)
+
+
+def sweep(
+    links: Complex,
+    staples: Callable[[Complex, int], Complex],
+    mask: Callable[[Complex, int, int], Real],
+    parts: int,
+    rotation: Callable[[int], Rotation],
+) -> Complex:
+    """Update all links, by direction mu and the parts of ``mask(links, mu, part)``.
+
+    ``rotation(mu)`` is that of links of direction mu.
+    """
+    for mu in range(4):
+        for part in range(parts):
+            a = staples(links, mu)
+            links = update_where(links, a, mu, mask(links, mu, part), rotation(mu))
+    return links
 
 
 def anisotropic_staple(links: Complex, mu: int, c1: float, xi0: float) -> Complex:
@@ -149,49 +173,35 @@ def anisotropic_action(links: Complex, c1: float, xi0: float) -> float:
     return total
 
 
+def colours_of(links: Complex) -> int:
+    """Number of colours for rectangles."""
+    return 4 if all(n % 4 == 0 for n in extents_of(links)) else 6
+
+
 def anisotropic_sweep(
-    links: Complex,
-    c1: float,
-    xi0: float,
-    rotation: Callable[[int], Callable[[int, Real, Real], Real]],
+    links: Complex, c1: float, xi0: float, rotation: Callable[[int], Rotation]
 ) -> Complex:
-    """Update all links with an anisotropic action, by colours if it has rectangles."""
-    colours = 4 if all(n % 4 == 0 for n in extents_of(links)) else 6
-    for mu in range(4):
-        for part in range(colours if c1 else 2):
-            mask = colour_mask(links, mu, part) if c1 else half_mask(links, mu, part)
-            a = anisotropic_staple(links, mu, c1, xi0)
-            links = update_where(links, a, mu, mask, rotation(mu))
-    return links
+    """Update all links with an anisotropic action, by colours if it has rectangles; see `sweep`."""
+    mask, parts = (colour_mask, colours_of(links)) if c1 else (half_mask, 2)
+
+    def staples(links: Complex, mu: int) -> Complex:
+        return anisotropic_staple(links, mu, c1, xi0)
+
+    return sweep(links, staples, mask, parts, rotation)
 
 
-def coloured_sweep(
-    links: Complex, c1: float, rotation: Callable[[int], Callable[[int, Real, Real], Real]]
-) -> Complex:
-    """Update all links by direction and colour, for plaquettes and rectangles with c0 = 1 - 8 c1.
+def coloured_sweep(links: Complex, c1: float, rotation: Callable[[int], Rotation]) -> Complex:
+    """Update all links by colours, for rectangles and plaquettes with 1 - 8 c1; see `sweep`."""
 
-    ``rotation(mu)`` gives the rotation of `update_where` for links of direction mu.
-    """
-    for mu in range(4):
-        for colour in range(4 if all(n % 4 == 0 for n in extents_of(links)) else 6):
-            a = (1 - 8 * c1) * staple(links, mu) + c1 * rectangle_staple(links, mu)
-            links = update_where(links, a, mu, colour_mask(links, mu, colour), rotation(mu))
-    return links
+    def staples(links: Complex, mu: int) -> Complex:
+        return (1 - 8 * c1) * staple(links, mu) + c1 * rectangle_staple(links, mu)
+
+    return sweep(links, staples, colour_mask, colours_of(links), rotation)
 
 
 def heatbath_half(links: Complex, beta: float, mu: int, odd: int, draw: Draw) -> Complex:
-    """Heatbath: g = a w^dagger, a0 ~ sqrt(1 - a0^2) exp(alpha a0) (Cabibbo, Marinari, 1982).
-
-    With g U the subgroup's part of W becomes k a, and (beta / N) Re Tr(k a) = alpha a0 with
-    alpha = 2 beta k / N. `draw` supplies the quaternions a.
-    """
-    n = links.shape[-1]
-    return update_half(
-        links,
-        mu,
-        odd,
-        lambda number, k, w: multiply(draw(number, 2 * beta / n * k), conjugate(w)),
-    )
+    """Heatbath of the links of one direction and parity."""
+    return update_half(links, mu, odd, heat(draw, beta / links.shape[-1]))
 
 
 def given(a0: Real, unit: Real) -> Draw:

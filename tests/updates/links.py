@@ -23,3 +23,20 @@ def start(lattice, group):
     """Return random links about 1: the staples of mere noise may leave a link undetermined."""
     rough = random_field(lattice.extents, group, np.random.default_rng(61))
     return reunitarise(cold_field(lattice.extents, group) + 0.7 * rough)
+
+
+def assert_overrelaxed(field, expected, tolerance, most=20):
+    """Compare links after a sweep; few may deviate by so many times the tolerance at most."""
+    difference = field.to_numpy() - expected
+    assert np.abs(difference).max() < most * tolerance
+    assert np.sqrt(np.mean(np.abs(difference) ** 2)) < tolerance
+
+
+def assert_heated(field, expected, tolerance, changed=2e-3):
+    """Compare links after a sweep, of which this share may differ.
+
+    Rounding can decide otherwise about a proposal; the link is then another one.
+    """
+    difference = np.abs(field.to_numpy() - expected).max(axis=(-2, -1))
+    assert np.mean(difference > 100 * tolerance) < changed
+    assert np.median(difference) < tolerance

@@ -81,13 +81,7 @@ def test_updates_by_four_and_six_colours(name, lattice, best_device):
 
     def heat(mu):
         draws = PhiloxDraws(lattice, SEED, STEP, mu, real, subgroups)
-        alpha = 2 * beta / COLOURS[name]
-        return lambda number, k, w: reference.multiply(
-            draws(number, alpha * k), reference.conjugate(w)
-        )
-
-    def reflect(mu):
-        return lambda _, k, w: reference.multiply(reference.conjugate(w), reference.conjugate(w))
+        return reference.heat(draws, beta / COLOURS[name])
 
     field = Field.from_slices(lattice, name, start(lattice, name), real, best_device)
     random = Random.for_field(field, seed=SEED)
@@ -96,7 +90,8 @@ def test_updates_by_four_and_six_colours(name, lattice, best_device):
     heated = reference.coloured_sweep(start(lattice, name), c1, heat)
     check(field.to_numpy(), heated, real)
     overrelax(field, action="iwasaki")
-    check(field.to_numpy(), reference.coloured_sweep(heated, c1, reflect), real)
+    reflected = reference.coloured_sweep(heated, c1, lambda mu: reference.reflect)
+    check(field.to_numpy(), reflected, real)
 
 
 @pytest.fixture
