@@ -28,6 +28,9 @@ INLINE void each_item(const Work& work, int first, int items, long long begin, l
     }
 }
 
+// Return whether a site is in one of the rows of the work; launches have all rows.
+INLINE bool launched_row(const Work& w, const Site& site) { return site.y % w.rows_y == 0 && site.z % w.rows_z == 0; }
+
 template <class A> INLINE int slots_of(const A& a) { return a.work.slots ? a.work.slots : a.geometry.slots; }
 template <class A> INLINE int parts_of(const A& a) { return (a.geometry.slots + SLOTS_PER_PART - 1) / SLOTS_PER_PART; }
 

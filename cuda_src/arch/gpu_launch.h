@@ -34,6 +34,12 @@ template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
     return site_in_tile(a, tile, blockIdx.x, blockIdx.y, blockIdx.z);
 }
 
+// Set y and z to those of a site's row. Launches do not have other rows than those of the work; they number these.
+INLINE bool launched_row(const Work& w, Site& site) {
+    site.y *= w.rows_y, site.z *= w.rows_z;
+    return true;
+}
+
 template <class A> INLINE bool in_work(const A& a, const Site& site) {
     return slice_in_memory(a.geometry, site) < a.work.t_begin + a.work.slices * a.work.t_step;
 }

@@ -40,11 +40,13 @@ struct Geometry {
 
 // The sites on which a launch works: `slices` time slices t_begin, t_begin + t_step, ... of all replicas and
 // one parity, or both (parity = 2). On a CPU the work may be restricted to a range of slots of every slice.
-// Updates may be restricted to the sites of one colour (update/colours.h).
+// Updates may be restricted to the sites of one colour (update/colours.h), with launches on every rows_y-th row along y
+// and every rows_z-th along z only, whose slots stand for these sites.
 struct Work {
     int t_begin, t_step, slices, parity, mu;
     int first_slot, slots;  // slots = 0: all
     int colour, colours;
+    int rows_y, rows_z;
 };
 
 // The middle row of Geometry::lane_orders, for a neighbour in the same sub-lattice. Crossing an edge

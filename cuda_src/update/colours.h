@@ -16,60 +16,121 @@
 // where b is a colouring of the pairs of sites along nu, in which neighbours differ: 0 and 1 in turn, which needs two
 // layers, and 2 for the last one if their number is odd, for three layers. So 4 layer + e is a colouring with 8 colours if
 // all extents are multiples of 4, and with 12 if not.
-// tests/updates/test_colours.py checks all of them by brute force.
+// tests/updates/test_colours.py and test_luscher_weisz.py check all of them by brute force.
 #pragma once
 
 #include "action/action.h"
+#include "arch/launch.h"
 #include "lattice/geometry.h"
 
-// Return the colour of a site if there are parallelograms.
-INLINE int colour_in_cubes(const int (&x)[4], const int (&extents)[4], int mu, int colours) {
-    int odd = 0, layer = x[mu] & 1;
-    UNROLL for (int d = 0; d < 4; d++) {
-        const int pair = x[d] >> 1, pairs = extents[d] >> 1;
-        if (d == mu) continue;
-        if (x[d] & 1) odd ^= (d - mu) & 3;
-        layer += (pairs & 1) && pair == pairs - 1 ? 2 : pair & 1;
+// A class of colours is made from the extents, mu and the number of colours. colour(x) is that of a site. If launches have
+// the rows of the work only, a slot stands for sites() sites of a colour: move(x, colour, n) turns the slot's x into the
+// n-th of them, and returns false if it does not exist.
+
+// The colours of rectangles. With four of them, the rows have even z: along the other directions than mu there are X/4
+// sites in each row, and along x there are X/2 in every second row.
+struct Rows {
+    const int (&extents)[4];
+    int mu, colours;
+
+    INLINE int colour(const int (&x)[4]) const {
+        int sum = 0;
+        UNROLL for (int d = 0; d < 4; d++) {
+            const int longer = (colours - extents[d] % colours) % colours;
+            if (d == mu) sum += colours / 2 * x[d];
+            else sum += colours == 4 ? x[d] : x[d] + (x[d] < longer ? x[d] : longer);
+        }
+        return sum % colours;
     }
-    return 4 * (layer % (colours / 4)) + odd;
-}
+    static INLINE constexpr int sites() { return 1; }
+    INLINE bool move(int (&x)[4], int colour, int) const {
+        const int half_x = x[0] >> 1;
+        if (mu == 0) {
+            x[2] += (colour + x[1] + x[3]) & 1;
+            x[0] = 2 * half_x + (((colour - x[1] - x[2] - x[3]) >> 1) & 1);
+        } else {
+            x[2] += half_x & 1;
+            const int others = x[1] * (1 + (mu == 1)) + x[2] * (1 + (mu == 2)) + x[3] * (1 + (mu == 3));
+            x[0] = 4 * (half_x >> 1) + ((colour - others) & 3);
+        }
+        return true;
+    }
+};
+
+// The colours of parallelograms. The rows have even y and z, and a slot stands for 2^4 sites with one t. The bits of x_nu
+// with k = 1, 2, 3 give e if they are those of e and 0, or their complements. Unless mu = t, that of t decides. Else there
+// are two sites, or none; with two layers there are some for every second pair along x, and a slot stands for one.
+struct Cubes {
+    const int (&extents)[4];
+    int mu, colours;
+
+    INLINE int colour(const int (&x)[4]) const {
+        int e = 0, sum = x[mu] & 1;
+        UNROLL for (int d = 0; d < 4; d++) {
+            if (d == mu) continue;
+            if (x[d] & 1) e ^= (d - mu) & 3;
+            sum += b(d, x[d]);
+        }
+        return 4 * (sum % layers()) + e;
+    }
+    INLINE int sites() const { return mu == 3 && layers() == 3 ? 2 : 1; }
+    INLINE bool move(int (&x)[4], int colour, int n) const {
+        const int e = colour & 3, layer = colour >> 2, odd_t = x[3] & 1;
+        int complement = odd_t ^ bit(e, 3);
+        if (mu == 3) {
+            complement = sites() == 2 ? n : (x[0] >> 1) & 1;
+            if (layers() == 2) x[0] = (x[0] & ~3) | ((layer + odd_t + b(1, x[1]) + b(2, x[2])) & 1) << 1;
+        }
+        int along = layer;
+        UNROLL for (int d = 0; d < 4; d++)
+            if (d != mu) along += 2 * layers() - b(d, x[d]);
+        along %= layers();
+        if (along > 1 || (mu == 3 && along != odd_t)) return false;
+        UNROLL for (int d = 0; d < 3; d++) x[d] = (x[d] & ~1) | (d == mu ? along : complement ^ bit(e, d));
+        return true;
+    }
+
+private:
+    INLINE int layers() const { return colours >> 2; }
+    INLINE int b(int d, int x) const {
+        const int pair = x >> 1, pairs = extents[d] >> 1;
+        return (pairs & 1) && pair == pairs - 1 ? 2 : pair & 1;
+    }
+    INLINE int bit(int e, int d) const {
+        const int k = (d - mu) & 3;
+        return k == 3 ? 0 : (e >> (k - 1)) & 1;
+    }
+};
+
+template <int COLOURS> struct ColoursOf { typedef Rows Type; };
+template <> struct ColoursOf<8> { typedef Cubes Type; };
 
 // Call body(site, lanes) for the sites of a launch that have the colour of its work; `lanes` are those of them that do.
-// If the work is on one parity, all lanes have the same colour, and so there are four colours. Then the launch has twice
-// as many slots as there are sites of this colour, and every slot with even z stands for one of them, with this or the
-// next z: along the other directions than mu there are X/4 in each row, and along x there are X/2 in every second row.
+// If the work is on one parity, all lanes have the same colour, and the slots in the rows of the work stand for its sites.
 template <class A, class Body> INLINE void for_colour(const A& a, const Site& slot, Body body) {
     const Geometry& g = a.geometry;
     const Work& w = a.work;
-    if (ACTION::COLOURS == 4 && w.parity < 2) {
-        if (slot.z & 1) return;
-        const int half_x = slot.x >> 1, t = lattice_t(g, slot.t);
+    const typename ColoursOf<ACTION::COLOURS>::Type colours = {g.full, w.mu, w.colours};
+    const int t = lattice_t(g, slot.t);
+    if (w.parity < 2) {
         Site s = slot;
-        if (w.mu == 0) {
-            s.z += (w.colour + s.y + t) & 1;
-            s.x = 2 * half_x + (((w.colour - s.y - s.z - t) >> 1) & 1);
-        } else {
-            s.z += half_x & 1;
-            const int others = s.y * (1 + (w.mu == 1)) + s.z * (1 + (w.mu == 2)) + t * (1 + (w.mu == 3));
-            s.x = 4 * (half_x >> 1) + ((w.colour - others) & 3);
+        if (!launched_row(w, s)) return;
+        const int x[4] = {s.x, s.y, s.z, t};
+        ROLLED for (int n = 0; n < colours.sites(); n++) {
+            int to[4] = {x[0], x[1], x[2], t};
+            if (!colours.move(to, w.colour, n)) return;
+            s.x = to[0], s.y = to[1], s.z = to[2];
+            s.parity = (s.x + s.y + s.z + t) & 1;
+            s.slot = (s.z * (int)g.y.divisor + s.y) * (int)g.half_x.divisor + (s.x >> 1);
+            body(s, everywhere(true));
         }
-        s.parity = (s.x + s.y + s.z + t) & 1;
-        s.slot = (s.z * (int)g.y.divisor + s.y) * (int)g.half_x.divisor + (s.x >> 1);
-        body(s, everywhere(true));
         return;
     }
-    const int t = lattice_t(g, slot.t), at[3] = {slot.x, slot.y, slot.z};
+    const int at[3] = {slot.x, slot.y, slot.z};
     const word number = lane_numbers(site_in_slice(g.full, at), g.lane_site);
     const mask lanes = lanes_where(number, [&](unsigned n) {
         const int x[4] = {(int)(n % g.full[0]), (int)(n / g.full[0] % g.full[1]), (int)(n / g.full[0] / g.full[1]), t};
-        if constexpr (ACTION::COLOURS == 8) return colour_in_cubes(x, g.full, w.mu, w.colours) == w.colour;
-        int colour = 0;
-        UNROLL for (int d = 0; d < 4; d++) {
-            const int longer = (w.colours - g.full[d] % w.colours) % w.colours;
-            if (d == w.mu) colour += w.colours / 2 * x[d];
-            else colour += w.colours == 4 ? x[d] : x[d] + (x[d] < longer ? x[d] : longer);
-        }
-        return colour % w.colours == w.colour;
+        return colours.colour(x) == w.colour;
     });
     if (any_lane(lanes)) body(slot, lanes);
 }

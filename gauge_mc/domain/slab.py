@@ -28,6 +28,7 @@ def work(
     slots: int = 0,
     colour: int = 0,
     colours: int = 0,
+    rows: tuple[int, int] = (1, 1),
 ) -> ctypes.Structure:
     """Return the structure ``Work``, which selects the sites and the direction of a launch.
 
@@ -44,10 +45,13 @@ def work(
     colour, colours : int
         The colour of the sites that are updated and the number of colours, for kernels that
         distinguish them; see ``cuda_src/update/colours.h``.
+    rows : tuple of two int
+        Distances between rows along y and z, for these kernels, whose slots stand for sites of the
+        colour; they divide the extents.
     """
     kind = geometry_structure("Work")
     places = (t_begin, t_step, slices, parity, mu, first_slot, slots)
-    made: ctypes.Structure = kind(*places, colour, colours)
+    made: ctypes.Structure = kind(*places, colour, colours, *rows)
     return made
 
 

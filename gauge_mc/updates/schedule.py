@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, cast
 
-from gauge_mc.actions import COLOURS, Action, UpdateSet
+from gauge_mc.actions import Action, UpdateSet
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
 from gauge_mc.updates.wavefront import (
@@ -32,6 +32,10 @@ from gauge_mc.updates.wavefront import (
     order_between_exchanges,
     order_of_sweep,
 )
+
+ROWS = {4: (1, 2), 8: (2, 2), 12: (2, 2)}
+"""Distances along y and z between the rows whose slots stand for the sites of a colour, by the
+number of colours; see ``cuda_src/update/colours.h``."""
 
 
 class Exchange(Enum):
@@ -157,9 +161,10 @@ def _boundary_first(slab: Slab, one: UpdateSet, depth: int) -> Stage:
 def _whole(slab: Slab, one: UpdateSet) -> ctypes.Structure:
     """Return the work on an update set in all time slices of a replica.
 
-    With four colours, launches find the sites of a colour by themselves (``colours.h``), if they
-    are the same in all lanes.
+    If all lanes have the same colours, launches may find their sites by themselves (``colours.h``),
+    in some rows of slots.
     """
-    finds = one.colours == COLOURS and slab.lanes_share_colours
-    parity = 0 if finds else one.parity
-    return work(0, 1, slab.layout.slices, parity, one.mu, colour=one.colour, colours=one.colours)
+    rows = ROWS.get(one.colours) if slab.lanes_share_colours else None
+    parity = 0 if rows else one.parity
+    places = 0, 1, slab.layout.slices, parity, one.mu
+    return work(*places, colour=one.colour, colours=one.colours, rows=rows or (1, 1))

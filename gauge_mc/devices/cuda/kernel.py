@@ -250,7 +250,8 @@ class CudaKernel:
         sweep = self._sweep
         if not sweep or len(steps) % SWEEP:
             return None
-        sites = steps[0].work.slices * steps[0].geometry.slots
+        work = steps[0].work
+        sites = work.slices * steps[0].geometry.slots // (work.rows_y * work.rows_z)
         grid, block, tile = self._shape(steps, sweep.threads(sites))
         fits = sweep.fits(math.prod(grid), math.prod(block))
         return (grid, block, tile) if fits else None
@@ -300,7 +301,9 @@ class CudaKernel:
 
     def _shape(self, steps: ctypes.Array[Any], threads: int) -> tuple[Extents, Extents, bytes]:
         """Return grid, block and tile for launching steps, with at most `threads` per block."""
-        extents, work = tuple(steps[0].geometry.extent), steps[0].work
+        work = steps[0].work
+        x, y, z = steps[0].geometry.extent
+        extents = x, y // work.rows_y, z // work.rows_z
         tile = best_tile(extents, 1 if self._sums else work.slices, threads)
         parities = 1 if work.parity < 2 or self._paired else 2
         grid = (
