@@ -23,27 +23,25 @@
 #include "arch/launch.h"
 #include "lattice/geometry.h"
 
-// A class of colours is made from the extents, mu and the number of colours. colour(x) is that of a site. If launches have
-// the rows of the work only, a slot stands for sites() sites of a colour: move(x, colour, n) turns the slot's x into the
-// n-th of them, and returns false if it does not exist.
+// A class of colours is made from the extents, mu and the number of colours. colour(x) is that of a site. If launches
+// have the rows of the work only, a slot stands for sites() sites of a colour: move(x, colour, n) turns the slot's x
+// into the n-th of them, and returns false if it does not exist.
 
-// The colours of rectangles. With four of them, the rows have even z: along the other directions than mu there are X/4
-// sites in each row, and along x there are X/2 in every second row.
+// The colours of rectangles. The rows have even z. For mu other than x, two rows of X/2 slots stand for the sites of a
+// colour in these and the next rows, which are X/4 or X/6 each on average. For mu = x the colour has X/2 sites in every
+// second or third row.
 struct Rows {
     const int (&extents)[4];
     int mu, colours;
 
     INLINE int colour(const int (&x)[4]) const {
         int sum = 0;
-        UNROLL for (int d = 0; d < 4; d++) {
-            const int longer = (colours - extents[d] % colours) % colours;
-            if (d == mu) sum += colours / 2 * x[d];
-            else sum += colours == 4 ? x[d] : x[d] + (x[d] < longer ? x[d] : longer);
-        }
+        UNROLL for (int d = 0; d < 4; d++) sum += part(d, x[d]);
         return sum % colours;
     }
     static INLINE constexpr int sites() { return 1; }
     INLINE bool move(int (&x)[4], int colour, int) const {
+        if (colours == 6) return move_with_six(x, colour);
         const int half_x = x[0] >> 1;
         if (mu == 0) {
             x[2] += (colour + x[1] + x[3]) & 1;
@@ -55,11 +53,41 @@ struct Rows {
         }
         return true;
     }
+
+private:
+    // The number of steps along d in which the colour grows by 2.
+    INLINE int longer(int d) const { return colours == 4 ? 0 : (6 - extents[d] % 6) % 6; }
+    INLINE int part(int d, int x) const {
+        return d == mu ? colours / 2 * x : x + (x < longer(d) ? x : longer(d));
+    }
+    INLINE bool move_with_six(int (&x)[4], int colour) const {
+        const int half_x = x[0] >> 1;
+        if (mu == 0) {
+            if (!find(2, x[2] >> 1, 3, left(x, colour, 0, 2), x[2])) return false;
+            x[0] = 2 * half_x + (left(x, colour, 0, 0) == 3);
+            return true;
+        }
+        x[2] += half_x & 1;
+        return find(0, half_x >> 1, 6, left(x, colour, 0, 0), x[0]);
+    }
+    // What directions other than these two leave of a colour.
+    INLINE int left(const int (&x)[4], int colour, int but, int and_but) const {
+        int sum = 0;
+        UNROLL for (int d = 0; d < 4; d++)
+            if (d != but && d != and_but) sum += part(d, x[d]);
+        return (colour + 6 - sum % 6) % 6;
+    }
+    // Find the n-th place along d whose part is `rest` modulo a period, or return false if it does not exist.
+    INLINE bool find(int d, int n, int period, int rest, int& x) const {
+        const int sum = rest % period + n * period, twice = 2 * longer(d);
+        x = sum < twice ? sum >> 1 : sum - longer(d);
+        return x < extents[d] && (sum >= twice || !(sum & 1));
+    }
 };
 
-// The colours of parallelograms. The rows have even y and z, and a slot stands for 2^4 sites with one t. The bits of x_nu
-// with k = 1, 2, 3 give e if they are those of e and 0, or their complements. Unless mu = t, that of t decides. Else there
-// are two sites, or none; with two layers there are some for every second pair along x, and a slot stands for one.
+// The colours of parallelograms. The rows have even y and z, and a slot stands for 2^4 sites with one t. The bits of
+// x_nu with k = 1, 2, 3 give e if they are those of e and 0, or their complements. Unless mu = t, that of t decides. Else
+// there are two sites, or none; with two layers there are some for every second pair along x, and a slot stands for one.
 struct Cubes {
     const int (&extents)[4];
     int mu, colours;
@@ -106,7 +134,7 @@ template <int COLOURS> struct ColoursOf { typedef Rows Type; };
 template <> struct ColoursOf<8> { typedef Cubes Type; };
 
 // Call body(site, lanes) for the sites of a launch that have the colour of its work; `lanes` are those of them that do.
-// If the work is on one parity, all lanes have the same colour, and the slots in the rows of the work stand for its sites.
+// If the work is on one parity, all lanes have the same colour, and slots in the rows of the work stand for its sites.
 template <class A, class Body> INLINE void for_colour(const A& a, const Site& slot, Body body) {
     const Geometry& g = a.geometry;
     const Work& w = a.work;
@@ -118,11 +146,11 @@ template <class A, class Body> INLINE void for_colour(const A& a, const Site& sl
         const int x[4] = {s.x, s.y, s.z, t};
         ROLLED for (int n = 0; n < colours.sites(); n++) {
             int to[4] = {x[0], x[1], x[2], t};
-            if (!colours.move(to, w.colour, n)) return;
+            const bool found = colours.move(to, w.colour, n);  // leaving here would make nvcc spill registers
             s.x = to[0], s.y = to[1], s.z = to[2];
             s.parity = (s.x + s.y + s.z + t) & 1;
             s.slot = (s.z * (int)g.y.divisor + s.y) * (int)g.half_x.divisor + (s.x >> 1);
-            body(s, everywhere(true));
+            if (found) body(s, everywhere(true));
         }
         return;
     }

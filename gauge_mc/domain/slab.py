@@ -92,12 +92,6 @@ class Slab:
         """The memory of the slices, without the halo."""
         return BufferPart(self.buffer, 0, self.layout.slices * self.slice_bytes)
 
-    @property
-    def lanes_share_colours(self) -> bool:
-        """Whether the sites of a slot have the same colour in all lanes, if there are four."""
-        parts = zip(self.layout.extents, self.layout.split, strict=True)
-        return all(lanes == 1 or extent % 4 == 0 for extent, lanes in parts)
-
     def whole(self, parity: int = BOTH_PARITIES, mu: int = 0) -> ctypes.Structure:
         """Return the work on all time slices of all replicas, without the halo."""
         return work(0, 1, self.layout.replicas * self.layout.slices, parity, mu)

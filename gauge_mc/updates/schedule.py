@@ -33,7 +33,7 @@ from gauge_mc.updates.wavefront import (
     order_of_sweep,
 )
 
-ROWS = {4: (1, 2), 8: (2, 2), 12: (2, 2)}
+ROWS = {4: (1, 2), 6: (1, 2), 8: (2, 2), 12: (2, 2)}
 """Distances along y and z between the rows whose slots stand for the sites of a colour, by the
 number of colours; see ``cuda_src/update/colours.h``."""
 
@@ -161,10 +161,16 @@ def _boundary_first(slab: Slab, one: UpdateSet, depth: int) -> Stage:
 def _whole(slab: Slab, one: UpdateSet) -> ctypes.Structure:
     """Return the work on an update set in all time slices of a replica.
 
-    If all lanes have the same colours, launches may find their sites by themselves (``colours.h``),
-    in some rows of slots.
+    If all lanes have the same colours, launches find their sites by themselves (``colours.h``), in
+    some rows of slots.
     """
-    rows = ROWS.get(one.colours) if slab.lanes_share_colours else None
+    rows = ROWS[one.colours] if one.colours and _lanes_share(slab, one.colours) else None
     parity = 0 if rows else one.parity
     places = 0, 1, slab.layout.slices, parity, one.mu
     return work(*places, colour=one.colour, colours=one.colours, rows=rows or (1, 1))
+
+
+def _lanes_share(slab: Slab, colours: int) -> bool:
+    """Return whether the sites of a slot have the same colour in all lanes."""
+    parts = zip(slab.layout.extents, slab.layout.split, strict=True)
+    return all(lanes == 1 or (colours % 4 == 0 and extent % 4 == 0) for extent, lanes in parts)

@@ -70,6 +70,17 @@ def test_overrelaxation(lattice, group, precision, device):
     assert_overrelaxed(field, overrelaxed(lattice, group), TOLERANCE[precision])
 
 
+@pytest.mark.parametrize(
+    "lattice",
+    [Lattice(14, 4, 4, 6), Lattice(10, 4, 10, 4), Lattice(8, 6, 6, 4), Lattice(6, 4, 14, 4)],
+    ids=str,
+)
+def test_each_site_of_a_colour_is_found(lattice, best_device):
+    field = Field.from_slices(lattice, "su2", start(lattice, "su2"), "double", best_device)
+    overrelax(field, action="iwasaki")
+    assert_overrelaxed(field, overrelaxed(lattice, "su2"), TOLERANCE["double"])
+
+
 @cache
 def heated(lattice, group, precision):
     def rotation(mu):
