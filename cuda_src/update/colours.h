@@ -27,9 +27,9 @@
 // have the rows of the work only, a slot stands for sites() sites of a colour: move(x, colour, n) turns the slot's x
 // into the n-th of them, and returns false if it does not exist.
 
-// The colours of rectangles. The rows have even z. For mu other than x, two rows of X/2 slots stand for the sites of a
-// colour in these and the next rows, which are X/4 or X/6 each on average. For mu = x the colour has X/2 sites in every
-// second or third row.
+// The colours of rectangles. The rows have even z. For mu other than x, the X/2 slots of a row stand for the sites of a
+// colour in this row and in the next one, X/4 or X/6 in each on average. For mu = x they stand for the X/2 sites in one
+// of the rows that have the colour, every second or third along z.
 struct Rows {
     const int (&extents)[4];
     int mu, colours;
@@ -70,7 +70,7 @@ private:
         x[2] += half_x & 1;
         return find(0, half_x >> 1, 6, left(x, colour, 0, 0), x[0]);
     }
-    // What directions other than these two leave of a colour.
+    // The colour minus the parts of all directions but these two, modulo 6.
     INLINE int left(const int (&x)[4], int colour, int but, int and_but) const {
         int sum = 0;
         UNROLL for (int d = 0; d < 4; d++)
@@ -86,8 +86,9 @@ private:
 };
 
 // The colours of parallelograms. The rows have even y and z, and a slot stands for 2^4 sites with one t. The bits of
-// x_nu with k = 1, 2, 3 give e if they are those of e and 0, or their complements. Unless mu = t, that of t decides. Else
-// there are two sites, or none; with two layers there are some for every second pair along x, and a slot stands for one.
+// x_nu with k = 1, 2, 3 give e if they are those of e and 0, or their complements. Unless mu = t, that of t decides.
+// Else there are two sites, or none; with two layers there are some for every second pair along x, and a slot stands
+// for one.
 struct Cubes {
     const int (&extents)[4];
     int mu, colours;
