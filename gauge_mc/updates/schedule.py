@@ -164,7 +164,7 @@ def _whole(slab: Slab, one: UpdateSet) -> ctypes.Structure:
     If all lanes have the same colours, launches find their sites by themselves (``colours.h``), in
     some rows of slots.
     """
-    rows = ROWS[one.colours] if one.colours and _lanes_share(slab, one.colours) else None
+    rows = ROWS.get(one.colours) if _lanes_share(slab, one.colours) else None
     parity = 0 if rows else one.parity
     places = 0, 1, slab.layout.slices, parity, one.mu
     return work(*places, colour=one.colour, colours=one.colours, rows=rows or (1, 1))
