@@ -6,7 +6,7 @@ A page may have two kinds of places, each on a line of its own:
 - ``<!-- attributes: MODULE.CLASS -->`` is replaced by a table of the attributes of a class, as its
   docstring describes them.
 
-The pages of ``runs/`` become pages of the site as they are.
+The pages of ``runs/`` become pages of the site, where the pages of ``docs/`` are beside them.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Fill the places of a page."""
-    return filled(markdown)
+    """Fill the places of a page, and let links into ``docs`` be links within the site."""
+    return filled(markdown).replace("](../docs/", "](../")
 
 
 def filled(markdown: str) -> str:
