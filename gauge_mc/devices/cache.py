@@ -12,7 +12,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -49,6 +49,22 @@ VERSION_SECONDS = 20.0
 
 COMPILE_SECONDS = 1200.0
 """Time in seconds within which a kernel must be compiled; usually it takes some seconds."""
+
+
+_watchers: list[Callable[[str], object]] = []
+
+
+@contextmanager
+def watching(watcher: Callable[[str], object]) -> Iterator[None]:
+    """Call a function with the name of every kernel whose compilation begins within a context.
+
+    Kernels are compiled in several threads, and the function is called in these.
+    """
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
 
 
 def clear_cache() -> int:
@@ -188,6 +204,8 @@ def compiled(
             found = _report(path)
             if found is not None:
                 return path, found
+            for watcher in tuple(_watchers):
+                watcher(kernel.name)
             built = Path(scratch) / path.name
             printed = run_compiler(kernel.name, unit, command, built)
             _store(path, built.read_bytes(), printed)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from threading import Event
 from typing import Protocol
 
 from rich.console import Console, RenderableType
@@ -16,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from gauge_mc import defaults
+from gauge_mc.devices.cache import watching
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import live_observables
 from gauge_mc.random import GENERATORS
@@ -185,7 +187,28 @@ def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Ite
         with _Bar(parameters, console) as bar:
             yield partial(_report, clock, physics, bar)
     else:
-        yield partial(_report, clock, physics, _Lines(clock.began, console))
+        with announced_compilation(console):
+            yield partial(_report, clock, physics, _Lines(clock.began, console))
+
+
+@contextmanager
+def announced_compilation(console: Console) -> Iterator[None]:
+    """Say on a console that is not a terminal when the first kernel is compiled in a context.
+
+    Otherwise a log file would stay silent for as long as a minute. A terminal has live displays.
+    """
+    said = Event()
+
+    def say(kernel: str) -> None:
+        if not said.is_set():
+            said.set()
+            console.print("compiling kernels, which are kept for later commands ...")
+
+    if console.is_terminal or console.quiet:
+        yield
+        return
+    with watching(say):
+        yield
 
 
 class _Display(Protocol):

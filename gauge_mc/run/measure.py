@@ -7,6 +7,7 @@ last configuration with incomplete records is measured again.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -37,6 +38,12 @@ from gauge_mc.observables import (
 )
 from gauge_mc.registry import in_words
 from gauge_mc.run.convert import warning_of
+from gauge_mc.run.display import (
+    PLAIN_LEAST_SECONDS,
+    PLAIN_SECONDS,
+    announced_compilation,
+    duration,
+)
 from gauge_mc.run.ensemble import Ensemble, find_ensemble
 from gauge_mc.run.functions import UserDefined, observable_of
 from gauge_mc.run.lock import RunLock
@@ -300,15 +307,16 @@ def measure(
     openers = _openers(devices, backend, threads, split, ensemble.lattice)
     openers = openers[: len(ensemble.files)]
     advice = hint() if backend == AUTOMATIC and not devices else None
-    with device_pool(openers) as pool:
+    console = _console(progress)
+    with device_pool(openers) as pool, announced_compilation(console):
         if not wanted.records:
             wanted = _prepared(wanted, ensemble, width, pool)
         with measuring(ensemble, wanted, path, width) as work:
-            console = _console(progress)
             console.print(*_opening(work, pool.name, advice), sep="\n", soft_wrap=True)
             if split and len(openers) == 1 and _is_single(pool):
                 console.print(ONE_DEVICE, soft_wrap=True)
-            for _ in _show_progress(work.carry_out(pool, width), work, console):
+            numbers = work.carry_out(pool, width)
+            for _ in _show_progress(numbers, work, console, len(pool.devices)):
                 pass
     return read_table(path)
 
@@ -397,7 +405,9 @@ def shortest(warnings: Sequence[str]) -> list[str]:
     return [*warnings[:WARNINGS], *([f"and {more} more such files"] if more > 0 else [])]
 
 
-def _show_progress(numbers: Iterator[int], work: Measuring, console: Console) -> Iterator[int]:
+def _show_progress(
+    numbers: Iterator[int], work: Measuring, console: Console, devices: int
+) -> Iterator[int]:
     """Pass on the numbers, and show progress: live on a terminal, in plain lines elsewhere."""
     from rich.progress import track
 
@@ -407,20 +417,25 @@ def _show_progress(numbers: Iterator[int], work: Measuring, console: Console) ->
             numbers, "measuring", total, console=console, transient=True, disable=console.quiet
         )
         return
-    yield from _plain_lines(numbers, len(work.left), console)
+    yield from _plain_lines(numbers, len(work.left), console, devices)
 
 
-def _plain_lines(numbers: Iterator[int], total: int, console: Console) -> Iterator[int]:
-    from gauge_mc.run.display import PLAIN_LEAST_SECONDS, PLAIN_SECONDS, duration
+def _plain_lines(
+    numbers: Iterator[int], total: int, console: Console, devices: int
+) -> Iterator[int]:
+    """Pass on the numbers, and show lines whose ETA leaves out the first round of all devices.
 
-    began = shown = time.monotonic()
-    tenth = 0
+    In that round kernels are compiled.
+    """
+    shown, since, tenth = time.monotonic(), math.inf, 0
     for done, number in enumerate(numbers, 1):
         now = time.monotonic()
+        since = now if done == devices else since
         silence = now - shown
         new_tenth = 10 * done // total > tenth
         if silence >= PLAIN_SECONDS or (new_tenth and silence >= PLAIN_LEAST_SECONDS):
             shown, tenth = now, 10 * done // total
-            rest = (now - began) / done * (total - done)
+            later = done - devices
+            rest = (now - since) / later * (total - done) if later > 0 else math.nan
             console.print(f"configuration {number}, {done} of {total}  ETA {duration(rest)}")
         yield number

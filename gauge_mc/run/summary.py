@@ -186,14 +186,8 @@ def session_facts(
         rate = link_rate(pace * chain.parameters.links_per_update)
         facts.add_row("rate", f"{rate}, including measurements and files")
     links = (chain.sweep - began) * chain.parameters.links_per_update * clock.chains
-    facts.add_row("energy", _energy_words(energy, links))
+    if energy.joules is not None:
+        each = energy.nj_per_link(links)
+        words = f", {each:.3g} nJ per link update" if each else ""
+        facts.add_row("energy", f"{energy_text(energy.joules)} by {energy.source}{words}")
     return facts
-
-
-def _energy_words(energy: Energy, links: int) -> str:
-    """Return the energy of a number of link updates as text."""
-    if energy.joules is None:
-        return "not available; to see why: gauge-mc doctor"
-    each = energy.nj_per_link(links)
-    words = f", {each:.3g} nJ per link update" if each else ""
-    return f"{energy_text(energy.joules)} by {energy.source}{words}"

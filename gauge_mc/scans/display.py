@@ -15,8 +15,15 @@ from gauge_mc.analysis.figures import ratio_label
 from gauge_mc.files.table import Value
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
+from gauge_mc.scans.grid import Point
 from gauge_mc.scans.pool import Child, Slot
 from gauge_mc.scans.scan import Member, Scan
+
+LOOK_SECONDS = 1.0
+"""Time in seconds between two looks at the progress of the runs for plain lines."""
+
+START_SECONDS = 3.0
+"""Time in seconds within which a run begins to update if its kernels have been compiled."""
 
 
 class Tally:
@@ -36,15 +43,18 @@ class Tally:
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = members
         self.sweeps = {member.name: member.sweep() for member in members}
-        self._before, self._began = self._links(), time.monotonic()
+        self._first = dict(self.sweeps)
+        self._before, self._since = self._links(), math.inf
 
     def done(self, member: Member) -> bool:
         """Return whether a run is complete."""
         return self.sweeps[member.name] >= member.parameters.updates
 
-    def note(self, member: Member) -> None:
-        """Record the progress of a run whose process has ended."""
-        self.sweeps[member.name] = member.sweep()
+    def note(self, child: Child) -> None:
+        """Record the progress of the runs of a child that has ended."""
+        self.look(child)
+        for member in child.members:
+            self.sweeps[member.name] = member.sweep()
 
     def look(self, child: Child) -> float:
         """Record the progress that a child reports; return its link updates per second, or 0."""
@@ -52,19 +62,29 @@ class Tally:
 
     def _look(self, member: Member, process: int) -> float:
         holder = member.run.holder()[0]
-        if holder.process != process:
+        if holder.process != process or not holder.rate:
             return 0.0
         self.sweeps[member.name] = max(self.sweeps[member.name], holder.sweep)
+        spent = (holder.sweep - self._first[member.name]) / holder.rate
+        self._since = min(self._since, time.monotonic() - spent)
         return holder.rate * member.parameters.links_per_update
+
+    @property
+    def updating(self) -> bool:
+        """Whether any run has reported the rate of its updates."""
+        return math.isfinite(self._since)
 
     def share(self) -> float:
         """Return the completed fraction of the work, from 0 to 1."""
         return self._links() / max(1, self._all())
 
     def remaining(self) -> float:
-        """Return the estimated remaining time in seconds; NaN if it is not known yet."""
+        """Return the estimated remaining time in seconds; NaN if it is not known yet.
+
+        The rate is that since the first update, before which kernels may have been compiled.
+        """
         done = self._links()
-        rate = (done - self._before) / (time.monotonic() - self._began)
+        rate = (done - self._before) / (time.monotonic() - self._since)
         return (self._all() - done) / rate if rate > 0 else math.nan
 
     def __str__(self) -> str:
@@ -91,7 +111,8 @@ class ProgressDisplay:
     def __init__(self, tally: Tally, console: Console) -> None:
         self.tally = tally
         self.console = console
-        self._shown_at = time.monotonic()
+        self._began = self._shown_at = self._looked_at = time.monotonic()
+        self._said = False
 
     def line(self, text: str) -> None:
         """Print a permanent line."""
@@ -100,9 +121,16 @@ class ProgressDisplay:
 
     def refresh(self, children: Sequence[Child]) -> None:
         """Show the progress of the children, if the display is due for an update."""
-        if time.monotonic() - self._shown_at >= PLAIN_SECONDS:
-            for child in children:
-                self.tally.look(child)
+        now = time.monotonic()
+        if now - self._looked_at < LOOK_SECONDS:
+            return
+        self._looked_at = now
+        for child in children:
+            self.tally.look(child)
+        if now - self._began >= START_SECONDS and not self._said and not self.tally.updating:
+            self._said = True
+            self.line("kernels are being compiled or loaded ...")
+        elif now - self._shown_at >= PLAIN_SECONDS:
             eta = duration(self.tally.remaining())
             self.line(f"{self.tally}, {len(children)} running  ETA {eta}")
 
@@ -128,9 +156,10 @@ class _Bars(ProgressDisplay):
             self.progress.update(self._slots[slot], completed=0.0, words="")
         for child in children:
             rate = self.tally.look(child)
-            first, others = child.members[0], len(child.members) - 1
+            first = child.members[0]
             sweep, total = self.tally.sweeps[first.name], first.parameters.updates
-            words = first.name + (f" and {others} more" if others else "")
+            names = list(dict.fromkeys(point_name(member.point) for member in child.members))
+            words = names[0] + (f" and {len(names) - 1} more points" if names[1:] else "")
             words += f"  {sweep}/{total} updates"
             words += f"  {link_rate(rate)}" if rate else ""
             self.progress.update(self._slots[child.slot], completed=sweep / total, words=words)
@@ -186,12 +215,26 @@ def places(slots: Sequence[Slot]) -> str:
     return f"{len(slots)} process{several} on {', '.join(devices)}"
 
 
-def point_words(member: Member, row: Mapping[str, Value]) -> str:
-    """Return a line with the averages at the point of a run that has just been completed."""
+def point_name(point: Point) -> str:
+    """Return the name of a point, such as ``beta = 2.4 on 8x8x8x8``."""
+    ratio = "".join(f", {word}" for word in ratio_label(point.anisotropy))
+    return f"beta = {point.beta:.12g}{ratio} on {point.lattice}"
+
+
+def point_words(point: Point, row: Mapping[str, Value], chains: int) -> str:
+    """Return a line with the averages at a point over the chains that are complete.
+
+    Parameters
+    ----------
+    point : Point
+    row : mapping of str to str, int or float
+        Row of the scan's table.
+    chains : int
+        Number of chains that the scan has at the point.
+    """
     numbers = "  ".join(f"{label} {number}" for label, number in row_in_words(row).items())
-    return f"{member.name}: {numbers}" + (
-        f"  ({row['chains']} chains)" if row["chains"] != 1 else ""
-    )
+    done = f"  ({row['chains']} of {chains} chains)" if chains != 1 else ""
+    return f"{point_name(point)}: {numbers}{done}"
 
 
 def results(averages: ScanAverages) -> RenderableType:

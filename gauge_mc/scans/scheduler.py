@@ -127,8 +127,7 @@ class Scheduler:
     def _note(self, child: Child) -> None:
         """Record the end of a child, whose runs are complete, failed or stopped."""
         tally, failure = self.display.tally, child.failure()
-        for member in child.members:
-            tally.note(member)
+        tally.note(child)
         complete = [member for member in child.members if tally.done(member)]
         left = [member for member in child.members if member not in complete]
         if failure and len(child.members) > 1:
@@ -145,9 +144,10 @@ class Scheduler:
 
     def _average(self, complete: Sequence[Member]) -> None:
         """Average over the runs that have just been completed."""
-        for point, member in {member.point: member for member in complete}.items():
+        chains = self.averages.scan.points()
+        for point in dict.fromkeys(member.point for member in complete):
             self.averages.update(point)
             row = self.averages.rows.get(point)
             if row:
-                self.display.line(point_words(member, row))
+                self.display.line(point_words(point, row, chains[point]))
         self.averages.write()

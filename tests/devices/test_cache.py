@@ -51,6 +51,16 @@ def test_a_kernel_is_compiled_once_however_many_want_it(compilations):
     assert len(compilations) == 2
 
 
+def test_watchers_hear_of_kernels_that_are_compiled_and_not_of_those_that_are_kept(compilations):
+    names = []
+    with cache.watching(names.append):
+        for _ in range(2):
+            cache.compiled(GOOD, SU2, ["c"], "", ".so")
+    cache.compiled(GOOD, SU3, ["c"], "", ".so")
+    assert names == [GOOD.name]
+    assert len(compilations) == 2
+
+
 def test_a_kernel_that_fails_is_left_for_the_next_to_try(compilations):
     for _ in range(2):
         with pytest.raises(GaugeError, match="failed"):

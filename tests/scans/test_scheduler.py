@@ -1,15 +1,22 @@
 """The scheduler: what it tells children, by a stand-in for the program that they run."""
 
 import io
+import math
+import os
 import re
 import sys
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
+from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Execution, Parameters, parse_duration
+from gauge_mc.scans import display as display_module
 from gauge_mc.scans.averages import ScanAverages
-from gauge_mc.scans.display import ProgressDisplay, Tally
+from gauge_mc.scans.display import ProgressDisplay, Tally, point_words
+from gauge_mc.scans.grid import Point
 from gauge_mc.scans.packing import pack
 from gauge_mc.scans.pool import Pool, Slot
 from gauge_mc.scans.process import Commands
@@ -98,3 +105,74 @@ def test_runs_of_a_failed_child_are_tried_alone(work, monkeypatch):
     _, lines, scheduler = work(busy_sites=10**6)
     assert len(lines) == 4
     assert scheduler.failures == {}
+
+
+class Running:
+    """A stand-in for a child: the runs that it carries out, with what their lock files say."""
+
+    def __init__(self, *members):
+        self.members, self.process, self.pid = members, self, os.getpid()
+
+    def reports(self, sweep, rate):
+        for member in self.members:
+            member.run.path.mkdir(parents=True, exist_ok=True)
+            with closing(RunLock(member.run.lock)) as lock:
+                lock.record(replace(lock.holder, sweep=sweep, rate=rate))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still."""
+    now = [1000.0]
+    monkeypatch.setattr(display_module.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_the_eta_of_a_scan_does_not_count_compilation(folder, clock):
+    members = (
+        Scan(folder / "s", Parameters(thermalize=0, configs=1000, separation=1))
+        .enlarged((2.3, 2.4, 2.5, 2.6), (A,))
+        .members()
+    )
+    tally, child = Tally(members), Running(members[0])
+    child.reports(0, 0.0)
+    clock[0] += 60.0  # which the compiler takes
+    tally.look(child)
+    assert math.isnan(tally.remaining())
+    clock[0] += 10.0
+    child.reports(500, 50.0)
+    tally.look(child)
+    assert tally.remaining() == pytest.approx(70.0)
+    clock[0] += 10.0
+    child.reports(1000, 50.0)  # and it ended before anybody looked
+    tally.note(child)
+    assert tally.sweeps[members[0].name] == 0  # there is no checkpoint
+    tally.sweeps[members[0].name] = 1000
+    clock[0] += 5.0  # until the next process has begun
+    assert tally.remaining() == pytest.approx(75.0)
+
+
+def test_plain_lines_say_that_no_run_updates_yet_and_nothing_later(folder, clock):
+    members = Scan(folder / "s", Parameters()).enlarged((2.3,), (A,)).members()
+    text, child = io.StringIO(), Running(*members)
+    display = ProgressDisplay(Tally(members), Console(file=text))
+    child.reports(0, 0.0)
+    for _ in range(20):
+        clock[0] += 1.0
+        display.refresh([child])
+    assert text.getvalue() == "kernels are being compiled or loaded ...\n"
+    child.reports(50, 5.0)
+    for _ in range(20):
+        clock[0] += 1.0
+        display.refresh([child])
+    assert len(text.getvalue().splitlines()) == 2
+    assert "0 of 1 runs complete, 1 running  ETA " in text.getvalue()
+
+
+def test_lines_are_named_after_the_point():
+    row = {"chains": 1, "sweeps": 5, "plaquette": 0.5, "plaquette_error": 0.01}
+    words = point_words(Point(2.4, A), row, 2)
+    assert words.startswith(f"beta = 2.4 on {A}: ")
+    assert words.endswith("  (1 of 2 chains)")
+    assert "chain" not in point_words(Point(2.4, A, 1.5), row, 1)
+    assert point_words(Point(2.4, A, 1.5), row, 1).startswith(f"beta = 2.4, ξ₀ = 1.5 on {A}: ")
