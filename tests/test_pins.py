@@ -1,8 +1,8 @@
 """Links, table rows and results that may never change, and runs begun by earlier versions.
 
-`pins/runs.json` has small runs of version 0.1.0 with SIMD registers of 16 and of 64 bytes, the
-directories beside it runs that version 0.1.0 was stopped in, and `pins/expected.json` what they
-must become. Roundings depend on the compiler, so that elsewhere than with GCC on x86-64 numbers
+`pins/runs.json` has small runs of version 0.1.0 with SIMD registers of 16 and of 64 bytes. The
+directories beside it are runs that version 0.1.0 has begun or finished, those in `pins/v0_2` runs
+of what version 0.2.0 was on 2026-11-23, and `pins/expected.json` has what they must become. Roundings depend on the compiler, so that elsewhere than with GCC on x86-64 numbers
 need to agree only as well as a few updates allow.
 """
 
@@ -14,10 +14,12 @@ import shutil
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices.cpu import compiler
+from gauge_mc.files.table import read_table
 from tests.calls import call
 
 PINS = Path(__file__).parent / "pins"
@@ -25,6 +27,13 @@ RUNS = json.loads((PINS / "runs.json").read_text())
 EXPECTED = json.loads((PINS / "expected.json").read_text())
 CLOSE = {"single": 1e-4, "double": 1e-11}
 CPU = ("--backend", "cpu", "--threads", "2", "--quiet")
+
+HALF_DONE = {"su2_ranlux": "single", "su3_philox": "double", "v0_2/half_done": "single"}
+"""Runs that released versions were killed in, with their precision."""
+
+FINISHED = {"measured_run": 2, "v0_2/finished": 2}
+"""Runs that released versions have finished, with the number of configurations that they measured
+afterwards, of three."""
 
 
 @pytest.fixture
@@ -94,18 +103,58 @@ def test_runs_are_those_of_version_0_1(name, register_bytes, exact, tmp_path):
         assert_rows(tmp_path / "run" / f"{table}.csv", expected, exact, tolerance)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("name", [*HALF_DONE, *FINISHED, "scan"])
+def test_what_released_versions_wrote_is_sound(name):
+    out, code = call("verify", PINS / name)
+    assert code == 0, out
+    assert call("status", PINS / name)[1] == 0
+    assert call("info", PINS / name)[1] == 0
+
+
 @pytest.mark.parametrize(
-    ("name", "precision"), [("su2_ranlux", "single"), ("su3_philox", "double")]
+    "name", ["su3_philox", "v0_2/half_done", pytest.param("su2_ranlux", marks=pytest.mark.slow)]
 )
-def test_a_run_begun_by_version_0_1_is_continued(name, precision, register_bytes, exact, tmp_path):
+def test_a_run_begun_by_a_released_version_is_continued(name, tmp_path):
+    """Here with the registers of this machine, whose kernels other tests use as well."""
+    continue_run(name, False, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HALF_DONE)
+def test_a_run_begun_by_a_released_version_is_continued_exactly(
+    name, register_bytes, exact, tmp_path
+):
+    continue_run(name, exact, tmp_path)
+
+
+def continue_run(name: str, exact: bool, folder: Path) -> None:
     """It was killed at sweep 6 after a checkpoint at sweep 3, tables and configurations ahead."""
-    run = shutil.copytree(PINS / name, tmp_path / name)
+    run = shutil.copytree(PINS / name, folder / "run")
     assert call("generate", "--output", run, *CPU)[1] == 0
     for table, expected in EXPECTED[name]["tables"].items():
-        assert_rows(run / table, expected, exact, CLOSE[precision])
+        assert_rows(run / table, expected, exact, CLOSE[HALF_DONE[name]])
     for config, digest in EXPECTED[name]["configs"].items():
         assert links_digest(run / "configs" / config) == digest or not exact
+    out, code = call("verify", run)
+    assert code == 0, out
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_a_run_finished_by_a_released_version_is_used(name, exact, tmp_path):
+    """Its configurations are measured, and its tables fitted, drawn and exported."""
+    run = shutil.copytree(PINS / name, tmp_path / "run")
+    out, code = call("measure", "plaquette", run, "--backend", "cpu", "--threads", "2")
+    assert code == 0, out
+    assert f"{FINISHED[name]} already measured" in out
+    along, stored = (read_table(run / f"plaquette{end}.csv") for end in ("", "_configs"))
+    both = np.isin(along["sweep"], stored["sweep"])
+    np.testing.assert_allclose(stored["plaquette"], along["plaquette"][both], atol=CLOSE["single"])
+    assert stored["sweep"].tolist() == [3, 5, 7]
+    call("fit", "creutz", run, "--json")
+    assert json.loads((run / "creutz.json").read_text())["ensemble"]["beta"] == "2.3"
+    for words in (("plot", "history"), ("export",)):
+        out, code = call(*words, run, *([tmp_path / "all.h5"] if words == ("export",) else []))
+        assert code == 0, out
     out, code = call("verify", run)
     assert code == 0, out
 

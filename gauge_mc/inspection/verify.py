@@ -321,7 +321,7 @@ def _record(run: Run, advance: Advance) -> str:
 def _checkpoint(run: Run, parameters: Parameters | None, advance: Advance) -> str:
     """Check the checksum of the checkpoint, and that it belongs to the run."""
     state, _ = checkpoint.load(run.checkpoint)
-    if parameters and state.chain != parameters.fixed():
+    if parameters and not parameters.is_of(state.chain):
         raise GaugeError(
             f"The checkpoint {run.checkpoint} belongs to a run with other parameters; restore it "
             "from a copy."
