@@ -12,8 +12,8 @@ T = np.arange(1.0, 9.0)
 SCIPY_STOPS = 1e-12
 """Relative change of chi2 at which SciPy takes a fit for converged.
 
-At a distance of n standard errors from the minimum chi2 is larger by n². SciPy's parameters are thus
-within sqrt(SCIPY_STOPS chi2) standard errors of the minimum, whatever the processor rounds.
+At a distance of n standard errors from the minimum chi2 is larger by n². SciPy's parameters are
+thus within sqrt(SCIPY_STOPS chi2) standard errors of the minimum, whatever the processor rounds.
 """
 
 ROOT = 0.02 * np.exp(-0.4 * T)[:, None] * np.linalg.cholesky(np.exp(-np.abs(T[:, None] - T)))
