@@ -46,12 +46,16 @@ from gauge_mc.temporal_links import TEMPORAL_LINKS
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 """The folder that has ``docs``, ``gauge_mc`` and ``runs``."""
 
 PUBLISHED = ("README.md", "*.toml", "bench/README.md", "bench/*.json", "results/**/*.png")
 """Files of ``runs`` that become part of the site."""
+
+MERMAID = "vendor/mermaid/mermaid.tiny.js"
+"""The library that draws diagrams, as the site has it."""
 
 GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 ATTRIBUTES = re.compile(r"^<!-- attributes: ([\w.]+)\.(\w+) -->$", re.MULTILINE)
@@ -80,6 +84,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill the places of a page, and let links into ``docs`` be links within the site."""
     return filled(markdown).replace("](../docs/", "](../")
+
+
+def on_post_page(output: str, page: Page, **_: Any) -> str:
+    """Give Mermaid, which is large, to the pages with diagrams, before the theme asks for it."""
+    if 'class="mermaid"' not in output:
+        return output
+    from mkdocs.utils import get_relative_url
+
+    script = f'<script src="{get_relative_url(MERMAID, page.url)}"></script>'
+    return output.replace("</head>", script + "</head>", 1)
 
 
 def filled(markdown: str) -> str:
