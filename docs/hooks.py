@@ -26,6 +26,14 @@ from rich.text import Text
 
 from gauge_mc import cli, defaults
 from gauge_mc.actions import ACTIONS
+from gauge_mc.cli.document import (
+    VOCABULARY,
+    Heading,
+    attributes,
+    documents,
+    keys_of,
+    vocabulary,
+)
 from gauge_mc.devices import BACKENDS
 from gauge_mc.exports import EXPORTS
 from gauge_mc.fits import FITS
@@ -39,6 +47,7 @@ from gauge_mc.random import GENERATORS, Generator
 from gauge_mc.registry import Registry
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.summary import Average
 from gauge_mc.scans.averages import NUMBERS, column_of
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
@@ -163,19 +172,6 @@ def literal_block(docstring: str | None) -> str:
 # Classes
 
 
-def attributes(kind: type[Any]) -> list[tuple[list[str], str, str]]:
-    """Return names, type and meaning of the attributes that a class's docstring describes."""
-    section = re.search(
-        r"\nAttributes\n-+\n(.*?)(?=\n\n[A-Z]\w+\n-|\Z)", inspect.cleandoc(kind.__doc__ or ""), re.S
-    )
-    found = []
-    for entry in re.split(r"\n(?=\S)", section[1] if section else ""):
-        first, _, meaning = entry.partition("\n")
-        names, _, type_ = first.partition(" : ")
-        found.append((names.split(", "), type_, meaning))
-    return found
-
-
 def attribute_table(module: str, name: str) -> str:
     """Return a table of the attributes of a class."""
     kind = getattr(importlib.import_module(module), name)
@@ -287,6 +283,70 @@ def global_options() -> str:
 
     options = [one for one in get_command(cli.app).params if one.name != "help"]
     return "\n\n".join(option_tables(options, {}))
+
+
+# Documents
+
+
+def key_table(kind: type[Any]) -> str:
+    """Return a table of the keys of a document."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, entry in keys_of(kind).items():
+        groups.setdefault(entry, []).append(name)
+    rows = [
+        (", ".join(map(code, names)), json_type(type_), prose(text))
+        for (type_, text), names in groups.items()
+    ]
+    return table(("key", "type", "meaning"), rows)
+
+
+def json_type(words: str) -> str:
+    """Return a type as JSON calls it."""
+    return plain(words.replace("None", "null"))
+
+
+@part
+def json_heading() -> str:
+    """Describe the keys with which every document begins."""
+    return key_table(Heading)
+
+
+@part
+def json_average() -> str:
+    """Describe the keys of an average."""
+    return key_table(Average)
+
+
+@part
+def json_version() -> str:
+    """State the version of the vocabulary."""
+    return f"This is version {VOCABULARY} of the vocabulary."
+
+
+@part
+def json_documents() -> str:
+    """Describe the documents of all commands."""
+    sections = []
+    for name in cli.COMMANDS:
+        sections.append(f"### {name} {{ #{name} }}\n")
+        for kind in documents(name):
+            sections += [paragraphs(kind.__doc__)[0], key_table(kind)]
+    return "\n\n".join(sections)
+
+
+@part
+def json_vocabulary() -> str:
+    """List all keys with their meanings."""
+    rows = []
+    for name, word in vocabulary([kind for one in cli.COMMANDS for kind in documents(one)]).items():
+        several = len(word.meanings) > 1
+        meanings = [
+            f"{prose(text)} ({', '.join(map(code, classes))})" if several else prose(text)
+            for text, classes in word.meanings.items()
+        ]
+        types = "; ".join(map(json_type, word.types))
+        rows.append((code(name), types, "<br>".join(meanings)))
+    return table(("key", "type", "meaning"), rows)
 
 
 # Files

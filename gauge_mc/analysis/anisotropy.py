@@ -70,6 +70,7 @@ class LogRatio:
     x, t : int
         Extents of the first loop; t is along y for loops in space.
     value : Estimate
+        The logarithm.
     """
 
     x: int

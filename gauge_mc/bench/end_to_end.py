@@ -70,8 +70,11 @@ class Line:
     Attributes
     ----------
     name : str
+        What was timed.
     value : float
+        The rate or the time.
     unit : str
+        Its unit.
     share : float or None
         The value divided by its bound; None for a bound itself, or if there is none.
     bound : str
@@ -98,6 +101,7 @@ class EndToEnd:
     config_bytes : int
         Bytes of the links in a configuration file.
     lines : list of Line
+        The results.
     """
 
     date: str

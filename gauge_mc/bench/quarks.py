@@ -64,11 +64,13 @@ class QuarksTime:
     Attributes
     ----------
     device, group, lattice : str
+        Names of the devices, gauge group, and lattice.
     copy_gb_per_s : float
         Bandwidth of a large copy on all devices together in GB/s, read and written.
     flops_per_site : int
         Operations of the hopping term per site and vector.
     hops : list of HopTime
+        Times of the hopping term, by type of storage and number of vectors.
     """
 
     device: str

@@ -14,6 +14,7 @@ import typer
 
 from gauge_mc import defaults
 from gauge_mc.cli import options as o
+from gauge_mc.cli.document import print_document, prints
 from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
@@ -44,6 +45,12 @@ RUN_EXTENT = 32
 _extents = ", ".join(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
 
 
+@prints(
+    "gauge_mc.bench.kernels:Benchmark",
+    "gauge_mc.bench.observables:ObservablesTime",
+    "gauge_mc.bench.quarks:QuarksTime",
+    "gauge_mc.bench.end_to_end:EndToEnd",
+)
 def bench(
     group: o.Group = None,
     lattice: Annotated[
@@ -177,7 +184,7 @@ def bench(
         with replacing(save) as file:
             file.write(f"{text.dumps(values, indent=2)}\n".encode())
     if json:
-        o.print_json(values)
+        print_document("bench", values)
     else:
         _show(found, before, console)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.files.stored import Block
@@ -19,6 +21,35 @@ from gauge_mc.registry import in_words
 _titles = in_words([one.title for one in FORMATS.values()], "or")
 
 
+@dataclass(frozen=True)
+class Converted:
+    """What ``convert`` prints; of a propagator the file and the basis.
+
+    Attributes
+    ----------
+    file : str
+        File that was written or read.
+    format : str
+        Name of the format.
+    group : str
+        Name of the group.
+    lattice : str
+        Extents of the lattice.
+    precision : str
+        Precision of the stored links, ``single`` or ``double``.
+    basis : str
+        Basis of the gamma matrices.
+    """
+
+    file: str
+    format: str
+    group: str
+    lattice: str
+    precision: str
+    basis: str
+
+
+@prints(Converted)
 @o.listed("Formats", [(name, one.summary) for name, one in FORMATS.items()])
 def convert(
     config: Annotated[
@@ -61,6 +92,7 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    json: o.Json = False,
 ) -> None:
     """Write a configuration in another format or precision, and keep its provenance.
 
@@ -70,19 +102,30 @@ def convert(
     from gauge_mc.run import convert as run
 
     if basis or from_basis:
-        _convert_propagator(config, out, basis, from_basis, to or precision)
+        _convert_propagator(config, out, basis, from_basis, to or precision, json)
         return
     if to is None:
         raise UsageError(f"--to is missing; choose {in_words(writable_formats(), 'or')}.")
     warning = run.warning_of(config)
     if warning:
         say(f"gauge-mc: {config}: {warning}", error=True)
-    written = run.convert(config, out, to, precision, _show_progress).header
+    with alone_on_stdout(json):
+        written = run.convert(config, out, to, precision, _show_progress).header
+    if json:
+        names = ("format", "group", "lattice", "precision")
+        facts = {name: getattr(written, name) for name in names}
+        print_document("convert", {"file": str(out), **facts})
+        return
     say(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
 
 
 def _convert_propagator(
-    source: Path, out: Path, basis: str | None, formerly: str | None, other: str | None
+    source: Path,
+    out: Path,
+    basis: str | None,
+    formerly: str | None,
+    other: str | None,
+    as_json: bool,
 ) -> None:
     from gauge_mc.run import convert as run
 
@@ -92,6 +135,9 @@ def _convert_propagator(
             "--precision for configurations."
         )
     written = run.convert_propagator(source, out, basis, formerly)
+    if as_json:
+        print_document("convert", {"file": str(out), "basis": written.basis})
+        return
     say(f"{out}: a propagator in the basis {written.basis}")
 
 

@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.devices.base import Finding
 from gauge_mc.devices.choice import BACKENDS
 
 if TYPE_CHECKING:
     from gauge_mc.console import Console
 
 
+@dataclass(frozen=True)
+class Diagnosis:
+    """What ``doctor`` prints.
+
+    Attributes
+    ----------
+    findings : sequence of Finding
+        What was examined.
+    works : bool
+        Whether it works; for the whole, whether any device works.
+    """
+
+    findings: Sequence[Finding]
+    works: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """What ``doctor --clear-cache`` and ``doctor --install`` print.
+
+    Attributes
+    ----------
+    folder : str
+        Folder of the compiled kernels.
+    removed : int
+        Number of files that were removed.
+    installed : str
+        Backend for which software was installed.
+    """
+
+    folder: str
+    removed: int
+    installed: str
+
+
+@prints(Diagnosis, Done)
 def doctor(
     clear_cache: Annotated[
         bool,
@@ -28,6 +69,7 @@ def doctor(
             help="Only install the software that the devices of a backend need.",
         ),
     ] = None,
+    json: o.Json = False,
 ) -> None:
     """Show which devices, compilers and optional packages work, and how to fix the rest.
 
@@ -39,28 +81,39 @@ def doctor(
 
     console = Console(highlight=False, markup=False)
     if clear_cache:
-        say(f"{cache_folder()}: {clear()} files removed")
-    elif install is not None:
+        folder, removed = cache_folder(), clear()
+        if json:
+            print_document("doctor", {"folder": str(folder), "removed": removed})
+        else:
+            say(f"{folder}: {removed} files removed")
+        return
+    if install is not None:
         BACKENDS.check(install, "--install")
-        with console.status("Installing"):
+        with alone_on_stdout(json), console.status("Installing"):
             BACKENDS[install].install(lambda line: console.print(line, soft_wrap=True))
-    elif not _examine(console):
+        if json:
+            print_document("doctor", {"installed": install})
+        return
+    with alone_on_stdout(json):
+        findings = list(_shown(console, quiet=json))
+    labels = {backend.label for backend in BACKENDS.values()}
+    works = any(one.works and one.subject.partition(" ")[0] in labels for one in findings)
+    if json:
+        print_document("doctor", Diagnosis(findings, works))
+    if not works:
         raise typer.Exit(1)
 
 
-def _examine(console: Console) -> bool:
-    """Show what works; return whether any device works."""
+def _shown(console: Console, quiet: bool) -> Iterator[Finding]:
+    """Yield what works and what does not, and show each finding unless it is to be quiet."""
     from gauge_mc.inspection.doctor import examine
 
-    working = set()
     with console.status("Testing compilers and devices"):
         for finding in examine():
-            mark, style = ("works  ", "green") if finding.works else ("missing", "yellow")
-            console.print(f"{mark} ", style=style, end="")
-            console.print(f"{finding.subject}: {finding.detail}", soft_wrap=True)
-            if finding.works:
-                working.add(finding.subject)
-            else:
-                console.print(f"          {finding.remedy}", style="bold", soft_wrap=True)
-    labels = {backend.label for backend in BACKENDS.values()}
-    return any(subject.partition(" ")[0] in labels for subject in working)
+            if not quiet:
+                mark, style = ("works  ", "green") if finding.works else ("missing", "yellow")
+                console.print(f"{mark} ", style=style, end="")
+                console.print(f"{finding.subject}: {finding.detail}", soft_wrap=True)
+                if not finding.works:
+                    console.print(f"          {finding.remedy}", style="bold", soft_wrap=True)
+            yield finding

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +11,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.document import print_document, prints
 from gauge_mc.exports import EXPORTS
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run
@@ -16,12 +19,33 @@ from gauge_mc.run.directory import Run
 _endings = in_words([one.ending for one in EXPORTS.values()], "or")
 
 
+@dataclass(frozen=True)
+class Exported:
+    """What ``export`` prints.
+
+    Attributes
+    ----------
+    file : str
+        File that was written or read.
+    tables : sequence of str
+        Names of the tables in the file.
+    left_out : sequence of str
+        Names of the tables that have too few records.
+    """
+
+    file: str
+    tables: Sequence[str]
+    left_out: Sequence[str]
+
+
+@prints(Exported)
 @o.listed("Endings", [(one.ending, one.summary) for one in EXPORTS.values()])
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
     out: Annotated[
         Path, typer.Argument(metavar="OUT", help=f"File to write; its name ends in {_endings}.")
     ],
+    json: o.Json = False,
 ) -> None:
     """Write the tables of a run to one file for other tools.
 
@@ -31,8 +55,11 @@ def export(
     from gauge_mc.exports import export_to
 
     tables = write(run, out)
-    say(f"{out}: {', '.join(tables)}")
     left_out = sorted({path.stem for path in Run(run).tables()} - set(tables))
+    if json:
+        print_document("export", Exported(str(out), tables, left_out))
+        return
+    say(f"{out}: {', '.join(tables)}")
     if left_out:
         least = export_to(out).least_records
         say(f"left out, with fewer than {least} records: {', '.join(left_out)}")

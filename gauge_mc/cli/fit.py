@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.fits import FITS
 from gauge_mc.options import Option
 
@@ -19,6 +20,7 @@ def _owners() -> Iterator[tuple[str, tuple[Option, ...]]]:
         yield name, fit.options
 
 
+@prints("gauge_mc.fits:Fitted", *(kind for one in FITS.values() for kind in one.content))
 @o.declared(_owners())
 @o.listed("Fits", [(name, fit.summary) for name, fit in FITS.items()])
 def fit(
@@ -55,10 +57,10 @@ def fit(
 
     console = Console(highlight=False, markup=False)
     results = []
-    for result, path in fit_all(what, run or [], options, output):
-        if json:
+    with alone_on_stdout(json):
+        for result, path in fit_all(what, run or [], options, output):
             results.append({"file": str(path), **result.values()})
-        else:
-            console.print(*result.report(), f"{path}\n", sep="\n")
+            if not json:
+                console.print(*result.report(), f"{path}\n", sep="\n")
     if json:
-        o.print_json(results[0] if len(results) == 1 else {"fits": results})
+        print_document("fit", results[0] if len(results) == 1 else {"fits": results})

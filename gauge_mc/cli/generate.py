@@ -10,9 +10,15 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.errors import INTERRUPTED, UsageError
 
 
+@prints(
+    "gauge_mc.run.summary:RunReport",
+    "gauge_mc.run.summary:RunReports",
+    "gauge_mc.run.forecast:Forecast",
+)
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def generate(
     ctx: typer.Context,
@@ -68,7 +74,7 @@ def generate(
     are not given are taken from the run. SIGTERM, SIGINT, SIGHUP, SIGUSR1 and the time limit
     write a checkpoint and stop the run with exit code 75.
     """
-    from gauge_mc.run.generate import generate_from, result_values
+    from gauge_mc.run.generate import generate_from
     from gauge_mc.run.parameters import read_card
 
     given = {name: value for name, value in ctx.params.items() if value is not None}
@@ -83,9 +89,12 @@ def generate(
     if number is not None:
         generate_several(written | given, number, as_json)
         return
-    result = generate_from(written | given, progress=not as_json)
+    with alone_on_stdout(as_json):
+        result = generate_from(written | given)
     if as_json and result.root:
-        o.print_json(result_values(result))
+        from gauge_mc.run.summary import RunReport
+
+        print_document("generate", RunReport.of(result))
     elif result.stopped and result.root:
         path = quote(str(result.path))
         say(f"Stopped by {result.stopped}; to continue: gauge-mc generate --output {path}")
@@ -96,12 +105,14 @@ def generate(
 def generate_several(values: Mapping[str, object], chains: int, as_json: bool) -> None:
     """Generate several chains, and print their results."""
     from gauge_mc.run.chains import chain_values, generate_together
-    from gauge_mc.run.generate import result_values
 
-    results = generate_together(chain_values(values, chains), progress=not as_json)
+    with alone_on_stdout(as_json):
+        results = generate_together(chain_values(values, chains), progress=True)
     stopped = next((one.stopped for one in results if one.stopped), None)
     if as_json:
-        o.print_json({"chains": [result_values(one) for one in results], "stopped": stopped})
+        from gauge_mc.run.summary import RunReports
+
+        print_document("generate", RunReports.of(results))
     elif stopped:
         path = quote(str(results[0].path).removesuffix("_chain1"))
         say(
@@ -119,6 +130,6 @@ def show_forecast(values: Mapping[str, object], as_json: bool) -> None:
 
     found = forecast(values)
     if found and as_json:
-        o.print_json(found.values())
+        print_document("generate", found.values())
     elif found:
         Console(highlight=False, markup=False).print(found.table())

@@ -9,11 +9,17 @@ from typing import Annotated
 import typer
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli.document import print_document, prints
 from gauge_mc.inspection.contents import Facts, facts_of
 from gauge_mc.quoting import printable
 from gauge_mc.scans.scan import newest_run_or_scan
 
 
+@prints(
+    "gauge_mc.inspection.contents:ConfigurationFacts",
+    "gauge_mc.inspection.contents:RunFacts",
+    "gauge_mc.inspection.contents:ScanFacts",
+)
 def info(
     path: Annotated[
         Path | None,
@@ -35,7 +41,7 @@ def info(
     console = Console(highlight=False, markup=False)
     parts = facts_of(path or newest_run_or_scan())
     if json:
-        o.print_json({name: fact for part in parts for name, fact in part.items()})
+        print_document("info", *parts)
         return
     for part in parts:
         for name, fact in lines(part):
@@ -48,6 +54,13 @@ def one_line(words: str) -> str:
     return printable(" ".join(words.split()))
 
 
+def item_words(item: object) -> str:
+    """Return an item of a list as text."""
+    if isinstance(item, dict):
+        return ", ".join(f"{key} {word}" for key, word in item.items())
+    return str(item)
+
+
 def lines(facts: Facts, indent: str = "") -> Iterator[tuple[str, str]]:
     """Yield facts as lines, each a name and its value as text."""
     for name, fact in facts.items():
@@ -56,6 +69,6 @@ def lines(facts: Facts, indent: str = "") -> Iterator[tuple[str, str]]:
             yield from lines(fact, indent + "  ")
         elif isinstance(fact, list):
             for item in fact:
-                yield f"{indent}{name}", ", ".join(f"{key} {word}" for key, word in item.items())
+                yield f"{indent}{name}", one_line(item_words(item))
         else:
             yield f"{indent}{name}", "none" if fact is None else one_line(str(fact))

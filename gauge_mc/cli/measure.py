@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.domain.layout import REALS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
@@ -25,6 +25,7 @@ def _owners() -> Iterator[tuple[str, list[Option]]]:
         yield f"the smearing {name}", list(smearing.options)
 
 
+@prints("gauge_mc.run.measure:TableReport")
 @o.declared(_owners())
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def measure(
@@ -82,55 +83,30 @@ def measure(
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.run.ensemble import find_ensemble
+    from gauge_mc.run.measure import TableReport
     from gauge_mc.run.measure import measure as carry_out
 
     OBSERVABLES.check(observable)
     given = {name: value for name, value in options.items() if value not in (None, [])}
     targets = run or []
     path = output or find_ensemble(targets).table(observable)
-    table = carry_out(
-        targets or None,
-        observable,
-        output=path,
-        precision=precision,
-        backend=backend or AUTOMATIC,
-        devices=devices,
-        threads=threads,
-        split=bool(split),
-        progress=not (quiet or json),
-        **given,
-    )
-    found = _averages(table)
+    with alone_on_stdout(json):
+        table = carry_out(
+            targets or None,
+            observable,
+            output=path,
+            precision=precision,
+            backend=backend or AUTOMATIC,
+            devices=devices,
+            threads=threads,
+            split=bool(split),
+            progress=not quiet,
+            **given,
+        )
+    result = TableReport.of(path, table)
     if json:
-        facts = {"table": str(path), "rows": len(table), "header": table.header}
-        o.print_json({**facts, "averages": found})
+        print_document("measure", result)
     elif not quiet:
-        for name, estimate in found.items():
-            say(f"{name:<10} {estimate['text']}")
-        for sentence in _cautions(table, found):
-            say(sentence)
-        say(str(path))
-
-
-def _averages(table: Any) -> dict[str, dict[str, Any]]:
-    """Return the averages of the columns of a table that has one row per configuration."""
-    from dataclasses import asdict
-
-    from gauge_mc.analysis.timeseries import estimate
-    from gauge_mc.observables import SWEEP, observable_of_table
-
-    observable = observable_of_table(table)
-    if observable is None or not observable.quantities:
-        return {}
-    estimates = {name: estimate(column) for name, column in table.columns.items() if name != SWEEP}
-    return {name: {**asdict(one), "text": str(one)} for name, one in estimates.items()}
-
-
-def _cautions(table: Any, found: dict[str, dict[str, Any]]) -> list[str]:
-    """Return cautions about averages: the chain is short, or has not thermalised."""
-    from gauge_mc.analysis.timeseries import caution_short, caution_transient
-    from gauge_mc.observables import SWEEP
-
-    slowest = max((one["tau_int"] for one in found.values()), default=math.nan)
-    series = [table[name] for name in found]
-    return caution_short(len(table), slowest) + caution_transient(table[SWEEP], *series)
+        for name, average in result.averages.items():
+            say(f"{name:<10} {average}")
+        say(*result.cautions, str(path))

@@ -7,10 +7,8 @@ None, which means that an option was not given.
 from __future__ import annotations
 
 import inspect
-import json
-import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -238,24 +236,12 @@ Quiet = Annotated[
     bool | None,
     typer.Option("--quiet", help="Show no progress and no summary.", rich_help_panel=EXECUTION),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-
-
-def print_json(values: Mapping[str, object]) -> None:
-    """Print a result as one JSON object; NaN and infinite numbers become null."""
-    print(json.dumps(_plain(values), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """Convert a value to types that JSON supports."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    number = value.item() if hasattr(value, "item") else value  # a scalar of NumPy
-    if isinstance(number, float):
-        return number if math.isfinite(number) else None
-    return number if isinstance(number, bool | int | None) else str(number)
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print the result as one JSON object; all else goes to standard error."
+    ),
+]
 
 
 def declared(owners: Iterable[tuple[str, Iterable[Option]]]) -> Callable[[Any], Any]:

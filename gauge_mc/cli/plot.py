@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,11 @@ import typer
 from gauge_mc.analysis.figures import ENDINGS
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option, flag_of
 from gauge_mc.plots import AGAINST_BETA, PLOTS, find_plot, plot_names, runs_of
+from gauge_mc.plots.averages import AveragePoint, Averages
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import newest_run
 from gauge_mc.scans.scan import newest_scan
@@ -28,6 +31,26 @@ def _owners() -> Iterator[tuple[str, tuple[Option, ...]]]:
 _endings = in_words([f".{one}" for one in ENDINGS], "or")
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What ``plot`` prints.
+
+    Attributes
+    ----------
+    file : str
+        File that was written or read.
+    plot : str
+        Name of the plot.
+    points : sequence of AveragePoint
+        Averages that are drawn, for plots that show averages.
+    """
+
+    file: str
+    plot: str
+    points: Sequence[AveragePoint]
+
+
+@prints(Drawn)
 @o.declared(_owners())
 @o.listed("Plots", [(name, find_plot(name).summary) for name in plot_names()])
 def plot(
@@ -58,6 +81,7 @@ def plot(
             metavar="FILE",
         ),
     ] = None,
+    json: o.Json = False,
     **options: Any,
 ) -> None:
     """Draw figures of the results of one run, or of several runs in one frame.
@@ -79,7 +103,12 @@ def plot(
     for name in given:
         if name not in own:
             raise UsageError(f"{flag_of(name)} is not an option of the plot {what}; leave it out.")
-    shown = chosen.draw(runs, file, **given)
+    with alone_on_stdout(json):
+        shown = chosen.draw(runs, file, **given)
+    if json:
+        points = [point for one in shown if isinstance(one, Averages) for point in one.points]
+        print_document("plot", Drawn(str(file), what, points))
+        return
     if shown:
         Console(highlight=False).print(*shown)
     say(str(file))

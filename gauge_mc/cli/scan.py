@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from shlex import quote
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.run.parameters import Parameters, read_card
 from gauge_mc.scans.grid import Grid
@@ -21,6 +21,7 @@ GRID = "Grid"
 _usual = Parameters().values()
 
 
+@prints("gauge_mc.scans.report:ScanReport")
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def scan(
     ctx: typer.Context,
@@ -147,8 +148,6 @@ def scan(
 
     given = {name: value for name, value in ctx.params.items() if value is not None}
     card_values = read_card(given.pop("card")) if "card" in given else {}
-    if json:
-        given["quiet"] = True
     asked = ScanRequest.of(card_values | given)
     where = quote(str(asked.path))
     if submit:
@@ -174,11 +173,12 @@ def scan(
         raise UsageError(
             f"--slurm has an effect only with --submit {NAME}; add that, or leave it out."
         )
-    result = scans.gather(asked) if collect else scans.carry_out(asked, per_device)
+    with alone_on_stdout(json):
+        result = scans.gather(asked) if collect else scans.carry_out(asked, per_device)
     if json:
-        rows = result.table.columns
-        points = [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
-        o.print_json({**asdict(result), "points": points})
+        from gauge_mc.scans.report import ScanReport
+
+        print_document("scan", ScanReport.of(result, asked.skip))
     elif result.stopped:
         say(f"Stopped by {result.stopped}; to continue: gauge-mc scan --output {where}")
     if result.stopped:

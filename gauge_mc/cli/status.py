@@ -8,37 +8,43 @@ from typing import Annotated
 import typer
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli.document import print_document, prints
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 
+@prints("gauge_mc.inspection.status:RunStatus", "gauge_mc.inspection.status:ScanStatus")
 def status(
     path: Annotated[
         Path | None,
         typer.Argument(metavar="RUN|SCAN", help=o.with_default("Run or scan.", o.NEWEST)),
     ] = None,
+    json: o.Json = False,
 ) -> None:
     """Show the state, the progress and the averages of a run or a scan.
 
     The command also works while another process carries out the run or the scan.
     """
     from gauge_mc.console import Console
-    from gauge_mc.inspection.status import run_status, scan_status
+    from gauge_mc.inspection.status import RunStatus, ScanStatus, run_status, scan_status
     from gauge_mc.run.summary import averages_table
     from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import results
 
-    console = Console(highlight=False, markup=False)
     chosen = path or newest_run_or_scan()
+    found: RunStatus | ScanStatus
     if Scan(chosen, Parameters()).exists():
-        scan = Scan.read(chosen)
-        averages = ScanAverages(scan)
-        facts, shown = {**scan_status(scan), **averages.failures}, results(averages)
+        averages = ScanAverages(Scan.read(chosen))
+        found, shown = scan_status(averages.scan, averages), results(averages)
     else:
         run = Run(chosen)
-        facts = run_status(run)
+        found = run_status(run, averages=json)
         shown = averages_table([run], run.read()[0])
+    if json:
+        print_document("status", found)
+        return
+    console, facts = Console(highlight=False, markup=False), found.facts()
     width = max(map(len, facts)) + 2
     for name, fact in facts.items():
         console.print(f"{name:<{width}}{fact}", soft_wrap=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +11,7 @@ from typing import Annotated
 import typer
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.errors import GaugeError
 from gauge_mc.scans.scan import newest_run_or_scan
 
@@ -16,6 +19,42 @@ NAMED = 5
 """Maximum number of damaged files that the last line names; a line above reports each of them."""
 
 
+@dataclass(frozen=True)
+class Checked:
+    """The result of the check of a file.
+
+    Attributes
+    ----------
+    file : str
+        File that was written or read.
+    sound : bool
+        Whether the file is neither damaged nor missing.
+    result : str
+        What was found, in words.
+    """
+
+    file: str
+    sound: bool
+    result: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What ``verify`` prints.
+
+    Attributes
+    ----------
+    files : sequence of Checked
+        Files that were checked.
+    damaged : int
+        Number of files that are damaged or missing.
+    """
+
+    files: Sequence[Checked]
+    damaged: int
+
+
+@prints(Verified)
 def verify(
     paths: Annotated[
         list[Path] | None,
@@ -24,6 +63,7 @@ def verify(
             help=o.with_default("Runs, scans, configurations or tables.", o.NEWEST),
         ),
     ] = None,
+    json: o.Json = False,
 ) -> None:
     """Check every file of runs and scans, or single configurations and tables, for damage.
 
@@ -48,17 +88,23 @@ def verify(
         disable=not console.is_terminal,
     )
     verdicts = []
-    with bar:
+    with alone_on_stdout(json), bar:
         task = bar.add_task("", total=len(checks))
         for number, check in enumerate(checks, 1):
             verdict = carry_out(check, partial(bar.advance, task))
             verdicts.append(verdict)
-            if verdict.sound:
+            if json:
+                pass
+            elif verdict.sound:
                 console.print(f"good  {verdict.path}  {verdict.words}", soft_wrap=True)
             else:
                 console.print(f"BAD   {verdict.words}", style="bold red", soft_wrap=True)
             bar.update(task, completed=number)
+    if json:
+        checked = [Checked(str(one.path), one.sound, one.words) for one in verdicts]
+        print_document("verify", Verified(checked, sum(not one.sound for one in checked)))
     damage = summarise(verdicts, NAMED)
     if damage:
         raise GaugeError(damage)
-    console.print(f"All {len(checks)} files are good.")
+    if not json:
+        console.print(f"All {len(checks)} files are good.")

@@ -384,6 +384,7 @@ class Finding:
     subject : str
         Name of the thing that was checked.
     works : bool
+        Whether it works; for the whole, whether any device works.
     detail : str
         The result of the check, in words.
     remedy : str

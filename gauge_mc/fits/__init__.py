@@ -11,6 +11,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -58,6 +59,26 @@ class FitResult(ABC):
             file.write(text.encode() + b"\n")
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """The keys that the results of all fits share.
+
+    Attributes
+    ----------
+    file : str
+        File that was written or read.
+    observable, units : str
+        What the numbers are, and their units, in words.
+    fits : sequence of object
+        Results of the fits, if there are several runs.
+    """
+
+    file: str
+    observable: str
+    units: str
+    fits: Sequence[object]
+
+
 class Fit(ABC):
     """A fit to a table.
 
@@ -69,6 +90,8 @@ class Fit(ABC):
         Short description of the result, for help texts.
     columns : tuple of str
         Columns that the table must have.
+    content : tuple of type
+        Data classes of which the values of the result consist, for the description of their keys.
     options : tuple of Option
         Options of `carry_out`.
     isotropic : bool
@@ -81,6 +104,7 @@ class Fit(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
+    content: ClassVar[tuple[type[Any], ...]] = ()
     options: ClassVar[tuple[Option, ...]] = ()
     isotropic: ClassVar[bool] = False
     knows: ClassVar[str] = ""

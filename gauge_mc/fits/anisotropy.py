@@ -65,6 +65,7 @@ class AnisotropyFit(Fit):
     name: ClassVar[str] = "anisotropy"
     summary: ClassVar[str] = "renormalised anisotropy from Wilson loops in space and along t"
     columns: ClassVar[tuple[str, ...]] = ("plane", "r", "t", "loop")
+    content: ClassVar[tuple[type[Any], ...]] = (Anisotropy,)
     options: ClassVar[tuple[Option, ...]] = (LEAST, SKIP)
 
     def carry_out(self, table: Path, **options: Any) -> AnisotropyResult:

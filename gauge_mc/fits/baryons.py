@@ -22,6 +22,7 @@ class BaryonFit(HadronFit):
     name: ClassVar[str] = "baryons"
     summary: ClassVar[str] = "masses of baryons of both parities"
     columns: ClassVar[tuple[str, ...]] = BARYON_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = MesonFit.content
     labels: ClassVar[tuple[str, ...]] = BARYON_LABELS
     result: ClassVar[str] = "masses of baryons from A exp(-m t)"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +16,33 @@ from gauge_mc.options import Option
 
 DIAGONALS = 4
 """Number of diagonals T = R, R + 1, … in the report: four columns fit 80 characters."""
+
+
+@dataclass(frozen=True)
+class CreutzRatios:
+    """Creutz ratios as they are written to a file.
+
+    Attributes
+    ----------
+    smearing : int
+        Iterations of smearing of the loops used.
+    configurations : int
+        Number of configurations.
+    ensemble : dict of str to str
+        Group, beta and lattice of the ensemble.
+    r, t : list of int
+        Extents R and T of the ratios.
+    chi, error : list of list of float
+        Ratio and standard error for each R and T; NaN where a loop is not positive.
+    """
+
+    smearing: int
+    configurations: int
+    ensemble: dict[str, str]
+    r: list[int]
+    t: list[int]
+    chi: list[list[float]]
+    error: list[list[float]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,16 +70,19 @@ class CreutzResult(FitResult):
 
     def values(self) -> dict[str, Any]:
         """Return the ratios as plain values, for JSON."""
+        found = CreutzRatios(
+            self.loops.smearing,
+            int(self.loops.sweeps.size),
+            dict(self.ensemble),
+            self.ratios.r.tolist(),
+            self.ratios.t.tolist(),
+            self.ratios.value.tolist(),
+            self.ratios.error.tolist(),
+        )
         return {
             "observable": "Creutz ratios chi = -ln W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))",
             "units": "lattice units",
-            "smearing": self.loops.smearing,
-            "configurations": int(self.loops.sweeps.size),
-            "ensemble": dict(self.ensemble),
-            "r": self.ratios.r.tolist(),
-            "t": self.ratios.t.tolist(),
-            "chi": self.ratios.value.tolist(),
-            "error": self.ratios.error.tolist(),
+            **asdict(found),
         }
 
     def report(self) -> list[Any]:
@@ -81,6 +111,7 @@ class CreutzFit(Fit):
     name: ClassVar[str] = "creutz"
     summary: ClassVar[str] = "Creutz ratios from Wilson loops on axis"
     columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
+    content: ClassVar[tuple[type[Any], ...]] = (CreutzRatios,)
     options: ClassVar[tuple[Option, ...]] = (LEVEL, SKIP)
 
     def carry_out(self, table: Path, **options: Any) -> CreutzResult:

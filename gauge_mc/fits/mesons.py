@@ -214,6 +214,7 @@ class MesonFit(HadronFit):
     name: ClassVar[str] = "mesons"
     summary: ClassVar[str] = "masses of mesons, the PCAC mass, and κ_c"
     columns: ClassVar[tuple[str, ...]] = MESON_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (Spectrum,)
     labels: ClassVar[tuple[str, ...]] = MESON_LABELS
     result: ClassVar[str] = "masses of mesons from A [exp(-m t) + exp(-m (T - t))]"
 

@@ -197,6 +197,7 @@ class PotentialFit(Fit):
         "V(R) from Wilson loops or correlators of Polyakov loops, with A + B/R + σR fitted to it"
     )
     columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
+    content: ClassVar[tuple[type[Any], ...]] = (StaticPotential,)
     options: ClassVar[tuple[Option, ...]] = (
         T_MIN,
         T_MAX,

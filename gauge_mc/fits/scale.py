@@ -123,6 +123,7 @@ class ScaleFit(Fit):
     knows: ClassVar[str] = FLOW_ANISOTROPY
     summary: ClassVar[str] = "t0 and w0 from the gradient flow, and the lattice spacing in fm"
     columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (FlowScales,)
     options: ClassVar[tuple[Option, ...]] = (
         ENERGY,
         GOAL,

@@ -113,6 +113,7 @@ class TopologyFit(Fit):
     isotropic: ClassVar[bool] = True
     summary: ClassVar[str] = "topological charge and susceptibility from the gradient flow"
     columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (TopologicalCharge,)
     options: ClassVar[tuple[Option, ...]] = (
         CHARGE,
         TIME,

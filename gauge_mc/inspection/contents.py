@@ -3,19 +3,94 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.files.averages import Averages
+from gauge_mc.files.header import Header
 from gauge_mc.files.table import read_table
-from gauge_mc.run.directory import Run
+from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.grid import AXES
+from gauge_mc.scans.grid import AXES, Grid
+from gauge_mc.scans.report import MemberReport
 from gauge_mc.scans.scan import Scan
 
 Facts = dict[str, Any]
 """Facts by name; a group of facts is a nested dictionary or a list of dictionaries."""
+
+
+@dataclass(frozen=True)
+class ConfigurationFacts(Header):
+    """The facts about a configuration.
+
+    Attributes
+    ----------
+    file : str
+        File that was written or read.
+    bytes : int
+        Size of the file in bytes.
+    lattice : str
+        Extents of the lattice.
+    stated : mapping of str to float
+        Averages that the header states: ``plaquette`` and ``link_trace``.
+    recomputed : Averages
+        Averages over the links.
+    """
+
+    file: str = ""
+    bytes: int = 0
+    stated: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    recomputed: Averages | None = None
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The facts about a run; those about its newest configuration follow.
+
+    Attributes
+    ----------
+    run : str
+        Run directory.
+    parameters : mapping of str to str, int or float
+        Parameters of the run, as in ``run.toml``.
+    sessions : sequence of SessionRecord
+        Processes that have worked on the run.
+    tables : mapping of str to str
+        Number of records and columns of each table, in words, by the name of the file.
+    configurations : int
+        Number of configurations.
+    """
+
+    run: str
+    parameters: Mapping[str, object]
+    sessions: Sequence[SessionRecord]
+    tables: Mapping[str, str]
+    configurations: int
+
+
+@dataclass(frozen=True)
+class ScanFacts:
+    """The facts about a scan.
+
+    Attributes
+    ----------
+    scan : str
+        Scan directory.
+    parameters : mapping of str to str, int or float
+        Parameters that all runs share, as in ``scan.toml``.
+    grids : sequence of Grid
+        Grids of couplings and lattices.
+    runs : sequence of MemberReport
+        Runs.
+    """
+
+    scan: str
+    parameters: Mapping[str, object]
+    grids: Sequence[Grid]
+    runs: Sequence[MemberReport]
 
 
 def facts_of(path: Path) -> Iterator[Facts]:
@@ -90,15 +165,10 @@ def run_facts(run: Run) -> Iterator[Facts]:
 
 def scan_facts(scan: Scan) -> Iterator[Facts]:
     """Yield the facts about a scan."""
-    members = scan.members()
     shared = scan.parameters.values()
     yield {
         "scan": str(scan.path),
         "parameters": {k: v for k, v in shared.items() if k not in AXES},
         "grids": [grid.values() for grid in scan.grids],
-        "runs": {
-            member.name: member.damage()
-            or f"{member.sweep()} of {member.parameters.updates} updates"
-            for member in members
-        },
+        "runs": [MemberReport.of(member) for member in scan.members()],
     }

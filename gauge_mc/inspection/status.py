@@ -3,17 +3,115 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from shlex import quote
 
+from gauge_mc.files.table import Value
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe, duration, energy_text, link_rate, spent
-from gauge_mc.scans.scan import Member, Scan
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.summary import Average, averages_values
+from gauge_mc.scans.averages import ScanAverages
+from gauge_mc.scans.report import MemberReport
+from gauge_mc.scans.scan import Scan
 from gauge_mc.scans.slurm import NAME, last_job
 
+RUNNING, COMPLETE, STOPPED = "running", "complete", "stopped"
+"""States of runs and scans."""
 
-def run_status(run: Run) -> dict[str, str]:
-    """Return the state and the progress of a run, as text by name.
+
+@dataclass(frozen=True)
+class RunStatus:
+    """The state and the progress of a run.
+
+    Attributes
+    ----------
+    run : str
+        Run directory.
+    parameters : mapping of str to str, int or float
+        Parameters of the run, as in ``run.toml``.
+    state : str
+        ``running``, ``complete`` or ``stopped``.
+    process, host, since : int, str, str or None
+        Process that works on the run, its host, and when it began, in ISO 8601; None if there is
+        none.
+    sweep, sweeps : int
+        Number of updates done, and in all, thermalisation included.
+    configurations : int
+        Number of configurations.
+    checkpoint_sweep : int or None
+        Number of updates in the last checkpoint; None if there is no checkpoint.
+    checkpoint_seconds : float or None
+        Age of the last checkpoint in seconds.
+    links_per_s, remaining_seconds : float or None
+        Link updates per second of the process at work, and the time that it will take to the end
+        of the run; None if they are unknown.
+    times : mapping of str to float
+        Shares of the time of the process at work by name, in seconds.
+    joules : float or None
+        Energy that the devices used, in joules; None if it is unknown.
+    joules_sessions, all_sessions : int
+        Number of sessions whose energy is known, and of all sessions.
+    averages : mapping of str to Average
+        Averages by the label of the quantity.
+    """
+
+    run: str
+    parameters: Mapping[str, object]
+    state: str
+    process: int | None
+    host: str | None
+    since: str | None
+    sweep: int
+    sweeps: int
+    configurations: int
+    checkpoint_sweep: int | None
+    checkpoint_seconds: float | None
+    links_per_s: float | None
+    remaining_seconds: float | None
+    times: Mapping[str, float]
+    joules: float | None
+    joules_sessions: int
+    all_sessions: int
+    averages: Mapping[str, Average]
+
+    def facts(self) -> dict[str, str]:
+        """Return the content except for the averages, as text by name."""
+        p = Parameters.from_values(self.parameters)
+        state = self.state
+        if self.process is not None:
+            state = f"running: process {self.process} on {self.host} since {self.since}"
+        elif state == STOPPED:
+            state = f"stopped; to continue: gauge-mc generate --output {quote(self.run)}"
+        phase = "" if self.sweep > p.thermalize else f", of which {p.thermalize} to thermalise"
+        configs = f"{self.configurations} of {p.configs}" if p.keeps_configs else "not kept"
+        facts = {
+            "run": self.run,
+            "chain": describe(p),
+            "state": state,
+            "updates": f"{self.sweep} of {self.sweeps}{phase}",
+            "configurations": configs,
+        }
+        if self.checkpoint_seconds is not None:
+            age = duration(self.checkpoint_seconds)
+            facts["checkpoint"] = f"after update {self.checkpoint_sweep}, {age} ago"
+        if self.links_per_s is not None and self.remaining_seconds is not None:
+            facts["rate"] = link_rate(self.links_per_s)
+            facts["remaining"] = duration(self.remaining_seconds)
+        if self.times:
+            facts["spent"] = spent(self.times)
+        if self.joules is not None:
+            several = f" in {self.joules_sessions} of {self.all_sessions} sessions"
+            some = several if self.all_sessions > 1 else ""
+            facts["energy"] = f"{energy_text(self.joules)}{some}"
+        return facts
+
+
+def run_status(run: Run, averages: bool = False) -> RunStatus:
+    """Return the state and the progress of a run, with its averages if they are wanted.
 
     Raises
     ------
@@ -24,88 +122,147 @@ def run_status(run: Run) -> dict[str, str]:
     """
     p, sessions = run.read()
     holder, at_work = run.holder()
-    saved = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
+    there = run.checkpoint.exists()
+    saved = read_state(run.checkpoint).sweep if there else 0
     sweep = max(saved, holder.sweep) if at_work else saved
-    if at_work:
-        state = f"running: process {holder.process} on {holder.host} since {holder.since}"
-    elif saved == p.updates:
-        state = "complete"
-    else:
-        state = f"stopped; to continue: gauge-mc generate --output {quote(str(run.path))}"
-    phase = "" if sweep > p.thermalize else f", of which {p.thermalize} to thermalise"
-    result = {
-        "run": str(run.path),
-        "chain": describe(p),
-        "state": state,
-        "updates": f"{sweep} of {p.updates}{phase}",
-        "configurations": f"{len(run.configs())} of {p.configs}" if p.keeps_configs else "not kept",
-    }
-    if run.checkpoint.exists():
-        # The clock may have been set back, or may differ from that of the file server.
-        age = max(0.0, time.time() - run.checkpoint.stat().st_mtime)
-        result["checkpoint"] = f"after update {saved}, {duration(age)} ago"
-    if at_work and holder.rate > 0:
-        result["rate"] = link_rate(holder.rate * p.links_per_update)
-        result["remaining"] = duration((p.updates - sweep) / holder.rate)
-    if at_work and holder.times:
-        result["spent"] = spent(holder.times)
-    spent_joules = [one.joules for one in sessions]
-    if at_work and spent_joules and spent_joules[-1] is None:
-        spent_joules[-1] = holder.joules
-    known = [joules for joules in spent_joules if joules is not None]
-    if known:
-        some = f" in {len(known)} of {len(sessions)} sessions" if len(sessions) > 1 else ""
-        result["energy"] = f"{energy_text(sum(known))}{some}"
-    return result
+    # The clock may have been set back, or may differ from that of the file server.
+    age = max(0.0, time.time() - run.checkpoint.stat().st_mtime) if there else None
+    rate = holder.rate if at_work and holder.rate > 0 else None
+    joules = [one.joules for one in sessions]
+    if at_work and joules and joules[-1] is None:
+        joules[-1] = holder.joules
+    known = [one for one in joules if one is not None]
+    return RunStatus(
+        str(run.path),
+        p.values(),
+        RUNNING if at_work else COMPLETE if saved == p.updates else STOPPED,
+        holder.process if at_work else None,
+        holder.host if at_work else None,
+        holder.since if at_work else None,
+        sweep,
+        p.updates,
+        len(run.configs()),
+        saved if there else None,
+        age,
+        rate and rate * p.links_per_update,
+        rate and (p.updates - sweep) / rate,
+        holder.times if at_work else {},
+        sum(known) if known else None,
+        len(known),
+        len(joules),
+        averages_values([run], p) if averages else {},
+    )
 
 
-def scan_status(scan: Scan) -> dict[str, str]:
-    """Return the state and the progress of a scan, as text by name.
+@dataclass(frozen=True)
+class ScanStatus:
+    """The state and the progress of a scan.
 
-    The entries describe the scan as a whole, then the runs that are being carried out, then the
-    damaged runs.
+    Attributes
+    ----------
+    scan : str
+        Scan directory.
+    state : str
+        ``running``, ``complete`` or ``stopped``.
+    job : str or None
+        Number of the last job of a batch system; None if the scan has not been submitted.
+    runs : sequence of MemberReport
+        Runs.
+    complete : int
+        Number of complete runs.
+    done : float
+        Fraction of the work that is done, from 0 to 1.
+    working : mapping of str to float
+        Link updates per second of the runs that are being carried out, by the name of the run; 0
+        if it is not known yet.
+    failures : mapping of str to str
+        Error messages by the name of the run.
+    rows : sequence of mapping of str to str, int or float
+        Rows of ``scan.csv``, by column.
+    cautions : sequence of str
+        Cautions about the averages, one sentence each.
     """
-    members = scan.members()
-    damage = {member.name: member.damage() for member in members}
-    sweeps = {member.name: member.sweep() for member in members}
-    working = [member for member in members if member.run.exists() and member.run.holder()[1]]
-    complete = sum(sweeps[member.name] >= member.parameters.updates for member in members)
-    if complete == len(members):
-        state = "complete"
-    elif working:
-        state = f"{len(working)} runs running"
-    else:
-        state = _idle(scan)
-    links = sum(m.parameters.updates * m.parameters.links_per_update for m in members)
-    done = sum(sweeps[m.name] * m.parameters.links_per_update for m in members)
-    return {
-        "scan": str(scan.path),
-        "state": state,
-        "runs": f"{complete} of {len(members)} complete",
-        "done": f"{done / max(1, links):.0%} of the work",
-        **{member.name: _progress(member) for member in working},
-        **{name: sentence for name, sentence in damage.items() if sentence},
-    }
+
+    scan: str
+    state: str
+    job: str | None
+    runs: Sequence[MemberReport]
+    complete: int
+    done: float
+    working: Mapping[str, float]
+    failures: Mapping[str, str]
+    rows: Sequence[Mapping[str, Value]]
+    cautions: Sequence[str]
+
+    def facts(self) -> dict[str, str]:
+        """Return the content except for the averages, as text by name.
+
+        The entries describe the scan as a whole, then the runs that are being carried out, then the
+        damaged runs.
+        """
+        named = {Path(one.run).name: one for one in self.runs}
+        state = f"{len(self.working)} runs running" if self.working else self.state
+        progress = {
+            name: f"{named[name].sweep} of {named[name].sweeps} updates, "
+            f"{link_rate(rate) if rate else 'starting'}"
+            for name, rate in self.working.items()
+        }
+        return {
+            "scan": self.scan,
+            "state": _idle(self.scan, self.job) if state == STOPPED else state,
+            "runs": f"{self.complete} of {len(self.runs)} complete",
+            "done": f"{self.done:.0%} of the work",
+            **progress,
+            **{name: one.damage for name, one in named.items() if one.damage},
+            **self.failures,
+        }
 
 
-def _idle(scan: Scan) -> str:
+def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
+    """Return the state and the progress of a scan.
+
+    Parameters
+    ----------
+    scan : Scan
+    averages : ScanAverages, optional
+        Averages of the scan, if they are known already.
+    """
+    averages = averages or ScanAverages(scan)
+    members, rates = scan.members(), {}
+    reports = [MemberReport.of(member) for member in members]
+    for n, member in enumerate(members):
+        if member.run.exists() and (found := member.run.holder())[1]:
+            reports[n] = replace(reports[n], sweep=found[0].sweep)
+            rates[member.name] = found[0].rate * member.parameters.links_per_update
+    saved = [member.sweep() for member in members]
+    complete = sum(one >= m.parameters.updates for one, m in zip(saved, members, strict=True))
+    links = [member.parameters.links_per_update for member in members]
+    every = sum(m.parameters.updates * n for m, n in zip(members, links, strict=True))
+    done = sum(one * n for one, n in zip(saved, links, strict=True))
+    state = COMPLETE if complete == len(members) else RUNNING if rates else STOPPED
+    return ScanStatus(
+        str(scan.path),
+        state,
+        last_job(scan.jobs),
+        reports,
+        complete,
+        done / max(1, every),
+        {} if state == COMPLETE else rates,
+        averages.failures,
+        averages.sorted_rows(),
+        averages.cautions,
+    )
+
+
+def _idle(path: str, job: str | None) -> str:
     """Return the state of a scan of which no run is running, and what can be done.
 
     Jobs that wait in the queue of a batch system cannot be distinguished from jobs that have ended.
     """
-    again, job = f"gauge-mc scan --output {quote(str(scan.path))}", last_job(scan.jobs)
+    again = f"gauge-mc scan --output {quote(path)}"
     if job is None:
         return f"stopped; to continue: {again}"
     return (
         f"no run is running: the jobs are queued or have ended; to see which: squeue --jobs {job}; "
         f"once they have ended, to submit the rest: {again} --submit {NAME} --slurm time=HH:MM:SS"
     )
-
-
-def _progress(member: Member) -> str:
-    """Return the progress of a run that is being carried out."""
-    holder, total = member.run.holder()[0], member.parameters.updates
-    rate = (
-        link_rate(holder.rate * member.parameters.links_per_update) if holder.rate else "starting"
-    )
-    return f"{holder.sweep} of {total} updates, {rate}"

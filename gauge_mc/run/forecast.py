@@ -46,37 +46,45 @@ class Forecast:
     ----------
     run : str
         Run directory.
-    chain : str
+    description : str
         Description of the chain.
     device : str
         Names of the devices.
-    updates : int
+    updates_left : int
         Number of updates that are left.
     links_per_update : int
+        Number of link updates in an update.
     device_bytes, free_device_bytes : int
         Memory of all devices that the run takes, and that is free.
     host_bytes, free_host_bytes : int
         Memory of the host for configurations on their way to disk, and that is free.
-    configs, config_bytes : int
-        Number of configurations that are left, and the size of one of them.
+    configurations_left : int
+        Number of configurations that are left.
+    config_bytes : int
+        Size of a configuration file in bytes.
     checkpoint_bytes, table_bytes : int
         Size of the checkpoint, and of all tables together.
     free_disk_bytes : int
+        Free disk space.
     update_seconds, measure_seconds, write_seconds : float
         Times of an update, of all measurements after it on average, and of the snapshots of
         configurations on average.
+    disk_bytes : int
+        Disk space that the run needs.
+    seconds : float
+        Time of all updates, measurements and snapshots, without waiting for the disk.
     """
 
     run: str
-    chain: str
+    description: str
     device: str
-    updates: int
+    updates_left: int
     links_per_update: int
     device_bytes: int
     free_device_bytes: int
     host_bytes: int
     free_host_bytes: int
-    configs: int
+    configurations_left: int
     config_bytes: int
     checkpoint_bytes: int
     table_bytes: int
@@ -88,12 +96,13 @@ class Forecast:
     @property
     def disk_bytes(self) -> int:
         """Disk space that the run needs. A checkpoint exists twice while it is replaced."""
-        return self.configs * self.config_bytes + 2 * self.checkpoint_bytes + self.table_bytes
+        configs = self.configurations_left * self.config_bytes
+        return configs + 2 * self.checkpoint_bytes + self.table_bytes
 
     @property
     def seconds(self) -> float:
         """Time of all updates, without waiting for the disk."""
-        return self.updates * (self.update_seconds + self.measure_seconds + self.write_seconds)
+        return self.updates_left * (self.update_seconds + self.measure_seconds + self.write_seconds)
 
     def values(self) -> dict[str, object]:
         """Return the content as plain values for JSON."""
@@ -103,23 +112,23 @@ class Forecast:
         """Return the content as a table."""
         facts = Table.grid(padding=(0, 2))
         facts.add_row("run", f"{self.run} (nothing was written)")
-        facts.add_row("chain", f"{self.chain}, on {self.device}")
+        facts.add_row("chain", f"{self.description}, on {self.device}")
         memory = f"{decimal(self.device_bytes)} of {decimal(self.free_device_bytes)} that are free"
         facts.add_row("memory", memory)
-        if self.configs:
+        if self.configurations_left:
             host = f"{decimal(self.host_bytes)} of {decimal(self.free_host_bytes)} of the host"
             facts.add_row("", f"{host} for configurations on their way to disk")
-        files = f"{self.configs} configurations of {decimal(self.config_bytes)}, "
+        files = f"{self.configurations_left} configurations of {decimal(self.config_bytes)}, "
         needed = f"{decimal(self.disk_bytes)} of {decimal(self.free_disk_bytes)} that are free"
         facts.add_row("disk", needed)
-        facts.add_row("", f"{files if self.configs else ''}checkpoint, tables")
+        facts.add_row("", f"{files if self.configurations_left else ''}checkpoint, tables")
         rate = link_rate(self.links_per_update / self.update_seconds)
         facts.add_row("update", f"{milliseconds(self.update_seconds)}, {rate}")
         measuring, writing = milliseconds(self.measure_seconds), milliseconds(self.write_seconds)
         facts.add_row("", f"and on average {measuring} to measure, {writing} to write")
         end = datetime.datetime.now() + datetime.timedelta(seconds=self.seconds)
         until = end.isoformat(" ", "minutes")
-        words = f"{duration(self.seconds)} for {self.updates} updates, until {until}"
+        words = f"{duration(self.seconds)} for {self.updates_left} updates, until {until}"
         facts.add_row("time", f"{words}, if the disk keeps up")
         return facts
 

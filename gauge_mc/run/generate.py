@@ -356,23 +356,3 @@ class _Generation:
 
         chosen = self.execution.devices or self.execution.backend != AUTOMATIC
         return None if chosen else hint()
-
-
-def result_values(result: RunResult) -> dict[str, object]:
-    """Return the content of the summary as plain values for JSON; tau_int is in updates."""
-    from gauge_mc.run.summary import averages_values
-
-    return {
-        "run": str(result.path),
-        "parameters": result.parameters.values(),
-        "sweep": result.sweep,
-        "sweeps": result.parameters.updates,
-        "stopped": result.stopped,
-        "seconds": result.seconds,
-        "links_per_s": result.links_per_s or None,
-        "joules": result.joules,
-        "nj_per_link": result.nj_per_link,
-        "energy_source": result.energy_source or None,
-        "configurations": len(result.configs),
-        "averages": averages_values(Run(result.path), result.parameters),
-    }

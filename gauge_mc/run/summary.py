@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -21,6 +22,9 @@ from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
 from gauge_mc.run.parameters import Measurement, Parameters
+
+if TYPE_CHECKING:
+    from gauge_mc.run.generate import RunResult
 
 
 def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
@@ -39,22 +43,112 @@ def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
     return {name: found for name, found, *_ in _averages([run], parameters)}
 
 
-def averages_values(run: Run, parameters: Parameters) -> dict[str, dict[str, float]]:
-    """Return the averages of a run as plain numbers, by label and name; tau_int is in updates.
+@dataclass(frozen=True)
+class Average(Estimate):
+    """An average with its error as text.
 
-    Raises
-    ------
-    GaugeError
-        If a table is damaged.
+    Attributes
+    ----------
+    text : str
+        Value with its error in brackets, such as ``0.6019(7)``.
+    updates : int or None
+        Updates from one sample to the next; None if they differ.
     """
-    return {
-        name: {
-            **asdict(found),
-            "tau_int": every * found.tau_int,
-            "tau_int_error": every * found.tau_int_error,
-        }
-        for name, found, every, _ in _averages([run], parameters)
-    }
+
+    text: str = ""
+    updates: int | None = None
+
+    @classmethod
+    def of(cls, found: Estimate, updates: int | None) -> Average:
+        """Return an estimate with its text."""
+        return cls(**asdict(found), text=str(found), updates=updates)
+
+
+def averages_values(runs: Sequence[Run], parameters: Parameters) -> dict[str, Average]:
+    """Return the averages over chains by label, for JSON; see `averages_table`."""
+    return {name: Average.of(found, every) for name, found, every, _ in _averages(runs, parameters)}
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a session of a run has done, for JSON.
+
+    Attributes
+    ----------
+    run : str
+        Run directory.
+    parameters : mapping of str to str, int or float
+        Parameters of the run, as in ``run.toml``.
+    sweep, sweeps : int
+        Number of updates done, and in all, thermalisation included.
+    stopped : str or None
+        Reason why the session stopped before the end; None if all is done.
+    seconds : float
+        Duration of the session in seconds.
+    links_per_s : float or None
+        Link updates per second, including the time for measurements and files; None if unknown.
+    joules, nj_per_link : float or None
+        Energy that the devices used, in joules, and in nJ per link update; None if it is unknown.
+    energy_source : str or None
+        Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is unknown.
+    configurations : int
+        Number of configurations.
+    averages : mapping of str to Average
+        Averages by the label of the quantity.
+    """
+
+    run: str
+    parameters: Mapping[str, object]
+    sweep: int
+    sweeps: int
+    stopped: str | None
+    seconds: float
+    links_per_s: float | None
+    joules: float | None
+    nj_per_link: float | None
+    energy_source: str | None
+    configurations: int
+    averages: Mapping[str, Average]
+
+    @classmethod
+    def of(cls, result: RunResult) -> RunReport:
+        """Return the report on the result of `generate`."""
+        return cls(
+            str(result.path),
+            result.parameters.values(),
+            result.sweep,
+            result.parameters.updates,
+            result.stopped,
+            result.seconds,
+            result.links_per_s or None,
+            result.joules,
+            result.nj_per_link,
+            result.energy_source or None,
+            len(result.configs),
+            averages_values([Run(result.path)], result.parameters),
+        )
+
+
+@dataclass(frozen=True)
+class RunReports:
+    """What a session of several runs has done, for JSON.
+
+    Attributes
+    ----------
+    runs : sequence of RunReport
+        Runs.
+    stopped : str or None
+        Reason why the session stopped before the end; None if all is done.
+    """
+
+    runs: Sequence[RunReport]
+    stopped: str | None
+
+    @classmethod
+    def of(cls, results: Sequence[RunResult]) -> RunReports:
+        """Return the report on the results of `generate_chains`."""
+        reason = next((one.stopped for one in results if one.stopped), None)
+        return cls([RunReport.of(one) for one in results], reason)
 
 
 def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableType:

@@ -1,17 +1,39 @@
 """``--json``: one JSON object with what the summary says, and nothing else on stdout."""
 
+import contextlib
+import dataclasses
+import io
 import json
+import shutil
+import sys
 from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import gauge_mc
 from gauge_mc.analysis.timeseries import estimate, with_error
+from gauge_mc.bench.end_to_end import EndToEnd
+from gauge_mc.bench.kernels import Benchmark
+from gauge_mc.bench.observables import ObservablesTime
+from gauge_mc.bench.quarks import QuarksTime
+from gauge_mc.cli import COMMANDS, main
+from gauge_mc.cli.document import VOCABULARY, documents, keys_of, vocabulary
+from gauge_mc.devices.base import Finding
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.files.table import read_table
+from gauge_mc.fits import FITS
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.averages import ScanAverages
+from gauge_mc.scans.scan import Scan
+from tests.analysis.synthetic_flow import synthetic_flow, write_flow
+from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, make_run
+from tests.fits.test_anisotropy import synthetic as planar_loops
+from tests.quarks.test_files import point, random_propagator
 
 TINY = ("--lattice", "4x4x4x4", "--backend", "cpu", "--threads", 1)
 SHORT = (*TINY, "--thermalize", 2, "--configs", 4, "--separation", 3)
@@ -25,12 +47,27 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def printed(*words):
+    """Call a command with ``--json``; return what it prints on stdout and stderr, and its code."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["gauge-mc", *map(str, words), "--json"]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as end,
+    ):
+        main()
+    return out.getvalue(), err.getvalue(), end.value.code
+
+
 def found(*words, code=0):
-    """Call a command with ``--json``; return the object that it prints."""
-    shown, ended = call(*words, "--json")
-    assert ended == code, shown
+    """Call a command with ``--json``; return the object that it prints, without its heading."""
+    shown, progress, ended = printed(*words)
+    assert ended == code, progress
     result = json.loads(shown, parse_constant=pytest.fail)  # NaN is not JSON
-    assert isinstance(result, dict)
+    assert list(result)[:3] == ["command", "version", "vocabulary"]
+    heading = [result.pop(name) for name in list(result)[:3]]
+    assert heading == [words[0], gauge_mc.__version__, VOCABULARY]
     return result
 
 
@@ -55,7 +92,9 @@ def test_generate():
     for label, one in complete["averages"].items():
         (row,) = [row for row in rows if row.startswith(f"{label} ")]
         assert with_error(one["value"], one["error"]) in row
-        assert with_error(one["tau_int"], one["tau_int_error"]) in row
+        every = one["updates"]
+        assert with_error(every * one["tau_int"], every * one["tau_int_error"]) in row
+        assert one["text"] == with_error(one["value"], one["error"])
         assert row.endswith(f" {one['samples']}")
 
 
@@ -78,20 +117,22 @@ def test_a_run_that_was_stopped():
 def test_scan():
     words = ("--beta", "2.2:2.3:0.1,2.3", *SHORT, "--chains", 2, "--output", "s")
     result = found("scan", *words)
-    assert (result["path"], result["runs"], result["complete"]) == ("s", 4, 4)
+    assert (result["scan"], result["complete"]) == ("s", 4)
+    assert [one["sweep"] for one in result["runs"]] == [one["sweeps"] for one in result["runs"]]
+    assert len(result["runs"]) == 4
     assert (result["stopped"], result["failures"]) == (None, {})
     table = read_table("s/scan.csv", text=("lattice",))
-    assert len(result["points"]) == len(table) == 2
-    for row, point in enumerate(result["points"]):
-        assert point.keys() == table.columns.keys()
-        for name, value in point.items():
+    assert len(result["rows"]) == len(table) == 2
+    for row, values in enumerate(result["rows"]):
+        assert values.keys() == table.columns.keys()
+        for name, value in values.items():
             exact = table[name][row].item()
             assert value == exact or (value is None and np.isnan(exact))
             assert type(value) in (type(exact), type(None))
-    assert found("scan", "--output", "s", "--collect")["points"] == result["points"]
+    assert found("scan", "--output", "s", "--collect")["rows"] == result["rows"]
     shown = said("scan", *words)
-    for point in result["points"]:
-        assert with_error(point["plaquette"], point["plaquette_error"]) in shown
+    for row in result["rows"]:
+        assert with_error(row["plaquette"], row["plaquette_error"]) in shown
     refusal, code = call("scan", *words, "--json", "--submit", "slurm")
     assert (code, "--json cannot be combined with --submit" in refusal) == (2, True)
 
@@ -100,13 +141,13 @@ def test_a_scan_that_was_stopped_before_anything_was_complete():
     words = ("--beta", "2.3", "--lattice", 8, "--backend", "cpu", "--output", "s")
     result = found("scan", *words, "--time-limit", "0:0:3", code=INTERRUPTED)
     assert (result["stopped"], result["complete"]) == ("the time limit", 0)
-    assert result["points"] == []
+    assert result["rows"] == []
 
 
 def test_measure():
     make_run(Path("run"), lattice="4x4x4x4", measure="none")
     result = found("measure", "polyakov", "run", "--backend", "cpu")
-    assert (result["table"], result["rows"]) == ("run/polyakov.csv", 3)
+    assert (result["file"], result["records"]) == ("run/polyakov.csv", 3)
     table = read_table("run/polyakov.csv")
     assert result["header"] == table.header
     shown = said("measure", "polyakov", "run", "--backend", "cpu")
@@ -117,18 +158,167 @@ def test_measure():
         assert (one["value"], one["error"]) == (expected.value, expected.error)
         assert f"{name:<10} {one['text']}\n" in shown
     loops = found("measure", "wilson-loops", "run", "--r-max", 1, "--t-max", 1, "--backend", "cpu")
-    assert (loops["table"], loops["averages"]) == ("run/wilson_loops.csv", {})
+    assert (loops["file"], loops["averages"]) == ("run/wilson_loops.csv", {})
 
 
-@pytest.mark.parametrize("what", ["creutz", "potential"])
-def test_fit(folder, what):
+def test_fit(folder):
     for name, seed in (("one", 1), ("two", 2)):
         (folder / name).mkdir()
         loops = synthetic_loops(np.random.default_rng(seed), 60)
         write_loops(folder / name / "wilson_loops.csv", loops)
-    result = found("fit", what, "one")
-    assert result.pop("file") == f"one/{what}.json"
-    assert result == json.loads((folder / "one" / f"{what}.json").read_text())
-    both = found("fit", what, "one", "two")
-    assert [one["file"] for one in both["fits"]] == [f"one/{what}.json", f"two/{what}.json"]
+    result = found("fit", "creutz", "one")
+    assert result.pop("file") == "one/creutz.json"
+    assert result == json.loads((folder / "one" / "creutz.json").read_text())
+    both = found("fit", "creutz", "one", "two")
+    assert [one["file"] for one in both["fits"]] == ["one/creutz.json", "two/creutz.json"]
     assert {key: both["fits"][0][key] for key in result} == result
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run, a scan with one complete run, a propagator, and tables for all fits."""
+    path = tmp_path_factory.mktemp("made")
+    measure = "plaquette,polyakov,wilson-loops:4:r-max=2"
+    make_run(path / "run", lattice="4x4x4x4", configs=20, measure=measure)
+    scan = Scan(path / "s", Parameters(lattice="4x4x4x4", thermalize=2, configs=3, separation=3))
+    scan = scan.enlarged((2.3, 2.4))
+    (path / "s").mkdir()
+    scan.write()
+    first = scan.members()[0]
+    make_run(first.run.path, **first.parameters.values())
+    ScanAverages(scan).write()
+    rng = np.random.default_rng(1)
+    tables = path / "tables"
+    tables.mkdir()
+    write_loops(tables / "wilson_loops.csv", synthetic_loops(rng, 60))
+    write_flow(tables / "flow.csv", synthetic_flow(rng, 20))
+    write_mesons(tables / "mesons.csv", rng, 20)
+    write_baryons(tables / "baryons.csv", rng, 20)
+    planar_loops(tables / "planar_loops.csv", 1e-3, 20)
+    random_propagator(rng, sources=point()).write(path / "propagator.lime")
+    return path
+
+
+CALLS = {
+    "generate": [
+        (*SHORT, "--output", "a"),
+        (*SHORT, "--output", "a", "--chains", 2),
+        (*SHORT, "--output", "b", "--dry-run"),
+    ],
+    "scan": [
+        ("--output", "s", "--collect"),
+    ],
+    "status": [("run",), ("s",)],
+    "measure": [
+        ("plaquette", "run", *TINY[2:]),
+        ("wilson-loops", "run", "--r-max", 1, "--t-max", 1, *TINY[2:], "--output", "w.csv"),
+    ],
+    "fit": [*((name, "tables") for name in FITS), ("creutz", "tables", "tables")],
+    "plot": [
+        ("history", "run", "--output", "h.png"),
+        ("averages", "run", "--output", "a.png"),
+        ("scan", "s", "--output", "s.png"),
+    ],
+    "export": [("run", "out.h5"), ("run", "out.json.gz")],
+    "info": [("run",), ("s",), ("run/configs/0000005.lime",)],
+    "verify": [("run",), ("s",)],
+    "convert": [
+        ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),
+        ("propagator.lime", "other.lime", "--basis", "weyl"),
+    ],
+    "bench": [(), ("--observables",), ("--quarks",), ("--end-to-end",)],
+    "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
+}
+"""Calls of every command that print each of its documents."""
+
+FINDINGS = [Finding("Python", True, "3.11"), Finding("CPU", True, "a processor")]
+"""What the doctor finds; the first of them is not a device."""
+
+
+def sample(kind):
+    """An object of a class with numbers and texts of the right types."""
+    if dataclasses.is_dataclass(kind):
+        return kind(**{name: sample(hint) for name, hint in get_type_hints(kind).items()})
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is list:
+        return [sample(parts[0])]
+    if origin is dict:
+        return {"any name": sample(parts[1])}
+    return sample(parts[0]) if parts else kind(1)
+
+
+BENCHMARKS = {
+    "gauge_mc.bench.kernels.benchmark": Benchmark,
+    "gauge_mc.bench.observables.observables_time": ObservablesTime,
+    "gauge_mc.bench.quarks.quarks_time": QuarksTime,
+    "gauge_mc.bench.end_to_end.end_to_end": EndToEnd,
+}
+
+
+def keys_in(document, words, named=False):
+    """Yield the keys of a document that are neither in the vocabulary nor names."""
+    if isinstance(document, list):
+        for one in document:
+            yield from keys_in(one, words, named)
+    elif isinstance(document, dict):
+        for key, value in document.items():
+            if not named and key not in words:
+                yield key
+            yield from keys_in(value, words, not named and key in words and words[key].named)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_prints_one_document_with_keys_of_the_vocabulary(
+    command, made, folder, monkeypatch
+):
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    monkeypatch.setenv("GAUGE_MC_CACHE", str(folder / "cache")) if command == "doctor" else None
+    monkeypatch.setattr("gauge_mc.inspection.doctor.examine", lambda: iter(FINDINGS))
+    for name, kind in BENCHMARKS.items():
+        monkeypatch.setattr(name, lambda *a, kind=kind, **k: sample(kind))
+    kinds, seen = documents(command), set()
+    words = vocabulary(kinds)
+    for call_words in CALLS[command]:
+        document = found(command, *call_words)
+        assert not set(keys_in(document, words)), call_words
+        seen |= {kind for kind in kinds if keys_of(kind).keys() & document.keys()}
+    assert seen == set(kinds)  # every document that is declared has been printed
+
+
+def test_every_key_has_a_meaning():
+    words = vocabulary([kind for name in COMMANDS for kind in documents(name)])
+    assert [name for name, word in words.items() if "" in word.meanings] == []
+    assert len(words) > 200
+
+
+def test_a_key_outside_the_vocabulary_is_found():
+    words = vocabulary(documents("status"))
+    good = {"run": "a", "times": {"any name": 1.0}, "averages": {"|L|": {"value": 1, "text": "1"}}}
+    assert list(keys_in(good, words)) == []
+    bad = {"walk": 1, "averages": {"|L|": {"weight": 2}}, "runs": [{"speed": 3}]}
+    assert list(keys_in(bad, words)) == ["walk", "weight", "speed"]
+
+
+def test_progress_goes_to_standard_error(folder):
+    out, err, code = printed("generate", *SHORT, "--output", "run")
+    assert (code, out[0], out[-2:]) == (0, "{", "}\n")
+    assert err.startswith("run begins\n")
+    assert "plaquette" in err
+    out, err, code = printed("generate", *SHORT, "--output", "quiet", "--quiet")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["sweep"] == 14
+    assert printed("info", "none")[0] == ""
+
+
+def test_verify_and_doctor_print_what_they_found_and_fail(made, folder, monkeypatch):
+    shutil.copytree(made / "run", folder / "run")
+    (folder / "run" / "plaquette.csv").write_text("sweep\n")
+    out, err, code = printed("verify", "run")
+    assert (code, json.loads(out)["damaged"]) == (1, 1)
+    (bad,) = [one for one in json.loads(out)["files"] if not one["sound"]]
+    assert bad["file"] == "run/plaquette.csv"
+    assert "run/plaquette.csv is damaged" in bad["result"]
+    assert err.startswith("gauge-mc: Damaged or missing: 1 of ")
+    monkeypatch.setattr("gauge_mc.inspection.doctor.examine", lambda: iter(FINDINGS[:1]))
+    out, err, code = printed("doctor")
+    assert (code, json.loads(out)["works"], err) == (1, False, "")

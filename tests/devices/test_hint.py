@@ -173,7 +173,7 @@ def test_every_command_that_chooses_devices_says_so_once(machine, tmp_path, comm
     done = run(*COMMANDS[command], **there)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(hints(done.stdout)) == 1
-    # Nobody who has chosen is told, nor who wants one JSON object.
+    # Nobody who has chosen is told. With --json it is said on standard error.
     chosen = run(*COMMANDS[command], "--backend", "cpu", **there)
     assert (chosen.returncode, hints(chosen.stdout)) == (0, [])
     result = json.loads(run(*COMMANDS[command], "--json", **there).stdout)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,8 +101,10 @@ def test_info_of_a_scan(root):
     assert facts["scan"] == str(scan)
     assert not {"beta", "lattice"} & facts["parameters"].keys()
     runs = sorted(path.parent.name for path in scan.glob("*/run.toml"))
-    assert sorted(facts["runs"]) == runs
+    assert sorted(Path(one["run"]).name for one in facts["runs"]) == runs
     assert len(runs) == sum(len(grid["beta"]) for grid in facts["grids"]) == 2
     shown, code = call("info", scan)
     assert code == 0
-    assert all(f"{name} " in shown and facts["runs"][name] in shown for name in runs)
+    for one in facts["runs"]:
+        progress = one["damage"] or f"{one['sweep']} of {one['sweeps']} updates"
+        assert f"{Path(one['run']).name} {progress}" in shown

@@ -83,7 +83,10 @@ def test_a_complete_scan(there):
         "done": "100% of the work",
     }
     facts = json.loads(said("info", there, "--json"))
-    assert facts["runs"] == dict.fromkeys((FIRST, SECOND), "11 of 11 updates")
+    assert [Path(one["run"]).name for one in facts["runs"]] == [FIRST, SECOND]
+    assert {(one["sweep"], one["sweeps"], one["damage"]) for one in facts["runs"]} == {
+        (11, 11, None)
+    }
     assert facts["grids"] == [{"beta": [2.2, 2.3], "lattice": ["4x4x4x4"], "chains": 1}]
     assert "beta" not in facts["parameters"]
     names = {str(check.path.relative_to(there)) for check in checks_of(there)}
@@ -131,8 +134,8 @@ def test_a_damaged_run_is_named_by_all_commands(there, kind):
     assert str(there / FIRST) in line
     assert f"{SECOND}  " not in shown
     runs = json.loads(said("info", there, "--json"))["runs"]
-    assert line.endswith(runs[FIRST])
-    assert runs[SECOND] == "11 of 11 updates"
+    assert line.endswith(runs[0]["damage"])
+    assert (runs[1]["sweep"], runs[1]["damage"]) == (11, None)
 
 
 def test_a_damaged_table_of_a_run_is_named(there):

@@ -76,7 +76,7 @@ def test_results_as_json_and_a_time_limit():
     assert code == INTERRUPTED
     result = json.loads(shown)
     assert result["stopped"] == "the time limit"
-    sweeps = {one["sweep"] for one in result["chains"]}
+    sweeps = {one["sweep"] for one in result["runs"]}
     assert len(sweeps) == 1
     assert 0 < sweeps.pop() < 400003
 

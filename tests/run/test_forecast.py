@@ -34,7 +34,7 @@ def test_sizes_are_those_of_the_run(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
     run = generate(**SMALL, output="run", progress=False)
     sizes = {path.stat().st_size for path in run.configs.values()}
-    assert (found.configs, found.updates) == (len(run.configs), run.sweep)
+    assert (found.configurations_left, found.updates_left) == (len(run.configs), run.sweep)
     assert all(0 <= size - found.config_bytes < 4096 for size in sizes)
     checkpoint = (run.path / "checkpoint").rglob("*")
     written = sum(path.stat().st_size for path in checkpoint if path.is_file())
@@ -62,7 +62,7 @@ def test_what_a_run_has_done_is_subtracted(tmp_path):
     generate(**SMALL, output=path, progress=False, on_update=stop)
     before = {item: item.stat().st_mtime_ns for item in (tmp_path / "run").rglob("*")}
     found = forecast({"output": path, "backend": "cpu"})
-    assert (found.updates, found.configs) == (8, 3)
+    assert (found.updates_left, found.configurations_left) == (8, 3)
     assert before == {item: item.stat().st_mtime_ns for item in (tmp_path / "run").rglob("*")}
 
 
@@ -81,7 +81,7 @@ def test_the_command_prints_it(tmp_path, monkeypatch):
     assert f"for {Parameters().updates} updates" in shown
     assert "configurations of" not in shown
     shown, code = call("generate", *options, "--json")
-    assert (code, json.loads(shown)["updates"]) == (0, Parameters().updates)
+    assert (code, json.loads(shown)["updates_left"]) == (0, Parameters().updates)
     shown, code = call("generate", *options, "--start", "missing.lime")
     assert (code, shown.count("\n")) == (2, 1)
     assert not list(tmp_path.iterdir())

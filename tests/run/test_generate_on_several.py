@@ -137,7 +137,8 @@ def test_processes_do_not_change_a_bit(tmp_path, ranks, devices):
     said = finish(job(ranks, tmp_path / "shared", rng="ranlux", devices=devices))
     assert said.count("to continue") == said.count("Traceback") == 0
     assert said.count("begins") == 1
-    again = finish(job(ranks, tmp_path / "shared", "--json", rng="ranlux", devices=devices))
+    quiet = ("--json", "--quiet")
+    again = finish(job(ranks, tmp_path / "shared", *quiet, rng="ranlux", devices=devices))
     assert (json.loads(again)["sweep"], json.loads(again)["stopped"]) == (8, None)
     assert written(tmp_path / "shared") == written(whole)
     start = str(next(iter(Run(whole).configs().values())))

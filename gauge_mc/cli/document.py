@@ -1,0 +1,210 @@
+"""Documents that commands print with ``--json``, and the vocabulary of their keys.
+
+A command declares of which classes its documents consist. The keys are the attributes of these
+classes, whose docstrings say what they mean; so the vocabulary is read from them, and a key that
+is not described there cannot be printed without a test that fails.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from gauge_mc import __version__
+from gauge_mc.domain.lattice import Lattice
+
+VOCABULARY = 1
+"""Version of the vocabulary.
+
+It is raised when a key is renamed or removed or changes its meaning, not when one is added.
+"""
+
+LEAVES = (Lattice, Path)
+"""Classes whose objects are texts in a document."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+DOCUMENTS: dict[str, tuple[type[Any] | str, ...]] = {}
+"""Classes of which the documents of each command consist, filled by `prints`."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The first keys of every document.
+
+    Attributes
+    ----------
+    command : str
+        Name of the command that printed the document.
+    version : str
+        Version of gauge-mc.
+    vocabulary : int
+        Version of the vocabulary. It is raised when a key is renamed or removed or changes its
+        meaning, and stays the same when a key is added.
+    """
+
+    command: str
+    version: str = __version__
+    vocabulary: int = VOCABULARY
+
+
+@dataclass
+class Word:
+    """A key of the vocabulary.
+
+    Attributes
+    ----------
+    meanings : dict of str to list of str
+        What the key means, and the classes where it means that.
+    types : list of str
+        Types of its values, as the docstrings name them.
+    named : bool
+        Whether its value may be an object whose keys are names, such as those of tables or runs,
+        which do not belong to the vocabulary.
+    """
+
+    meanings: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    types: list[str] = dataclasses.field(default_factory=list)
+    named: bool = False
+
+
+def prints(*kinds: type[Any] | str) -> Callable[[Function], Function]:
+    """Declare the classes of which the documents of a command consist.
+
+    Parameters
+    ----------
+    *kinds : type or str
+        Classes, or their modules and names (``gauge_mc.bench.kernels:Benchmark``), which are then
+        imported only for the vocabulary.
+    """
+
+    def declare(function: Function) -> Function:
+        DOCUMENTS[function.__name__] = kinds
+        return function
+
+    return declare
+
+
+@contextmanager
+def alone_on_stdout(wanted: bool) -> Iterator[None]:
+    """Send to standard error what is printed in a context, if a document is to follow."""
+    if not wanted:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield
+
+
+def print_document(command: str, *contents: Any) -> None:
+    """Print a result as one JSON object; NaN and infinite numbers become null.
+
+    Parameters
+    ----------
+    command : str
+        Name of the command.
+    *contents : dataclass or mapping of str to object
+        Parts of the result, whose keys are united.
+    """
+    document: dict[str, Any] = {}
+    for one in (*contents, Heading(command)):
+        document |= plain(one)
+    first = {field.name: document.pop(field.name) for field in dataclasses.fields(Heading)}
+    print(json.dumps(first | document, indent=2, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Return a value as types that JSON has."""
+    if isinstance(value, LEAVES):
+        return str(value)
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {field.name: plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    number = value.item() if hasattr(value, "item") else value  # a scalar of NumPy
+    if isinstance(number, float):
+        return number if math.isfinite(number) else None
+    return number if isinstance(number, bool | int | None) else str(number)
+
+
+def documents(command: str) -> list[type[Any]]:
+    """Return the classes of which the documents of a command consist."""
+    importlib.import_module(f"gauge_mc.cli.{command}")
+    return [_named(kind) if isinstance(kind, str) else kind for kind in DOCUMENTS[command]]
+
+
+def _named(name: str) -> type[Any]:
+    module, _, kind = name.partition(":")
+    found: type[Any] = getattr(importlib.import_module(module), kind)
+    return found
+
+
+def vocabulary(kinds: list[type[Any]]) -> dict[str, Word]:
+    """Return the keys of classes and of all that they contain, in alphabetical order."""
+    words: dict[str, Word] = {}
+    left: list[type[Any]] = [Heading, *kinds]
+    known: set[type[Any]] = set()
+    while left:
+        kind = left.pop(0)
+        if kind in known:
+            continue
+        known.add(kind)
+        described, hints = keys_of(kind), get_type_hints(kind)
+        for name in dict.fromkeys((*described, *hints)):
+            type_, meaning = described.get(name, ("", ""))
+            hint = hints.get(name)
+            word = words.setdefault(name, Word())
+            word.meanings.setdefault(meaning, []).append(kind.__name__)
+            word.types += [type_] * (type_ not in word.types)
+            word.named |= _has_names(hint)
+            left += _classes(hint)
+    return dict(sorted(words.items()))
+
+
+def attributes(kind: type[Any]) -> list[tuple[list[str], str, str]]:
+    """Return names, type and meaning of the attributes that a class's docstring describes."""
+    text = inspect.cleandoc(kind.__doc__ or "")
+    section = re.search(r"\nAttributes\n-+\n(.*?)(?=\n\n[A-Z]\w+\n-|\Z)", text, re.S)
+    found = []
+    for entry in re.split(r"\n(?=\S)", section[1]) if section else ():
+        first, _, meaning = entry.partition("\n")
+        names, _, type_ = first.partition(" : ")
+        found.append((names.split(", "), type_, meaning))
+    return found
+
+
+def keys_of(kind: type[Any]) -> dict[str, tuple[str, str]]:
+    """Return type and meaning of the keys of a class, those of its base classes first."""
+    return {
+        name: (type_, " ".join(meaning.split()))
+        for base in reversed(kind.__mro__)
+        for names, type_, meaning in attributes(base)
+        for name in names
+    }
+
+
+def _has_names(hint: Any) -> bool:
+    """Return whether values of a type are objects whose keys are names."""
+    origin = get_origin(hint)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return True
+    return any(map(_has_names, get_args(hint)))
+
+
+def _classes(hint: Any) -> list[type[Any]]:
+    """Return the data classes that values of a type contain."""
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return [] if hint in LEAVES else [hint]
+    return [one for part in get_args(hint) for one in _classes(part)]
