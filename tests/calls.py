@@ -15,27 +15,33 @@ from gauge_mc.run.generate import generate_from
 TINY = {"lattice": "4x4x4x6", "thermalize": 2, "configs": 3, "separation": 3, "backend": "cpu"}
 
 
+def call_apart(*words):
+    """Call ``gauge-mc``; return what it printed on stdout and on stderr, and its exit code."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["gauge-mc", *map(str, words)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as end,
+    ):
+        main()
+    return out.getvalue(), err.getvalue(), end.value.code
+
+
 def call(*words):
     """Call ``gauge-mc``; return what it printed, or its one sentence of complaint, and its code.
 
     With ``--json``, progress on standard error is left out.
     """
-    out, complaint = io.StringIO(), io.StringIO()
-    with (
-        mock.patch.object(sys, "argv", ["gauge-mc", *map(str, words)]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(complaint),
-        pytest.raises(SystemExit) as end,
-    ):
-        main()
-    if end.value.code in (0, INTERRUPTED):
-        assert "--json" in words or complaint.getvalue() == "", complaint.getvalue()
-        return out.getvalue(), end.value.code
-    sentence = complaint.getvalue()
+    out, complaint, code = call_apart(*words)
+    if code in (0, INTERRUPTED):
+        assert "--json" in words or complaint == "", complaint
+        return out, code
+    sentence = complaint
     assert sentence.startswith("gauge-mc: ")
     assert sentence.endswith((".\n", "?\n"))
     assert sentence.count("\n") == 1
-    return out.getvalue() + sentence, end.value.code
+    return out + sentence, code
 
 
 def make_run(path: Path, **values):

@@ -21,7 +21,7 @@ GRID = "Grid"
 _usual = Parameters().values()
 
 
-@prints("gauge_mc.scans.report:ScanReport")
+@prints("gauge_mc.scans.report:ScanReport", "gauge_mc.scans.forecast:ScanForecast")
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def scan(
     ctx: typer.Context,
@@ -134,6 +134,16 @@ def scan(
         o.option(o.EXECUTION, "Leave measurements up to update N out of the averages.", "0", "N"),
     ] = None,
     quiet: o.Quiet = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show the grid, what is done, and what the rest needs on this machine (time, "
+            "memory, disk space), without beginning it. The exit code is 1 if runs would be "
+            "refused.",
+            rich_help_panel=o.EXECUTION,
+        ),
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Carry out independent runs on a grid of couplings and lattices.
@@ -150,6 +160,12 @@ def scan(
     card_values = read_card(given.pop("card")) if "card" in given else {}
     asked = ScanRequest.of(card_values | given)
     where = quote(str(asked.path))
+    if dry_run:
+        if submit or collect:
+            other = "--submit" if submit else "--collect"
+            raise UsageError(f"--dry-run cannot be combined with {other}; leave out one of them.")
+        show_forecast(asked, per_device, json)
+        return
     if submit:
         if per_device:
             raise UsageError(
@@ -183,3 +199,18 @@ def scan(
         say(f"Stopped by {result.stopped}; to continue: gauge-mc scan --output {where}")
     if result.stopped:
         raise typer.Exit(INTERRUPTED)
+
+
+def show_forecast(asked: ScanRequest, per_device: int | None, as_json: bool) -> None:
+    """Print what a scan would need; end with exit code 1 if runs would be refused."""
+    from gauge_mc.console import Console
+    from gauge_mc.scans.forecast import forecast
+
+    with alone_on_stdout(as_json):
+        found = forecast(asked, per_device)
+    if as_json:
+        print_document("scan", found)
+    else:
+        Console(highlight=False, markup=False).print(found.table())
+    if found.refusals:
+        raise typer.Exit(1)

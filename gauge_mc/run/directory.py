@@ -216,7 +216,14 @@ class Run:
     def _has_work(self) -> bool:
         return self.checkpoint.exists() or bool(self.configs()) or bool(self.tables())
 
-    def _make(self) -> None:
+    def check_place(self) -> None:
+        """Refuse a path at which there is something else than a run.
+
+        Raises
+        ------
+        UsageError
+            If the path is a file, or a directory with other content.
+        """
         known = {"lock", "run.toml", "configs", "checkpoint"}
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; choose another --output.")
@@ -226,6 +233,9 @@ class Run:
                 raise UsageError(
                     f"{self.path} is not empty and has no run.toml; choose another --output."
                 )
+
+    def _make(self) -> None:
+        self.check_place()
         for folder in (self.path / "configs", self.checkpoint.parent):
             folder.mkdir(parents=True, exist_ok=True)
 

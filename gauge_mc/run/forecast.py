@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -21,7 +21,7 @@ from gauge_mc.devices.memory import free_memory
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.layout import WORD_BYTES
 from gauge_mc.domain.mpi import find_processes
-from gauge_mc.observables import Observable
+from gauge_mc.observables import Observable, Recorder
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, check_start, provenance
 from gauge_mc.run.checkpoint import read_state
@@ -173,65 +173,140 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
             e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=parameters.lattice
         )
         with closing(opened) as devices:
-            return _try_out(run, parameters, observables, devices, done)
+            return _needs(run, parameters, observables, devices, done)
 
 
-def _try_out(
+@dataclass(frozen=True)
+class Trial:
+    """What a short trial of a run, or of several runs that are updated together, has shown.
+
+    Attributes
+    ----------
+    device_bytes, free_device_bytes : int
+        Memory of all devices that the runs take, and that was free before.
+    checkpoint_bytes : int
+        Size of the checkpoint of a run.
+    update_seconds : float
+        Time of an update of all runs.
+    measure_seconds, write_seconds : float
+        Times of all measurements, and of the snapshots of configurations, on average over updates.
+    """
+
+    device_bytes: int
+    free_device_bytes: int
+    checkpoint_bytes: int
+    update_seconds: float
+    measure_seconds: float
+    write_seconds: float
+
+    def seconds(self, parameters: Parameters, done: int) -> float:
+        """Return the time of the rest of a run, or of several that are updated together."""
+        left = parameters.updates - done
+        sampled = parameters.updates - max(done, parameters.thermalize)
+        return left * self.update_seconds + sampled * (self.measure_seconds + self.write_seconds)
+
+
+def try_out(
+    runs: Sequence[Parameters],
+    observables: Mapping[Measurement, Observable],
+    devices: DeviceGroup,
+) -> Trial:
+    """Try a few updates and measurements in memory. All processes call this function.
+
+    Parameters
+    ----------
+    runs : sequence of Parameters
+        Parameters of runs that are updated together, which differ only in couplings and seed.
+    observables : mapping of Measurement to Observable
+    devices : DeviceGroup
+
+    Raises
+    ------
+    GaugeError
+        If the devices have too little memory.
+    """
+    p, free = runs[0], sum(device.free_bytes() for device in devices.devices)
+    compile_kernels(p, observables.values(), devices, resumed=False, several=len(runs) > 1)
+    # A hopping parameter of interacting quarks is beyond the critical one of free quarks, for which
+    # a solver needs very many iterations.
+    start = "hot" if p.start in STARTS else p.start
+    begun = (Chain.begin(replace(one, start=start), devices) for one in runs)
+    batch = Batch(begun, len(runs))
+    field, chain = batch.field, batch.chains[0]
+    batch.update()
+    update, measuring = _seconds(batch.update, devices), 0.0
+    facts = [provenance(one) for one in runs]
+    for item, one in observables.items():
+        first, then = (each.recorder_along(field, facts) for each in (one.trial, one))
+        _record(first, devices)
+        measuring += _seconds(partial(_record, then, devices), devices) / item.every
+    writing = 0.0
+    if p.keeps_configs:
+        snapshot = partial(Snapshot.of, field.replicas[0], p.format)
+        snapshot()
+        writing = len(runs) * _seconds(snapshot, devices) / p.separation
+    taken = sum(device.allocated_bytes() for device in devices.devices)
+    memory = devices.processes.gather((taken, free))
+    states = WORD_BYTES * chain.random.generator.state_words * p.lattice.sites
+    return Trial(
+        sum(one for one, _ in memory),
+        sum(one for _, one in memory),
+        chain.field.nbytes + states,
+        update,
+        measuring,
+        writing,
+    )
+
+
+def _record(recorder: Recorder, devices: DeviceGroup) -> None:
+    """Measure once."""
+    with devices.measuring():
+        recorder.begin()
+    recorder.fetch()
+
+
+def stored_bytes(parameters: Parameters, done: int) -> tuple[int, int]:
+    """Return the number of configurations that are left, and the size of one in bytes."""
+    p = parameters
+    if not p.keeps_configs:
+        return 0, 0
+    left = (p.updates - p.thermalize) // p.separation - max(0, done - p.thermalize) // p.separation
+    return left, stored_by(p.format, p.lattice, p.group, p.precision).nbytes
+
+
+def _needs(
     run: Run,
     parameters: Parameters,
     observables: Mapping[Measurement, Observable],
     devices: DeviceGroup,
     done: int,
 ) -> Forecast | None:
-    p, free = parameters, sum(device.free_bytes() for device in devices.devices)
-    compile_kernels(p, observables.values(), devices, resumed=False)
-    # A hopping parameter of interacting quarks is beyond the critical one of free quarks, for which
-    # a solver needs very many iterations.
-    start = "hot" if p.start in STARTS else p.start
-    chain = Chain.begin(replace(p, start=start), devices)
-    field = chain.field
-    sweep = Batch([chain], 1).update
-    sweep()
-    update = _seconds(sweep, devices)
-    measuring = 0.0
-    for item, one in observables.items():
-        first, then = (each.informed(provenance(p)).measurer(field) for each in (one.trial, one))
-        first(field)
-        measuring += _seconds(partial(then, field), devices) / item.every
-    size, writing = 0, 0.0
-    if p.keeps_configs:
-        size = stored_by(p.format, p.lattice, p.group, p.precision).nbytes
-        snapshot = partial(Snapshot.of, field, p.format)
-        snapshot()
-        writing = _seconds(snapshot, devices) / p.separation
-    taken = sum(device.allocated_bytes() for device in devices.devices)
-    memory = devices.processes.gather((taken, free))
-    name = devices.name
+    """Return what the rest of a run needs; None in processes other than the root."""
+    p, name = parameters, devices.name
+    trial = try_out([p], observables, devices)
     if not devices.root:
         return None
     left = p.updates - done
     sampled = (p.updates - max(done, p.thermalize)) / max(1, left)
-    states = WORD_BYTES * chain.random.generator.state_words * p.lattice.sites
-    configs = (p.updates - p.thermalize) // p.separation if p.keeps_configs else 0
-    there = max(0, done - p.thermalize) // p.separation if p.keeps_configs else 0
+    configs, size = stored_bytes(p, done)
     return Forecast(
         str(run.path),
         describe(p),
         name,
         left,
         p.links_per_update,
-        sum(one for one, _ in memory),
-        sum(one for _, one in memory),
-        min(IN_FLIGHT, configs - there) * size,
+        trial.device_bytes,
+        trial.free_device_bytes,
+        min(IN_FLIGHT, configs) * size,
         free_memory(),
-        configs - there,
+        configs,
         size,
-        field.nbytes + states,
-        _table_bytes(p, observables.items()),
-        shutil.disk_usage(_existing(run.path)).free,
-        update,
-        measuring * sampled,
-        writing * sampled,
+        trial.checkpoint_bytes,
+        table_bytes(p, observables),
+        free_disk(run.path),
+        trial.update_seconds,
+        trial.measure_seconds * sampled,
+        trial.write_seconds * sampled,
     )
 
 
@@ -246,17 +321,16 @@ def _seconds(call: Callable[[], object], devices: DeviceGroup) -> float:
     return (time.monotonic() - began) / calls
 
 
-def _table_bytes(
-    parameters: Parameters, observables: Iterable[tuple[Measurement, Observable]]
-) -> int:
+def table_bytes(parameters: Parameters, observables: Mapping[Measurement, Observable]) -> int:
     """Return the approximate size of all tables."""
     sampled = parameters.updates - parameters.thermalize
     return sum(
         sampled // item.every * one.records * (1 + len(one.columns)) * ROW_BYTES
-        for item, one in observables
+        for item, one in observables.items()
     )
 
 
-def _existing(path: Path) -> Path:
-    """Return the path, or the nearest folder above it that exists."""
-    return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+def free_disk(path: Path) -> int:
+    """Return the free disk space where a path is or would be."""
+    above = (path.absolute(), *path.absolute().parents)
+    return shutil.disk_usage(next(one for one in above if one.exists())).free

@@ -139,15 +139,11 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
     with Stop(e.time_limit) as stop:
         # These imports take long. They come after the signal handlers have been installed, so that
         # a signal in the meantime is not lost.
-        from gauge_mc.devices import BACKENDS, choose_devices
         from gauge_mc.devices.choice import hint
         from gauge_mc.scans.averages import ScanAverages
-        from gauge_mc.scans.pool import make_slots
 
         asked.scan()
-        chosen = choose_devices(e.devices, e.backend, e.threads, all_by_default=True)
-        slots = make_slots(chosen, per_device)
-        busy_sites = BACKENDS[chosen[0].backend].busy_sites
+        slots, busy_sites = places(e, per_device)
         advice = hint() if e.backend == AUTOMATIC and not e.devices else None
         with asked.locked() as scan:
             averages = ScanAverages(scan, asked.skip)
@@ -159,6 +155,16 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
             f"them again; {name}: {sentence}"
         )
     return result
+
+
+def places(execution: Execution, per_device: int | None) -> tuple[list[Slot], int]:
+    """Return the slots of the chosen devices, and the number of sites that keep a device busy."""
+    from gauge_mc.devices import BACKENDS, choose_devices
+    from gauge_mc.scans.pool import make_slots
+
+    e = execution
+    chosen = choose_devices(e.devices, e.backend, e.threads, all_by_default=True)
+    return make_slots(chosen, per_device), BACKENDS[chosen[0].backend].busy_sites
 
 
 def _work(

@@ -273,8 +273,8 @@ class Scan:
         with replacing(self.toml) as file:
             file.write(f"{tomli_w.dumps(self._shared())}\n{grids}".encode())
 
-    def make(self) -> None:
-        """Create the directory if necessary.
+    def check_place(self) -> None:
+        """Refuse a path at which there is something else than a scan.
 
         Raises
         ------
@@ -290,6 +290,10 @@ class Scan:
                 raise UsageError(
                     f"{self.path} is not empty and has no scan.toml; choose another --output."
                 )
+
+    def make(self) -> None:
+        """Create the directory if necessary; for the errors see `check_place`."""
+        self.check_place()
         self.path.mkdir(parents=True, exist_ok=True)
 
     def _shared(self) -> dict[str, str | int | float]:

@@ -1,14 +1,10 @@
 """``--json``: one JSON object with what the summary says, and nothing else on stdout."""
 
-import contextlib
 import dataclasses
-import io
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,7 +15,7 @@ from gauge_mc.bench.end_to_end import EndToEnd
 from gauge_mc.bench.kernels import Benchmark
 from gauge_mc.bench.observables import ObservablesTime
 from gauge_mc.bench.quarks import QuarksTime
-from gauge_mc.cli import COMMANDS, main
+from gauge_mc.cli import COMMANDS
 from gauge_mc.cli.document import VOCABULARY, documents, keys_of, vocabulary
 from gauge_mc.devices.base import Finding
 from gauge_mc.errors import INTERRUPTED
@@ -31,7 +27,7 @@ from gauge_mc.scans.scan import Scan
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
-from tests.calls import call, make_run
+from tests.calls import call, call_apart, make_run
 from tests.fits.test_anisotropy import synthetic as planar_loops
 from tests.quarks.test_files import point, random_propagator
 
@@ -49,15 +45,7 @@ def folder(tmp_path, monkeypatch):
 
 def printed(*words):
     """Call a command with ``--json``; return what it prints on stdout and stderr, and its code."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        mock.patch.object(sys, "argv", ["gauge-mc", *map(str, words), "--json"]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as end,
-    ):
-        main()
-    return out.getvalue(), err.getvalue(), end.value.code
+    return call_apart(*words, "--json")
 
 
 def found(*words, code=0):
@@ -207,6 +195,7 @@ CALLS = {
     ],
     "scan": [
         ("--output", "s", "--collect"),
+        ("--output", "s", "--dry-run", "--backend", "cpu"),
     ],
     "status": [("run",), ("s",)],
     "measure": [

@@ -1,0 +1,347 @@
+"""Forecast of a scan on this machine: grid, batches, time, memory and disk, and refusals."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.filesize import decimal
+from rich.table import Table
+
+from gauge_mc.devices.choice import AUTOMATIC
+from gauge_mc.domain.device_group import open_device_group
+from gauge_mc.domain.mpi import find_processes
+from gauge_mc.errors import GaugeError
+from gauge_mc.run.chain import check_start
+from gauge_mc.run.chains import shared_values
+from gauge_mc.run.display import duration
+from gauge_mc.run.forecast import Trial, free_disk, stored_bytes, table_bytes, try_out
+from gauge_mc.run.functions import Catalogue
+from gauge_mc.run.lock import is_locked
+from gauge_mc.scans.carry_out import places
+from gauge_mc.scans.display import Tally, opening
+from gauge_mc.scans.grid import Point
+from gauge_mc.scans.packing import Packed, pack
+from gauge_mc.scans.pool import Slot
+from gauge_mc.scans.request import ScanRequest
+from gauge_mc.scans.scan import Member, Scan
+
+SHOWN = 5
+"""Maximum number of refusals that are shown."""
+
+
+@dataclass(frozen=True)
+class BatchForecast:
+    """Runs that are updated together, in the order in which batches are started.
+
+    Attributes
+    ----------
+    runs : sequence of str
+        Names of the runs.
+    device_bytes : int
+        Memory of the device that they take.
+    seconds : float
+        Time of all updates, measurements and snapshots, without waiting for the disk.
+    """
+
+    runs: Sequence[str]
+    device_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PointForecast:
+    """The needs of what is left at a point.
+
+    Attributes
+    ----------
+    beta : float
+        Coupling.
+    lattice : str
+        Extents of the lattice.
+    anisotropy : float
+        Bare anisotropy of the action.
+    chains : int
+        Number of chains at each point.
+    complete : int
+        Number of complete runs.
+    updates_left : int
+        Number of updates that are left, of all chains.
+    seconds : float
+        Time of all updates, measurements and snapshots, without waiting for the disk. Runs that are
+        updated together have equal parts of the time of their batch.
+    device_bytes : int
+        Memory of the device that the largest batch with a run at this point takes.
+    disk_bytes : int
+        Disk space that the runs need.
+    """
+
+    beta: float
+    lattice: str
+    anisotropy: float
+    chains: int
+    complete: int
+    updates_left: int
+    seconds: float
+    device_bytes: int
+    disk_bytes: int
+
+
+@dataclass(frozen=True)
+class ScanForecast:
+    """The needs of the rest of a scan on this machine.
+
+    Attributes
+    ----------
+    scan : str
+        Scan directory.
+    description : str
+        Description of the grid, of the parameters and of the devices.
+    points : sequence of PointForecast
+        Points of the grid.
+    batches : sequence of BatchForecast
+        Batches of runs that are updated together.
+    processes : int
+        Number of batches that are carried out at the same time.
+    complete : int
+        Number of complete runs.
+    device_bytes, free_device_bytes : int
+        Memory of a device that the batches take that are carried out on it at the same time, if
+        they are the largest ones, and that is free.
+    disk_bytes, free_disk_bytes : int
+        Disk space that all runs need, and that is free.
+    seconds : float
+        Time until the last batch has ended, without the starts of the processes.
+    refusals : sequence of str
+        Reasons for which runs would be refused, one sentence each.
+    """
+
+    scan: str
+    description: str
+    points: Sequence[PointForecast]
+    batches: Sequence[BatchForecast]
+    processes: int
+    complete: int
+    device_bytes: int
+    free_device_bytes: int
+    disk_bytes: int
+    free_disk_bytes: int
+    seconds: float
+    refusals: Sequence[str]
+
+    def table(self) -> RenderableType:
+        """Return the content as a table."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("lattice")
+        ratios = any(one.anisotropy != 1 for one in self.points)
+        numbers = ("β", *["ξ₀"] * ratios, "complete", "updates left", "time", "memory", "disk")
+        for heading in numbers:
+            table.add_column(heading, justify="right")
+        for one in self.points:
+            table.add_row(
+                one.lattice,
+                f"{one.beta:.12g}",
+                *[f"{one.anisotropy:.12g}"] * ratios,
+                f"{one.complete} of {one.chains}",
+                str(one.updates_left),
+                duration(one.seconds),
+                decimal(one.device_bytes),
+                decimal(one.disk_bytes),
+            )
+        facts = Table.grid(padding=(0, 2))
+        together = ", ".join(_counts([len(one.runs) for one in self.batches])) or "none is left"
+        facts.add_row("batches", together)
+        facts.add_row("time", f"{duration(self.seconds)}, and the starts of the processes")
+        memory = f"{decimal(self.device_bytes)} of {decimal(self.free_device_bytes)} that are free"
+        facts.add_row("memory", f"{memory} on a device")
+        disk = f"{decimal(self.disk_bytes)} of {decimal(self.free_disk_bytes)} that are free"
+        facts.add_row("disk", disk)
+        more = len(self.refusals) - SHOWN
+        refused = [*self.refusals[:SHOWN], *([f"and {more} more such reasons"] if more > 0 else [])]
+        for reason in refused:
+            facts.add_row("refused", reason)
+        return Group(f"{self.description}\nnothing was written\n", table, "", facts)
+
+
+def _counts(sizes: Sequence[int]) -> Iterator[str]:
+    """Yield how many batches have how many runs, in words."""
+    for size in dict.fromkeys(sizes):
+        count = sizes.count(size)
+        runs = f"{size} runs that are updated together" if size > 1 else "a single run"
+        yield f"{count} of {runs}"
+
+
+def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
+    """Try a few updates of every kind of batch in memory, and return what the rest would need.
+
+    Nothing is written. Batches that are carried out at the same time may slow each other down,
+    which a trial of one after the other does not show.
+
+    Parameters
+    ----------
+    asked : ScanRequest
+    per_device : int, optional
+        Number of processes on each device.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        If the scan could not be begun or continued.
+    """
+    scan = asked.scan()
+    scan.check_place()
+    slots, busy_sites = places(asked.execution, per_device)
+    tally = Tally(scan.members())
+    left = [member for member in tally.members if not tally.done(member)]
+    packed = pack(left, busy_sites, len(slots))
+    refusals = list(_refusals(scan, left))
+    trials = _trials(packed, slots[0]) if not refusals else {}
+    return _summary(scan, tally, slots, packed, trials, refusals)
+
+
+def _refusals(scan: Scan, left: Sequence[Member]) -> Iterator[str]:
+    """Yield the reasons for which the scan or its runs would be refused."""
+    if is_locked(scan.lock):
+        yield f"Another process is carrying out the scan {scan.path}; wait until it has ended."
+    for start in dict.fromkeys((m.parameters.start, m.parameters.lattice) for m in left):
+        member = next(m for m in left if (m.parameters.start, m.parameters.lattice) == start)
+        try:
+            check_start(member.parameters)
+        except GaugeError as error:
+            yield str(error)
+    for member in left:
+        reason = member.damage()
+        try:
+            member.run.check_place()
+        except GaugeError as error:
+            reason = reason or str(error)
+        if not reason and member.run.exists() and member.run.holder()[1]:
+            reason = f"Another process is carrying out the run {member.run.path}."
+        if reason:
+            yield reason
+
+
+def _kind(batch: Packed) -> tuple[Any, ...]:
+    """Return what the time and the memory of a batch depend on, besides the updates done."""
+    return (len(batch), *shared_values(batch[0].parameters))
+
+
+def _trials(packed: Sequence[Packed], slot: Slot) -> dict[tuple[Any, ...], Trial]:
+    """Return a trial for every kind of batch."""
+    where: dict[str, Any] = dict(slot.values)
+    found: dict[tuple[Any, ...], Trial] = {}
+    for batch in packed:
+        if _kind(batch) in found:
+            continue
+        p = batch[0].parameters
+        opened = open_device_group(
+            where.get("devices"),
+            where.get("backend", AUTOMATIC),
+            where.get("threads"),
+            find_processes(),
+            lattice=p.lattice,
+        )
+        with closing(opened) as devices:
+            runs = [member.parameters for member in batch]
+            observables = Catalogue.of(p.lattice, ()).chosen(p)
+            found[_kind(batch)] = try_out(runs, observables, devices)
+    return found
+
+
+def _summary(
+    scan: Scan,
+    tally: Tally,
+    slots: Sequence[Slot],
+    packed: Sequence[Packed],
+    trials: dict[tuple[Any, ...], Trial],
+    refusals: list[str],
+) -> ScanForecast:
+    """Return the forecast from the trials; without trials, times and memory are 0."""
+    batches = [_batch(one, trials.get(_kind(one)), tally) for one in packed]
+    disks = {
+        member.name: _disk_bytes(member, trials.get(_kind(batch)), tally)
+        for batch in packed
+        for member in batch
+    }
+    on_one = sum(slot.device == slots[0].device for slot in slots)
+    memory = sum(sorted((one.device_bytes for one in batches), reverse=True)[:on_one])
+    free = min((one.free_device_bytes for one in trials.values()), default=0)
+    disk, free_bytes = sum(disks.values()), free_disk(scan.path)
+    if memory > free:
+        refusals.append(
+            f"The batches on a device need {decimal(memory)} of its memory, and {decimal(free)} "
+            "are free; choose smaller lattices or a smaller --per-device."
+        )
+    if disk > free_bytes:
+        refusals.append(
+            f"The runs need {decimal(disk)} on the disk of {scan.path}, and {decimal(free_bytes)} "
+            "are free; choose another --output, fewer configurations, or --format none."
+        )
+    points: dict[Point, list[Member]] = {}
+    for member in tally.members:
+        points.setdefault(member.point, []).append(member)
+    of_run = {name: one for one in batches for name in one.runs}
+    return ScanForecast(
+        str(scan.path),
+        opening(scan, tally, slots),
+        [_point(point, members, of_run, disks, tally) for point, members in points.items()],
+        batches,
+        len(slots),
+        sum(map(tally.done, tally.members)),
+        memory,
+        free,
+        disk,
+        free_bytes,
+        _makespan([one.seconds for one in batches], len(slots)),
+        refusals,
+    )
+
+
+def _batch(batch: Packed, trial: Trial | None, tally: Tally) -> BatchForecast:
+    names = [member.name for member in batch]
+    if trial is None:
+        return BatchForecast(names, 0, 0.0)
+    first = batch[0]
+    seconds = trial.seconds(first.parameters, tally.sweeps[first.name])
+    return BatchForecast(names, trial.device_bytes, seconds)
+
+
+def _disk_bytes(member: Member, trial: Trial | None, tally: Tally) -> int:
+    """Return the disk space that a run needs. A checkpoint exists twice while it is replaced."""
+    p = member.parameters
+    configs, size = stored_bytes(p, tally.sweeps[member.name])
+    checkpoint = trial.checkpoint_bytes if trial else 0
+    return configs * size + 2 * checkpoint + table_bytes(p, Catalogue.of(p.lattice, ()).chosen(p))
+
+
+def _point(
+    point: Point,
+    members: Sequence[Member],
+    of_run: dict[str, BatchForecast],
+    disks: dict[str, int],
+    tally: Tally,
+) -> PointForecast:
+    batches = [of_run[member.name] for member in members if member.name in of_run]
+    return PointForecast(
+        point.beta,
+        str(point.lattice),
+        point.anisotropy,
+        len(members),
+        sum(map(tally.done, members)),
+        sum(member.parameters.updates - tally.sweeps[member.name] for member in members),
+        sum(one.seconds / len(one.runs) for one in batches),
+        max((one.device_bytes for one in batches), default=0),
+        sum(disks.get(member.name, 0) for member in members),
+    )
+
+
+def _makespan(seconds: Sequence[float], slots: int) -> float:
+    """Return when the last batch ends, if each begins as soon as a slot is free."""
+    ends = [0.0] * slots
+    for one in seconds:
+        heapq.heappush(ends, heapq.heappop(ends) + one)
+    return max(ends)
