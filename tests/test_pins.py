@@ -2,8 +2,9 @@
 
 `pins/runs.json` has small runs of version 0.1.0 with SIMD registers of 16 and of 64 bytes. The
 directories beside it are runs that version 0.1.0 has begun or finished, those in `pins/v0_2` runs
-of what version 0.2.0 was on 2026-11-23, and `pins/expected.json` has what they must become. Roundings depend on the compiler, so that elsewhere than with GCC on x86-64 numbers
-need to agree only as well as a few updates allow.
+of what version 0.2.0 was on 2026-11-23, and `pins/expected.json` has what they must become.
+Roundings depend on the compiler, so that elsewhere than with GCC on x86-64 numbers need to agree
+only as well as a few updates allow.
 """
 
 import hashlib

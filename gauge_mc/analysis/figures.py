@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from gauge_mc import defaults
 from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.atomic import Kind, replacing
 from gauge_mc.libraries import load
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
 Curves = Sequence[tuple[str, Sequence[tuple[float, Estimate]]]]
 """Curves of a plot: each has a label and points (value of the abscissa, average)."""
 
-ENDINGS = ("pdf", "png", "svg")
+MARKS = {"pdf": b"%PDF-", "png": b"\x89PNG\r\n", "svg": b"<svg"}
+"""What is among the first `MARK_BYTES` of a figure, by the ending of its name."""
+
+MARK_BYTES = 4096
+
+ENDINGS = tuple(MARKS)
 """File formats of figures, by the ending of the file name."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -126,7 +132,7 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     Raises
     ------
     UsageError
-        If `path` does not end in one of `ENDINGS`.
+        If `path` does not end in one of `ENDINGS`, or something else than a figure is there.
     GaugeError
         If Matplotlib is missing, or the file cannot be written.
     """
@@ -135,13 +141,22 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
         raise UsageError(
             f"The plot {path} has an unknown format; let its name end in .pdf, .png or .svg."
         )
+    kind = Kind(f"a figure in {ending.upper()}", partial(_is_figure, ending))
+    kind.check(path)
     matplotlib = load("matplotlib")
     date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[ending]
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
         figure = load("matplotlib.figure").Figure(figsize=size, layout="constrained")
         yield figure
-        with replacing(path) as file:
+        with replacing(path, kind=kind) as file:
             figure.savefig(file, format=ending, metadata=date)
+
+
+def _is_figure(ending: str, path: Path) -> bool:
+    """Return whether a file begins like a figure of a format."""
+    with suppress(OSError), path.open("rb") as file:
+        return MARKS[ending] in file.read(MARK_BYTES)
+    return False
 
 
 def look(i: int) -> dict[str, Any]:

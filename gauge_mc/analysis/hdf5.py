@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.atomic import Kind, replacing
 from gauge_mc.libraries import load
 
 
 @contextmanager
-def hdf5_file(out: Path) -> Iterator[Any]:
+def hdf5_file(out: Path, kind: Kind) -> Iterator[Any]:
     """Open an empty HDF5 file, and write it to `out` on leaving.
 
     Raises
     ------
     GaugeError
         If h5py is not installed, or the file cannot be written.
+    UsageError
+        If something of another kind is there.
     """
     h5py = load("h5py", "hdf5")
     # The library crashes if the system cannot write its file, so that it writes to memory.
     content = io.BytesIO()
     with h5py.File(content, "w") as h5:
         yield h5
-    with replacing(out) as file:
+    with replacing(out, kind=kind) as file:
         file.write(content.getbuffer())
+
+
+def hdf5_kind(name: str, attributes: Collection[str]) -> Kind:
+    """Return the kind of HDF5 files with the given attributes; see `Kind` for the name."""
+
+    def recognises(path: Path) -> bool:
+        with suppress(OSError), load("h5py", "hdf5").File(path, "r") as h5:
+            return all(one in h5.attrs for one in attributes)
+        return False
+
+    return Kind(name, recognises)
 
 
 def write_array(group: Any, name: str, values: np.ndarray) -> None:

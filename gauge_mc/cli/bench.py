@@ -17,9 +17,9 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.atomic import Kind, replacing
 from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import parse_json
+from gauge_mc.files.structured import json_with, parse_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,6 +38,9 @@ LEAST_SECONDS, MAX_SECONDS = 0.05, 3600.0
 
 MAX_SAVED = 2**20
 """Maximum size of a saved result in bytes."""
+
+SAVED = Kind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
+"""Kind of the files that ``--save`` writes."""
 
 RUN_EXTENT = 32
 """Largest extent of the lattice of whole runs, unless one is given."""
@@ -138,6 +141,8 @@ def bench(
             "--observables, --quarks and --end-to-end."
         )
     before = _saved(compare) if compare else None
+    if save:
+        SAVED.check(save)
     console = Console(highlight=False, stderr=json)
     processes = find_processes()
     with processes.aborting():
@@ -181,7 +186,7 @@ def bench(
         return
     values = asdict(found)
     if save:
-        with replacing(save) as file:
+        with replacing(save, kind=SAVED) as file:
             file.write(f"{text.dumps(values, indent=2)}\n".encode())
     if json:
         print_document("bench", values)

@@ -49,7 +49,7 @@ def export(
 ) -> None:
     """Write the tables of a run to one file for other tools.
 
-    The ending of OUT determines the format. An existing file is replaced.
+    The ending of OUT determines the format. An existing export is replaced.
     """
     from gauge_mc.exports import export as write
     from gauge_mc.exports import export_to

@@ -77,7 +77,8 @@ def measure(
     """Measure an observable on stored configurations.
 
     By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU.
-    Repeating the command continues an interrupted measurement, and measures new configurations. To
+    Repeating the command continues an interrupted measurement, and measures new configurations. The
+    table records what was measured: other links under the same number are refused. To
     measure with other options than before, choose another --output. The table is named after the
     observable; if the run itself already writes such a table, _configs is appended to the name.
     """

@@ -21,7 +21,8 @@ from gauge_mc.fields.field_blocks import read_blocks
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.header import Header, Reader
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.stored import Block, StoredLinks
+from gauge_mc.files.scidac import checksum_words
+from gauge_mc.files.stored import IDENTIFYING, Block, Checksums, StoredLinks, digest
 from gauge_mc.formats import read_header, too_large
 
 Wrap = Callable[[Iterable[Block], int], Iterable[Block]]
@@ -78,7 +79,14 @@ class Configuration:
         GaugeError
             If the file is damaged, has changed since it was opened, or does not fit into memory.
         """
+        return self.load_identified(precision, device)[0]
+
+    def load_identified(
+        self, precision: str | None = None, device: Device | DeviceGroup | None = None
+    ) -> tuple[Field, str]:
+        """Return the field and the digest of its links in the file; see `load` and `digest`."""
         header, devices = self.header, DeviceGroup.of(device)
+        stored = self.stored.identified
         width = precision or header.precision
         field = Field.empty(header.lattice, header.group, width, devices)
         # The averages are compared with those of the file in its own precision.
@@ -88,12 +96,36 @@ class Configuration:
             in_use = READING + 2 * (window is not None)
             blocks = self._blocks(file, in_use) if devices.root else iter(())
             checked = self._through(window, blocks, file) if window and devices.root else blocks
-            found = read_blocks(field, self.stored, checked)
+            found = read_blocks(field, stored, checked)
             self._refuse_misfit(file, found.bad)
             means = averages(field) if window is None else window.averages
             if devices.root:
                 self._reader.verify(file, found.checksums, means)
-        return field
+        return field, _digest(stored, found.checksums)
+
+    @property
+    def stated_digest(self) -> str:
+        """The digest of the links if the header states it, or an empty text."""
+        words = self.header.checksum
+        return digest(self.stored, words) if words and self.stored.identified == self.stored else ""
+
+    def digest(self) -> str:
+        """Return a digest of the links as they are stored, which tells configurations apart.
+
+        It is the checksum in the header if that depends on the places of all bytes. Otherwise the
+        file is read and checked.
+
+        Raises
+        ------
+        GaugeError
+            See `load`.
+        """
+        if self.stated_digest:
+            return self.stated_digest
+        window = Window(self.stored.identified, self.header.precision, open_host())
+        for _ in self.passing(window):
+            pass
+        return _digest(self.stored.identified, window.found.checksums)
 
     def check(self, wrap: Wrap = unwrapped) -> Averages:
         """Check the file, without keeping it in memory, and return the averages over its links.
@@ -190,6 +222,12 @@ class Configuration:
             return file.read(self._reader.offset + t * size, size, memory.next() if t else None)
 
         return read_ahead(block, range(self.header.lattice.t))
+
+
+def _digest(stored: StoredLinks, checksums: Checksums) -> str:
+    """Return the digest of links that have been read."""
+    (name,) = stored.checksums & IDENTIFYING.keys()
+    return digest(stored, checksum_words(getattr(checksums, name)))
 
 
 def open_configuration(path: str | os.PathLike[str]) -> Configuration:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.atomic import Kind
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.run.directory import Run
@@ -37,6 +38,15 @@ class Export(ABC):
     ending: ClassVar[str]
     summary: ClassVar[str]
     least_records: ClassVar[int] = 0
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the files, which replace only files that `recognises` knows."""
+        return Kind(f"an export to {self.ending}", self.recognises)
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether an existing file is such an export; by default its name decides."""
+        return True
 
     @abstractmethod
     def write(
@@ -71,7 +81,7 @@ def export_to(out: Path) -> Export:
 
 
 def export(run: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
-    """Write the tables of a run to one file. An existing file is replaced.
+    """Write the tables of a run to one file. An existing export is replaced.
 
     Parameters
     ----------
@@ -88,15 +98,17 @@ def export(run: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str
     Raises
     ------
     UsageError
-        If the run does not exist, or if the ending is unknown.
+        If the run does not exist, if the ending is unknown, or if something else than an export is
+        at `out`.
     GaugeError
         If the run has no table or a damaged one, if a library is missing, or if the file cannot be
         written.
     """
     target, source = Path(out), Run(Path(run))
-    kind = export_to(target)
+    chosen = export_to(target)
+    chosen.kind.check(target)
     parameters = source.read()[0]
     tables = {path.stem: read_table(path) for path in source.tables()}
     if not tables:
         raise GaugeError(f"The run {source.path} has no tables yet; measure something first.")
-    return kind.write(target, parameters, tables)
+    return chosen.write(target, parameters, tables)

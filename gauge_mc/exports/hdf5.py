@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from gauge_mc.analysis.hdf5 import hdf5_file, write_array
+from gauge_mc.analysis.hdf5 import hdf5_file, hdf5_kind, write_array
 from gauge_mc.exports import EXPORTS, Export
 from gauge_mc.files.table import TableData
 from gauge_mc.run.parameters import Parameters
@@ -24,11 +24,15 @@ class Hdf5(Export):
     ending: ClassVar[str] = ".h5"
     summary: ClassVar[str] = "HDF5: a group for each table, with its header as attributes"
 
+    def recognises(self, path: Path) -> bool:
+        """Return whether a file is an export, not a configuration or other data in HDF5."""
+        return hdf5_kind("", ("program", "group", "lattice")).recognises(path)
+
     def write(
         self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
     ) -> list[str]:
         """Write tables; see `Export.write`."""
-        with hdf5_file(out) as h5:
+        with hdf5_file(out, self.kind) as h5:
             h5.attrs.update({"program": version(), **parameters.values()})
             for name, table in tables.items():
                 group = h5.create_group(name)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import tempfile
+import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +22,9 @@ from gauge_mc.libraries import load
 from gauge_mc.observables import OF_TABLE, Observable, Series, observable_of_table
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.session import version
+
+MARK_BYTES = 200
+"""Number of bytes in which a file of pyerrors names the program."""
 
 
 class Pyerrors(Export):
@@ -39,6 +45,12 @@ class Pyerrors(Export):
     ending: ClassVar[str] = ".json.gz"
     summary: ClassVar[str] = "pyerrors' JSON: observables and correlators, with replica by seed"
     least_records: ClassVar[int] = 5
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether a file is pyerrors' compressed JSON."""
+        with suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
+            return b"pyerrors" in file.read(MARK_BYTES)
+        return False
 
     def write(
         self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
@@ -61,7 +73,7 @@ class Pyerrors(Export):
             "parameters": parameters.values(),
             "tables": {name: tables[name].header for name in content},
         }
-        with replacing(out) as file, tempfile.TemporaryDirectory() as folder:
+        with replacing(out, kind=self.kind) as file, tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / "tables.json.gz"
             dump_dict_to_json(content, str(written), description, indent=0)
             file.write(written.read_bytes())

@@ -1,17 +1,24 @@
-"""Atomic writing: files that appear complete or not at all."""
+"""Writing without loss: files appear complete or not at all, and replace only what they may.
+
+Whatever the program writes goes through `replacing`, except for rows that are appended to tables.
+A `Kind` protects files of others whose names a user may give by mistake, `refuse_link` what is
+behind a link, and `remove_leftovers` removes what killed processes have left and nothing else.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from gauge_mc.errors import not_written
+from gauge_mc.errors import UsageError, not_written
 
 STALE_SECONDS = 60.0
 """Age after which a temporary file that nobody holds is what a killed process has left."""
@@ -20,8 +27,51 @@ NAME_BYTES = 200
 """Number of bytes of a file's name in that of its temporary file; most file systems allow 255."""
 
 
+TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
+"""Form of the name of a temporary file; the group is the beginning of the name of its file."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file that may replace a file of the same kind, but nothing else.
+
+    Attributes
+    ----------
+    name : str
+        Name of the kind with an article, for messages.
+    recognises : callable
+        Function that returns whether a regular file that is not empty is of this kind.
+    """
+
+    name: str
+    recognises: Callable[[Path], bool]
+
+    def check(self, path: Path) -> None:
+        """Refuse a path where something is that a file of this kind must not replace.
+
+        Raises
+        ------
+        UsageError
+            If there is something else than an empty file or a file of this kind.
+        """
+        try:
+            found = path.lstat()
+        except OSError:
+            return  # there is nothing, or writing will fail
+        if stat.S_ISREG(found.st_mode) and (not found.st_size or self.recognises(path)):
+            return
+        what = {stat.S_IFREG: "another file", stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link"}
+        there = what.get(stat.S_IFMT(found.st_mode), "not a file")
+        raise UsageError(
+            f"{path} is {there}, which {self.name} must not replace; choose another name, or "
+            "remove it if it is not needed."
+        )
+
+
 @contextmanager
-def replacing(path: Path, turn: Callable[[], object] | None = None) -> Iterator[BinaryIO]:
+def replacing(
+    path: Path, turn: Callable[[], object] | None = None, kind: Kind | None = None
+) -> Iterator[BinaryIO]:
     """Open a file that appears at `path` complete and synced to disk, or not at all.
 
     The file is written under a temporary name in the same folder, hidden and ending in ``.tmp``,
@@ -34,27 +84,35 @@ def replacing(path: Path, turn: Callable[[], object] | None = None) -> Iterator[
     path : Path
     turn : callable, optional
         Called when the file is on disk, before it is renamed; it may wait, or raise an exception.
+    kind : Kind, optional
+        Kind of the file, which also must be that of a file that it replaces.
 
     Raises
     ------
     GaugeError
         If the file cannot be written.
+    UsageError
+        If something of another kind is at `path`.
     """
-    prefix = _prefix(path)
-    temporary, created = path.with_name(f"{prefix}{secrets.token_hex(8)}.tmp"), False
+    if kind:
+        kind.check(path)
+    prefix, temporary = _prefix(path), None
     try:
-        with _created(temporary) as out:
-            created = True
-            _remove_leftovers(path.parent, prefix, out)
+        temporary, file = _created(path, prefix)
+        with file as out:
+            begun = os.fstat(out.fileno()).st_mtime  # now, in the clock of the file system
+            remove_leftovers(path.parent, prefix.__eq__, begun - STALE_SECONDS)
             yield out
             out.flush()
             os.fsync(out.fileno())
             if turn:
                 turn()
+            if kind:
+                kind.check(path)
             os.replace(temporary, path)
         sync_folder(path.parent)
     except BaseException as error:
-        if created:
+        if temporary:
             with suppress(OSError):
                 temporary.unlink()
         if isinstance(error, OSError):
@@ -63,49 +121,80 @@ def replacing(path: Path, turn: Callable[[], object] | None = None) -> Iterator[
 
 
 def _prefix(path: Path) -> str:
-    """Return the beginning of the names of temporary files for a path."""
-    name = os.fsencode(path.name)[:NAME_BYTES]
-    return f".{os.fsdecode(name)}."
+    """Return the part of a file's name that is in the name of its temporary file."""
+    return os.fsdecode(os.fsencode(path.name)[:NAME_BYTES])
 
 
-def _created(path: Path) -> BinaryIO:
+def _created(path: Path, prefix: str) -> tuple[Path, BinaryIO]:
     """Create a file that nobody can have prepared, and lock it as long as it is open."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    out = open(os.open(path, flags, 0o666), "w+b")  # noqa: SIM115 - closed by the caller
-    with suppress(OSError):  # the lock only protects it from being taken for a leftover
-        fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return out
+    while True:
+        temporary = path.with_name(f".{prefix}.{secrets.token_hex(8)}.tmp")
+        out = open(os.open(temporary, flags, 0o666), "w+b")  # noqa: SIM115 - closed by the caller
+        with suppress(OSError):  # the lock only protects it from being taken for a leftover
+            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(out.fileno()).st_nlink:
+            return temporary, out
+        out.close()  # it was taken for a leftover before it was locked
 
 
-def _remove_leftovers(folder: Path, prefix: str, now: BinaryIO) -> None:
-    """Remove old temporary files of one path that no process holds.
+def remove_leftovers(folder: Path, of: Callable[[str], bool], before: float | None = None) -> None:
+    """Remove temporary files that killed processes have left in a folder.
+
+    They are regular files of this user with names that `replacing` gives, which no process holds.
+    Nothing is removed through a symbolic link, be it the folder or a file in it.
 
     Parameters
     ----------
     folder : Path
-    prefix : str
-        Beginning of their names.
-    now : file
-        A file that has just been created, whose time of change is now in the file system's clock.
+    of : callable
+        Function that is given the beginning of the name of a file, at most `NAME_BYTES` long, and
+        returns whether temporary files for it are to be removed.
+    before : float, optional
+        Remove only those that were last changed before this time, in the file system's clock. It is
+        needed unless nobody else may write these files now.
     """
     with suppress(OSError):
-        for name in os.listdir(folder):
-            if name.startswith(prefix) and name.endswith(".tmp"):
-                with suppress(OSError):
-                    _remove_if_stale(folder / name, os.fstat(now.fileno()).st_mtime)
+        within = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            for name in os.listdir(within):
+                match = TEMPORARY.fullmatch(name)
+                if match and of(match[1]):
+                    with suppress(OSError):
+                        _remove_if_left(name, within, before)
+        finally:
+            os.close(within)
 
 
-def _remove_if_stale(path: Path, now: float) -> None:
-    """Remove a temporary file if it is ours, old, and not locked."""
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def _remove_if_left(name: str, folder: int, before: float | None) -> None:
+    """Remove a temporary file of an open folder if it is ours, old, and not locked."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # NFS locks what is writable
+    file = os.open(name, flags, dir_fd=folder)
     try:
         found = os.fstat(file)
         ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-        if ours and now - found.st_mtime > STALE_SECONDS:
+        if ours and (before is None or found.st_mtime < before):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+            os.unlink(name, dir_fd=folder)
     finally:
         os.close(file)
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a symbolic link, or one of several names of a file, that is to be appended to.
+
+    Raises
+    ------
+    UsageError
+        If `path` is a link of either kind.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_nlink > 1):
+            raise UsageError(
+                f"{path} is a link, and nothing is added to files through links; put the file "
+                "itself there, or choose another name."
+            )
 
 
 def sync_folder(folder: Path) -> None:

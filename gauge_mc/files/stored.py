@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -95,6 +95,13 @@ class StoredLinks:
         return 4 * self.reals * int(self.dtype[-1])
 
     @property
+    def identified(self) -> StoredLinks:
+        """The same links with a checksum that depends on all bytes and their places."""
+        if self.checksums & IDENTIFYING.keys():
+            return self
+        return replace(self, checksums=self.checksums | {SITE_CRC})
+
+    @property
     def block_bytes(self) -> int:
         """Number of bytes per time slice."""
         return self.site_bytes * self.lattice.slice_sites
@@ -145,3 +152,21 @@ class Checksums:
 
 WORD_SUM, SITE_CRC, ROTATED_WORDS = "word_sum", "site_crc", "rotated_words"
 """Names of the checksums."""
+
+IDENTIFYING = {SITE_CRC: "SciDAC", ROTATED_WORDS: "MILC"}
+"""Checksums that identify the content of a file, with the programs that introduced them. They have
+64 bits and depend on the places of all bytes, unlike a sum of words."""
+
+
+def digest(stored: StoredLinks, words: str) -> str:
+    """Return the digest of links whose identifying checksum is known.
+
+    Parameters
+    ----------
+    stored : StoredLinks
+        How the file stores the links, with an identifying checksum.
+    words : str
+        The checksum as two words of eight digits.
+    """
+    (name,) = stored.checksums & IDENTIFYING.keys()
+    return f"{IDENTIFYING[name]} checksum {words}"

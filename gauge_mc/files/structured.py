@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.input import read_text
 
 NESTED = "its tables and lists are nested too deeply"
 """Reason for refusing a text, which the parsers would answer with a `RecursionError`."""
@@ -37,6 +41,26 @@ def parse_json(text: str | bytes) -> Any:
         If the text is not valid, or nested too deeply.
     """
     return _parsed(json.loads, text)
+
+
+def json_with(keys: Collection[str], limit: int) -> Callable[[Path], bool]:
+    """Return a function that says whether a file is a JSON object with the given keys.
+
+    Parameters
+    ----------
+    keys : collection of str
+    limit : int
+        Maximum size of such a file in bytes.
+    """
+
+    def recognises(path: Path) -> bool:
+        try:
+            content = parse_json(read_text(path, limit))
+        except (GaugeError, ValueError):
+            return False
+        return isinstance(content, dict) and set(keys) <= content.keys()
+
+    return recognises
 
 
 def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:

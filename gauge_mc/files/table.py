@@ -1,7 +1,9 @@
 """Append-only tables of measurements as CSV files.
 
 A table begins with a header of ``# key: value`` lines. A line with the names of the columns and the
-rows follow. Floats are written so that they read back bit for bit. A table that is not being
+rows follow. Floats are written so that they read back bit for bit. The rows of a stored
+configuration follow a line ``# configuration NUMBER: FILE, DIGEST``, which says what was measured.
+A table that is not being
 written ends with its seal, a line ``# sha256: …`` with the checksum of all bytes before it. The
 checksum is verified whenever the table is read.
 """
@@ -13,8 +15,9 @@ import hashlib
 import itertools
 import math
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +27,7 @@ import orjson
 from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError, UsageError, not_written
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.atomic import refuse_link, replacing
 from gauge_mc.files.input import open_regular
 from gauge_mc.quoting import printable
 
@@ -40,6 +43,26 @@ SEAL = b"# sha256: "
 """Beginning of the seal, which is the last line of a table that is not being written."""
 
 
+ORIGIN = re.compile(rb"# configuration ([0-9]{1,18}): (.*), ([^,]+)")
+"""Form of the line before the rows of a stored configuration."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The stored configuration that rows of a table were measured on.
+
+    Attributes
+    ----------
+    name : str
+        Name of its file, without folders.
+    digest : str
+        Digest of its links; see `gauge_mc.configurations.reading.Configuration.digest`.
+    """
+
+    name: str
+    digest: str
+
+
 @dataclass(frozen=True)
 class TableData:
     """The content of a table file.
@@ -51,10 +74,14 @@ class TableData:
     columns : dict of str to np.ndarray
         Columns by name, each of shape (rows,). The type is int64 if all values are whole numbers,
         float64 if they are all numbers, and strings otherwise.
+    origins : dict of int to Origin
+        Stored configurations by number, as far as the table says which they were. Tables of earlier
+        versions do not.
     """
 
     header: dict[str, str]
     columns: dict[str, np.ndarray]
+    origins: dict[int, Origin] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.columns[name]
@@ -115,10 +142,13 @@ class Table:
     ------
     GaugeError
         If an existing file is damaged or has other columns, or if the file cannot be written.
+    UsageError
+        If `path` is a link.
     """
 
     def __init__(self, path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
         self.path = path
+        refuse_link(path)
         if not path.exists():
             _write(path, header, columns, (), seal=False)
         layout = _Layout.of(path)
@@ -128,16 +158,18 @@ class Table:
                 f"{','.join(columns)}; move it to another folder."
             )
         with self._writing():
-            self._fd = os.open(path, os.O_RDWR | os.O_APPEND)
+            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._size, self._begun, self._columns = layout.size, False, list(columns)
 
-    def append(self, rows: Iterable[Sequence[Value]]) -> None:
+    def append(self, rows: Iterable[Sequence[Value]], origin: Origin | None = None) -> None:
         """Append rows in one write.
 
         Parameters
         ----------
         rows : iterable of sequences
             One value per column: whole numbers, floats, or strings without commas.
+        origin : Origin, optional
+            The stored configuration that all rows were measured on.
 
         Raises
         ------
@@ -145,11 +177,13 @@ class Table:
             If a value is not finite, which leaves the table unchanged, or if the rows cannot be
             written, for example because the disk is full.
         """
-        lines = []
+        lines: list[str] = []
         for row in rows:
             for column, (_, value) in enumerate(zip(self._columns, row, strict=True)):
                 if isinstance(value, float) and not math.isfinite(value):
                     raise self._not_finite(column, value, row[0])
+            if origin and not lines:
+                lines.append(f"# configuration {row[0]}: {_word(origin.name)}, {origin.digest}\n")
             lines.append(",".join(map(_format, row)) + "\n")
         self._append("".join(lines).encode())
 
@@ -216,7 +250,8 @@ class Table:
                 f"The table {self.path} has {kept} intact rows up to sweep {after} instead of "
                 f"{expected}; restore it, or start a new run with another --output."
             )
-        dropped = sum(len(row) + 1 for row in rows[kept:])
+        begin = layout.places[kept - 1] + 1 if kept else 0
+        dropped = sum(len(line) + 1 for line in layout.lines[begin:])
         if dropped:
             with self._writing():
                 self._begin()
@@ -311,7 +346,7 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
     """
     layout = _Layout.of(Path(path))
     cells = [row.decode(errors="replace").split(",") for row in layout.rows]
-    for line, row in enumerate(cells, layout.first):
+    for line, row in zip(layout.numbers, cells, strict=True):
         if len(row) != len(layout.names):
             raise GaugeError(
                 f"Line {line} of the table {path} is damaged: it has {len(row)} values "
@@ -322,12 +357,13 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
         words = np.array([row[index] for row in cells], dtype=str)
         columns[name] = words if name in text else _numbers(words)
         if name not in text and columns[name] is words:
-            odd = [line for line, word in enumerate(words, layout.first) if not _is_number(word)]
+            pairs = zip(layout.numbers, words, strict=True)
+            odd = [line for line, word in pairs if not _is_number(word)]
             if len(odd) < len(words):
                 raise GaugeError(
                     f"Line {odd[0]} of the table {path} is damaged: its {name} is not a number."
                 )
-    return TableData(layout.header, columns)
+    return TableData(layout.header, columns, layout.origins)
 
 
 def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
@@ -357,19 +393,35 @@ class _Layout:
         Contents of the header.
     names : list of str
         Names of the columns.
-    rows : list of bytes
-        Rows without their line ends.
+    lines : list of bytes
+        Lines after that with the names of the columns, without their line ends.
+    places : sequence of int
+        Places of the rows among these lines.
+    origins : dict of int to Origin
+        Stored configurations by number.
     first : int
-        Number of the line of the first row, counted from 1.
+        Number of the first of these lines, counted from 1.
     size : int
-        Bytes of the file up to the end of the last complete row.
+        Bytes of the file up to the end of the last complete line.
     """
 
     header: dict[str, str]
     names: list[str]
-    rows: list[bytes]
+    lines: list[bytes]
+    places: Sequence[int]
+    origins: dict[int, Origin]
     first: int
     size: int
+
+    @property
+    def rows(self) -> list[bytes]:
+        """Rows without their line ends."""
+        return [self.lines[place] for place in self.places]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Number of the line of each row, counted from 1."""
+        return [self.first + place for place in self.places]
 
     @classmethod
     def of(cls, path: Path) -> _Layout:
@@ -379,7 +431,16 @@ class _Layout:
         lines = data.split(b"\n")[:-1]
         header, names = _parse_heading(path, lines)
         first = sum(1 for _ in _comments(lines)) + 1
-        return cls(header, names, lines[first:], first + 1, len(data))
+        body, found = lines[first:], {}
+        for place, line in enumerate(body):
+            if line.startswith(b"#") and (match := ORIGIN.fullmatch(line)):
+                found[place] = match
+        places = [place for place in range(len(body)) if place not in found]
+        origins = {
+            int(match[1]): Origin(match[2].decode(errors="replace"), match[3].decode())
+            for match in found.values()
+        }
+        return cls(header, names, body, places, origins, first + 1, len(data))
 
 
 def _comments(lines: Sequence[bytes]) -> Iterator[bytes]:

@@ -16,12 +16,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.atomic import Kind, replacing
+from gauge_mc.files.structured import json_with
 from gauge_mc.files.table import read_heading
 from gauge_mc.observables import OBSERVABLES, SWEEP, table_name
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.run.directory import newest_run
+
+MAX_RESULT = 2**24
+"""Maximum size of a result in bytes."""
+
+RESULT = Kind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))
+"""Kind of the files that fits write."""
 
 
 class FitResult(ABC):
@@ -53,9 +60,11 @@ class FitResult(ABC):
         ------
         GaugeError
             If the file cannot be written.
+        UsageError
+            If something else than the result of a fit is there.
         """
         text = json.dumps(without_nan(self.values()), indent=1, ensure_ascii=False)
-        with replacing(path) as file:
+        with replacing(path, kind=RESULT) as file:
             file.write(text.encode() + b"\n")
 
 
@@ -297,6 +306,8 @@ def fit_all(
     given = check_options(chosen.options, options, f"fit {what}")
     if output and len(targets) > 1:
         raise UsageError("--output names one file, but there are several runs; leave it out.")
+    if output:
+        RESULT.check(output)
     for target in targets or [newest_run().path]:
         table = chosen.find_table(target, given) if target.is_dir() else target
         chosen.check_anisotropy(table)

@@ -20,7 +20,7 @@ from gauge_mc.analysis.gevp import (
     reference_time,
     variational,
 )
-from gauge_mc.analysis.hdf5 import hdf5_file, write_array
+from gauge_mc.analysis.hdf5 import hdf5_file, hdf5_kind, write_array
 from gauge_mc.analysis.loops import LOOP_COLUMNS, LoopMatrices, Loops, read_loops, read_matrices
 from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint, Plateaus, find_plateaus
 from gauge_mc.analysis.polyakov_correlators import (
@@ -59,6 +59,7 @@ from gauge_mc.fits import (
     AVERAGE,
     FITS,
     LEVEL,
+    MAX_RESULT,
     SKIP,
     T_MAX,
     T_MIN,
@@ -360,14 +361,11 @@ def write_samples(path: Path, result: StaticPotential, plateaus: Plateaus) -> No
         "bin": length,
         **result.ensemble,
     }
-    with hdf5_file(path) as h5:
+    with hdf5_file(path, SAMPLES_FILE) as h5:
         h5.attrs.update(facts)
         for name, values in content.items():
             write_array(h5, name, values)
 
-
-MAX_RESULT = 2**24
-"""Maximum size of a result in bytes."""
 
 POINT_COLUMNS = ("steps", "distance", "improved", "t_min", "t_max", "systematic")
 """Attributes of the points that are written to the file of samples."""
@@ -377,6 +375,9 @@ SAMPLES_NOTE = (
     "jackknife: means without each bin of neighbouring configurations. covariance: of potential, "
     "by the Gamma method, to be used as it is."
 )
+
+SAMPLES_FILE = hdf5_kind("samples of V(R)", ("description", "plateau"))
+"""Kind of the file of samples."""
 
 
 def read_result(path: Path) -> StaticPotential:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from gauge_mc import __version__
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml
 from gauge_mc.formats import FORMATS
@@ -31,6 +32,10 @@ from gauge_mc.run.parameters import MAX_CARD, RECORD, Parameters
 
 RUNS = Path("runs")
 """Default parent directory of runs and scans."""
+
+
+CONFIG = re.compile(r"[0-9]{7,}\.[^.]+")
+"""Form of the name of a configuration."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +205,7 @@ class Run:
         lock = RunLock(self.lock)
         try:
             lock.record(lock.holder)
-            for leftover in [*self.path.glob(".*.tmp"), *self.path.glob("*/.*.tmp")]:
-                leftover.unlink()
+            self._remove_leftovers()
             yield lock
         finally:
             if not self.begun():
@@ -215,6 +219,16 @@ class Run:
 
     def _has_work(self) -> bool:
         return self.checkpoint.exists() or bool(self.configs()) or bool(self.tables())
+
+    def _remove_leftovers(self) -> None:
+        """Remove what killed processes have left of the files of the run.
+
+        The directory itself may be named by a link, but its folders may not be links.
+        """
+        here = self.path.resolve()
+        remove_leftovers(here, lambda name: name == self.toml.name or name.endswith(".csv"))
+        remove_leftovers(here / "configs", lambda name: bool(CONFIG.fullmatch(name)))
+        remove_leftovers(here / "checkpoint", lambda name: name == self.checkpoint.name)
 
     def check_place(self) -> None:
         """Refuse a path at which there is something else than a run.

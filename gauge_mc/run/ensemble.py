@@ -12,6 +12,8 @@ from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.files.header import Header
+from gauge_mc.formats import FORMATS
 from gauge_mc.observables import CONFIGS_SUFFIX, table_name
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.directory import Run, newest_run
@@ -25,7 +27,8 @@ class Ensemble:
     Attributes
     ----------
     files : dict of int to Path
-        Configuration files by number, in ascending order. In a run, the number is the update.
+        Configuration files by number, in ascending order. In a run, the number is the update; for
+        other files it is the sequence number in the header, or else the last number in the name.
     group, precision : str
         Gauge group, and precision of the links in the files.
     lattice : Lattice
@@ -51,8 +54,8 @@ class Ensemble:
         other = self.folder / f"{table_name(observable)}{CONFIGS_SUFFIX}.csv"
         return other if observable in self.measured or other.exists() else plain
 
-    def load(self, number: int, precision: str, device: Devices) -> Field:
-        """Read a configuration.
+    def load(self, number: int, precision: str, device: Devices) -> tuple[Field, str]:
+        """Read a configuration, and return it with the digest of its links in the file.
 
         Raises
         ------
@@ -67,7 +70,7 @@ class Ensemble:
                 f"{configuration.path} contains {header.group} on {header.lattice}, but the others "
                 f"contain {self.group} on {self.lattice}; move it to another folder."
             )
-        return configuration.load(precision, device)
+        return configuration.load_identified(precision, device)
 
 
 def find_ensemble(targets: Sequence[Path]) -> Ensemble:
@@ -121,13 +124,13 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
                 f"{first.group} on {first.lattice}; measure on them separately."
             )
     files: dict[int, Path] = {}
-    for path in paths:
-        number = _number_of(path)
+    for path, header in zip(paths, headers, strict=True):
+        number = _number_of(path, header)
         if number in files:
             raise UsageError(
-                f"{files[number]} and {path} both have the number {number} (the last number in the "
-                "name, or 0), which must identify a configuration; rename one of them, or measure "
-                "on them separately with another --output."
+                f"{files[number]} and {path} both have the number {number} (the sequence number in "
+                "the header, or else the last number in the name), which must identify a "
+                "configuration; measure on them separately, with another --output."
             )
         files[number] = path
     facts = {"group": first.group, "lattice": str(first.lattice)}
@@ -136,7 +139,23 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
     return Ensemble(files, first.group, first.lattice, first.precision, facts, Path())
 
 
-def _number_of(path: Path) -> int:
-    """Return the last number in the name of a file, such as 4000 for ``ckpoint_lat.4000``."""
-    numbers = re.findall(r"\d+", path.name)
-    return int(numbers[-1]) if numbers else 0
+def _number_of(path: Path, header: Header) -> int:
+    """Return the sequence number in the header of a configuration, or else that in its name.
+
+    Programs that do not count configurations state the number 0 or 1, which is used only if there
+    is no number in the name.
+    """
+    stated = header.provenance.get("sequence_number", "")
+    number = int(stated) if re.fullmatch("[0-9]{1,18}", stated) else 0
+    return number if number > 1 else number_in_name(path, number)
+
+
+def number_in_name(path: Path, otherwise: int = 0) -> int:
+    """Return the last number in the name of a file, such as 4000 for ``ckpoint_lat.4000``.
+
+    The ending of a format, such as ``.h5``, does not count.
+    """
+    suffixes = {one.suffix for one in FORMATS.values()}
+    name = path.stem if path.suffix in suffixes else path.name
+    numbers = re.findall("[0-9]{1,18}", name)
+    return int(numbers[-1]) if numbers else otherwise

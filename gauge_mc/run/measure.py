@@ -1,8 +1,10 @@
 """Measurements on a field, on the configurations of a run, or on single configuration files.
 
-All records of a configuration are appended to the table at once. A repeated measurement continues
-where the previous one stopped: configurations with complete records in the table are skipped, and a
-last configuration with incomplete records is measured again.
+All records of a configuration are appended to the table at once, with the name of its file and a
+digest of its links. A repeated measurement continues where the previous one stopped: configurations
+with complete records in the table are skipped, and a last configuration with incomplete records is
+measured again. Records of other links under the same number are refused, never taken for those of
+this configuration.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gauge_mc.analysis.timeseries import caution_short, caution_transient, estimate
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
@@ -27,7 +30,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.files.table import Table, TableData, read_table
+from gauge_mc.files.atomic import refuse_link
+from gauge_mc.files.table import Origin, Table, TableData, read_table
 from gauge_mc.observables import (
     OBSERVABLES,
     SWEEP,
@@ -46,7 +50,7 @@ from gauge_mc.run.display import (
     announced_compilation,
     duration,
 )
-from gauge_mc.run.ensemble import Ensemble, find_ensemble
+from gauge_mc.run.ensemble import Ensemble, find_ensemble, number_in_name
 from gauge_mc.run.functions import UserDefined, observable_of
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import with_defaults
@@ -82,6 +86,8 @@ class Measuring:
         Numbers of the configurations that the table already contains.
     left : tuple of int
         Numbers of the configurations that remain to be measured.
+    unknown : tuple of int
+        Those of `done` whose links an earlier version did not record.
     companions : dict of str to Table
         Tables of the companions of the observable, by name.
     """
@@ -91,6 +97,7 @@ class Measuring:
     table: Table
     done: tuple[int, ...]
     left: tuple[int, ...]
+    unknown: tuple[int, ...]
     companions: dict[str, Table]
 
     def carry_out(self, pool: DevicePool, precision: str) -> Iterator[int]:
@@ -105,26 +112,27 @@ class Measuring:
             results up to that point.
         """
         measured = pool.results(partial(self._measured, precision), self.left)
-        for number, records in zip(self.left, measured, strict=True):
+        for number, (records, digest) in zip(self.left, measured, strict=True):
             if isinstance(records, Accompanied):
                 for name, table in self.companions.items():
                     table.append([(number, *record) for record in records.companions[name]])
                     table.sync()
-            self.table.append([(number, *record) for record in records])
+            origin = Origin(self.ensemble.files[number].name, digest)
+            self.table.append([(number, *record) for record in records], origin)
             self.table.sync()
             yield number
 
     def _measured(
         self, precision: str, device: Devices, numbers: Sequence[int]
-    ) -> Generator[list[Record], None, None]:
-        """Measure configurations on one device, and yield the records of each of them."""
+    ) -> Generator[tuple[list[Record], str], None, None]:
+        """Measure configurations on one device; yield the records and the digest of each."""
         measure: Measurer | None = None
         for number in numbers:
-            field = self.ensemble.load(number, precision, device)
+            field, digest = self.ensemble.load(number, precision, device)
             measure = measure or self.observable.measurer(field)
             records = measure(field)
             del field  # free the memory before the next configuration is loaded
-            yield records
+            yield records, digest
 
 
 @contextmanager
@@ -145,7 +153,8 @@ def measuring(
     Raises
     ------
     UsageError
-        If the table belongs to another measurement or another ensemble.
+        If the table belongs to another measurement or another ensemble, or to other links under the
+        same numbers.
     GaugeError
         If the table is damaged or cannot be written, or another process is writing to it.
     """
@@ -159,6 +168,7 @@ def measuring(
     lock = RunLock(lock_file)
     try:
         lock.record(lock.holder)
+        refuse_link(path)
         if _is_empty(path, observable):
             # It may have other parameters, as after an attempt that was refused.
             _remove(path, observable)
@@ -168,6 +178,7 @@ def measuring(
         with Table(path, {**header, "version": version()}, columns) as table:
             done = _drop_incomplete(path, table, observable.records)
             left = tuple(number for number in ensemble.files if number not in done)
+            unknown = _compare_links(path, ensemble, done)
             if done and left and left[0] < done[-1]:
                 raise UsageError(
                     f"The table {path} already contains configuration {done[-1]}, so that "
@@ -179,7 +190,7 @@ def measuring(
                     one.name: stack.enter_context(_companion(one, path, header, done))
                     for one in observable.companions
                 }
-                yield Measuring(ensemble, observable, table, done, left, companions)
+                yield Measuring(ensemble, observable, table, done, left, unknown, companions)
     finally:
         lock_file.unlink(missing_ok=True)
         lock.close()
@@ -227,6 +238,39 @@ def _compare(path: Path, header: Mapping[str, str], formerly: Mapping[str, str])
             f"The table {path} has {'; '.join(differences)}; choose another --output, or remove "
             "the table."
         )
+
+
+def _compare_links(path: Path, ensemble: Ensemble, done: Sequence[int]) -> tuple[int, ...]:
+    """Check that the rows of a table belong to these files and not to others of the same numbers.
+
+    Returns
+    -------
+    tuple of int
+        Numbers of the rows that cannot be compared, because an earlier version has written them.
+
+    Raises
+    ------
+    UsageError
+        If the table has rows of other links, or numbers these files differently.
+    """
+    origins = read_table(path).origins
+    unknown = tuple(number for number in done if number not in origins)
+    for number, file in ensemble.files.items():
+        named = number_in_name(file)
+        if named != number and named in unknown and number not in done:
+            raise UsageError(
+                f"{file} has the number {number} in its header and {named} in its name, by which "
+                f"an earlier version numbered the table {path}; choose another --output."
+            )
+        if number in done and number in origins:
+            origin = origins[number]
+            if open_configuration(file).digest() != origin.digest:
+                raise UsageError(
+                    f"{file} has the number {number}, which the table {path} has of other links "
+                    f"(in a file {origin.name}); choose another --output, or remove the table to "
+                    "measure all configurations again."
+                )
+    return unknown
 
 
 def _drop_incomplete(path: Path, table: Table, records: int) -> tuple[int, ...]:
@@ -392,7 +436,7 @@ def _prepared(
 
     def job(device: Devices, numbers: Sequence[int]) -> Generator[Observable, None, None]:
         for number in numbers:
-            yield observable.prepared(ensemble.load(number, precision, device))
+            yield observable.prepared(ensemble.load(number, precision, device)[0])
 
     (prepared,) = pool.results(job, [min(ensemble.files)])
     return prepared
@@ -449,8 +493,14 @@ def _opening(work: Measuring, devices: str, advice: str | None) -> list[str]:
         f"{ensemble.lattice}, {len(work.done)} already measured, on {devices}"
     ]
     known = {"observable", "normalisation", "units"}
+    again = len({*work.unknown} & ensemble.files.keys())
+    trusted = (
+        f"{again} of them by an earlier version, which did not record their links: they are taken "
+        "to be those of these files"
+    )
     details = [f"{key}: {value}" for key, value in header.items() if key not in known]
     more = ["; ".join(details)] if details else []
+    more += [trusted] if again else []
     return [*lines, *more, *([advice] if advice else []), *shortest(list(warnings))]
 
 

@@ -17,6 +17,7 @@ import gauge_mc as package
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.atomic import replacing
 from gauge_mc.run import checkpoint, lock
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import State
@@ -86,13 +87,47 @@ def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
     )
 
 
+def temporary(path):
+    """Return a temporary file for a path, as a killed process leaves it."""
+    found = path.with_name(f".{path.name}.0123456789abcdef.tmp")
+    found.write_bytes(b"half")
+    return found
+
+
 def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
     run = Run(tmp_path / "run")
     begin(run)
-    leftover = run.path / "configs" / ".0000100.lime.123.tmp"
-    leftover.write_bytes(b"half")
-    with run.locked():
-        assert not leftover.exists()
+    files = (run.toml, run.table("plaquette"), run.config(100, "ildg"), run.checkpoint)
+    leftovers = [temporary(file) for file in files]
+    (tmp_path / "link").symlink_to(run.path)
+    with Run(tmp_path / "link").locked():
+        assert [one for one in leftovers if one.exists()] == []
+
+
+def test_what_is_not_the_runs_own_is_left(tmp_path):
+    """Files that another command is writing, other files, and whatever is behind links."""
+    run, elsewhere = Run(tmp_path / "run"), tmp_path / "elsewhere"
+    begin(run)
+    run.table("plaquette").write_bytes(b"")
+    elsewhere.mkdir()
+    (run.path / "notes").mkdir()
+    kept = [run.path / "configs" / ".0000100.lime.tmp", run.path / ".draft.tmp"]
+    for path in kept:
+        path.write_bytes(b"mine")
+    kept += [temporary(one) for one in (run.path / "paper.tex", run.path / "notes" / "1.csv")]
+    kept += [temporary(run.path / "configs" / "notes.txt"), temporary(elsewhere / "latest")]
+    victim = temporary(elsewhere / "0000100.lime")
+    (run.path / "configs" / ".0000101.lime.0123456789abcdef.tmp").symlink_to(victim)
+    run.checkpoint.unlink()
+    run.checkpoint.parent.rmdir()
+    run.checkpoint.parent.symlink_to(elsewhere)
+    with replacing(run.table("other")) as file:
+        with run.locked():
+            pass
+        file.write(b"whole")
+    assert run.table("other").read_bytes() == b"whole"
+    assert [one for one in [*kept, victim] if not one.exists()] == []
+    assert (run.path / "configs" / ".0000101.lime.0123456789abcdef.tmp").is_symlink()
 
 
 def test_a_run_without_any_work_leaves_nothing(tmp_path):

@@ -11,13 +11,17 @@ import pytest
 import gauge_mc as package
 from gauge_mc.analysis.loops import read_matrices
 from gauge_mc.cli import app
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import SEAL, read_table
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.wilson_loops import LoopMeasurer, WilsonLoops
 from gauge_mc.registry import in_words
+from gauge_mc.run.ensemble import number_in_name
 from gauge_mc.smearing.ape import Ape
 
 LOOPS = ("--iterations", "0,2", "--off-axis")
@@ -91,7 +95,10 @@ def test_measuring_goes_on_where_it_stopped(run, capsys, more):
     assert "4 already measured" in capsys.readouterr().out
     assert path.read_bytes() == whole
     begin, end = whole.index(b"\n8,"), whole.index(SEAL)
+    origin = whole.index(b"# configuration 8: 0000008.lime, SciDAC checksum ")
     for cut in (
+        origin,
+        origin + 20,
         begin,
         begin + 1,
         begin + 30,
@@ -388,3 +395,101 @@ def test_one_process_at_a_time(run):
             call("measure", "wilson-loops", run, *FEW)
         other.stdin.close()
     call("measure", "wilson-loops", run, *FEW, "--quiet")
+
+
+def unrecorded(path):
+    """Remove from a table what versions before did not write: origins and the seal."""
+    lines = path.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(("# configuration", SEAL.decode()))]
+    assert len(kept) < len(lines) - 1
+    path.write_text("".join(kept))
+
+
+def test_other_links_under_the_same_number_are_not_taken_for_measured(run, folder, capsys):
+    other = folder / "other"
+    generate(other, 1, "4x4x4x6", "su2", "--seed", "9")
+    mine, theirs = (one / "configs" / "0000006.lime" for one in (run, other))
+    call("measure", "plaquette", mine, "--quiet")
+    table = folder / "plaquette.csv"
+    before = table.read_bytes()
+    call("measure", "plaquette", shutil.copy(mine, folder / "another_name_0000006"))
+    assert "1 already measured" in capsys.readouterr().out
+    with pytest.raises(
+        UsageError, match="6, which the table .* has of other links"
+    ):
+        call("measure", "plaquette", theirs)
+    assert table.read_bytes() == before
+    call("measure", "plaquette", theirs, "--output", "b.csv", "--quiet")
+    found, expected = read_table("b.csv"), read_table(other / "plaquette.csv")
+    assert found["plaquette"].tolist() == [expected["plaquette"][expected["sweep"] == 6][0]]
+    assert found.origins[6].name == "0000006.lime"
+    assert found.origins[6].digest != read_table(table).origins[6].digest
+
+
+def test_a_configuration_that_was_replaced_in_a_run_is_not_taken_for_measured(run, folder, capsys):
+    call("measure", "plaquette", run, "--quiet")
+    path, before = run / "configs" / "0000008.lime", (run / "plaquette_configs.csv").read_bytes()
+    shutil.copy(shutil.copy(path, "copy"), path)
+    call("measure", "plaquette", run)
+    assert "4 already measured" in capsys.readouterr().out
+    shutil.copy(run / "configs" / "0000010.lime", path)
+    with pytest.raises(UsageError, match=r"0000008.lime has the number 8, which .* of other links"):
+        call("measure", "plaquette", run)
+    assert (run / "plaquette_configs.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("format", ["nersc", "openqcd", "ildg", "hdf5"])
+def test_shifted_links_are_other_links(folder, format, capsys):
+    """All averages and the sum of the words, which is the checksum of NERSC, are the same."""
+    lattice = Lattice(4, 4, 4, 4)
+    links = Field.hot(lattice, "su3", "double", CpuDevice(1), 3).to_numpy()
+    for name, shift in (("a", 0), ("b", 1), ("c", 0)):
+        (folder / name).mkdir()
+        moved = np.roll(links, shift, axis=3)
+        write_configuration(folder / name / "config.5", moved, lattice, "su3", "double", format)
+    headers = [open_configuration(folder / name / "config.5").header for name in "ab"]
+    assert headers[0].plaquette == pytest.approx(headers[1].plaquette, abs=1e-14)
+    if format == "nersc":
+        assert headers[0].checksum == headers[1].checksum
+    call("measure", "plaquette", folder / "a" / "config.5", "--quiet")
+    call("measure", "plaquette", folder / "c" / "config.5")
+    assert "1 already measured" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="of other links"):
+        call("measure", "plaquette", folder / "b" / "config.5")
+
+
+def test_the_number_in_the_header_counts(run, folder):
+    source = run / "configs" / "0000008.lime"
+    call("convert", source, folder / "start_3.nersc", "--to", "nersc")
+    call("measure", "plaquette", folder / "start_3.nersc", "--quiet")
+    assert read_table("plaquette.csv")["sweep"].tolist() == [8]
+    text = (folder / "start_3.nersc").read_bytes()
+    uncounted = text.replace(b"SEQUENCE_NUMBER = 8", b"SEQUENCE_NUMBER = 1")
+    for name, number in (("start_3.nersc", 3), ("x.4000", 4000), ("start", 1)):
+        (folder / name).write_bytes(uncounted)
+        call("measure", "plaquette", folder / name, "--output", f"{name}.csv", "--quiet")
+        assert read_table(f"{name}.csv")["sweep"].tolist() == [number]
+    shutil.copy(source, folder / "0000008.h5")
+    assert number_in_name(folder / "0000008.h5") == 8
+
+
+def test_tables_that_do_not_say_what_was_measured_are_continued(run, folder, capsys):
+    """Those of earlier versions, which knew configurations by the numbers in their names."""
+    files = [run / "configs" / f"{number:07d}.lime" for number in (6, 8)]
+    call("measure", "plaquette", *files, "--quiet")
+    table = folder / "plaquette.csv"
+    whole = table.read_text()
+    unrecorded(table)
+    assert read_table(table).origins == {}
+    capsys.readouterr()
+    call("measure", "plaquette", *files, run / "configs" / "0000010.lime")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "2 of them by an earlier version, which did not record their links" in shown
+    found = read_table(table)
+    assert (found["sweep"].tolist(), list(found.origins)) == ([6, 8, 10], [10])
+    assert [line for line in whole.splitlines() if line[0] in "68"] == [
+        line for line in table.read_text().splitlines() if line[0] in "68"
+    ]
+    call("convert", run / "configs" / "0000012.lime", folder / "late_8", "--to", "nersc")
+    with pytest.raises(UsageError, match="the number 12 in its header and 8 in its name"):
+        call("measure", "plaquette", folder / "late_8")
