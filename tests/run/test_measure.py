@@ -414,9 +414,7 @@ def test_other_links_under_the_same_number_are_not_taken_for_measured(run, folde
     before = table.read_bytes()
     call("measure", "plaquette", shutil.copy(mine, folder / "another_name_0000006"))
     assert "1 already measured" in capsys.readouterr().out
-    with pytest.raises(
-        UsageError, match="6, which the table .* has of other links"
-    ):
+    with pytest.raises(UsageError, match=r"6, which the table .* has of other links"):
         call("measure", "plaquette", theirs)
     assert table.read_bytes() == before
     call("measure", "plaquette", theirs, "--output", "b.csv", "--quiet")
