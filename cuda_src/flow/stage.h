@@ -30,6 +30,6 @@ INLINE void advance(const Flowing& f, const Stage& stage, const Geometry& g, con
     }
     if (!stage.last) f.momenta.store(g, here, sum);
     GROUP::Link moved = GROUP::exponential_times((scalar)stage.move * sum, u);
-    if (stage.last) moved = GROUP::normalised(moved);
+    if (stage.last) moved = GROUP::reunitarised(moved);
     GROUP::store<true>(f.target, g, GROUP::Field::place(g, site) + direction, moved);
 }

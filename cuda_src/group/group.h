@@ -24,7 +24,8 @@
 //   overlap                     Re Tr (a b^dagger)
 //   plaquette                   Re Tr (a b (d c)^dagger)
 //   transformed                 g u h^dagger
-//   normalised                  reunitarised link
+//   normalised                  the link next to a matrix whose rows have any norm (Gram-Schmidt)
+//   reunitarised                the same for a matrix within rounding errors of the group, without a bias in the norm
 //   polar, maximal              projections of a matrix onto the group
 //   update                      u -> g u, SU(2) subgroup by subgroup
 //   traceless, matrix           the traceless antihermitian part of a matrix, and its matrix

@@ -2,7 +2,7 @@
 // is 1, and real multiples of SU(2) matrices otherwise.
 #pragma once
 
-#include "arch/arch.h"
+#include "arch/maths.h"
 
 struct Quaternion {
     real a[4];
@@ -11,6 +11,11 @@ struct Quaternion {
     INLINE real norm2() const { return a[0] * a[0] + a[1] * a[1] + a[2] * a[2] + a[3] * a[3]; }
     INLINE Quaternion times(real s) const { return {{a[0] * s, a[1] * s, a[2] * s, a[3] * s}}; }
     INLINE Quaternion normalised() const { return times(inverse_root(norm2())); }
+    INLINE Quaternion reunitarised() const {
+        Quaternion q = *this;
+        to_unit_norm(q.a);
+        return q;
+    }
 };
 
 INLINE Quaternion operator*(const Quaternion& p, const Quaternion& q) {

@@ -64,6 +64,7 @@ struct SU2 {
         return half + half;
     }
     static INLINE Link normalised(const Link& u) { return u.normalised(); }
+    static INLINE Link reunitarised(const Link& u) { return u.reunitarised(); }
 
     static INLINE void add_upper(Matrix& s, const Link& a, const Link& b, const Link& c) { add(s, a * b * c.conj()); }
     static INLINE void add_lower(Matrix& s, const Link& a, const Link& b, const Link& c) { add(s, a.conj() * (b * c)); }

@@ -166,16 +166,25 @@ struct SU3 {
     static INLINE Row scaled(const Row& a, real s) {
         return {{{a.c[0].re * s, a.c[0].im * s}, {a.c[1].re * s, a.c[1].im * s}, {a.c[2].re * s, a.c[2].im * s}}};
     }
-    // Reunitarise a link (Gram-Schmidt).
     static INLINE Link normalised(const Link& u) {
+        return orthonormal(u, [](const Row& a) { return scaled(a, inverse_root(norm2(a))); });
+    }
+    static INLINE Link reunitarised(const Link& u) {
+        return orthonormal(u, [](Row a) {
+            to_unit_norm(reinterpret_cast<real (&)[6]>(a));
+            return a;
+        });
+    }
+    // Gram-Schmidt; unit(row) returns a row with the norm 1.
+    template <class Unit> static INLINE Link orthonormal(const Link& u, const Unit& unit) {
         Link v;
-        v.row[0] = scaled(u.row[0], inverse_root(norm2(u.row[0])));
+        v.row[0] = unit(u.row[0]);
         complex overlap = {broadcast(0), broadcast(0)};
         UNROLL for (int i = 0; i < 3; i++) add_product_conj(overlap, u.row[1].c[i], v.row[0].c[i]);
         Row second = u.row[1];
         const complex minus = {-overlap.re, -overlap.im};
         UNROLL for (int i = 0; i < 3; i++) add_product(second.c[i], minus, v.row[0].c[i]);
-        v.row[1] = scaled(second, inverse_root(norm2(second)));
+        v.row[1] = unit(second);
         return v;
     }
 

@@ -150,11 +150,24 @@ template <int COLOURS> struct SUN {
         return sum.total();
     }
 
-    // Reunitarise a link: the rows by Gram-Schmidt, and the last one is divided by the determinant.
-    static LONG_CODE Link normalised(const Link& u) {
+    static INLINE Link normalised(const Link& u) {
+        return orthonormal(u, [](const Row& a) { return scaled(a, inverse_root(norm2(a))); });
+    }
+    static INLINE Link reunitarised(const Link& u) {
+        auto unit = [](Row a) {
+            to_unit_norm(reinterpret_cast<real (&)[2 * N]>(a));
+            return a;
+        };
+        Link v = orthonormal(u, unit);
+        v.row[N - 1] = unit(v.row[N - 1]);  // the phase has rounding errors
+        return v;
+    }
+    // The rows by Gram-Schmidt, where unit_row(row) returns a row with the norm 1; the last one is divided by the
+    // determinant.
+    template <class Unit> static LONG_CODE Link orthonormal(const Link& u, const Unit& unit_row) {
         Link v = u;
         ROWS for (int k = 0; k < N; k++) {
-            v.row[k] = scaled(v.row[k], inverse_root(norm2(v.row[k])));
+            v.row[k] = unit_row(v.row[k]);
             ROWS for (int i = k + 1; i < N; i++) {
                 complex overlap = {broadcast(0), broadcast(0)};
                 UNROLL for (int j = 0; j < N; j++) add_product_conj(overlap, v.row[i].c[j], v.row[k].c[j]);

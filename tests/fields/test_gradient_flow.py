@@ -49,6 +49,11 @@ def flowed(field, kind, to, step=0.02, tolerance=None):
     return flow
 
 
+def bias_of_norms(links):
+    """The mean excess of the squared norms of rows above 1, of which rounding errors are 5e-8."""
+    return abs((np.abs(links) ** 2).sum(axis=-1).mean() - 1)
+
+
 @pytest.mark.parametrize("kind", FLOWS)
 def test_one_step(device, group, precision, kind):
     found = flowed(on(device, random_links(group), group, precision), kind, EPSILON, EPSILON)
@@ -271,9 +276,21 @@ def test_single_precision_is_good_for_five_digits(fast_device, group, kind):
     beta = {"su2": 2.5, "su3": 6.0}[group]
     heatbath(field, beta, Random.for_field(field), sweeps=20)
     rough = Field.from_slices(lattice, group, field.slices(), "single", fast_device)
-    energies = [field_strength(flowed(one, kind, 2.0).field).clover.sum() for one in (field, rough)]
+    flows = [flowed(one, kind, 2.0) for one in (field, rough)]
+    double, single = (field_strength(flow.field) for flow in flows)
     # t0 changes by less than the energy, relatively: d ln(t^2 E) / d ln t is about 1 there.
-    assert energies[1] == pytest.approx(energies[0], rel=5e-6)
+    assert single.clover.sum() == pytest.approx(double.clover.sum(), rel=5e-6)
+    # Rounding errors of a plaquette are about 1e-7, and average out over thousands if they have no sign.
+    assert abs((single.plaquette - double.plaquette).sum()) < 3e-7 * lattice.sites
+    assert abs((single.clover - double.clover).sum()) < 3e-7 * lattice.sites
+    assert bias_of_norms(flows[1].field.to_numpy()) < 5e-9
+
+
+@pytest.mark.slow
+def test_sun_in_single_precision_has_no_bias(best_device):
+    links = random_field(LATTICE.extents, "su4", np.random.default_rng(5))
+    flow = flowed(on(best_device, links, "su4", "single"), "wilson", EPSILON, EPSILON)
+    assert bias_of_norms(flow.field.to_numpy()) < 5e-9
 
 
 @pytest.mark.parametrize(("kind", "c"), [("wilson", 0), ("symanzik", 1 / 12), ("zeuthen", 1 / 12)])
