@@ -8,8 +8,6 @@
 //                  the matrix s such that the action depends on the link as
 //                  -weight Re Tr (U s^dagger). With UNROLLED the code loads as much as possible
 //                  at once
-//   COLOURS        number of colours by which links are updated on lattices whose extents are multiples of 4: 4 for
-//                  rectangles, 8 with parallelograms (update/colours.h); 0 if they are updated by parities
 //   weight         the factor in front of Re Tr (U s^dagger); beta/N for the Wilson action
 #pragma once
 

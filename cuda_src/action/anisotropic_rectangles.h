@@ -11,7 +11,6 @@ struct AnisotropicRectangles {
         double in_space, along_t;  // 1 / xi0 and xi0
     };
 
-    static constexpr int COLOURS = Rectangles::COLOURS;
     static INLINE scalar weight(const Coefficients& c) { return (scalar)c.beta_over_n; }
 
     template <class G, bool UNROLLED>

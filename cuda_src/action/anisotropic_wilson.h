@@ -10,7 +10,6 @@ struct AnisotropicWilson {
         double in_space, along_t;  // 1 / xi0 and xi0
     };
 
-    static constexpr int COLOURS = Wilson::COLOURS;
     static INLINE scalar weight(const Coefficients& c) { return (scalar)c.beta_over_n; }
 
     template <class G, bool UNROLLED>

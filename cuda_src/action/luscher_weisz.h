@@ -13,7 +13,6 @@ struct LuscherWeisz {
         double c1, c2;
     };
 
-    static constexpr int COLOURS = 8;
     static INLINE scalar weight(const Coefficients& c) { return (scalar)c.beta_over_n; }
 
     template <class G, bool UNROLLED>

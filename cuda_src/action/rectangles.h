@@ -12,7 +12,6 @@ struct Rectangles {
         double c0, c1;
     };
 
-    static constexpr int COLOURS = 4;
     static INLINE scalar weight(const Coefficients& c) { return (scalar)c.beta_over_n; }
 
     template <class G, bool UNROLLED>

@@ -11,7 +11,6 @@ struct Wilson {
         double beta_over_n;  // beta / N
     };
 
-    static constexpr int COLOURS = 0;
     static INLINE scalar weight(const Coefficients& c) { return (scalar)c.beta_over_n; }
 
     template <class G, bool UNROLLED>

@@ -29,7 +29,7 @@ template <bool STORES_HALO> INLINE void update(const Arguments& a, const Site& s
 }
 
 template <bool STORES_HALO> INLINE void heatbath_site(const Arguments& a, const Site& site) {
-    if constexpr (ACTION::COLOURS == 0) {
+    if constexpr (COLOURING::COLOURS == 0) {
         update<STORES_HALO>(a, site, everywhere(true));
     } else {
         for_colour(a, site, [&](const Site& s, mask lanes) {

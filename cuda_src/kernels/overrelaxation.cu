@@ -31,7 +31,7 @@ template <bool STORES_HALO> INLINE void overrelaxation_site(const Arguments& a, 
     auto update = [&](const Site& s, mask lanes) {
         update_link<Arguments, STORES_HALO>(a, action, s, lanes, [] { return Reflection(); });
     };
-    if constexpr (ACTION::COLOURS > 0) for_colour(a, site, update);
+    if constexpr (COLOURING::COLOURS > 0) for_colour(a, site, update);
     else update(site, everywhere(true));
 }
 

@@ -15,21 +15,13 @@ from pathlib import Path
 
 from gauge_mc import defaults
 from gauge_mc.devices.kernels import Choice
+from gauge_mc.domain.colouring import ROWS, Colouring
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import Registry
-
-COLOURS = 4
-"""Number of colours for rectangles, on a lattice whose extents are multiples of 4."""
-
-MORE_COLOURS = 6
-"""Number of colours for rectangles, on other lattices."""
-
-LEAST_EXTENT = 4
-"""Smallest extent of a lattice on which loops of 2 links in length are not closed around it."""
 
 ANISOTROPIES = (0.01, 100.0)
 """Smallest and largest bare anisotropy, to catch typing errors."""
@@ -48,12 +40,16 @@ class UpdateSet:
     colour, colours : int
         Colour of their sites, and the number of colours (``cuda_src/update/colours.h``). Without
         colours these are all sites of the parity.
+    rows : tuple of two int, or None
+        Distances along y and z between the rows whose slots stand for the sites of the colour, if
+        all lanes have the same colours; None if every site must be tested.
     """
 
     mu: int
     parity: int
     colour: int = 0
     colours: int = 0
+    rows: tuple[int, int] | None = None
 
 
 class Action(ABC):
@@ -69,12 +65,10 @@ class Action(ABC):
         C++ header of the action, relative to ``cuda_src`` or absolute.
     cpp : str
         Name of the class in the header.
-    halo_depth : int
-        Largest distance in t between a link and the links of its staples, in time slices: 1 if all
-        loops are plaquettes, whose links are updated by parities; 2 if there are rectangles, whose
-        links are updated by colours.
-    colours : tuple of two int
-        Number of colours of the sites of a lattice whose extents are multiples of 4, and of others.
+    colouring : Colouring
+        Links that are updated simultaneously, for loops as large as those of the action: `PARITIES`
+        for plaquettes, `ROWS` for rectangles of 2x1 links, `CUBES` for parallelograms. The first
+        update with an action checks it (`gauge_mc.updates.independence`).
     rectangle : float or None
         Coefficient c1 of rectangles in units of c0 + 8 c1, where c0 is the coefficient of
         plaquettes, for perturbation theory at tree level; None if the action is of another kind.
@@ -88,8 +82,7 @@ class Action(ABC):
     formula: str
     header: str | Path
     cpp: str
-    halo_depth: int
-    colours: tuple[int, int] = (COLOURS, MORE_COLOURS)
+    colouring: Colouring
     rectangle: float | None = None
     anisotropic: Choice | None = None
 
@@ -143,24 +136,34 @@ class Action(ABC):
         UsageError
             If the lattice is so small that a loop closes around it.
         """
-        if self.halo_depth == 1:
-            return tuple(UpdateSet(mu, parity) for mu in range(4) for parity in range(2))
-        if min(lattice.extents) < LEAST_EXTENT:
+        if min(lattice.extents) < 2 * self.halo_depth:
             raise UsageError(
-                f"The rectangles of the action {self.name} do not fit on the lattice {lattice}; "
-                f"choose extents of at least {LEAST_EXTENT}."
+                f"The loops of the action {self.name} do not fit on the lattice {lattice}; "
+                f"choose extents of at least {2 * self.halo_depth}."
             )
-        colours = self.colours[any(n % 4 for n in lattice.extents)]
+        colours = self.colouring.colours(lattice)
+        if not colours:
+            return tuple(UpdateSet(mu, parity) for mu in range(4) for parity in range(2))
         return tuple(
-            UpdateSet(mu, BOTH_PARITIES, colour, colours)
+            UpdateSet(mu, BOTH_PARITIES, colour, colours, self.colouring.rows)
             for mu in range(4)
             for colour in range(colours)
         )
+
+    @property
+    def halo_depth(self) -> int:
+        """Largest distance in t between a link and the links of its staples, in time slices."""
+        return self.colouring.depth
 
     @cached_property
     def choice(self) -> Choice:
         """The compile-time selection of this action."""
         return Choice.of("action", self.name, self.header, self.cpp)
+
+    @property
+    def choices(self) -> tuple[Choice, Choice]:
+        """The compile-time selections of this action and of its colouring, for updates."""
+        return self.choice, self.colouring.choice
 
 
 class AnisotropicAction(Action):
@@ -184,8 +187,7 @@ class AnisotropicAction(Action):
 
     def __init__(self, isotropic: Action, anisotropy: float) -> None:
         self._isotropic, self._anisotropy = isotropic, anisotropy
-        self.name, self.halo_depth = isotropic.name, isotropic.halo_depth
-        self.colours = isotropic.colours
+        self.name, self.colouring = isotropic.name, isotropic.colouring
         self.header, self.cpp = isotropic.header, isotropic.cpp
         self.formula = (
             f"{isotropic.formula}; loops in space times 1 / xi0, loops with links along t times "
@@ -282,7 +284,7 @@ class RectangleKernels(Action):
 
     header = HEADER
     cpp = CPP
-    halo_depth = 2
+    colouring = ROWS
     anisotropic = ANISOTROPIC_RECTANGLES
 
     @cached_property

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 
 from gauge_mc.actions import ACTIONS, Action
 from gauge_mc.devices.kernels import Choice
+from gauge_mc.domain.colouring import CUBES
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group
 from gauge_mc.quoting import shortened
@@ -35,8 +36,7 @@ class LuscherWeisz(Action):
     )
     header = "action/luscher_weisz.h"
     cpp = "LuscherWeisz"
-    halo_depth = 2
-    colours = (8, 12)
+    colouring = CUBES
 
     def with_parameter(self, text: str) -> Action:
         """Return the action with this tadpole factor."""

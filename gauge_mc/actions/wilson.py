@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gauge_mc.actions import ACTIONS, Action
 from gauge_mc.devices.kernels import Choice
+from gauge_mc.domain.colouring import PARITIES
 from gauge_mc.groups import Group
 
 
@@ -16,7 +17,7 @@ class Wilson(Action):
     formula = "beta sum over plaquettes of (1 - Re Tr U_p / N), beta = 2 N / g^2"
     header = "action/wilson.h"
     cpp = "Wilson"
-    halo_depth = 1
+    colouring = PARITIES
     rectangle = 0.0
     anisotropic = Choice.of(
         "action", "anisotropic wilson", "action/anisotropic_wilson.h", "AnisotropicWilson"

@@ -78,16 +78,16 @@ def tune(
     field = Field.hot(lattice, group, precision, device)
     generator, beta = Random.for_field(field, random, luxury=luxury), GROUPS[group].beta
     heatbath(field, beta, generator, sweeps=5)
-    slab, acting = field.slabs[0], Coupling(beta, action, anisotropy).acting.choice
+    slab, acting = field.slabs[0], Coupling(beta, action, anisotropy).acting.choices
     calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
         (
             HEATBATH,
-            slab.variant(acting, generator.choice, ONE_REPLICA),
+            slab.variant(*acting, generator.choice, ONE_REPLICA),
             partial(heatbath, field, beta, generator, action=action, anisotropy=anisotropy),
         ),
         (
             OVERRELAXATION,
-            slab.variant(acting),
+            slab.variant(*acting),
             partial(overrelax, field, action=action, anisotropy=anisotropy),
         ),
     ]

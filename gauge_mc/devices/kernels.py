@@ -23,6 +23,7 @@ from gauge_mc.devices.source import (
 SELECTING_HEADERS = {
     "group": "group/group.h",
     "action": "action/action.h",
+    "colouring": "update/colours.h",
     "random": "random/random.h",
     "file_order": "files/file_order.h",
     "content": "files/content.h",

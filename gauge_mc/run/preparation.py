@@ -68,12 +68,11 @@ def _needed(
 ) -> Iterator[Wanted]:
     """Yield the kernels of a run, those that take longest to compile first."""
     p = parameters
-    action, generator = p.coupling.acting.choice, GENERATORS[p.rng]
+    action, generator = p.coupling.acting.choices, GENERATORS[p.rng]
     if p.heatbath:
         replicas = MANY_REPLICAS if several else ONE_REPLICA
-        yield HEATBATH, (action, generator.choice(p.luxury), replicas)
-    if p.overrelax:
-        yield OVERRELAXATION, (action,)
+        yield HEATBATH, (*action, generator.choice(p.luxury), replicas)
+    yield OVERRELAXATION, action  # checks the action, also if there are no such sweeps
     yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)
     if p.start == "hot" and not resumed:
         yield HOT, (GENERATORS[defaults.START_RNG].choice(),)

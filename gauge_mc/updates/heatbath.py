@@ -13,6 +13,8 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.independence import check_independence
+from gauge_mc.updates.overrelaxation import OVERRELAXATION
 from gauge_mc.updates.replicas import couplings_in_memory, in_memory
 from gauge_mc.updates.sweep import Sweep, sweep_of
 
@@ -83,6 +85,7 @@ def heatbath_sweep(field: Field, couplings: Sequence[Coupling], randoms: Sequenc
     for one in couplings:
         if not one.beta > 0 or one.beta == float("inf"):
             raise UsageError(f"beta is {one.beta}; it must be positive and finite.")
+    check_independence(field, couplings[0], OVERRELAXATION)
     chosen, first, several = couplings[0].acting, randoms[0], len(couplings) > 1
     choices = (first.choice, MANY_REPLICAS if several else ONE_REPLICA)
     states = tuple(state.address for state in first.states)
@@ -92,7 +95,7 @@ def heatbath_sweep(field: Field, couplings: Sequence[Coupling], randoms: Sequenc
     memory: tuple[Buffer, ...] = ()
     if several:
         numbers = np.array([random.stream(0).key for random in randoms], np.uint32)
-        own = couplings_in_memory(field, HEATBATH, (chosen.choice, *choices), couplings)
+        own = couplings_in_memory(field, HEATBATH, (*chosen.choices, *choices), couplings)
         memory = (in_memory(field, numbers), own)
 
     def values(number: int) -> dict[str, object]:

@@ -9,6 +9,7 @@ from gauge_mc import defaults
 from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.field import Field
+from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.replicas import couplings_in_memory
 from gauge_mc.updates.sweep import Sweep, sweep_of
 
@@ -60,9 +61,11 @@ def overrelaxation_sweep(field: Field, couplings: Sequence[Coupling]) -> Sweep:
     relative = tuple(replace(one, beta=1.0) for one in couplings)
     first = relative[0]
     chosen, coefficients = first.acting, first.coefficients(field.group)
+    check_independence(field, first, OVERRELAXATION)
     several = len(set(relative)) > 1
-    choices = [chosen.choice]
-    memory = couplings_in_memory(field, OVERRELAXATION, choices, relative) if several else None
+    memory = None
+    if several:
+        memory = couplings_in_memory(field, OVERRELAXATION, chosen.choices, relative)
     values = {"action": coefficients, "actions": memory.address if memory else None}
     key = (OVERRELAXATION, chosen, relative if several else first)
     return sweep_of(field, OVERRELAXATION, chosen, [], lambda _: values, key, memory)

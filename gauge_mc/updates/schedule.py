@@ -33,10 +33,6 @@ from gauge_mc.updates.wavefront import (
     order_of_sweep,
 )
 
-ROWS = {4: (1, 2), 6: (1, 2), 8: (2, 2), 12: (2, 2)}
-"""Distances along y and z between the rows whose slots stand for the sites of a colour, by the
-number of colours; see ``cuda_src/update/colours.h``."""
-
 
 class Exchange(Enum):
     """The method by which the boundary of a slab reaches its neighbours' halos."""
@@ -106,7 +102,7 @@ def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
     if wavefront:
         parts = order_between_exchanges(slab, sets, wavefront)
         return [Stage(tuple(part), one) for part, one in zip(parts, sets, strict=True)]
-    return [Stage((_whole(slab, one),), one) for one in sets]
+    return [Stage((whole(slab, one),), one) for one in sets]
 
 
 def allows_wavefronts(action: Action) -> bool:
@@ -126,7 +122,7 @@ def order_alone(slab: Slab, action: Action, wavefront: Wavefront | None) -> list
         together, order = 1, order_of_sweep(slab, sets, wavefront)
     else:
         together = _replicas_in_cache(slab)
-        order = [_whole(slab, one) for one in sets]
+        order = [whole(slab, one) for one in sets]
     return [
         _moved(one, first * layout.period, min(together, layout.replicas - first))
         for first in range(0, layout.replicas, together)
@@ -153,18 +149,18 @@ def _replicas_in_cache(slab: Slab) -> int:
 def _boundary_first(slab: Slab, one: UpdateSet, depth: int) -> Stage:
     # One launch cannot work on several slices at both ends.
     if depth > 1 or slab.layout.slices == 2:
-        return Stage((_whole(slab, one),), one)
+        return Stage((whole(slab, one),), one)
     boundary, interior = (of(one.parity, one.mu) for of in (slab.boundary, slab.interior))
     return Stage((boundary,), one, (interior,))
 
 
-def _whole(slab: Slab, one: UpdateSet) -> ctypes.Structure:
+def whole(slab: Slab, one: UpdateSet) -> ctypes.Structure:
     """Return the work on an update set in all time slices of a replica.
 
     If all lanes have the same colours, launches find their sites by themselves (``colours.h``), in
     some rows of slots.
     """
-    rows = ROWS.get(one.colours) if _lanes_share(slab, one.colours) else None
+    rows = one.rows if _lanes_share(slab, one.colours) else None
     parity = 0 if rows else one.parity
     places = 0, 1, slab.layout.slices, parity, one.mu
     return work(*places, colour=one.colour, colours=one.colours, rows=rows or (1, 1))

@@ -20,6 +20,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA
+from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.overrelaxation import OVERRELAXATION
 from gauge_mc.updates.schedule import Stage
 from gauge_mc.updates.sweep import NO_TARGETS, SlabSweep
@@ -61,6 +62,7 @@ class SubLatticeUpdates:
                 f"The action {chosen.name} has loops that extend over {chosen.halo_depth} time "
                 "slices, so that slabs are not independent; measure without multilevel averages."
             )
+        check_independence(field, coupling, OVERRELAXATION)
         check_division(field, thickness)
         coefficients = coupling.coefficients(field.group)
         random = Random.for_field(field, defaults.START_RNG, seed)
@@ -125,7 +127,7 @@ def _sweeps(
         SlabSweep(
             slab,
             kernel,
-            (action.choice, *choices),
+            (*action.choices, *choices),
             [Stage(tuple(_interior(slab, action, thickness)))],
             None,
             {**values(number), "halo": NO_TARGETS},

@@ -86,7 +86,7 @@ class Sweep:
             SlabSweep(
                 slab,
                 kernel,
-                (action.choice, *choices),
+                (*action.choices, *choices),
                 schedule(slab, action, exchange),
                 action if exchange is Exchange.NONE else None,
                 {

@@ -32,7 +32,7 @@ def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monke
     lattice = Lattice(8, 4, 4, 4)
     choices = (
         GROUPS[group].choice,
-        ACTIONS["wilson"].choice,
+        *ACTIONS["wilson"].choices,
         GENERATORS["philox"].choice(),
         ONE_REPLICA,
     )

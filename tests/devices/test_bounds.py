@@ -16,7 +16,7 @@ HEATBATH, OVERRELAXATION, PLAQUETTE, ADD_PARTIAL_SUMS = map(
 )
 CHOICES = (
     GROUPS["su3"].choice,
-    ACTIONS["wilson"].choice,
+    *ACTIONS["wilson"].choices,
     GENERATORS["philox"].choice(),
     ONE_REPLICA,
 )
@@ -45,7 +45,7 @@ def test_bounds_are_kept_for_what_a_kernel_depends_on():
     kept = TunedBounds("A GPU")
     for kernel in (HEATBATH, OVERRELAXATION):
         kept.keep(kernel, SU3, Bounds(64, 8))
-    lcg = Variant("single", (*CHOICES[:2], GENERATORS["lcg"].choice(), ONE_REPLICA))
+    lcg = Variant("single", (*CHOICES[:3], GENERATORS["lcg"].choice(), ONE_REPLICA))
     assert kept.bounds(OVERRELAXATION, lcg) == Bounds(64, 8)
     assert kept.bounds(HEATBATH, lcg) == USUAL
     for other in (

@@ -31,8 +31,8 @@ from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 from tests import emulator
 
 KERNELS = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
-SU3, WILSON, PHILOX = GROUPS["su3"].choice, ACTIONS["wilson"].choice, GENERATORS["philox"].choice()
-VARIANT = Variant("single", (SU3, WILSON, PHILOX, ONE_REPLICA))
+SU3, WILSON, PHILOX = GROUPS["su3"].choice, ACTIONS["wilson"].choices, GENERATORS["philox"].choice()
+VARIANT = Variant("single", (SU3, *WILSON, PHILOX, ONE_REPLICA))
 LAYOUT = Layout(Lattice(4, 4, 4, 4), "single", (1, 1, 1), 0, 0, 4)
 
 
@@ -40,7 +40,7 @@ def every_choice():
     """Return variants among which are all headers of groups, actions, generators and precisions."""
     kinds = [
         [GROUPS[name].choice for name in ("su2", "su3", "su4")],
-        [one.choice for one in ACTIONS.values()],
+        [one.choices for one in ACTIONS.values()],
         [ONE_REPLICA, MANY_REPLICAS],
         [one.choice() for one in GENERATORS.values()],
         [BY_SITE.choice, BY_ODD_SITE.choice],
@@ -53,7 +53,10 @@ def every_choice():
         [compiler.register_bytes() // 8, 1],
     ]
     rows = zip(*(islice(cycle(kind), max(map(len, kinds))) for kind in kinds), strict=True)
-    return [Variant(precision, tuple(choices), lanes) for *choices, precision, lanes in rows]
+    return [
+        Variant(precision, (group, *action, *choices), lanes)
+        for group, action, *choices, precision, lanes in rows
+    ]
 
 
 def enough_variants(kernel):
@@ -72,8 +75,8 @@ def enough_variants(kernel):
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("heatbath", {"group", "action", "random", "replicas"}),
-        ("overrelaxation", {"group", "action"}),
+        ("heatbath", {"group", "action", "colouring", "random", "replicas"}),
+        ("overrelaxation", {"group", "action", "colouring"}),
         ("hot", {"group", "random"}),
         ("plaquette", {"group"}),
         ("add_partial_sums", set()),

@@ -280,7 +280,7 @@ def test_single_precision_is_good_for_five_digits(fast_device, group, kind):
     double, single = (field_strength(flow.field) for flow in flows)
     # t0 changes by less than the energy, relatively: d ln(t^2 E) / d ln t is about 1 there.
     assert single.clover.sum() == pytest.approx(double.clover.sum(), rel=5e-6)
-    # Rounding errors of a plaquette are about 1e-7, and average out over thousands if they have no sign.
+    # Rounding errors of a plaquette are about 1e-7, and average out if they have no sign.
     assert abs((single.plaquette - double.plaquette).sum()) < 3e-7 * lattice.sites
     assert abs((single.clover - double.clover).sum()) < 3e-7 * lattice.sites
     assert bias_of_norms(flows[1].field.to_numpy()) < 5e-9

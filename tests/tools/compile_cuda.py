@@ -45,13 +45,17 @@ FILE_ORDERS = {
     if one.refusal(group, precision) is None
 }
 
+COLOURINGS = {
+    one: action.colouring.choice
+    for action in ACTIONS.values()
+    for one in (action.choice, action.anisotropic)
+    if one
+}
+"""The colouring of every action."""
+
 CHOICES = {
     "group": [group.choice for group in GROUPS.values()],
-    "action": [
-        *dict.fromkeys(
-            one for action in ACTIONS.values() for one in (action.choice, action.anisotropic) if one
-        )
-    ],
+    "action": list(COLOURINGS),
     "random": [generator.choice() for generator in GENERATORS.values()],
     "file_order": list(FILE_ORDERS),
     "content": [GROUP_LINKS, MATRICES],
@@ -99,7 +103,7 @@ def is_product(variant: Variant) -> bool:
 def is_essential(kernel: Kernel, variant: Variant) -> bool:
     """Return whether a variant for a larger group is compiled."""
     usual = {
-        ACTIONS[defaults.ACTION].choice,
+        *ACTIONS[defaults.ACTION].choices,
         GENERATORS[defaults.RNG].choice(),
         ONE_REPLICA,
         *LARGER,
@@ -116,6 +120,8 @@ def all_variants(kernel: Kernel) -> Iterator[Variant]:
     choices = {**CHOICES, "action": FLOW_ACTIONS} if kernel in (FLOW_FORCE, FLOW_STAGE) else CHOICES
     kinds = (choices[kind] for kind in choices if kind in kernel.kinds)
     for *choices, precision, large in product(*kinds, REAL_BYTES, (False, True)):
+        if "colouring" in kernel.kinds:
+            choices += [COLOURINGS[one] for one in choices if one.kind == "action"]
         yield Variant(precision, tuple(choices), large=large)
 
 

@@ -134,7 +134,7 @@ def test_lanes_do_not_matter(lattice, generator):
 
 def test_refusals(best_device):
     field = Field.cold(Lattice(4, 4, 4, 2), "su3", device=best_device)
-    with pytest.raises(UsageError, match="The rectangles of the action iwasaki do not fit"):
+    with pytest.raises(UsageError, match="The loops of the action iwasaki do not fit"):
         overrelax(field, action="iwasaki")
     for name in ("rectangle", "rectangle:", "rectangle:x", "rectangle:0.125", "rectangle:nan"):
         with pytest.raises(UsageError, match="needs a coefficient"):

@@ -16,7 +16,7 @@ from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
 from tests.reference.fields import random_field
 
-WILSON, PHILOX = ACTIONS["wilson"].choice, GENERATORS["philox"].choice()
+WILSON, PHILOX = ACTIONS["wilson"].choices, GENERATORS["philox"].choice()
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_cpu_and_gpu_agree(group, gpu, rng):
 
 def updates(slab):
     """Load the kernels of heatbath and overrelaxation for a slab."""
-    return slab.kernel(HEATBATH, WILSON, PHILOX, ONE_REPLICA), slab.kernel(OVERRELAXATION, WILSON)
+    return slab.kernel(HEATBATH, *WILSON, PHILOX, ONE_REPLICA), slab.kernel(OVERRELAXATION, *WILSON)
 
 
 @pytest.mark.gpu
@@ -78,7 +78,7 @@ def test_one_launch_a_sweep_equals_one_a_step(group, precision, gpu):
 
 @pytest.mark.gpu
 def test_blocks_do_not_wait_for_each_other_beside_other_processes(gpu, monkeypatch, tmp_path):
-    variant = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", gpu).slabs[0].variant(WILSON)
+    variant = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", gpu).slabs[0].variant(*WILSON)
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
     assert CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant)._sweep
     (tmp_path / "control").touch()

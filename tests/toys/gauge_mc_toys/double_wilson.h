@@ -8,7 +8,6 @@ struct DoubleWilson {
         double beta, colours;
     };
 
-    static constexpr int COLOURS = 0;
     static INLINE scalar weight(const Coefficients& c) { return (scalar)(2 * c.beta / c.colours); }
 
     template <class G, bool UNROLLED>

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gauge_mc.actions import Action
+from gauge_mc.domain.colouring import PARITIES
 from gauge_mc.groups import Group
 
 
@@ -14,7 +15,7 @@ class DoubleWilson(Action):
     formula = "2 beta sum over plaquettes of (1 - Re Tr U_p / N)"
     header = Path(__file__).parent / "double_wilson.h"
     cpp = "DoubleWilson"
-    halo_depth = 1
+    colouring = PARITIES
 
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
         """Return the members of ``Coefficients`` in the header."""

@@ -1,0 +1,141 @@
+"""Actions whose loops do not fit their colouring are refused, wherever they come from."""
+
+from pathlib import Path
+
+import pytest
+
+from gauge_mc.actions import ACTIONS, Action, Coupling, RectangleAction
+from gauge_mc.domain.colouring import PARITIES, ROWS, Colouring
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.updates import independence
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.independence import check_independence, small_lattice
+from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
+
+LATTICE = Lattice(4, 6, 8, 10)
+SHALLOW = """
+#include "update/rows.h"
+struct Shallow : Rows {
+    static constexpr int DEPTH = 1, COLOURS = 4, OTHER_COLOURS = 6, ROWS_Y = 1, ROWS_Z = 2;
+};
+"""
+
+
+class Squares(Action):
+    """Loops of 2x2 links with the colouring of rectangles."""
+
+    name = "squares"
+    formula = "beta sum over 2x2 loops of (1 - Re Tr U / N)"
+    header = Path(__file__).parent / "squares.h"
+    cpp = "Squares"
+    colouring = ROWS
+
+    def coefficients(self, group, beta):
+        """Return beta / N."""
+        return {"beta_over_n": beta / group.colours}
+
+
+class Rectangles(RectangleAction):
+    """Rectangles with the colouring that a test gives them."""
+
+    name = "given"
+    c1 = -0.3
+    source = "a test"
+
+    def __init__(self, colouring):
+        super().__init__()
+        self.colouring = colouring
+
+
+@pytest.fixture(autouse=True)
+def _nothing_has_passed(monkeypatch):
+    """Every action is checked, also if it has been before."""
+    monkeypatch.setattr(independence, "_passed", set())
+    monkeypatch.setattr(independence, "kept", lambda path: None)
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """Register an action for the test."""
+    return lambda action: monkeypatch.setitem(ACTIONS._registered, action.name, action)
+
+
+def cold(lattice=LATTICE, device=None):
+    return Field.cold(lattice, "su2", "single", device)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        lambda field: overrelax(field, action="squares"),
+        lambda field: heatbath(field, 2.0, Random.for_field(field), action="squares"),
+    ],
+)
+def test_a_loop_that_is_too_large_for_its_colouring_is_refused(update, given):
+    given(Squares())
+    sentence = (
+        r"The action squares \(.*test_independence.py\) has loops .* its colouring Rows is for"
+    )
+    with pytest.raises(GaugeError, match=sentence):
+        update(cold())
+
+
+@pytest.mark.slow
+def test_rectangles_are_not_for_parities(given):
+    given(Rectangles(PARITIES))
+    with pytest.raises(GaugeError, match=independence.TOGETHER):
+        overrelax(cold(), action="given")
+
+
+def test_a_loop_that_is_longer_than_the_halo_is_refused(tmp_path, given):
+    header = tmp_path / "shallow.h"
+    header.write_text(SHALLOW)
+    given(Rectangles(Colouring("Shallow", header)))
+    with pytest.raises(GaugeError, match=independence.BEYOND):
+        overrelax(cold(), action="given")
+
+
+def test_sets_that_leave_out_links_are_refused(monkeypatch):
+    sets = Action.update_sets
+    monkeypatch.setattr(Action, "update_sets", lambda *known: sets(*known)[:-1])
+    with pytest.raises(GaugeError, match=independence.NOT_ONCE):
+        overrelax(cold())
+
+
+@pytest.mark.parametrize("name", ["wilson", "iwasaki", "luscher-weisz:1"])
+@pytest.mark.parametrize("anisotropy", [1.0, pytest.param(2.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("lattice", [LATTICE, Lattice(16, 4, 8, 4)], ids=str)
+def test_the_usual_actions_pass(best_device, name, anisotropy, lattice):
+    if anisotropy != 1 and ACTIONS[name].anisotropic is None:
+        pytest.skip("has no anisotropic form")
+    field = cold(lattice, best_device)
+    check_independence(field, Coupling(2.0, name, anisotropy), OVERRELAXATION)
+
+
+def test_what_has_passed_is_remembered(monkeypatch):
+    tried, kept = [], {}
+    monkeypatch.setattr(independence._Trial, "check", lambda self: tried.append(self))
+    monkeypatch.setattr(independence, "keep", kept.__setitem__)
+    monkeypatch.setattr(independence, "kept", kept.get)
+    for _ in range(2):
+        check_independence(cold(), Coupling(2.0), OVERRELAXATION)
+        check_independence(cold(), Coupling(3.0), OVERRELAXATION)
+        independence._passed.clear()
+    assert len(tried) == len(kept) == 1
+    check_independence(cold(), Coupling(2.0, anisotropy=2.0), OVERRELAXATION)
+    assert len(tried) == 2
+
+
+@pytest.mark.parametrize(
+    ("lattice", "small"),
+    [
+        (Lattice(24, 24, 24, 48), Lattice(4, 4, 8, 8)),
+        (Lattice(30, 4, 28, 4), Lattice(6, 4, 4, 16)),
+        (Lattice(2, 4, 20, 2), Lattice(2, 4, 20, 14)),
+    ],
+)
+def test_the_lattice_of_the_check_is_small(lattice, small):
+    assert small_lattice(lattice, 2, 16) == small
