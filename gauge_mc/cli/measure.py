@@ -12,6 +12,7 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.domain.layout import REALS
+from gauge_mc.errors import UsageError
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.smearing import SMEARINGS, smear_option
@@ -83,10 +84,16 @@ def measure(
     observable; if the run itself already writes such a table, _configs is appended to the name.
     """
     from gauge_mc.devices.choice import AUTOMATIC
+    from gauge_mc.domain.mpi import find_processes
     from gauge_mc.run.ensemble import find_ensemble
     from gauge_mc.run.measure import TableReport
     from gauge_mc.run.measure import measure as carry_out
 
+    if find_processes().size > 1:
+        raise UsageError(
+            "measure works in one process: start it without mpirun or srun, on several devices "
+            "with --devices, or measure along the way with `gauge-mc generate --measure`."
+        )
     OBSERVABLES.check(observable)
     given = {name: value for name, value in options.items() if value not in (None, [])}
     targets = run or []

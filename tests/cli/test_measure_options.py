@@ -1,6 +1,7 @@
 """Options of ``gauge-mc measure``: threads, devices that share a configuration, and files."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,6 +52,14 @@ def test_configurations_shared_by_one_device_are_pointed_out(run, devices, said)
     assert {name: column.tolist() for name, column in alone.items()} == {
         name: column.tolist() for name, column in table.items()
     }
+
+
+def test_processes_of_mpi_are_refused(monkeypatch):
+    """Each of them would measure everything, and all but one would find the run in use."""
+    monkeypatch.setattr("gauge_mc.domain.mpi.find_processes", lambda: SimpleNamespace(size=2))
+    sentence, code = call("measure", "plaquette", "run")
+    assert sentence.startswith("gauge-mc: measure works in one process: start it without mpirun")
+    assert code == 2
 
 
 def test_files_whose_numbers_coincide_are_named_with_what_to_do(run):

@@ -1,0 +1,1 @@
+"""The commands and programs of the pages are carried out, and what they print is compared."""
