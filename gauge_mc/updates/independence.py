@@ -37,6 +37,9 @@ PERIODS = 4, 12
 """Colourings depend on the extents modulo the first number if all are multiples of it, else modulo
 the second."""
 
+MATRICES = 256
+"""Number of matrices from which links are drawn."""
+
 TOGETHER = "has loops with several links that are updated together"
 BEYOND = "has loops that extend over more time slices than the halos have"
 NOT_ONCE = "does not update every link once"
@@ -103,7 +106,7 @@ def small_lattice(lattice: Lattice, depth: int, most: int) -> Lattice:
 
 
 class _Trial:
-    """Updates of random numbers in place of the links of a small lattice.
+    """Updates of random links on a small lattice.
 
     Parameters
     ----------
@@ -191,7 +194,18 @@ class _Trial:
         return (layout.slices, 2, 4, layout.slots, layout.lanes, reals)
 
     def _drawn(self, random: np.random.Generator) -> NDArray[Any]:
-        return random.uniform(-1, 1, self._shape).astype(self._slab.layout.real)
+        """Return links that are drawn from some random unitary matrices.
+
+        The stored reals of a link are the first ones of its matrix, row by row, for the groups that
+        there are. Those of SU(2) are a unit quaternion, and so are the reals of a row.
+        """
+        group, reals = self._slab.group, self._shape[-1]
+        shape = (MATRICES, group.colours, group.colours)
+        gaussian = random.normal(size=shape) + 1j * random.normal(size=shape)
+        unitary = np.stack([np.linalg.qr(one)[0] for one in gaussian]).reshape(MATRICES, -1)
+        rows = np.zeros((MATRICES, max(reals, 2 * unitary.shape[1])), self._slab.layout.real)
+        rows[:, : 2 * unitary.shape[1]] = unitary.view(float)
+        return rows[random.integers(MATRICES, size=self._shape[:-1]), :reals]
 
     def _updated(self, links: NDArray[Any], one: UpdateSet) -> NDArray[Any]:
         """Return links after the update of a set."""
@@ -210,6 +224,7 @@ class _Trial:
 
 
 def _differ(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which links of two arrays differ."""
-    different: NDArray[np.bool_] = (one != other).any(axis=-1)
+    """Return which links of two arrays differ in any bit."""
+    first, second = (np.ascontiguousarray(links).view(np.uint32) for links in (one, other))
+    different: NDArray[np.bool_] = (first != second).any(axis=-1)
     return different

@@ -139,3 +139,11 @@ def test_what_has_passed_is_remembered(monkeypatch):
 )
 def test_the_lattice_of_the_check_is_small(lattice, small):
     assert small_lattice(lattice, 2, 16) == small
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", ["su3", "su4", "su5"])
+def test_every_group_passes(best_device, group):
+    for precision in ("single", "double"):
+        field = Field.cold(LATTICE, group, precision, best_device)
+        check_independence(field, Coupling(2.0), OVERRELAXATION)
