@@ -23,15 +23,27 @@ LOOP_PRECISION = 0.1
 relative error: 5 % of the error at this bound, and more above it."""
 
 AUTOMATIC = (
-    "from the first t at which excited states shift the plateau by at most a quarter of its error, "
-    "if a fit of a constant and an exponential sees them, or else from one step after V(R, t) "
-    "agrees with the plateau of all later t; never earlier than at a smaller R on the same path"
+    "from {start}, later where a fit of a constant and an exponential sees them at one R alone"
 )
-"""Default rule for the first t of a plateau, in words."""
+"""Default rule for the first t of a plateau, in words, given the common start."""
 
-CONTAMINATION = 0.25
-"""Shift of a plateau by excited states up to which a plateau is accepted, and named without a
-caution, in units of its error."""
+COMMON = (
+    "t = {first} on, where excited states shift the mean over R of V(R, t) by at most {tolerance}"
+)
+"""Common start of all plateaus, in words, given its t and the tolerance."""
+
+OWN = "where excited states shift V(R) by at most {tolerance}, since the mean over R is never level"
+"""Start of the plateaus in words, if excited states matter at all t in the mean over R."""
+
+SHARES = {0.5: "half of its error", 1.0: "its error"}
+"""Tolerated shifts by excited states, in words."""
+
+CONTAMINATION = 0.5
+"""Shift by excited states up to which a plateau is accepted without a caution, in units of its
+error."""
+
+LARGEST_SHIFT = 1.0
+"""Shift that is accepted if there would be too few plateaus otherwise, in units of the error."""
 
 SIGNIFICANT = 3.0
 """Number of standard deviations from which on excited states are seen."""
@@ -47,12 +59,6 @@ PRECISE = f"to the last t with W(R, t + {{step}}) known to better than {LOOP_PRE
 
 AVERAGED = "averaged over first t with Akaike weights"
 """Rule for the first t of a plateau that is an average over ranges, in words."""
-
-AVERAGED_FROM = (
-    "from the first one at which excited states shift the plateau by at most a quarter of its "
-    "error, according to a fit of a constant and an exponential"
-)
-"""Default rule for the first range that is averaged, in words."""
 
 LEAST_TIMES = 2
 """Minimum number of t in a plateau. Whether V(R, t) is level cannot be seen from one."""
@@ -118,7 +124,8 @@ class PlateauPoint:
     improved : float
         Tree-level improved distance d_I, at which 1/d_I is the Coulomb potential on the lattice.
     systematic : float
-        Systematic error from the ranges of t that were averaged; NaN if only one was used.
+        Systematic error from the range of t: from those that were averaged, or else the change with
+        plateaus that begin one step later, beyond its statistical error; NaN if it is not known.
     shift : float
         Shift of V(R) by excited states, as a fit of a constant and an exponential estimates it; NaN
         if they are not seen with three standard deviations, or if ranges were averaged.
@@ -164,6 +171,9 @@ class Plateaus:
     systematic : ndarray of float64, shape (points, points)
         Systematic covariance matrix of V(R) from the ranges of t that were averaged; 0 if only one
         was used. Eigenvalues may be negative, because it is a difference.
+    later : Plateaus or None
+        The same distances with plateaus that begin one step later, as far as there are further t;
+        None if ranges were averaged, or if there is no plateau in t.
     """
 
     rule: str
@@ -173,6 +183,7 @@ class Plateaus:
     correlated: bool = False
     left_out: tuple[str, ...] = ()
     systematic: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    later: Plateaus | None = None
 
     @property
     def tau_int(self) -> float:
@@ -182,7 +193,7 @@ class Plateaus:
     @property
     def averaged(self) -> bool:
         """Whether V(R) was averaged over ranges of t."""
-        return any(math.isfinite(one.systematic) for one in self.points)
+        return self.later is None and any(math.isfinite(one.systematic) for one in self.points)
 
     @property
     def independent(self) -> float:
@@ -198,7 +209,8 @@ class Plateaus:
     def systematic_error(self, gradient: Array) -> float:
         """Return the systematic error of a quantity, given its derivatives by all V(R).
 
-        It is the part of the scatter among ranges that their statistical errors do not explain.
+        It is the part of the scatter among averaged ranges that their statistical errors do not
+        explain.
         """
         return math.sqrt(max(0.0, float(gradient @ self.systematic @ gradient)))
 
@@ -225,6 +237,7 @@ def find_plateaus(
     t_max: int | None = None,
     single: bool = False,
     average: bool = False,
+    tolerance: float = CONTAMINATION,
 ) -> Plateaus:
     """Fit a constant to the plateau of V(R, t) for every distance.
 
@@ -246,6 +259,9 @@ def find_plateaus(
         Whether to average over all ranges that end at the same t, each weighted by
         exp(-(chi2 - 2 <chi2>)/2), which is the criterion of Akaike (W. I. Jay and E. T. Neil,
         arXiv:2008.01069) and also holds for uncorrelated fits (J. Frison, arXiv:2302.06550).
+    tolerance : float
+        Shift by excited states up to which a plateau is accepted, in units of its error:
+        `CONTAMINATION` or `LARGEST_SHIFT`.
 
     Returns
     -------
@@ -271,41 +287,70 @@ def find_plateaus(
     tau_int = float(np.mean([estimate(one).tau_int for known in everything for one in known.T]))
     longest = max(known.shape[1] for known in everything)
     correlated = can_invert(longest, len(everything[0]) / (2 * tau_int))
-    how = _Fits(tau_int, correlated, least, average)
+    how = _Fits(tau_int, correlated, least, average, tolerance)
+    times = max((one.t for one in energies), key=len)
+    common = how.common_start(everything, times) if t_min is None else t_min
     found: list[_Found] = []
     left_out = []
     for one, knowns in zip(energies, ranges, strict=True):
-        first = t_min or 1
         for i, known in enumerate(knowns):
-            part = None if known is None else how.part(known, one.t, first, t_min is None)
+            part = None if known is None else how.part(known, one.t, common, t_min is None)
             if part is None:
                 left_out.append(f"{one.path} R = {one.distances[i]:.4g}")
                 continue
             found.append(how.point(one, i, part))
-            if t_min is None and len(part.t) > 1:
-                first = part.t[0]
     if not found:
         raise _too_noisy()
     found.sort(key=lambda one: one.point.distance)
-    if average:
-        rule = f"{AVERAGED}, {AVERAGED_FROM if t_min is None else f'from t = {t_min} on'}"
-    else:
-        rule = AUTOMATIC if t_min is None else f"from t = {t_min}"
     last_rule = PRECISE.format(step=energies[0].step) if t_max is None else f"to t = {t_max}"
-    systematic = _systematic_covariance(found, tau_int)
-    errors = np.sqrt(np.maximum(np.diag(systematic), 0.0)) * (1.0 if average else math.nan)
-    return Plateaus(
-        f"{rule}, {last_rule}",
-        tuple(
-            replace(one.point, systematic=float(error))
-            for one, error in zip(found, errors, strict=True)
-        ),
+    plateaus = Plateaus(
+        f"{how.rule(common, t_min)}, {last_rule}",
+        tuple(one.point for one in found),
         loops[0].sweeps,
         np.stack([one.series for one in found], axis=1),
         correlated,
         tuple(left_out),
-        systematic,
     )
+    if average:
+        return _with_scatter(plateaus, _systematic_covariance(found, tau_int))
+    return _with_later(plateaus, [one.later for one in found])
+
+
+def _with_scatter(plateaus: Plateaus, systematic: Array) -> Plateaus:
+    """Return averages over ranges of t with their systematic covariance matrix."""
+    errors = np.sqrt(np.maximum(np.diag(systematic), 0.0))
+    points = (
+        replace(one, systematic=float(error))
+        for one, error in zip(plateaus.points, errors, strict=True)
+    )
+    return replace(plateaus, points=tuple(points), systematic=systematic)
+
+
+def _with_later(plateaus: Plateaus, later: Sequence[tuple[PlateauPoint, Array]]) -> Plateaus:
+    """Return plateaus together with those that begin one step later."""
+    if all(
+        other.t_min == one.t_min for one, (other, _) in zip(plateaus.points, later, strict=True)
+    ):
+        return plateaus
+    series = np.stack([one for _, one in later], axis=1)
+    points = (
+        replace(one, systematic=excess(change))
+        for one, change in zip(plateaus.points, (series - plateaus.series).T, strict=True)
+    )
+    others = replace(plateaus, points=tuple(one for one, _ in later), series=series)
+    return replace(plateaus, points=tuple(points), later=others)
+
+
+def excess(change: Array) -> float:
+    """Return the size of a change that its statistical error does not explain.
+
+    Parameters
+    ----------
+    change : ndarray of float64, shape (samples,)
+        Linearised time series of the change.
+    """
+    found = estimate(change)
+    return math.sqrt(max(0.0, found.value**2 - found.error**2))
 
 
 def _systematic_covariance(found: Sequence[_Found], tau_int: float) -> Array:
@@ -423,12 +468,16 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Found:
-    """V(R) with its series, and the weights and series of the ranges that were averaged."""
+    """V(R) with its series, with the weights and series of the ranges that were averaged.
+
+    `later` is V(R) from the plateau that begins one step later, if there is a later t.
+    """
 
     point: PlateauPoint
     series: Array
     weights: Array
     ranges: Array
+    later: tuple[PlateauPoint, Array]
 
 
 @dataclass(frozen=True)
@@ -439,27 +488,60 @@ class _Fits:
     correlated: bool
     least: int
     average: bool
+    tolerance: float
 
-    def part(self, known: Array, times: range, first: int, automatic: bool) -> _Part | None:
+    def rule(self, common: int | None, t_min: int | None) -> str:
+        """Return the rule for the first t in words."""
+        if t_min is not None:
+            first = f"from t = {t_min}{' on' * self.average}"
+        else:
+            start = OWN if common is None else COMMON
+            words = start.format(first=common, tolerance=SHARES[self.tolerance])
+            first = AUTOMATIC.format(start=words)
+        return f"{AVERAGED}, {first}" if self.average else first
+
+    def common_start(self, everything: Sequence[Array], times: range) -> int | None:
+        """Return the first t of all plateaus, or None if excited states matter at all t.
+
+        It is the start of the plateau of the mean over R of E(t), in units of the scatter of E at
+        the first t. Noise of one R moves it little, and excited states, which have the same sign
+        everywhere, are seen best. The mean is of the half of the R that is known to the largest t.
+        """
+        count = sorted(one.shape[1] for one in everything)[len(everything) // 2]
+        chosen = [one[:, :count] for one in everything if one.shape[1] >= count]
+        mean = np.mean([one / one[:, 0].std() for one in chosen], axis=0)
+        excited = self._excited(mean, times[:count])
+        if self.average and excited is None:
+            return times[0]
+        index = self._automatic_start(mean, excited)
+        return None if index is None else times[index]
+
+    def part(self, known: Array, times: range, common: int | None, automatic: bool) -> _Part | None:
         """Return the plateau of E(t), which is known at the first of `times`, or None without any.
 
-        It does not begin before the time `first`.
+        It does not begin before the common start, where a single t is enough if that was found
+        from the data, since other R have shown that E(t) is level from there on.
         """
         t = times[: known.shape[1]]
-        excited = self._excited(known, t)
+        excited, least = self._excited(known, t), self.least
         index: int | None = 0
-        if automatic and (excited is not None or not self.average):
+        if automatic and (excited is not None or (common is None and not self.average)):
             index = self._automatic_start(known, excited)
         if index is None:
             return None
-        index = max(index, sum(one < first for one in t))
-        if index + self.least > len(t):
+        if common is not None:
+            start = sum(one < common for one in t)
+            if automatic and index <= start:
+                least = 1
+            index = max(index, start)
+        if index + least > len(t):
             return None
         return _Part(known[:, index:], t[index:], excited if excited is None else excited[index:])
 
     def point(self, energies: EffectiveEnergies, i: int, part: _Part) -> _Found:
         """Return V(R): from one range of t, or averaged over all of at least `least` t."""
-        count = part.known.shape[1] - self.least + 1 if self.average else 1
+        last = part.known.shape[1] - 1
+        count = max(1, last + 2 - self.least) if self.average else 1
         parts = [part.known[:, n:] for n in range(count)]
         fits = [self._constant(one) for one in parts]
         series = np.array([one @ fit.projection[0] for one, fit in zip(parts, fits, strict=True)])
@@ -468,19 +550,27 @@ class _Fits:
         best = int(np.argmax(weights))
         path, steps = energies.path, int(energies.r[i])
         shifted = part.excited is not None and not self.average
-        point = PlateauPoint(
-            path=path,
-            steps=steps,
-            distance=float(energies.distances[i]),
-            potential=estimate(mean),
-            t_min=part.t[best],
-            t_max=part.t[-1],
-            chi2=fits[best].chi2,
-            chi2_expected=fits[best].chi2_expected,
-            improved=improved_distance(path, steps) if path else math.nan,
-            shift=float(fits[0].projection[0] @ part.excited) if shifted else math.nan,
-        )
-        return _Found(point, mean, weights, series)
+
+        def point(first: int, fit: LinearFit, values: Array) -> PlateauPoint:
+            return PlateauPoint(
+                path=path,
+                steps=steps,
+                distance=float(energies.distances[i]),
+                potential=estimate(values),
+                t_min=part.t[first],
+                t_max=part.t[-1],
+                chi2=fit.chi2,
+                chi2_expected=fit.chi2_expected,
+                improved=improved_distance(path, steps) if path else math.nan,
+            )
+
+        found = point(best, fits[best], mean)
+        if shifted:
+            found = replace(found, shift=float(fits[0].projection[0] @ part.excited))
+        step = min(1, last)
+        fit = self._constant(part.known[:, step:])
+        later = part.known[:, step:] @ fit.projection[0]
+        return _Found(found, mean, weights, series, (point(step, fit, later), later))
 
     def _constant(self, later: Array) -> LinearFit:
         """Fit a constant to V(t), which has the shape (configurations, t)."""
@@ -499,7 +589,7 @@ class _Fits:
             plateau = self._constant(later).projection[0]
             if excited is not None:
                 ratio = abs(plateau @ excited[t:]) / estimate(later @ plateau).error
-                if ratio <= CONTAMINATION:
+                if ratio <= self.tolerance:
                     return t
             elif t > 0:
                 excess = estimate(known[:, t - 1] - later @ plateau)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +15,14 @@ from gauge_mc.analysis.lattice_coulomb import force_distance
 from gauge_mc.analysis.linear_fit import POOR, LinearFit, can_invert, fit_linear
 from gauge_mc.analysis.loops import AXIS, Loops, step_length
 from gauge_mc.analysis.plateau import (
+    LARGEST_SHIFT,
     LOOP_PRECISION,
     EffectiveEnergies,
     PlateauPoint,
     Plateaus,
     akaike_weights,
     covariance_of,
+    excess,
     find_plateaus,
     scatter,
 )
@@ -57,12 +61,27 @@ UNKNOWN = Estimate(math.nan, math.nan, math.nan, math.nan, 0)
 LEAST_DISTANCES = 4
 """Minimum number of distances in a fit: one more than A + B/R + sigma R has parameters."""
 
+TRUSTED_DISTANCES = 5
+"""Minimum number of distances in a window that is not asked for: two degrees of freedom are left,
+so that chi2 can tell whether the form fits."""
+
+SMALLEST_R = 2.0
+"""Smallest R of a window that is not asked for. At R = 1 lattice artefacts are largest."""
+
+KNOWN = 3.0
+"""Least size of sigma, in units of its statistical and systematic errors, with which a fit to a
+window that is not asked for is trusted."""
+
 WINDOW = (
     "from R of at least 2 and at least r0/3, and from where on the fit with B free is not poor, to "
-    "the largest R with a plateau, but at least four distances"
+    "the largest R with a plateau, with at least five distances"
 )
 """Default window of a fit, in words. R >= 2 avoids lattice artefacts, and R >= r0/3 (0.17 fm) the
 perturbative region, where B depends on R. Precise data see both at larger R, too."""
+
+
+class UntrustedError(GaugeError):
+    """V(R) is known, but no fit to it can be trusted."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +123,9 @@ class WindowFit:
         ``"continuum"`` if the term B/R has the geometric distance, ``"lattice"`` if 1/R is the
         Coulomb potential on the lattice.
     systematic : dict of str to float
-        Systematic errors of the quantities, by name, from the ranges of t over which V(R) was
-        averaged; empty if it was not. They are not in the errors.
+        Systematic errors of the quantities, by name, from the range of t: from the ranges that were
+        averaged, or else the change with plateaus that begin one step later, beyond its statistical
+        error; empty if it is not known. They are not in the errors.
     p_value : float
         Probability of a larger chi2 if the form is right, from the distribution of chi2 with the
         weights of the fit (M. Bruno and R. Sommer, arXiv:2209.14188); NaN in results of versions
@@ -200,7 +220,7 @@ class ForceScale:
     r_low, r_high : float
         The two improved distances between which it was interpolated.
     ranges : float
-        Systematic error from the ranges of t over which V(R) was averaged; NaN if it was not.
+        Systematic error from the range of t, as in `WindowFit`; NaN if it is not known.
     """
 
     value: Estimate
@@ -231,7 +251,8 @@ class RangeAverage:
     value : Estimate
         The average, with its statistical error.
     systematic : float
-        Scatter of the quantity among the windows, and its systematic error from the ranges of t, in
+        Scatter of the quantity among the windows, its systematic error from the ranges of t, and
+        1/sqrt(3) of its change with the other form of 1/R beyond the statistical error, in
         quadrature.
     """
 
@@ -251,14 +272,20 @@ class WindowScan:
         Fits to all windows with the same r_max, sorted by r_min.
     to_r : tuple of WindowFit
         Fits to all windows with the same r_min, sorted by r_max.
+    window : dict of str to float
+        Systematic errors of the quantities, by name, from the window and the form: the largest
+        change, beyond its statistical error, when one end of the window moves by up to one lattice
+        unit, or 1/sqrt(3) of it when 1/R is replaced by its other form, among fits that are not
+        poor. A quantity without any such fit is missing.
     """
 
     fit: WindowFit
     from_r: tuple[WindowFit, ...]
     to_r: tuple[WindowFit, ...]
+    window: dict[str, float] = field(default_factory=dict)
 
-    def shift(self, name: str) -> float:
-        """Return the largest change of a quantity when one end of the window moves by up to R = 1.
+    def systematic(self, name: str) -> float:
+        """Return the systematic error of a quantity, from the range of t and from the window.
 
         Parameters
         ----------
@@ -268,16 +295,13 @@ class WindowScan:
         Returns
         -------
         float
-            The change, a measure of the systematic error, in the units of the quantity. NaN if no
-            other window is within one lattice unit.
+            Both in quadrature, in the units of the quantity.
         """
-        near = [
-            one
-            for one in (*self.from_r, *self.to_r)
-            if abs(one.r_min - self.fit.r_min) + abs(one.r_max - self.fit.r_max) < 1 + 1e-9
-        ]
-        shifts = [abs(getattr(one, name).value - getattr(self.fit, name).value) for one in near]
-        return max((one for one in shifts if one > 0), default=math.nan)
+        return math.hypot(self.fit.systematic.get(name, 0.0), self.window.get(name, 0.0))
+
+    def error(self, name: str) -> float:
+        """Return the statistical and the systematic error of a quantity in quadrature."""
+        return math.hypot(getattr(self.fit, name).error, self.systematic(name))
 
 
 @dataclass(frozen=True)
@@ -296,8 +320,8 @@ class StaticPotential:
         Rules for the plateaus in t and for the window in R, in words.
     points : tuple of PlateauPoint
         V(R), sorted by R.
-    free, string : WindowScan
-        Fits with B free, and with B = -pi/12.
+    free, string : WindowScan or None
+        Fits with B free, and with B = -pi/12; None if no fit can be trusted.
     ensemble : dict of str to str
         Group, beta and lattice of the ensemble.
     correlated_plateaus : bool
@@ -328,6 +352,8 @@ class StaticPotential:
     source : str
         ``"loops"`` for Wilson loops, or ``"correlators"`` for correlators of Polyakov loops. The t
         of the points then are the extent of the lattice in time.
+    refused : tuple of str
+        Why there is no fit with B free, or with B = -pi/12, one sentence each.
     """
 
     smearing: int
@@ -336,8 +362,8 @@ class StaticPotential:
     plateau: str
     window: str
     points: tuple[PlateauPoint, ...]
-    free: WindowScan
-    string: WindowScan
+    free: WindowScan | None
+    string: WindowScan | None
     ensemble: dict[str, str] = field(default_factory=dict)
     correlated_plateaus: bool = True
     left_out: tuple[str, ...] = ()
@@ -352,13 +378,31 @@ class StaticPotential:
     skip: int = 0
     t_step: int = 1
     source: str = LOOPS
+    refused: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> dict[str, WindowScan]:
+        """The fits that can be trusted, by the name of their attribute."""
+        found = {"free": self.free, "string": self.string, "nambu_goto": self.nambu_goto}
+        return {name: scan for name, scan in found.items() if scan}
+
+    def trusted(self) -> WindowScan:
+        """Return the fit with B free.
+
+        Raises
+        ------
+        GaugeError
+            If it cannot be trusted; the sentence says why.
+        """
+        if self.free is None:
+            raise GaugeError(next(iter(self.refused), "There is no fit of V(R)."))
+        return self.free
 
     @property
     def cautions(self) -> list[str]:
         """Cautions about these results, one sentence each."""
-        fit = self.free.fit
         tau_int = self.configurations / (2 * self.independent)
-        found = [*caution_short(self.configurations, tau_int), *self.notes]
+        found = [*self.refused, *caution_short(self.configurations, tau_int), *self.notes]
         if self.left_out and self.source == CORRELATORS:
             found.append(
                 "Distances left out, because C(R) is negative or known to less than "
@@ -373,7 +417,8 @@ class StaticPotential:
         if alone:
             names = ", ".join(f"{one.path} R = {one.distance:.4g}" for one in alone)
             found.append(f"Plateaus of a single t, which cannot be seen to be level: {names}.")
-        if not fit.correlated:
+        fit = self.free.fit if self.free else None
+        if fit and not fit.correlated:
             found.append(
                 "The fits weight each V(R) by its error alone, because the inverse covariance "
                 f"matrix of {len(self.points)} points needs more configurations; the errors of the "
@@ -387,14 +432,24 @@ class StaticPotential:
         shifted = [one for one in self.points if one.contaminated]
         if shifted:
             found.append(
-                "Excited states may shift V(R) by more than a quarter of its error at "
+                "Excited states may shift V(R) by more than half of its error at "
                 f"{', '.join(f'{one.path} R = {one.distance:.4g}' for one in shifted)}; measure "
                 "larger t, smear more, or analyse several smearing levels with --levels."
             )
-        if fit.p_value < POOR:
+        if fit and fit.p_value < POOR:
             found.append(
                 f"The fit is poor (p = {fit.p_value:.1g}): try a larger r_min, or plateaus from a "
                 "larger t_min."
+            )
+        if fit and fit.dof < TRUSTED_DISTANCES - 3:
+            found.append(
+                "The fit with B free has a single degree of freedom, so that chi2 hardly tells "
+                "whether the form fits; choose a wider window."
+            )
+        if fit and fit.r0.value > self.points[-1].distance:
+            found.append(
+                f"r0/a = {fit.r0.value:.3g} is beyond the largest distance with a plateau, "
+                f"R = {self.points[-1].distance:.4g}: it rests on the form of the fit."
             )
         return found
 
@@ -463,6 +518,9 @@ def potential_plateaus(
 ) -> Plateaus:
     """Return the plateaus of loops at one smearing level; see `find_plateaus`.
 
+    If they are too few for a fit, excited states may shift them by their whole error, so that they
+    begin earlier.
+
     Raises
     ------
     GaugeError
@@ -470,7 +528,12 @@ def potential_plateaus(
     """
     if len({one.smearing for one in loops if isinstance(one, Loops)}) > 1:
         raise GaugeError("The paths have Wilson loops at different smearing levels; choose one.")
-    return find_plateaus(loops, t_min, t_max, single, average)
+    found = find_plateaus(loops, t_min, t_max, single, average)
+    if t_min is None and _usable(found).size < TRUSTED_DISTANCES:
+        more = find_plateaus(loops, t_min, t_max, single, average, LARGEST_SHIFT)
+        if _usable(more).size > _usable(found).size:
+            return more
+    return found
 
 
 def fit_potential(
@@ -483,15 +546,23 @@ def fit_potential(
     coulomb: str = CONTINUUM,
 ) -> StaticPotential:
     """Fit V(R) of plateaus; see `static_potential`."""
-    low, high = choose_window(plateaus, r_min, r_max, coulomb)
-    window = f"from R = {low:.4g} to {high:.4g}"
-    if r_min is None:
-        window += f" ({WINDOW})"
-
-    def cornell(b_free: bool) -> Callable[[float, float], WindowFit]:
-        return lambda start, end: fit_window(plateaus, b_free, start, end, coulomb)
-
-    free = scan_windows(plateaus, cornell(True), low, high)
+    free = string = nambu_goto = None
+    averaged: dict[str, RangeAverage] = {}
+    refused: list[str] = []
+    try:
+        low, high = choose_window(plateaus, r_min, r_max, coulomb)
+    except UntrustedError as error:
+        window = "none"
+        refused.append(str(error))
+    else:
+        window = f"from R = {low:.4g} to {high:.4g}{f' ({WINDOW})' * (r_min is None)}"
+        scans = [_scan_cornell(plateaus, b_free, low, high, coulomb) for b_free in (True, False)]
+        reasons = [_distrust(one) if r_min is None else "" for one in scans]
+        refused += filter(None, reasons)
+        free, string = (None if reason else one for one, reason in zip(scans, reasons, strict=True))
+    if free:
+        nambu_goto = _scan_nambu_goto(plateaus, free.fit.r0.value, high)
+        averaged = average_windows(plateaus, low, high, coulomb) if average else {}
     force = forces(plateaus)
     notes = [
         sentence
@@ -507,17 +578,38 @@ def fit_potential(
         window=window,
         points=plateaus.points,
         free=free,
-        string=scan_windows(plateaus, cornell(False), low, high),
+        string=string,
         ensemble=dict(ensemble or {}),
         correlated_plateaus=plateaus.correlated,
         left_out=plateaus.left_out,
-        nambu_goto=_nambu_goto_scan(plateaus, free.fit.r0.value, high),
+        nambu_goto=nambu_goto,
         force=tuple(point for point, _ in force),
         force_scales=force_scales(force, plateaus),
-        averaged=average_windows(plateaus, low, high, coulomb) if average else {},
+        averaged=averaged,
         notes=tuple(notes),
         t_step=next((one.t_step for one in loops if isinstance(one, Loops)), 1),
+        refused=tuple(refused),
     )
+
+
+REMEDY = "measure more configurations, smear more, or take a larger lattice"
+"""What to do if no fit can be trusted."""
+
+
+def _distrust(scan: WindowScan) -> str:
+    """Return why a fit to a window that was not asked for is not trusted, or nothing."""
+    start = f"No string tension with {'B free' if scan.fit.b_free else 'B = −π/12'}:"
+    if scan.fit.p_value < POOR:
+        return (
+            f"{start} the form does not fit from R = {scan.fit.r_min:.4g} on (p = "
+            f"{scan.fit.p_value:.1g}); {REMEDY}, or name a window with --r-min."
+        )
+    if not scan.fit.sigma.value > KNOWN * scan.error("sigma"):
+        return (
+            f"{start} statistical and systematic errors of σa² together exceed a third of it; "
+            f"{REMEDY}."
+        )
+    return ""
 
 
 def choose_window(
@@ -533,34 +625,41 @@ def choose_window(
     plateaus : Plateaus
     r_min, r_max : float, optional
         Requested window. By default it is chosen by the rule `WINDOW`, with r0 from a fit that
-        starts at R = 2. Smaller R are included if there would be fewer than four distances.
+        starts at R = 2.
     coulomb : str
         See `WindowFit`.
 
     Raises
     ------
-    GaugeError
-        If there are plateaus at fewer than four distances.
+    UntrustedError
+        If there are plateaus at fewer than four distances, or at fewer than `TRUSTED_DISTANCES`
+        from `SMALLEST_R` on if no `r_min` is requested.
     UsageError
         If the requested window contains fewer than four distances with a plateau.
     """
     known = _distances(plateaus)
-    if known.size < LEAST_DISTANCES:
-        raise GaugeError(
-            f"V(R) has plateaus at {known.size} distances, but a fit of A + B/R + sigma R needs "
-            f"{LEAST_DISTANCES}; measure larger loops or more configurations, or choose --t-min."
-        )
     inside = known[_between(known, r_min or 0.0, math.inf if r_max is None else r_max)]
-    if inside.size < LEAST_DISTANCES:
+    if inside.size < LEAST_DISTANCES <= known.size:
         raise UsageError(
             f"The window contains {inside.size} distances with a plateau, but a fit needs at least "
             f"{LEAST_DISTANCES}; choose a wider one between R = {known[0]:.4g} and {known[-1]:.4g}."
         )
+    least, start = LEAST_DISTANCES, 0.0
     if r_min is None:
-        last = float(inside[-LEAST_DISTANCES])
-        start = min(2.0, last)
-        scale = fit_window(plateaus, True, start, float(inside[-1]), coulomb).r0.value
-        start = min(max(start, scale / 3 if math.isfinite(scale) else start), last)
+        least, start = TRUSTED_DISTANCES, SMALLEST_R
+    inside = inside[_between(inside, start, math.inf)]
+    if inside.size < least:
+        span = f" from R = {start:g} on" if start else ""
+        span += f" up to R = {r_max:g}" if r_max is not None else ""
+        instead = ", or name a window with --r-min" if known.size >= LEAST_DISTANCES else ""
+        raise UntrustedError(
+            f"No string tension: V(R) is known at {inside.size} distances{span}, but a fit of "
+            f"A + B/R + σR needs {least}; {REMEDY}{instead}."
+        )
+    if r_min is None:
+        last = float(inside[-TRUSTED_DISTANCES])
+        scale = fit_window(plateaus, True, float(inside[0]), float(inside[-1]), coulomb).r0.value
+        start = min(scale / 3, last) if math.isfinite(scale) else SMALLEST_R
         inside = inside[_between(inside, start, math.inf)]
         inside = inside[_between(inside, _first_good(plateaus, inside, coulomb), math.inf)]
     return float(inside[0]), float(inside[-1])
@@ -569,12 +668,10 @@ def choose_window(
 def _first_good(plateaus: Plateaus, inside: Array, coulomb: str) -> float:
     """Return the first distance from where on the fit with B free has r0 and is not poor.
 
-    If there is none, or if already the whole fit is not poor, it is the first distance. So it is if
-    there are too few samples for the covariance of the points, since then chi2 says little.
+    If there is none, or if already the whole fit is not poor, it is the first distance.
     """
-    first, *others = map(float, inside[: 1 - LEAST_DISTANCES])
-    whole = fit_window(plateaus, True, first, float(inside[-1]), coulomb)
-    if whole.correlated and whole.p_value < POOR:
+    first, *others = map(float, inside[: 1 - TRUSTED_DISTANCES])
+    if fit_window(plateaus, True, first, float(inside[-1]), coulomb).p_value < POOR:
         for low in others:
             fit = fit_window(plateaus, True, low, float(inside[-1]), coulomb)
             if fit.p_value >= POOR and math.isfinite(fit.r0.value):
@@ -582,11 +679,16 @@ def _first_good(plateaus: Plateaus, inside: Array, coulomb: str) -> float:
     return first
 
 
+Fitted = tuple["WindowFit", dict[str, "_Derived"]]
+"""A fit with its quantities."""
+
+
 def scan_windows(
     plateaus: Plateaus,
-    fit: Callable[[float, float], WindowFit],
+    fit: Callable[[Plateaus, float, float], Fitted],
     r_min: float,
     r_max: float,
+    other: Callable[[Plateaus, float, float], Fitted] | None = None,
 ) -> WindowScan:
     """Fit a window of distances, and all windows that differ from it in one end.
 
@@ -594,18 +696,78 @@ def scan_windows(
     ----------
     plateaus : Plateaus
     fit : callable
-        Fits a window, given its ends.
+        Fits a window, given the plateaus and its ends. A GaugeError leaves a window out.
     r_min, r_max : float
         Ends of the window in lattice units. It must contain at least four distances.
+    other : callable, optional
+        Fits another form, whose results are a further measure of the systematic error.
+
+    Raises
+    ------
+    GaugeError
+        If the window itself cannot be fitted.
     """
     known = _distances(plateaus)
     below = known[known <= r_max + 1e-9][: 1 - LEAST_DISTANCES]
     above = known[known >= r_min - 1e-9][LEAST_DISTANCES - 1 :]
-    return WindowScan(
-        fit(r_min, r_max),
-        tuple(fit(float(low), r_max) for low in below),
-        tuple(fit(r_min, float(high)) for high in above),
-    )
+    chosen, quantities = fit(plateaus, r_min, r_max)
+    from_r = _those_that_fit(fit, plateaus, [(float(low), r_max) for low in below])
+    to_r = _those_that_fit(fit, plateaus, [(r_min, float(high)) for high in above])
+    near = [one for one in (*from_r, *to_r) if 1e-9 < _distance(one[0], chosen) < 1 + 1e-9]
+    others = _those_that_fit(other, plateaus, [(r_min, r_max)]) if other else []
+    window: dict[str, float] = {}
+    for some, share in ((near, 1.0), (others, BETWEEN)):
+        for found, changed in some:
+            if found.p_value < POOR <= chosen.p_value:
+                continue
+            for name in quantities.keys() & changed.keys():
+                series = changed[name].series(plateaus) - quantities[name].series(plateaus)
+                window[name] = max(window.get(name, 0.0), share * excess(series))
+    if plateaus.later:
+        later = fit(plateaus.later, r_min, r_max)[1]
+        systematic = {
+            name: excess(later[name].series(plateaus.later) - one.series(plateaus))
+            for name, one in quantities.items()
+            if name in later
+        }
+        chosen = replace(chosen, systematic=systematic)
+    below_it, above_it = (tuple(one for one, _ in some) for some in (from_r, to_r))
+    return WindowScan(chosen, below_it, above_it, window)
+
+
+BETWEEN = 1 / math.sqrt(3)
+"""Standard deviation, from one end, of a value that lies anywhere between two ends. The truth lies
+between the two forms of 1/R as far as it is known."""
+
+
+def _distance(one: WindowFit, other: WindowFit) -> float:
+    """Return by how much the ends of two windows differ, in lattice units."""
+    return abs(one.r_min - other.r_min) + abs(one.r_max - other.r_max)
+
+
+def _those_that_fit(
+    fit: Callable[[Plateaus, float, float], Fitted],
+    plateaus: Plateaus,
+    windows: Sequence[tuple[float, float]],
+) -> list[Fitted]:
+    """Return the fits to windows, without those that cannot be fitted."""
+    found = []
+    for low, high in windows:
+        with suppress(GaugeError):
+            found.append(fit(plateaus, low, high))
+    return found
+
+
+def _scan_cornell(
+    plateaus: Plateaus, b_free: bool, r_min: float, r_max: float, coulomb: str
+) -> WindowScan:
+    """Fit A + B/R + sigma R to a window and its neighbours, with the other form of 1/R as well."""
+    other = CONTINUUM if coulomb == LATTICE else LATTICE
+
+    def form(coulomb: str) -> Callable[[Plateaus, float, float], Fitted]:
+        return lambda some, low, high: _fit_window(some, b_free, low, high, coulomb)
+
+    return scan_windows(plateaus, form(coulomb), r_min, r_max, form(other))
 
 
 def fit_window(
@@ -645,7 +807,7 @@ class _Derived:
 
 def _fit_window(
     plateaus: Plateaus, b_free: bool, r_min: float, r_max: float, coulomb: str
-) -> tuple[WindowFit, dict[str, _Derived]]:
+) -> Fitted:
     """Return a fit with its quantities."""
     r, used = _window(plateaus, r_min, r_max)
     series = plateaus.series[:, used]
@@ -747,6 +909,11 @@ def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> WindowFit:
     GaugeError
         If there is no such sigma: the window contains distances where the string is unstable.
     """
+    return _fit_nambu_goto(plateaus, r_min, r_max)[0]
+
+
+def _fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> Fitted:
+    """Return a fit of the string with its quantities."""
     r, used = _window(plateaus, r_min, r_max)
     series = plateaus.series[:, used]
     correlated = can_invert(len(plateaus.points), plateaus.independent)
@@ -778,7 +945,8 @@ def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> WindowFit:
         if real:
             scale = math.sqrt(max(real) / sigma)
             quantities[name] = _Derived(scale, -scale / (2 * sigma) * by_sigma)
-    return _window_fit(plateaus, quantities, fit, r, NAMBU_GOTO, False, CONTINUUM)
+    found = _window_fit(plateaus, quantities, fit, r, NAMBU_GOTO, False, CONTINUUM)
+    return found, quantities
 
 
 STRING_BOUND = math.pi / 6
@@ -794,20 +962,15 @@ def _string(r: Array, sigma: float) -> tuple[Array, Array]:
     return root, (2 * sigma * r**2 - STRING_BOUND) / (2 * root)
 
 
-def _nambu_goto_scan(plateaus: Plateaus, r0: float, r_max: float) -> WindowScan | None:
+def _scan_nambu_goto(plateaus: Plateaus, r0: float, r_max: float) -> WindowScan | None:
     """Fit the Nambu-Goto string to the distances from r0 to r_max, if there are enough."""
     known = _distances(plateaus)
     inside = known[_between(known, r0, r_max)] if math.isfinite(r0) else known[:0]
     if inside.size < LEAST_DISTANCES:
         return None
-    try:
-        fit = fit_nambu_goto(plateaus, float(inside[0]), r_max)
-        others = [
-            fit_nambu_goto(plateaus, float(one), r_max) for one in inside[: 1 - LEAST_DISTANCES]
-        ]
-    except GaugeError:
-        return None
-    return WindowScan(fit, tuple(others), (fit,))
+    with suppress(GaugeError):
+        return scan_windows(plateaus, _fit_nambu_goto, float(inside[0]), r_max)
+    return None
 
 
 def average_windows(
@@ -830,6 +993,22 @@ def average_windows(
     dict of str to RangeAverage
         Averages by the name of the quantity; those that some likely window lacks are missing.
     """
+    form = CONTINUUM if coulomb == LATTICE else LATTICE
+    others = _average_windows(plateaus, r_min, r_max, form)
+    averages = {}
+    for name, (mean, spread) in _average_windows(plateaus, r_min, r_max, coulomb).items():
+        series = mean.series(plateaus)
+        other = others[name][0].series(plateaus) if name in others else series
+        form_error = BETWEEN * excess(other - series)
+        systematic = math.hypot(spread, plateaus.systematic_error(mean.gradient), form_error)
+        averages[name] = RangeAverage(estimate(series), systematic)
+    return averages
+
+
+def _average_windows(
+    plateaus: Plateaus, r_min: float, r_max: float, coulomb: str
+) -> dict[str, tuple[_Derived, float]]:
+    """Return the averages over windows with one form of 1/R, and their scatter."""
     known = _distances(plateaus)
     known = known[_between(known, r_min, r_max)]
     ends = [
@@ -850,8 +1029,7 @@ def average_windows(
             values = np.array([one.value for one in several])
             gradient = used @ np.stack([one.gradient for one in several])
             mean = _Derived(float(used @ values), gradient)
-            systematic = math.hypot(scatter(used, values), plateaus.systematic_error(gradient))
-            averages[name] = RangeAverage(estimate(mean.series(plateaus)), systematic)
+            averages[name] = mean, scatter(used, values)
     return averages
 
 
@@ -894,13 +1072,11 @@ def force_scales(
         The potential from which they are.
     """
     axis = [pair for pair in force if pair[0].path == AXIS]
-    scaled = np.array([point.scaled.value for point, _ in axis])
     found = {}
     for name, target in FORCES.items():
-        up = np.flatnonzero((scaled[:-1] < target) & (scaled[1:] >= target))
-        if not up.size:
+        i = _bracketed(axis, target, plateaus) - 1
+        if i < 0:
             continue
-        i = int(up[0])
         scale = _interpolated(axis[i : i + 2], target)
         if scale is None:
             continue
@@ -911,9 +1087,40 @@ def force_scales(
             _largest_change(scale, [one for one in others if one], plateaus),
             axis[i][0].distance,
             axis[i + 1][0].distance,
-            plateaus.systematic_error(scale.gradient) if plateaus.averaged else math.nan,
+            _ranges(name, scale, plateaus),
         )
     return found
+
+
+def _ranges(name: str, scale: _Derived, plateaus: Plateaus) -> float:
+    """Return the systematic error of a scale from the force, from the range of t."""
+    if plateaus.later:
+        axis = [pair for pair in forces(plateaus.later) if pair[0].path == AXIS]
+        later = _bracketed(axis, FORCES[name], plateaus.later)
+        found = later and _interpolated(axis[later - 1 : later + 1], FORCES[name])
+        if not found:
+            return math.nan
+        return excess(found.series(plateaus.later) - scale.series(plateaus))
+    return plateaus.systematic_error(scale.gradient) if plateaus.averaged else math.nan
+
+
+def _bracketed(axis: Sequence[tuple[ForcePoint, Array]], target: float, plateaus: Plateaus) -> int:
+    """Return the index of the first force at which r^2 F has risen to a value, or 0 without any.
+
+    It is also 0 if r^2 F is not known to rise there, by `RISE` standard deviations: the noise of
+    neighbouring forces would decide where it crosses the value.
+    """
+    for i, ((one, before), (other, after)) in enumerate(pairwise(axis)):
+        if one.scaled.value < target <= other.scaled.value:
+            gradient = other.distance**2 * after - one.distance**2 * before
+            rise = estimate(plateaus.series @ gradient)
+            return i + 1 if rise.value > RISE * rise.error else 0
+    return 0
+
+
+RISE = 3.0
+"""Least rise of r^2 F between two forces, in standard deviations, between which a scale is
+interpolated."""
 
 
 def _interpolated(
@@ -962,6 +1169,12 @@ def _window(plateaus: Plateaus, r_min: float, r_max: float) -> tuple[Array, NDAr
 def _distances(plateaus: Plateaus) -> Array:
     """Return the distances that have a plateau, without duplicates, ascending."""
     return np.unique([one.distance for one in plateaus.points])
+
+
+def _usable(plateaus: Plateaus) -> Array:
+    """Return the distances that may be fitted if no window is asked for."""
+    known = _distances(plateaus)
+    return known[_between(known, SMALLEST_R, math.inf)]
 
 
 def _between(r: Array, low: float, high: float) -> NDArray[np.bool_]:

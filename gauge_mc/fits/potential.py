@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from rich.table import Table
+from rich.text import Text
 
 from gauge_mc.analysis import potential as analysis
 from gauge_mc.analysis.gevp import (
@@ -177,9 +178,9 @@ class PotentialResult(FitResult):
         return [
             plateau_table(result),
             *([force_table(result)] if result.force else []),
-            window_table(result),
+            *([window_table(result.free)] if result.free else []),
             *filter(None, [further_table(result)]),
-            fit_table(result),
+            fit_table(result) if result.fits else Text(_caption(result)),
         ]
 
     def write(self, path: Path) -> None:
@@ -395,7 +396,7 @@ def read_result(path: Path) -> StaticPotential:
             PlateauPoint(**{**one, "potential": Estimate(**one["potential"])})
             for one in content.pop("points")
         )
-        free, string = (_scan(content.pop(name)) for name in ("free", "string"))
+        free, string = (_scan_or_none(content.pop(name)) for name in ("free", "string"))
         result = StaticPotential(points=points, free=free, string=string, **_later(content))
         check_types(result, StaticPotential)
         return result
@@ -414,6 +415,8 @@ def fit_table(result: StaticPotential) -> Table:
     table = Table(title="V(R) = A + B/R + σR", caption=_caption(result), caption_justify="left")
     columns: dict[str, list[str]] = {"quantity": [*LABELS.values(), "χ²/dof"]}
     for heading, scan in (("B free", result.free), ("B = −π/12", result.string)):
+        if scan is None:
+            continue
         columns[heading] = [*(_value(scan.fit, name) for name in LABELS), _quality(scan.fit)]
         if scan.fit.systematic:
             columns[f"± range of {heading}"] = [_range(scan.fit, name) for name in LABELS]
@@ -434,7 +437,7 @@ def further_table(result: StaticPotential) -> Table | None:
         scales = [result.force_scales.get(name) for name in LABELS]
         columns["force"] = [str(one.value) if one else "" for one in scales]
         columns["± f₃"] = [_rounded(one.systematic) if one else "" for one in scales]
-        if result.free.fit.systematic:
+        if any(one and math.isfinite(one.ranges) for one in scales):
             columns["± range of force"] = [_rounded(one.ranges) if one else "" for one in scales]
     if result.nambu_goto:
         fit = result.nambu_goto.fit
@@ -455,8 +458,8 @@ def further_table(result: StaticPotential) -> Table | None:
         "Nambu–Goto": f"Nambu–Goto: from R = {string.r_min:.4g} on, χ²/dof {_quality(string)}."
         if string
         else "",
-        "B free, AIC": "AIC: averages over windows in R; ± AIC: their scatter"
-        + (" and ± range." if result.free.fit.systematic else "."),
+        "B free, AIC": "AIC: averages over windows in R; ± AIC: their scatter, the change with the "
+        f"other form of 1/R{', and ± range' * bool(result.free and result.free.fit.systematic)}.",
     }
     caption = "\n".join(line for name, line in lines.items() if name in columns)
     table = Table(title="Other determinations", caption=caption, caption_justify="left")
@@ -524,12 +527,11 @@ def _correlator_table(result: StaticPotential) -> Table:
     return table
 
 
-def window_table(result: StaticPotential) -> Table:
+def window_table(scan: WindowScan) -> Table:
     """Return a table of fits with free B to other windows, which have at least half the points."""
     table = Table(title="V(R) = A + B/R + σR in other windows")
     for name in ("R/a", "B", "σ a²", "r₀/a", "χ²/dof"):
         table.add_column(name, justify="right")
-    scan = result.free
     others = [one for one in scan.to_r if one.r_max != scan.fit.r_max]
     for one in (*scan.from_r, *others):
         if one.points < scan.fit.points / 2:  # fits to few points say little
@@ -544,21 +546,25 @@ def _caption(result: StaticPotential) -> str:
     lines = [
         f"{result.configurations} configurations{_levels(result)}.",
         f"{'Plateaus in t: ' if result.source == LOOPS else ''}{result.plateau}.",
-        f"Fits: {result.window}.",
-        "± window: largest change when one end of the window moves by up to one lattice unit.",
-        f"Term 1/R: {_coulomb(result.free.fit)}.",
-        *([RANGES_NOTE] if result.free.fit.systematic else []),
-        f"a is from √σ = {ROOT_SIGMA:g} MeV.",
-        *result.cautions,
     ]
-    return "\n".join(lines)
+    for scan in list(result.fits.values())[:1]:
+        lines += [
+            f"Fits: {result.window}.",
+            f"Term 1/R: {_coulomb(scan.fit)}.",
+            f"Errors in brackets are statistical. {RANGE_NOTE * bool(scan.fit.systematic)}"
+            "± window: largest change when one end of the window moves by up to one lattice unit, "
+            "or 1/√3 of it when 1/R takes its other form, among fits that are not poor. Both are "
+            "what the statistical error of the change does not explain.",
+            f"a is from √σ = {ROOT_SIGMA:g} MeV.",
+        ]
+    return "\n".join([*lines, *result.cautions])
 
 
-RANGES_NOTE = (
-    "± range: from the choice among ranges of t, beyond what their statistical errors explain; not "
-    "in the errors in brackets."
+RANGE_NOTE = (
+    "± range: change when all plateaus begin one step later, or scatter among averaged ranges of "
+    "t. "
 )
-"""Explanation of systematic errors from averages over ranges of t."""
+"""Explanation of systematic errors from the range of t."""
 
 
 def _levels(result: StaticPotential) -> str:
@@ -588,8 +594,7 @@ def _range(fit: analysis.WindowFit, name: str) -> str:
 
 
 def _shift(scan: WindowScan, name: str) -> str:
-    shift = scan.shift(name)
-    return f"{shift:.1g}" if math.isfinite(shift) else ""
+    return _rounded(scan.window.get(name, math.nan))
 
 
 def _rounded(number: float) -> str:
@@ -603,8 +608,13 @@ def _quality(fit: analysis.WindowFit) -> str:
 
 
 def _scan(content: dict[str, Any]) -> WindowScan:
-    rows = (tuple(map(_fit, content[name])) for name in ("from_r", "to_r"))
-    return WindowScan(_fit(content["fit"]), *rows)
+    from_r, to_r = (tuple(map(_fit, content[name])) for name in ("from_r", "to_r"))
+    return WindowScan(_fit(content["fit"]), from_r, to_r, content.get("window", {}))
+
+
+def _scan_or_none(content: Any) -> WindowScan | None:
+    """Return a scan, or None for the NaN that stands for null."""
+    return None if isinstance(content, float) and math.isnan(content) else _scan(content)
 
 
 def _fit(content: dict[str, Any]) -> analysis.WindowFit:
@@ -616,7 +626,7 @@ def _fit(content: dict[str, Any]) -> analysis.WindowFit:
 def _later(content: dict[str, Any]) -> dict[str, Any]:
     """Return the parts that files of version 0.1 lack as objects."""
     found, string = dict(content), content.get("nambu_goto")
-    found["nambu_goto"] = _scan(string) if isinstance(string, dict) else None
+    found["nambu_goto"] = None if string is None else _scan_or_none(string)
     found["excited"] = tuple(
         PlateauPoint(**{**one, "potential": Estimate(**one["potential"])})
         for one in content.get("excited", ())
@@ -630,6 +640,6 @@ def _later(content: dict[str, Any]) -> dict[str, Any]:
             key: kind(**{**one, "value": Estimate(**one["value"])})
             for key, one in content.get(name, {}).items()
         }
-    for name in ("left_out", "levels", "notes"):
+    for name in ("left_out", "levels", "notes", "refused"):
         found[name] = tuple(content.get(name, ()))
     return found

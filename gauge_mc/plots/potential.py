@@ -165,7 +165,7 @@ def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> N
         lower.axhspan(-1, 1, color="0.9", zorder=-2)
         lower.axhline(0, color="0.4", linewidth=0.8, zorder=-1)
         residuals = [
-            _draw(upper, lower, look(i), _legend(label, result.free.fit, several), result)
+            _draw(upper, lower, look(i), _legend(label, result.trusted().fit, several), result)
             for i, (label, result) in enumerate(runs)
         ]
         limit = max(LEAST_LIMIT, 1.1 * max(residuals))
@@ -181,7 +181,7 @@ def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> N
             figure.legend(loc="outside upper center", ncols=2, columnspacing=1.0)
         else:
             upper.legend(loc="lower right")
-            _add_physical_axis(upper, runs[0][1].free.fit.spacing.value)
+            _add_physical_axis(upper, runs[0][1].trusted().fit.spacing.value)
 
 
 def _draw(
@@ -194,7 +194,7 @@ def _draw(
     float
         Largest residual of a fitted point, including its error bar.
     """
-    fit = result.free.fit
+    fit = result.trusted().fit
     r = np.array([one.distance for one in result.points])
     value = fit.continuum(result.points)
     error = np.array([one.potential.error for one in result.points])
@@ -216,9 +216,9 @@ def _draw(
 def _residuals(result: StaticPotential) -> NDArray[np.float64]:
     """Return the residuals of all points, in units of their errors."""
     r = np.array([one.distance for one in result.points])
-    value = result.free.fit.continuum(result.points)
+    fit = result.trusted().fit
     error = np.array([one.potential.error for one in result.points])
-    return np.asarray((value - result.free.fit.potential(r)[0]) / error)
+    return np.asarray((fit.continuum(result.points) - fit.potential(r)[0]) / error)
 
 
 def _mark_outside(axes: Axes, look: dict[str, Any], result: StaticPotential, limit: float) -> None:

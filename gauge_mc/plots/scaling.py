@@ -53,7 +53,7 @@ def plot_scaling(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> Non
     """
     require(runs)
     for label, result in runs:
-        if not math.isfinite(result.free.fit.r0.value):
+        if not math.isfinite(result.trusted().fit.r0.value):
             raise GaugeError(
                 f"r0 of {label or 'the run'} is not known; leave it out, or fit another window."
             )
@@ -62,7 +62,7 @@ def plot_scaling(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> Non
         axes = figure.subplots()
         entries, least, largest, values = [], 1.0, 1.0, []
         for i, (label, result) in enumerate(runs):
-            fit, own = result.free.fit, look(i)
+            fit, own = result.trusted().fit, look(i)
             r0 = fit.r0.value
             x = np.array([one.distance for one in result.points]) / r0
             y = r0 * (fit.continuum(result.points) - fit.potential(np.array([r0]))[0])

@@ -32,10 +32,14 @@ def steady(samples=100, **options):
 def test_json_holds_everything(tmp_path):
     path = tmp_path / "potential.json"
     for sigma in (SIGMA, -0.02):  # the latter has no scale: null in the file
-        result = static_potential([steady(sigma=sigma)], t_min=1, ensemble={"beta": "2.5"})
+        result = static_potential([steady(sigma=sigma)], t_min=1, r_min=1)
         PotentialResult(result).write(path)
         assert repr(asdict(read_result(path))) == repr(asdict(result))  # nan equals nan
     assert json.loads(path.read_text())["free"]["fit"]["r0"]["value"] is None
+    refused = static_potential([steady()], t_min=1, ensemble={"beta": "2.5"})
+    PotentialResult(refused).write(path)
+    assert json.loads(path.read_text())["free"] is None
+    assert repr(asdict(read_result(path))) == repr(asdict(refused))
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"observable": 1, "units": 2, "points": 3}'])
@@ -58,7 +62,7 @@ def test_tables_show_the_results():
         assert str(estimate) in text
     assert "a (fm)" in text
     assert "60 configurations, 25 smearing iterations" in text
-    assert "quarter of its error" in " ".join(text.split())  # how the plateaus were chosen
+    assert "half of its error" in " ".join(text.split())  # how the plateaus were chosen
     assert "1 to 5" in text
     assert potential(1.0) == pytest.approx(result.points[0].potential.value, abs=0.02)
 
@@ -80,7 +84,7 @@ def test_results_of_several_levels_do_not_overwrite_each_other(tmp_path):
 def test_samples_are_enough_for_another_fit(tmp_path):
     h5py = pytest.importorskip("h5py")
     write_loops(tmp_path / "wilson_loops.csv", steady(400))
-    found = gauge_mc.fit("potential", tmp_path, t_min=1, samples=True).potential
+    found = gauge_mc.fit("potential", tmp_path, t_min=1, r_min=1, samples=True).potential
     with h5py.File(tmp_path / "potential.h5") as h5:
         r, v, covariance = (h5[name][:] for name in ("distance", "potential", "covariance"))
         means, series, error = (h5[name][:] for name in ("jackknife", "series", "error"))
@@ -194,11 +198,12 @@ def test_what_a_variational_analysis_needs(tmp_path):
 
 def test_results_of_earlier_versions_are_read(tmp_path):
     path = tmp_path / "potential.json"
-    PotentialResult(static_potential([steady()], t_min=1)).write(path)
+    PotentialResult(static_potential([steady()], t_min=1, r_min=1)).write(path)
     content = json.loads(path.read_text())
     for name in ("nambu_goto", "force", "force_scales", "averaged", "levels", "left_out", "skip"):
         del content[name]
     for scan in (content["free"], content["string"]):
+        del scan["window"]
         for fit in (scan["fit"], *scan["from_r"], *scan["to_r"]):
             for name in ("rc", "root_sigma", "form", "coulomb"):
                 del fit[name]
@@ -217,3 +222,21 @@ def test_more_columns_of_the_report():
         assert str(one) in text
     assert "± range" in text
     assert "nan" not in text
+
+
+def test_v_of_r_is_shown_where_no_fit_can_be_trusted(tmp_path):
+    write_loops(tmp_path / "wilson_loops.csv", steady())
+    result = gauge_mc.fit("potential", tmp_path, t_min=1)
+    assert result.potential.free is None
+    console = Console(width=200, file=io.StringIO())
+    console.print(*result.report())
+    text = " ".join(console.file.getvalue().split())
+    assert str(result.potential.points[4].potential) in text
+    assert "No string tension: V(R) is known at 4 distances from R = 2 on" in text
+    assert "√σ" not in text
+    for name in ("potential", "scaling"):
+        with pytest.raises(GaugeError, match="No string tension"):
+            PLOTS[name].draw([tmp_path], tmp_path / "plot.png")
+    for name in ("wilson-loops", "static-force"):
+        PLOTS[name].draw([tmp_path], tmp_path / f"{name}.png")
+    assert not (tmp_path / "plot.png").exists()
