@@ -7,11 +7,6 @@
 // Number of slots per partial sum.
 constexpr int SLOTS_PER_PART = 32;
 
-// Call work(step, begin, end) until all items of every step are done; see Team::share.
-template <class Count, class Work> void run_threads(Team& team, int steps, Count count, Work work) {
-    team.share(steps, count, work);
-}
-
 INLINE long long items_of(const Work& work, int items) {
     return (long long)work.slices * (work.parity < 2 ? 1 : 2) * items;
 }
@@ -35,8 +30,8 @@ template <class A> INLINE int slots_of(const A& a) { return a.work.slots ? a.wor
 template <class A> INLINE int parts_of(const A& a) { return (a.geometry.slots + SLOTS_PER_PART - 1) / SLOTS_PER_PART; }
 
 template <class A, class Body> INLINE void run_sites(const A* steps, int count, Team& team, Body body) {
-    run_threads(
-        team, count, [=](int step) { return items_of(steps[step].work, slots_of(steps[step])); },
+    team.share(
+        count, [=](int step) { return items_of(steps[step].work, slots_of(steps[step])); },
         [=](int step, long long begin, long long end) {
             const A a = steps[step];
             each_item(a.work, a.work.first_slot, slots_of(a), begin, end, [&](long long, int t, int parity, int slot) {
@@ -46,8 +41,8 @@ template <class A, class Body> INLINE void run_sites(const A* steps, int count, 
 }
 
 template <int K, class A, class Body> INLINE void run_sums(const A* steps, int count, Team& team, Body body) {
-    run_threads(
-        team, count, [=](int step) { return items_of(steps[step].work, parts_of(steps[step])); },
+    team.share(
+        count, [=](int step) { return items_of(steps[step].work, parts_of(steps[step])); },
         [=](int step, long long begin, long long end) {
             const A a = steps[step];
             each_item(a.work, 0, parts_of(a), begin, end, [&](long long n, int t, int parity, int part) {
@@ -70,8 +65,8 @@ template <int SLICES, int K> struct SliceValues {
 
 template <int SLICES, int K, class A, class Body>
 INLINE void run_slice_sums(const A* steps, int count, Team& team, Body body) {
-    run_threads(
-        team, count, [=](int step) { return items_of(steps[step].work, parts_of(steps[step])); },
+    team.share(
+        count, [=](int step) { return items_of(steps[step].work, parts_of(steps[step])); },
         [=](int step, long long begin, long long end) {
             const A a = steps[step];
             const int parts = parts_of(a);

@@ -27,6 +27,8 @@ INLINE word select_word(mask m, word a, word b) { return m ? a : b; }
 INLINE mask everywhere(bool value) { return value; }
 INLINE bool any_lane(mask m) { return m; }
 INLINE real root(real x) { return sqrt(x); }
+INLINE real exponential(real x) { return exp(x); }
+INLINE real arctangent(real x) { return atan(x); }
 INLINE real inverse_root(real x) { return rsqrt(x); }
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }

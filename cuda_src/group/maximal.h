@@ -32,6 +32,6 @@ INLINE typename Group::Link maximised(typename Group::Link u, const typename Gro
 // The complex conjugate of the principal N-th root of a phase: the angle over pi is from tan(phase/2) = im / (1 + re).
 template <int N> INLINE complex conj_root(const complex& phase, scalar tiny) {
     const real tangent = phase.im / larger(scalar(1) + phase.re, broadcast(tiny));
-    const real angle = lanewise(tangent, [](scalar t) { return atan(t); }) * scalar(2.0 / N / 3.14159265358979324);
+    const real angle = lanewise(tangent, [](scalar t) { return arctangent(t); }) * scalar(2.0 / N / 3.14159265358979324);
     return {cos_pi(angle), -sin_pi(angle)};
 }

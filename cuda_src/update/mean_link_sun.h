@@ -35,13 +35,13 @@ template <int N> struct MeanFactors {
         const real average = sum * scalar(1.0 / N);
         // The largest terms are those of n = s_(N-1), and F_q falls about as exp(-(q N)^2 / (4 sum)).
         terms = 16 + 2 * N + (int)(scalar(2.6) * lane_max(s[N - 1]));
-        const int charges = 4 + (int)(sqrt(scalar(REAL_BYTES == 4 ? 120 : 296) * lane_max(sum)) / N);
+        const int charges = 4 + (int)(root(scalar(REAL_BYTES == 4 ? 120 : 296) * lane_max(sum)) / N);
 
         const double_real zero = to_double(broadcast(0));
         double_real cofactor_re = zero, cofactor_im = zero, power_re = zero + 1.0, power_im = zero;
         UNROLL for (int i = 0; i < N; i++) re[i] = im[i] = zero;
         z = zero;
-        first = to_double(lanewise(s[N - 1] * scalar(-2), [](scalar t) { return exp(t); }));
+        first = to_double(lanewise(s[N - 1] * scalar(-2), [](scalar t) { return exponential(t); }));
         ROLLED
         for (int q = 0; q < charges; q++) {
             const real half = broadcast(scalar(0.5) * (scalar)q);

@@ -187,6 +187,8 @@ class Device(Protocol):
     """Bytes of a link's components that are stored together: 16 on a GPU.
 
     0 means that all components of a link are stored together (CPU)."""
+    libraries: tuple[Kernel, ...]
+    """Code that launches need besides the kernels, and that is compiled like them."""
 
     def lanes(self, precision: str) -> int:
         """Return the maximum number of sites in a SIMD register; 1 on a GPU."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from gauge_mc.devices.source import (
     StructMember,
@@ -162,6 +162,9 @@ class Kernel(KeptHash):
     name: str
     folder: Path | None = None
 
+    structures: ClassVar[tuple[str, ...]] = (ARGUMENTS,)
+    """Names of the structures that the source file declares for Python."""
+
     __hash__ = KeptHash.__hash__
 
     @cached_property
@@ -246,7 +249,7 @@ class Kernel(KeptHash):
             "#include <cstddef>",
             "#include <type_traits>",
             f'#include "{self.source}"',
-            *dict.fromkeys(self._assertions(roots, (ARGUMENTS, *checked))),
+            *dict.fromkeys(self._assertions(roots, (*self.structures, *checked))),
         ]
         return "\n".join(lines) + "\n"
 
@@ -263,6 +266,15 @@ class Kernel(KeptHash):
         """Return the files that may contain declarations, the kernel's own source last."""
         choices = self.narrowed(variant).choices
         return (*(choice.header for choice in choices), self.source)
+
+
+@dataclass(frozen=True)
+class Library(Kernel):
+    """Code that is compiled like a kernel, but has functions of its own and no arguments."""
+
+    structures: ClassVar[tuple[str, ...]] = ()
+
+    __hash__ = KeptHash.__hash__
 
 
 @cache

@@ -58,7 +58,7 @@ def compile_kernels(
     slab = Field.empty(few, p.group, p.precision, replace(devices, slices=None)).slabs[0]
     wanted = dict.fromkeys(_needed(p, observables, resumed, several))
     jobs = [(kernel, slab.variant(*choices)) for kernel, choices in wanted]
-    jobs.append((ADD_PARTIAL_SUMS, ANY_VARIANT))
+    jobs += [(code, ANY_VARIANT) for code in (ADD_PARTIAL_SUMS, *device.libraries)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         list(threads.map(lambda job: device.compile(*job), jobs))
 

@@ -19,7 +19,7 @@ from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 
 HARNESS = """
-#include "arch/cpu_team.h"
+#include "arch/cpu_team.cu"
 
 // Let a team do steps of these numbers of items. `times` counts how often an item was done, and
 // `thread` tells by whom. The first item of the second share takes `delay` ns. Return how often

@@ -26,7 +26,7 @@ from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.pages import touch_first
 from gauge_mc.devices.cpu.rapl import package_counters
-from gauge_mc.devices.cpu.team import Teams
+from gauge_mc.devices.cpu.team import TEAM, Teams
 from gauge_mc.devices.cpu.topology import team_caches, topology, usable_cores
 from gauge_mc.devices.cpu.worker import TaskEvent, Worker
 from gauge_mc.devices.energy import EnergyCounter
@@ -62,10 +62,9 @@ class CpuBuffer:
 class CpuKernel:
     """A kernel in a shared library, run by a team of threads; ctypes releases the GIL meanwhile."""
 
-    def __init__(self, library: ctypes.CDLL, name: str, teams: Teams, worker: Worker | None):
-        self._function = getattr(library, name)
+    def __init__(self, function: Any, teams: Teams, worker: Worker | None):
+        self._function = function
         self._function.restype = None
-        self._library = library
         self._teams = teams
         self._worker = worker
 
@@ -85,7 +84,7 @@ class CpuKernel:
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
         """Run steps in order; see `LoadedKernel`."""
-        team = self._teams.current(self._library).address
+        team = self._teams.current().address
         if self._worker is None:
             self._function(steps, len(steps), team)
         else:
@@ -112,6 +111,7 @@ class CpuDevice:
     in_host_memory = True
     has_side_stream = False
     packet_bytes = 0
+    libraries: tuple[Kernel, ...] = (TEAM,)
 
     def __init__(self, threads: int | None = None, lanes: int | None = None, worker: bool = False):
         if threads is not None and threads < 1:
@@ -128,7 +128,7 @@ class CpuDevice:
         self._scratch: dict[str, CpuBuffer] = {}
         self._buffers: WeakSet[CpuBuffer] = WeakSet()
         self._worker = Worker() if worker else None
-        self._teams = Teams(self.threads)
+        self._teams = Teams(self.threads, self._team_library)
         threads_in_words = f"{self.threads} thread{'s' * (self.threads > 1)}"
         self.name = f"{compiler.processor()[0]}, {threads_in_words}"
 
@@ -148,17 +148,26 @@ class CpuDevice:
         """Load a kernel, compiling it if it is not in the cache."""
         key = (kernel, kernel.narrowed(variant))
         if key not in self._kernels:
-            path = self._compiled_file(*key)
-            try:
-                library = ctypes.CDLL(path)
-                self._kernels[key] = CpuKernel(library, kernel.name, self._teams, self._worker)
-            except (OSError, AttributeError) as error:
-                raise GaugeError(
-                    f"The compiled kernel {path} cannot be loaded ({error}): choose another "
-                    "compiler in the environment variable CXX, and run `gauge-mc doctor "
-                    "--clear-cache`."
-                ) from error
+            library = self._library(*key, kernel.name)
+            self._kernels[key] = CpuKernel(library[kernel.name], self._teams, self._worker)
         return self._kernels[key]
+
+    def _team_library(self) -> ctypes.CDLL:
+        return self._library(TEAM, Variant("double"), "make_team", "end_team")
+
+    def _library(self, kernel: Kernel, variant: Variant, *functions: str) -> ctypes.CDLL:
+        """Load a compiled file, which has these functions."""
+        path = self._compiled_file(kernel, variant)
+        try:
+            library = ctypes.CDLL(path)
+            for name in functions:
+                library[name]
+            return library
+        except (OSError, AttributeError) as error:
+            raise GaugeError(
+                f"The compiled kernel {path} cannot be loaded ({error}): choose another compiler "
+                "in the environment variable CXX, and run `gauge-mc doctor --clear-cache`."
+            ) from error
 
     def use_threads(self, threads: int) -> None:
         """Let kernels run on so many threads from now on; see `ThreadedDevice.use_threads`."""

@@ -5,10 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gauge_mc.devices.cpu.topology import Claim, Core, claim_cores, in_order
+from gauge_mc.devices.kernels import Library
+from gauge_mc.devices.source import source_folder
+
+TEAM = Library("cpu_team", source_folder() / "arch")
+"""The code of teams, which is the same for all kernels."""
 
 
 class Team:
@@ -17,7 +22,7 @@ class Team:
     Parameters
     ----------
     library : CDLL
-        Any kernel's library, which contains the code.
+        The compiled `TEAM`.
     threads : int
         Number of threads.
     cores : sequence of Core
@@ -59,10 +64,13 @@ class Teams:
     ----------
     most : int
         The maximum number of threads, for which cores are claimed when the first team is made.
+    load : callable
+        Function that returns the compiled `TEAM`; it is called when the first team is made.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, load: Callable[[], ctypes.CDLL]) -> None:
         self._most = self._threads = most
+        self._load = load
         self._claim: Claim | None = None
         self._teams: dict[int, Team] = {}
 
@@ -70,11 +78,11 @@ class Teams:
         """Choose the number of threads of later launches."""
         self._threads = threads
 
-    def current(self, library: ctypes.CDLL) -> Team:
-        """Return the team of the chosen size; it is made with the code in any kernel's library."""
+    def current(self) -> Team:
+        """Return the team of the chosen size."""
         team = self._teams.get(self._threads)
         if team is None:
-            team = Team(library, self._threads, self.cores())
+            team = Team(self._load(), self._threads, self.cores())
             self._teams[self._threads] = team
         return team
 

@@ -79,6 +79,7 @@ class CudaDevice:
     """
 
     backend = "cuda"
+    libraries: tuple[Kernel, ...] = ()
     packet_bytes = 16
     cache_bytes = 0
     in_host_memory = False
