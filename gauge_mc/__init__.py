@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gauge_mc.run.generate import generate
     from gauge_mc.run.measure import measure
     from gauge_mc.run.parameters import Parameters
+    from gauge_mc.run.thinning import thin
     from gauge_mc.scans.carry_out import scan
     from gauge_mc.updates.heatbath import heatbath
     from gauge_mc.updates.overrelaxation import overrelax
@@ -62,6 +63,7 @@ _HOMES = {
     "propagator": "quarks.measurements",
     "read_propagator": "quarks.files",
     "scan": "scans.carry_out",
+    "thin": "run.thinning",
     "verify": "inspection.verify",
 }
 
@@ -91,6 +93,7 @@ __all__ = [
     "propagator",
     "read_propagator",
     "scan",
+    "thin",
     "verify",
 ]
 

@@ -59,6 +59,7 @@ COMMANDS = {
     "export": Command(ANALYSE, "Write the tables of a run to one file for other tools."),
     "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
     "verify": Command(FILES, "Check runs, scans, configurations and tables for damage."),
+    "thin": Command(FILES, "Remove configurations of a run, except every Nth one."),
     "convert": Command(FILES, "Write a configuration in another format."),
     "bench": Command(MACHINE, "Time the kernels on this machine."),
     "doctor": Command(MACHINE, "Show what works on this machine, and how to fix the rest."),

@@ -14,6 +14,7 @@ from gauge_mc.files.header import Header
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.grid import AXES, Grid
 from gauge_mc.scans.report import MemberReport
 from gauge_mc.scans.scan import Scan
@@ -62,6 +63,8 @@ class RunFacts:
         Number of records and columns of each table, in words, by the name of the file.
     configurations : int
         Number of configurations.
+    configurations_removed : int
+        Number of configurations that were removed on purpose.
     """
 
     run: str
@@ -69,6 +72,7 @@ class RunFacts:
     sessions: Sequence[SessionRecord]
     tables: Mapping[str, str]
     configurations: int
+    configurations_removed: int
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,7 @@ def run_facts(run: Run) -> Iterator[Facts]:
             name: f"{len(table)} rows: {', '.join(table.columns)}" for name, table in tables.items()
         },
         "configurations": len(configs),
+        "configurations_removed": removed_from(run, parameters),
     }
     if configs:
         yield from configuration_facts(run.unambiguous_configs()[max(configs)])

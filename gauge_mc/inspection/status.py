@@ -14,6 +14,7 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe, duration, energy_text, link_rate, spent
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.summary import Average, averages_values
+from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.report import MemberReport
 from gauge_mc.scans.scan import Scan
@@ -42,6 +43,8 @@ class RunStatus:
         Number of updates done, and in all, thermalisation included.
     configurations : int
         Number of configurations.
+    configurations_removed : int
+        Number of configurations that were removed on purpose.
     checkpoint_sweep : int or None
         Number of updates in the last checkpoint; None if there is no checkpoint.
     checkpoint_seconds : float or None
@@ -68,6 +71,7 @@ class RunStatus:
     sweep: int
     sweeps: int
     configurations: int
+    configurations_removed: int
     checkpoint_sweep: int | None
     checkpoint_seconds: float | None
     links_per_s: float | None
@@ -88,6 +92,8 @@ class RunStatus:
             state = f"stopped; to continue: gauge-mc generate --output {quote(self.run)}"
         phase = "" if self.sweep > p.thermalize else f", of which {p.thermalize} to thermalise"
         configs = f"{self.configurations} of {p.configs}" if p.keeps_configs else "not kept"
+        if self.configurations_removed:
+            configs += f", {self.configurations_removed} removed on purpose"
         facts = {
             "run": self.run,
             "chain": describe(p),
@@ -142,6 +148,7 @@ def run_status(run: Run, averages: bool = False) -> RunStatus:
         sweep,
         p.updates,
         len(run.configs()),
+        removed_from(run, p),
         saved if there else None,
         age,
         rate and rate * p.links_per_update,

@@ -23,6 +23,7 @@ from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.parameters import Measurement, Parameters
+from gauge_mc.run.thinning import Removed
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 Advance = Callable[[float], object]
@@ -199,6 +200,7 @@ def _run_checks(run: Run) -> list[Check]:
     return [
         Check(run.toml, partial(_record, run)),
         *([Check(run.checkpoint, partial(_checkpoint, run, parameters))] if begun else []),
+        *([Check(run.thinned, partial(_thinned, run))] if run.thinned.exists() else []),
         *_table_checks(run, parameters, sweep),
         *_configuration_checks(run, parameters, sweep),
     ]
@@ -217,7 +219,7 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
     if parameters and parameters.keeps_configs:
         first = parameters.thermalize + parameters.separation
         due = range(first, min(sweep, parameters.updates) + 1, parameters.separation)
-        numbers = {number for number, _ in files}
+        numbers = {number for number, _ in files} | _removed(run, parameters, due)
         files += [(n, run.config(n, parameters.format)) for n in due if n not in numbers]
     stated = _tables_to_compare(run)
     checks, seen = [], dict[int, Path]()
@@ -230,6 +232,20 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
         )
         checks.append(Check(path, check))
     return checks
+
+
+def _removed(run: Run, parameters: Parameters, due: Iterable[int]) -> set[int]:
+    """Return which configurations were removed on purpose; none if the record is damaged."""
+    with suppress(GaugeError):
+        removed = Removed.of(run, parameters)
+        return {number for number in due if number in removed}
+    return set()
+
+
+def _thinned(run: Run, advance: Advance) -> str:
+    """Check the record of configurations that were removed on purpose."""
+    rules = Removed.of(run, Parameters()).rules
+    return "; ".join(f"1 of {one.keep} kept up to update {one.sweep}" for one in rules)
 
 
 def _ambiguous(number: int, first: Path, second: Path, advance: Advance) -> str:

@@ -8,6 +8,7 @@
       plaquette.csv ...        tables, with one or more records per measurement
       checkpoint/latest        links and state of the random number generator
       lock                     run lock; names the process that holds it and its progress
+      thinned.toml             configurations that were removed on purpose, if there are any
 """
 
 from __future__ import annotations
@@ -97,6 +98,11 @@ class Run:
     def checkpoint(self) -> Path:
         """The latest checkpoint."""
         return self.path / "checkpoint" / "latest"
+
+    @property
+    def thinned(self) -> Path:
+        """The record of configurations that were removed on purpose."""
+        return self.path / "thinned.toml"
 
     @property
     def lock(self) -> Path:
@@ -226,7 +232,7 @@ class Run:
         The directory itself may be named by a link, but its folders may not be links.
         """
         here = self.path.resolve()
-        remove_leftovers(here, lambda name: name == self.toml.name or name.endswith(".csv"))
+        remove_leftovers(here, _of_run)
         remove_leftovers(here / "configs", lambda name: bool(CONFIG.fullmatch(name)))
         remove_leftovers(here / "checkpoint", lambda name: name == self.checkpoint.name)
 
@@ -260,6 +266,11 @@ class Run:
         for folder in folders:
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _of_run(name: str) -> bool:
+    """Return whether a file in a run directory is one that the run itself writes."""
+    return name in ("run.toml", "thinned.toml") or name.endswith(".csv")
 
 
 def ambiguous(number: int, first: Path, second: Path) -> GaugeError:

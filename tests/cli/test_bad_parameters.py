@@ -34,6 +34,7 @@ COMMANDS = {
     "export": ("export", ("RUN", "OUT")),
     "info": ("info", ("RUN",)),
     "verify": ("verify", ("RUN",)),
+    "thin": ("thin --keep 2 --dry-run", ("RUN",)),
     "convert": ("convert", ("CONFIG", "OUT")),
     "bench": ("bench --lattice 4 --seconds 0.05", ()),
 }

@@ -1,0 +1,62 @@
+"""``gauge-mc thin``: remove configurations of a run on purpose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gauge_mc.cli import options as o
+from gauge_mc.cli import say
+from gauge_mc.cli.document import print_document, prints
+
+Keep = Annotated[
+    int,
+    typer.Option(
+        help="Keep every Nth configuration, counted from the first one of the run.",
+        metavar="N",
+        show_default=False,
+    ),
+]
+
+
+@prints("gauge_mc.run.thinning:Thinned")
+def thin(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    keep: Keep,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would be removed, without removing anything."),
+    ] = False,
+    json: o.Json = False,
+) -> None:
+    """Remove configurations of a run, except every Nth one.
+
+    Kept are those that a run with N times the --separation would have. The run records that the
+    others were removed on purpose, so that status, info and verify do not call them missing. Tables
+    are not changed, and the run can be continued; new configurations are all kept until the run is
+    thinned again. Configurations later than the last checkpoint are left.
+    """
+    from rich.filesize import decimal
+
+    from gauge_mc.run.thinning import thin as carry_out
+
+    found = carry_out(run, keep, dry_run=dry_run)
+    if json:
+        print_document("thin", found)
+        return
+    there = len(found.kept) + len(found.removed)
+    verb = "would be removed" if dry_run else "removed"
+    size = decimal(found.removed_bytes)
+    say(f"{verb}: {len(found.removed)} of {there} configurations, {size}{_some(found.removed)}")
+    say(f"kept: {len(found.kept)}{_some(found.kept)}")
+
+
+def _some(updates: object) -> str:
+    """Return the first and the last of some updates in words."""
+    assert isinstance(updates, tuple)
+    shown = [str(one) for one in updates]
+    if len(shown) > 4:
+        shown[2:-1] = ["..."]
+    return f" (after updates {', '.join(shown)})" if shown else ""

@@ -1,0 +1,240 @@
+"""Thinning: removing configurations of a run on purpose, with a record of what was removed.
+
+The record is the file ``thinned.toml`` of the run. It states rules instead of numbers, one for each
+thinning: of the configurations up to an update, every N-th one was kept. It is written before
+anything is removed, so that a thinning that was killed leaves configurations that need not be
+there, but never lacks one that should be. Repeating it removes the rest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from gauge_mc import __version__
+from gauge_mc.errors import GaugeError, UsageError, not_written
+from gauge_mc.files.atomic import replacing, sync_folder
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import check_types, parse_toml
+from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.directory import Run
+from gauge_mc.run.lock import now
+from gauge_mc.run.parameters import NO_FORMAT, Parameters
+
+MAX_RECORD = 2**20
+"""Maximum size of the record in bytes."""
+
+RECORD = "thinned"
+"""Key of the rules in the record."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What was removed by a thinning.
+
+    Attributes
+    ----------
+    keep : int
+        Number N: every N-th configuration was kept, counted from the first one of the run.
+    sweep : int
+        Number of updates up to which configurations were removed.
+    time : str
+        Time of the thinning in ISO 8601, with UTC offset.
+    version : str
+        Version of gauge-mc.
+    """
+
+    keep: int
+    sweep: int
+    time: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Removed:
+    """The configurations of a run that were removed on purpose.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        Parameters of the run.
+    rules : tuple of Rule
+        Rules of all thinnings so far.
+    """
+
+    parameters: Parameters
+    rules: tuple[Rule, ...] = ()
+
+    @classmethod
+    def of(cls, run: Run, parameters: Parameters) -> Removed:
+        """Read the record of a run, which has none unless it was thinned.
+
+        Raises
+        ------
+        GaugeError
+            If the record is damaged.
+        """
+        path = run.thinned
+        if not os.path.lexists(path):
+            return cls(parameters)
+        try:
+            rules = tuple(Rule(**one) for one in parse_toml(read_text(path, MAX_RECORD))[RECORD])
+            check_types(rules, tuple[Rule, ...])
+            if min(rule.keep for rule in rules) < 1:
+                raise ValueError("it keeps nothing")
+        except (GaugeError, ValueError, TypeError, KeyError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise GaugeError(
+                f"{path} is damaged: {reason}; restore it from a copy, or remove it, whereupon the "
+                "configurations that it tells of count as missing."
+            ) from error
+        return cls(parameters, rules)
+
+    def __contains__(self, sweep: int) -> bool:
+        """Return whether the configuration after an update was removed on purpose."""
+        number, rest = divmod(sweep - self.parameters.thermalize, self.parameters.separation)
+        return not rest and any(sweep <= one.sweep and number % one.keep for one in self.rules)
+
+    def write(self, run: Run) -> None:
+        """Write or replace the record of a run."""
+        import tomli_w
+
+        text = tomli_w.dumps({RECORD: [asdict(rule) for rule in self.rules]})
+        with replacing(run.thinned) as file:
+            file.write(text.encode())
+
+
+def removed_from(run: Run, parameters: Parameters) -> int:
+    """Return how many configurations were removed on purpose and are not there.
+
+    Raises
+    ------
+    GaugeError
+        If the record is damaged.
+    """
+    removed, there, p = Removed.of(run, parameters), run.configs(), parameters
+    last = max((one.sweep for one in removed.rules), default=0)
+    due = range(p.thermalize + p.separation, last + 1, p.separation)
+    return sum(number in removed and number not in there for number in due)
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """What a thinning removes.
+
+    Attributes
+    ----------
+    run : str
+        Run directory.
+    keep : int
+        Number N: every N-th configuration is kept, counted from the first one of the run.
+    kept, removed : sequence of int
+        Updates of the configurations that are kept, and of those that are removed.
+    removed_bytes : int
+        Size of all files that are removed, in bytes.
+    """
+
+    run: str
+    keep: int
+    kept: Sequence[int]
+    removed: Sequence[int]
+    removed_bytes: int
+
+
+def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> Thinned:
+    """Remove configurations of a run, except every N-th one, and record that this was intended.
+
+    Kept are those that a run with N times the separation would have. Configurations later than the
+    last checkpoint, and files that the run has not written, are left. Tables are not changed. The
+    run can be continued exactly; new configurations are all kept until the run is thinned again.
+
+    Parameters
+    ----------
+    run : path
+        Run directory. No other process may be working on it.
+    keep : int
+        The number N, at least 2.
+    dry_run : bool
+        Whether only to return what would be removed.
+
+    Returns
+    -------
+    Thinned
+
+    Raises
+    ------
+    UsageError
+        If there is no run, it keeps no configurations, or none of them would be kept.
+    GaugeError
+        If files of the run are damaged or cannot be removed, or another process is working on it.
+    """
+    chosen = Run(Path(run))
+    chosen.read()
+    planned = _Plan.of(chosen, keep)
+    if dry_run or not planned.files:
+        return planned.result
+    with chosen.locked() as lock:
+        plan = _Plan.of(chosen, keep)  # another process may have been at work until now
+        lock.record(replace(lock.holder, sweep=plan.sweep))
+        result = plan.result
+        plan.carry_out()
+    return result
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The files that a thinning keeps and removes, by update."""
+
+    run: Run
+    removed: Removed
+    keep: int
+    sweep: int
+    kept: tuple[int, ...]
+    files: dict[int, Path]
+
+    @classmethod
+    def of(cls, run: Run, keep: int) -> _Plan:
+        """Return the plan for a run as it is now."""
+        parameters = run.read()[0]
+        if keep < 2:
+            raise UsageError(f"--keep is {keep}; choose at least 2, which keeps every other one.")
+        if not parameters.keeps_configs:
+            raise UsageError(
+                f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}."
+            )
+        sweep = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
+        removed = Removed.of(run, parameters)
+        rule = Rule(keep, sweep, now(), __version__)
+        known = any((one.keep, one.sweep) == (keep, sweep) for one in removed.rules)
+        new = removed if known else Removed(parameters, (*removed.rules, rule))
+        own = {
+            number: path
+            for number, path in run.config_files()
+            if number <= sweep and path == run.config(number, parameters.format)
+        }
+        files = {number: path for number, path in own.items() if number in new}
+        kept = tuple(number for number in own if number not in new)
+        if files and not kept:
+            raise UsageError(
+                f"--keep {keep} would remove all {len(files)} configurations of {run.path}; choose "
+                "a smaller number."
+            )
+        return cls(run, new, keep, sweep, kept, files)
+
+    @property
+    def result(self) -> Thinned:
+        """What is removed."""
+        size = sum(path.lstat().st_size for path in self.files.values())
+        return Thinned(str(self.run.path), self.keep, self.kept, tuple(self.files), size)
+
+    def carry_out(self) -> None:
+        """Write the record, then remove the files."""
+        self.removed.write(self.run)
+        for path in self.files.values():
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise not_written(path, error) from error
+        sync_folder(self.run.path / "configs")
