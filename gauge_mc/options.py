@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import difflib
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.numbers import N, listed, number, whole_number
+from gauge_mc.quoting import quoted, shortened
 from gauge_mc.registry import nearest
+
+LARGEST = 2**63
+"""Size of whole numbers from which on nothing can be done with them."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,9 @@ class Option:
         Placeholder of the value in help texts.
     repeated : bool
         Whether the option may be given several times. Its value is then a tuple of str.
+    least, most : float
+        Smallest and largest number, also of each number in a text that consists of numbers. What
+        else a value has to satisfy is checked by the owner of the option.
     """
 
     name: str
@@ -36,16 +46,107 @@ class Option:
     default: str = ""
     metavar: str = ""
     repeated: bool = False
+    least: float = -math.inf
+    most: float = math.inf
 
     @property
     def flag(self) -> str:
         """Name on the command line, such as ``--r-max``."""
         return flag_of(self.name)
 
+    def checked(self, value: Any) -> Any:
+        """Return a value of the right type.
+
+        Raises
+        ------
+        UsageError
+            If it is a number that is not finite, or outside of the bounds; or if it is a text that
+            is empty, or has characters that no table can contain.
+        """
+        if isinstance(value, str):
+            if not value.strip():
+                raise UsageError(f"{self.flag} is empty; give a value, or leave the option out.")
+            if not value.isprintable():
+                raise UsageError(
+                    f"{self.flag} has characters that cannot be printed; choose another value."
+                )
+        elif not isinstance(value, bool):
+            self._check_number(value)
+        return value
+
+    def numbers(self, text: str, read: Callable[[str], N]) -> tuple[N, ...]:
+        """Return the numbers that a text consists of, with commas or semicolons between them.
+
+        Parameters
+        ----------
+        text : str
+        read : callable
+            `gauge_mc.numbers.number` or `gauge_mc.numbers.whole_number`.
+
+        Raises
+        ------
+        UsageError
+            If something is not a number, is outside of the bounds, or is missing.
+        """
+        try:
+            found = listed(text, read)
+        except ValueError:
+            raise UsageError(
+                f"{self.flag} is '{shortened(text)}'; give one number, or several with commas "
+                "between them."
+            ) from None
+        for one in found:
+            self._check_number(one)
+        return found
+
+    def _check_number(self, value: float) -> None:
+        finite = abs(value) < LARGEST if isinstance(value, int) else math.isfinite(value)
+        if not finite or not self.least <= value <= self.most:
+            said = f"{value:g}" if isinstance(value, float) else quoted(value)
+            raise UsageError(f"{self.flag} is {said}; {self._wanted}.")
+
+    @property
+    def _wanted(self) -> str:
+        """What numbers are allowed, as the end of a message."""
+        what = "a whole number" if self.kind is int else "a number"
+        least, most = (f"{bound:g}" for bound in (self.least, self.most))
+        if math.isinf(self.least) and math.isinf(self.most):
+            return f"give {what}"
+        if math.isinf(self.most):
+            return f"give {what} of at least {least}"
+        return f"give {what} from {least} to {most}"
+
 
 def flag_of(name: str) -> str:
     """Return the name of an option on the command line, given its name in Python."""
     return f"--{name.replace('_', '-')}"
+
+
+Owners = Iterable[tuple[str, Iterable[Option]]]
+"""The things that declare options, as named in messages, and their options."""
+
+
+def merged(owners: Owners) -> tuple[Option, ...]:
+    """Return the options of several things that are given together, each once.
+
+    Several things may share one option, but no two of them may give one name two meanings.
+
+    Raises
+    ------
+    GaugeError
+        If two different options have one name.
+    """
+    found: dict[str, tuple[Option, str]] = {}
+    for owner, options in owners:
+        for option in options:
+            there, first = found.setdefault(option.name, (option, owner))
+            if there != option:
+                both = f"{first} and {owner}" if first != owner else f"{owner}, twice,"
+                raise GaugeError(
+                    f"Both {both} declare an option {option.flag}, with different meanings; "
+                    "rename one of them."
+                )
+    return tuple(option for option, _ in found.values())
 
 
 def check_options(
@@ -84,11 +185,12 @@ def _converted(option: Option, value: object) -> object:
         values = (value,) if isinstance(value, str) else value
         if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
             raise UsageError(f"{option.flag} is {value!r}; give text, or several texts.")
-        return tuple(values)
+        return tuple(map(option.checked, values))
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise UsageError(f"{option.flag} is {value!r}; give a value of type {kind.__name__}.")
-    return kind(value)
+        raise UsageError(f"{option.flag} is {quoted(value)}; give a value of type {kind.__name__}.")
+    checked = option.checked(value)
+    return kind(checked)
 
 
 def parse_options(
@@ -116,7 +218,7 @@ def parse_options(
     """
     known = {option.name: option for option in options}
     found: dict[str, Any] = {}
-    for word in words:
+    for word in _joined(words, known):
         key, equals, text = word.partition("=")
         name = key.strip().replace("-", "_")
         if name not in known:
@@ -124,22 +226,54 @@ def parse_options(
             raise UsageError(f"{flag} is not an option of {whose}{nearest(flag, flags)}")
         if name in found and not known[name].repeated:
             raise UsageError(f"measure: {whose} has the option {name} twice; give it once.")
-        value = _parsed(known[name], text.strip(), bool(equals), where)
+        value = _parsed(known[name], text.strip(), bool(equals), whose, where)
         found[name] = (*found.get(name, ()), value) if known[name].repeated else value
     return found
 
 
-def _parsed(option: Option, text: str, given: bool, where: str) -> object:
-    """Return the value of an option that is given as text; a flag has none."""
-    try:
-        if (option.kind is bool) == given or len(text) > MOST_CHARACTERS:
-            raise ValueError
-        return True if option.kind is bool else option.kind(text)
-    except ValueError:
-        wanted = "no value" if option.kind is bool else f"a value of type {option.kind.__name__}"
-        form = option.name if option.kind is bool else f"{option.name}=VALUE"
-        raise UsageError(f"{option.flag} needs {wanted}; write {form} {where}.") from None
+def _joined(words: Iterable[str], known: Mapping[str, Option]) -> list[str]:
+    """Return the words, with colons that belong to a text, as in ``smear=ape:polar``, put back.
 
+    A word without a value that is like no flag belongs to the text before it.
+    """
+    joined: list[str] = []
+    for word in words:
+        option = (
+            known.get(joined[-1].partition("=")[0].strip().replace("-", "_")) if joined else None
+        )
+        flag = word.strip().replace("-", "_")
+        stray = "=" not in word and not difflib.get_close_matches(flag, known, n=1)
+        if stray and option and option.kind is str:
+            joined[-1] += f":{word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def _parsed(option: Option, text: str, given: bool, whose: str, where: str) -> object:
+    """Return the value of an option that is given as text; a flag has none."""
+    if option.kind is bool and not given:
+        return True
+    if option.kind is bool or not given:
+        wanted = "no value" if option.kind is bool else "a value"
+        form = option.name if option.kind is bool else f"{option.name}=VALUE"
+        raise UsageError(f"{whose}: {option.flag} needs {wanted}; write {form} {where}.")
+    if len(text) > MOST_CHARACTERS:
+        raise UsageError(
+            f"{option.flag} has {len(text)} characters; give at most {MOST_CHARACTERS} {where}."
+        )
+    try:
+        return option.checked(READ[option.kind](text))
+    except ValueError:
+        what = "a whole number" if option.kind is int else "a number"
+        raise UsageError(
+            f"{whose}: {option.flag} is '{shortened(text)}', but needs {what}; write "
+            f"{option.name}=VALUE {where}."
+        ) from None
+
+
+READ: Mapping[type[Any], Callable[[str], Any]] = {int: whole_number, float: number, str: str}
+"""How values of each type are read from text."""
 
 MOST_CHARACTERS = 100
 """Largest length of the value of an option."""

@@ -34,6 +34,14 @@ def shortened(text: str, longest: int = LONGEST_WORD) -> str:
     return f"{text[:part]}… ({len(text)} characters) …{text[-part:]}"
 
 
+def quoted(value: object) -> str:
+    """Return a value as in Python's source code, without its middle unless it is short."""
+    try:
+        return shortened(repr(value))
+    except ValueError:  # Python does not convert very large numbers
+        return "a very large number"
+
+
 def sentence(text: str) -> str:
     """Return a message of one line with all that it quotes shown safely, and not too long."""
     words = (shortened(word) for word in printable(text.replace("\n", " ")).split(" "))

@@ -9,8 +9,9 @@ that of the plug-in. A program can also register its own plug-ins.
 from __future__ import annotations
 
 import difflib
+import inspect
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module, metadata
 from importlib.metadata import EntryPoint, EntryPoints
@@ -39,13 +40,27 @@ class Registry(Mapping[str, T], Generic[T]):
         Name of the kind in messages, such as ``observable``.
     package : str
         Package whose modules declare the plug-ins, such as ``gauge_mc.observables``.
+    base : type, optional
+        Class of the plug-ins, or of which they are subclasses. They must have every attribute that
+        it or its bases annotate without a value, and define all of its abstract methods.
+    check : callable, optional
+        Function of a plug-in that raises a `ValueError` with a reason for refusing it.
     folders : bool
         True if the plug-ins are subpackages and the modules of the package are helpers.
     """
 
-    def __init__(self, kind: str, package: str, folders: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        package: str,
+        base: type | None = None,
+        check: Callable[[T], object] | None = None,
+        folders: bool = False,
+    ) -> None:
         self.kind = kind
         self._package = package
+        self._base = base
+        self._check = check
         self._folders = folders
         self._registered: dict[str, T] = {}
 
@@ -55,8 +70,9 @@ class Registry(Mapping[str, T], Generic[T]):
         Raises
         ------
         GaugeError
-            If another plug-in of this kind has the same name.
+            If another plug-in of this kind has the same name, or the declaration is incomplete.
         """
+        self._check_declaration(thing)
         home = f"{self._package}.{self._modules.get(thing.name)}"
         stranger = thing.name in self._modules and not thing.__module__.startswith(home)
         if stranger or self._registered.setdefault(thing.name, thing) is not thing:
@@ -114,10 +130,23 @@ class Registry(Mapping[str, T], Generic[T]):
             where = f"{option}: " if option else ""
             raise UnknownNameError(f"{where}There is no {self.kind} '{name}'{nearest(name, self)}")
 
+    def _check_declaration(self, thing: T) -> None:
+        """Refuse a plug-in that lacks something, in a sentence that names its module."""
+        try:
+            if self._base:
+                check_attributes(thing, self._base)
+            if self._check:
+                self._check(thing)
+        except ValueError as error:
+            owner = thing if isinstance(thing, type) else type(thing)
+            raise GaugeError(
+                f"The {self.kind} {owner.__name__} in the module {owner.__module__} {error}."
+            ) from error
+
     def _load(self, name: str) -> None:
         self.check(name)
         if name in self._modules:
-            import_module(f"{self._package}.{self._modules[name]}")
+            self._import(name, f"{self._package}.{self._modules[name]}")
             return
         entry = self._entries[name]
         try:
@@ -128,7 +157,22 @@ class Registry(Mapping[str, T], Generic[T]):
                 f"The {self.kind} '{name}' of the package {package} cannot be imported ({error}); "
                 "repair or uninstall that package."
             ) from error
+        self._check_declaration(thing)
         self._registered.setdefault(name, thing)
+
+    def _import(self, name: str, module: str) -> None:
+        """Import the module that declares a plug-in."""
+        try:
+            import_module(module)
+        except GaugeError as error:
+            if module in str(error):
+                raise
+            raise GaugeError(f"In the module {module}: {error}") from error
+        if name not in self._registered:
+            raise GaugeError(
+                f"The module {module} registers no {self.kind} named '{name}'; register it under "
+                f"the name of the module, as the other modules of {self._package} do."
+            )
 
     @cached_property
     def _modules(self) -> dict[str, str]:
@@ -140,6 +184,56 @@ class Registry(Mapping[str, T], Generic[T]):
     @cached_property
     def _entries(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=self._package)}
+
+
+def check_attributes(thing: object, base: type) -> None:
+    """Check that a plug-in has what its base class demands.
+
+    Parameters
+    ----------
+    thing : object
+        A subclass of `base`, or an instance of one.
+    base : type
+        The class, whose annotations without a value name what must be there: class variables if
+        the plug-in is a class.
+
+    Raises
+    ------
+    ValueError
+        If the plug-in is not of this class, or something is missing or of the wrong type.
+    """
+    owner = thing if isinstance(thing, type) else type(thing)
+    if not issubclass(owner, base):
+        raise ValueError(f"is not a {base.__name__}; derive it from that class")
+    if missing := sorted(getattr(owner, "__abstractmethods__", ())):
+        raise ValueError(f"lacks {in_words(missing)}; define every abstract method of its base")
+    for name, annotation in demanded(base).items():
+        if isinstance(thing, type) and not annotation.startswith("ClassVar"):
+            continue
+        kind = annotation.removeprefix("ClassVar[").removesuffix("]")
+        found = inspect.getattr_static(thing, name, None)
+        if found is None:
+            raise ValueError(f"has no {name}; declare {name}, of the type {kind}")
+        if isinstance(found, property | cached_property):
+            continue
+        if kind == "str" and not (isinstance(found, str) and found.strip()):
+            raise ValueError(f"has the {name} {found!r}; declare a text that is not empty")
+        words = isinstance(found, tuple) and all(isinstance(one, str) for one in found)
+        if kind == "tuple[str, ...]" and not words:
+            raise ValueError(f"has the {name} {found!r}; declare a tuple of texts")
+
+
+@cache
+def demanded(base: type) -> dict[str, str]:
+    """Return the attributes that a class and its bases annotate without a value, with their types.
+
+    Attributes that the constructor of a data class sets are among them.
+    """
+    annotations: dict[str, str] = {}
+    for one in reversed(base.__mro__):
+        own = vars(one).get("__annotations__", {})
+        annotations |= {name: str(kind) for name, kind in own.items() if not name.startswith("_")}
+    return {name: kind for name, kind in annotations.items() if not hasattr(base, name)}
 
 
 @cache
@@ -169,5 +263,5 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def in_words(words: Iterable[str], conjunction: str = "and") -> str:
     """Join words as in ``a, b and c``."""
-    *first, last = words
+    *first, last = [*words] or [""]
     return f"{', '.join(first)} {conjunction} {last}" if first else last

@@ -261,6 +261,34 @@ class Coupling:
         """Return the members of ``Coefficients`` in the header of the action."""
         return self.acting.coefficients(group, self.beta)
 
+    def check_precision(self, group: Group, precision: str) -> None:
+        """Refuse a precision in which rounding errors compete with the fluctuations of the links.
+
+        At large beta the average of 1 - P is (N^2 - 1) / (4 beta), where P is the plaquette
+        Re Tr U_p / N; at an anisotropy, beta is that of the planes with the larger one. Each of
+        the four links of a plaquette is rounded to a relative error of at most `ROUNDING`, which
+        changes P by at most four times as much.
+
+        Raises
+        ------
+        UsageError
+            If that is more than `LARGEST_SHARE` of the average.
+        """
+        ratio = max(self.anisotropy, 1 / self.anisotropy)
+        most = LARGEST_SHARE * (group.colours**2 - 1) / (16 * ROUNDING[precision])
+        if self.beta * ratio > most:
+            raise UsageError(
+                f"At beta = {self.beta:g} the links fluctuate so little that rounding errors in "
+                f"{precision} precision change 1 - plaquette by more than {LARGEST_SHARE:.0%}; "
+                f"choose double precision, or beta of at most {most / ratio:.4g}."
+            )
+
+
+ROUNDING = {"single": 2.0**-24, "double": 2.0**-53}
+"""Largest relative error of a rounded number, by precision."""
+
+LARGEST_SHARE = 0.01
+"""Largest fraction of the average of 1 - P that rounding errors may change."""
 
 HEADER, CPP = "action/rectangles.h", "Rectangles"
 
@@ -340,4 +368,4 @@ class Actions(Registry[Action]):
         return isinstance(name, str) and super().__contains__(name.partition(":")[0])
 
 
-ACTIONS = Actions("action", __name__)
+ACTIONS = Actions("action", __name__, Action)

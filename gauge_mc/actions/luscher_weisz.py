@@ -12,6 +12,7 @@ from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.colouring import CUBES
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group
+from gauge_mc.numbers import number
 from gauge_mc.quoting import shortened
 
 U0 = (0.1, 1.0)
@@ -42,7 +43,7 @@ class LuscherWeisz(Action):
         """Return the action with this tadpole factor."""
         least, most = U0
         try:
-            u0 = float(text)
+            u0 = number(text)
         except ValueError:
             u0 = math.nan
         if not least <= u0 <= most:

@@ -9,7 +9,11 @@ from functools import cache
 from gauge_mc.actions import ACTIONS, Action, RectangleAction, RectangleKernels
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group
+from gauge_mc.numbers import number
 from gauge_mc.quoting import shortened
+
+LEAST_C1 = -1000.0
+"""Smallest coefficient, to catch typing errors."""
 
 
 class GivenRectangleAction(RectangleAction):
@@ -36,13 +40,13 @@ class AnyRectangleAction(RectangleKernels):
     def with_parameter(self, text: str) -> Action:
         """Return the action with this c1."""
         try:
-            c1 = float(text)
+            c1 = number(text)
         except ValueError:
             c1 = math.nan
-        if not -math.inf < c1 < 1 / 8:
+        if not LEAST_C1 <= c1 < 1 / 8:
             raise UsageError(
-                f"The action rectangle needs a coefficient c1 below 1/8, not '{shortened(text)}'; "
-                "give one as in rectangle:-0.1."
+                f"The action rectangle needs a coefficient c1 from {LEAST_C1:g} to below 1/8, not "
+                f"'{shortened(text)}'; give one as in rectangle:-0.1."
             )
         return _with_coefficient(float(f"{c1:.10g}"))
 

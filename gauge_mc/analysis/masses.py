@@ -249,6 +249,12 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
     effective = correlator.effective()
     last = ranges.last(effective.precision[0])
     first = 1 if ranges.t_min is None else ranges.t_min
+    if correlator.extent // 2 - first + 1 < LEAST_POINTS:
+        raise GaugeError(
+            f"A fit needs {LEAST_POINTS} times from t = {first} on, but those of the correlator of "
+            f"a lattice with T = {correlator.extent} end at t = {correlator.extent // 2}; use a "
+            "longer lattice, or a smaller --t-min."
+        )
     if last - first + 1 < LEAST_POINTS:
         raise too_noisy()
     used = correlator.values[:, first : last + 1]
@@ -298,7 +304,11 @@ def _onset(effective: EffectiveEnergies, last: int) -> int:
     try:
         return find_plateaus([effective], t_max=last - 1).points[0].t_min
     except GaugeError as error:  # which speaks of loops
-        raise too_noisy() from error
+        raise GaugeError(
+            f"The effective mass has no plateau up to t = {last}, because excited states "
+            "contribute or because it is too noisy; give --t-min, measure more configurations, or "
+            "use a longer lattice."
+        ) from error
 
 
 @dataclass(frozen=True)

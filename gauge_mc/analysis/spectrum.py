@@ -9,6 +9,7 @@ of the cubic lattice, and of all places of a source.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -607,9 +608,11 @@ def spectrum(
         If there is none, because no correlator is known well enough.
     """
     if not series.masses:
+        counts = Counter(one.reason.rstrip(".") for one in series.left_out).most_common()
         raise GaugeError(
-            "All correlators are too noisy for a fit; measure more configurations, or choose "
-            "smaller t_min and t_max."
+            f"None of {len(series.left_out)} correlators can be fitted; "
+            + "; ".join(f"{number} of them: {reason}" for reason, number in counts)
+            + "."
         )
     fits = [fit for fit, _ in series.masses.values()]
     return Spectrum(

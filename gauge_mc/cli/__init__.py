@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
-import math
 import os
-import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn, get_args
 
@@ -27,6 +26,7 @@ import typer.core
 from gauge_mc import __version__, interruption
 from gauge_mc.cli.streams import Streams
 from gauge_mc.errors import REMEDIES, GaugeError
+from gauge_mc.numbers import number, whole_number
 from gauge_mc.quoting import printable, sentence, shortened
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
@@ -122,35 +122,29 @@ def load_command(name: str) -> Any:
     return typer.main.get_command(single)
 
 
-def whole_number(text: str | int) -> int:
-    """Read a whole number; Python's own conversion also reads ``1_0`` and other alphabets."""
-    word = str(text).strip()
-    if not re.fullmatch("[+-]?[0-9]{1,19}", word):
-        raise ValueError(f"'{shortened(word, 80)}' is not a whole number.")
-    return int(word)
-
-
-def number(text: str | float) -> float:
-    """Read a finite number; see also `whole_number`."""
-    word = str(text).strip()
-    digits = r"([0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})"
-    plain = re.fullmatch(rf"[+-]?{digits}([eE][+-]?[0-9]{{1,3}})?", word)
-    if not plain or not math.isfinite(value := float(word)):
-        raise ValueError(f"'{shortened(word, 80)}' is not a number.")
-    return value
-
-
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the options of a command that are numbers accept only plain numbers."""
-    parsers: dict[Any, Callable[[str], Any]] = {int: whole_number, float: number}
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+    """Let a command accept only plain numbers where it takes numbers, and no empty paths."""
+    parsers: dict[Any, Callable[[str], Any]] = {int: whole_number, float: number, Path: a_path}
+    signature = inspect.signature(function, eval_str=True)
+    for parameter in signature.parameters.values():
         kind, *described = get_args(parameter.annotation) or (parameter.annotation,)
-        kinds = set(get_args(kind) or [kind]) & parsers.keys()
+        parts = [get_args(one) or (one,) for one in get_args(kind) or [kind]]
+        kinds = {part for one in parts for part in one} & parsers.keys()
         if kinds and described:
             (kind,) = kinds
             described[0].parser = parsers[kind]
-            described[0].metavar = described[0].metavar or f"<{kind.__name__}>"
+            described[0].metavar = described[0].metavar or f"<{kind.__name__.lower()}>"
+    # Typer would otherwise evaluate annotations that are text again, without the parsers.
+    function.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    function.__signature__ = signature  # type: ignore[attr-defined]
     return function
+
+
+def a_path(text: str | Path) -> Path:
+    """Read a path; Python takes an empty one for the current folder."""
+    if not str(text) or "\0" in str(text):
+        raise ValueError("A path is empty, or has a NUL character; give another one.")
+    return Path(text)
 
 
 def _filled(paragraph: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,16 +14,17 @@ from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.options import Option
-from gauge_mc.smearing import SMEARINGS, smear_option
+from gauge_mc.options import Option, merged
+from gauge_mc.smearing import smear_option, smearing_owners
 
 
-def _owners() -> Iterator[tuple[str, list[Option]]]:
+def _owners() -> Iterator[tuple[str, Iterable[Option]]]:
     """Yield the options that observables and smearings declare."""
     for name, one in OBSERVABLES.items():
+        more = smearing_owners() if one.smears else []
+        merged([*one.owners(), *more])  # which are given together
         yield name, [*one.options, *([smear_option()] if one.smears else [])]
-    for name, smearing in SMEARINGS.items():
-        yield f"the smearing {name}", list(smearing.options)
+    yield from smearing_owners()
 
 
 @prints("gauge_mc.run.measure:TableReport")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -17,10 +17,11 @@ from gauge_mc.actions import ACTIONS
 from gauge_mc.cli import VERBATIM
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS
 from gauge_mc.domain.layout import REALS
+from gauge_mc.errors import GaugeError
 from gauge_mc.formats import writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.options import Option
+from gauge_mc.options import Option, flag_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words
 from gauge_mc.run import parameters as known
@@ -262,13 +263,21 @@ def declared(owners: Iterable[tuple[str, Iterable[Option]]]) -> Callable[[Any], 
             for one in signature.parameters.values()
             if one.kind is not one.VAR_KEYWORD
         ]
-        shared: dict[str, tuple[Option, list[str]]] = {}
+        shared: dict[str, tuple[Option, dict[str, list[str]]]] = {}
         for owner, options in owners:
             for option in options:
-                shared.setdefault(option.name, (option, []))[1].append(owner)
-        added = [
-            _parameter(option, f"Options of {in_words(names)}") for option, names in shared.values()
-        ]
+                first, helps = shared.setdefault(option.name, (option, {}))
+                check_shared(option, first, owner, next(iter(helps.values()), [owner])[0])
+                text = with_default(option.help, option.default)
+                helps.setdefault(text, []).append(owner)
+        taken = {one.name for one in fixed} & shared.keys()
+        for name in taken:
+            (owner, *_), *_ = shared[name][1].values()
+            raise GaugeError(
+                f"The option {flag_of(name)} of {owner} has the name of an option of gauge-mc "
+                f"{function.__name__}; rename it."
+            )
+        added = [_parameter(option, helps) for option, helps in shared.values()]
         everything = [*fixed, *added]
         function.__signature__ = signature.replace(parameters=everything)
         function.__annotations__ = {one.name: one.annotation for one in everything}
@@ -277,12 +286,37 @@ def declared(owners: Iterable[tuple[str, Iterable[Option]]]) -> Callable[[Any], 
     return decorate
 
 
-def _parameter(option: Option, panel: str) -> inspect.Parameter:
-    """Return a declared option as a parameter for Typer."""
+def check_shared(option: Option, other: Option, owner: str, whose: str) -> None:
+    """Refuse options of one name that the command line would have to read in two ways.
+
+    Parameters
+    ----------
+    option, other : Option
+    owner, whose : str
+        The things that declare them, as named in messages.
+    """
+    if (option.kind, option.repeated) != (other.kind, other.repeated):
+        raise GaugeError(
+            f"Both {whose} and {owner} declare an option {option.flag}, with values of different "
+            "types; rename one of them."
+        )
+
+
+def _parameter(option: Option, helps: Mapping[str, Sequence[str]]) -> inspect.Parameter:
+    """Return a declared option as a parameter for Typer.
+
+    Parameters
+    ----------
+    option : Option
+    helps : mapping of str to sequence of str
+        Its descriptions, each with the things that give it.
+    """
+    owners = [owner for each in helps.values() for owner in each]
+    described = [f"{in_words(each)}: {help}" for help, each in helps.items()]
     made = typer.Option(
         option.flag,
-        help=with_default(option.help, option.default),
-        rich_help_panel=panel,
+        help=" ".join(described) if len(helps) > 1 else next(iter(helps)),
+        rich_help_panel=f"Options of {in_words(owners)}",
         metavar=option.metavar or None,
         show_default=False,
     )

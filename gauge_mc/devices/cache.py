@@ -150,8 +150,10 @@ def _own_file(path: Path) -> bytes | None:
     """Return the content of a file in a folder that only this user can write to, or None."""
     try:
         _refuse_foreign(path.parent)
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            return file.read()
+        # Opening a pipe without O_NONBLOCK would wait for somebody who writes to it.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(path, flags), "rb") as file:
+            return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except OSError:
         return None
 

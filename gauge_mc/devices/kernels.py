@@ -19,6 +19,8 @@ from gauge_mc.devices.source import (
     source_folder,
     structure,
 )
+from gauge_mc.errors import GaugeError
+from gauge_mc.registry import nearest
 
 SELECTING_HEADERS = {
     "group": "group/group.h",
@@ -157,6 +159,11 @@ class Kernel(KeptHash):
         The name of its function and of its source file.
     folder : Path, optional
         Folder of the source file; by default ``cuda_src/kernels``.
+
+    Raises
+    ------
+    GaugeError
+        If there is no such source file.
     """
 
     name: str
@@ -166,6 +173,14 @@ class Kernel(KeptHash):
     """Names of the structures that the source file declares for Python."""
 
     __hash__ = KeptHash.__hash__
+
+    def __post_init__(self) -> None:
+        if not self.source.is_file():
+            known = [one.stem for one in self.source.parent.glob("*.cu")]
+            raise GaugeError(
+                f"There is no kernel '{self.name}', because {self.source} does not exist"
+                f"{nearest(self.name, known)}"
+            )
 
     @cached_property
     def source(self) -> Path:

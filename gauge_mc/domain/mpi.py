@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
@@ -48,11 +49,19 @@ def find_processes() -> Processes:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        raise GaugeError(
-            f"mpi4py is missing or does not load ({error}): run `pip install 'gauge-mc[mpi]'`, or "
-            "start gauge-mc without mpirun."
-        ) from error
+        raise GaugeError(_remedy(error)) from error
     return MpiProcesses(MPI) if MPI.COMM_WORLD.size > 1 else OneProcess()
+
+
+def _remedy(error: Exception) -> str:
+    """Return what to do if mpi4py cannot be used, in one sentence."""
+    if not find_spec("mpi4py"):
+        return "mpi4py is missing: run `pip install 'gauge-mc[mpi]'`, or start without mpirun."
+    return (
+        f"mpi4py finds no MPI library that it can load ({error}): load the module of the MPI whose "
+        "mpirun is used, or run `pip install mpich` and use the mpirun of that package; or start "
+        "without mpirun."
+    )
 
 
 def forget_launcher() -> None:

@@ -62,7 +62,7 @@ class Export(ABC):
         """
 
 
-EXPORTS: Registry[Export] = Registry("export", __name__)
+EXPORTS: Registry[Export] = Registry("export", __name__, Export)
 
 
 def export_to(out: Path) -> Export:

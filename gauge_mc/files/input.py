@@ -11,7 +11,10 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
+
+UNCHECKED = "GAUGE_MC_UNCHECKED"
+"""Environment variable that is 1 if files without a checksum are to be read on purpose."""
 
 
 def open_regular(path: Path, what: str = "a file") -> BufferedReader:
@@ -27,6 +30,8 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
 
     Raises
     ------
+    UsageError
+        If there is no such file.
     GaugeError
         If the file cannot be opened, or is not a regular file.
     """
@@ -70,7 +75,10 @@ def read_text(path: Path, limit: int) -> str:
 
 def _unreadable(path: Path, error: OSError | ValueError) -> GaugeError:
     reason = getattr(error, "strerror", None) or error
-    return GaugeError(f"{path} cannot be read ({reason}): check its name and permissions.")
+    missing = isinstance(error, FileNotFoundError | NotADirectoryError | ValueError)
+    return (UsageError if missing else GaugeError)(
+        f"{path} cannot be read ({reason}): check its name and permissions."
+    )
 
 
 class InputFile:
@@ -125,6 +133,33 @@ class InputFile:
         """Return the error for a file that is intact, but whose content is not supported."""
         quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
         return GaugeError(f"{self.path} is not supported: {quoted}.")
+
+    def absent(self, what: str, consequence: str) -> str:
+        """Refuse a file that lacks something by which it is checked, unless that is on purpose.
+
+        Parameters
+        ----------
+        what : str
+            What its header does not state.
+        consequence : str
+            What cannot be known therefore, in words.
+
+        Returns
+        -------
+        str
+            The warning, if the environment variable `UNCHECKED` is 1.
+
+        Raises
+        ------
+        GaugeError
+            Otherwise.
+        """
+        if os.environ.get(UNCHECKED) != "1":
+            raise GaugeError(
+                f"{self.path} states no {what}, so that {consequence}; to read it all the same, "
+                f"set the environment variable {UNCHECKED}=1."
+            )
+        return f"it states no {what}, so that {consequence}"
 
     def expect_size(self, expected: int) -> None:
         """Compare the size of the file with the size that its header implies.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass
@@ -16,6 +17,19 @@ from gauge_mc.files.input import read_text
 NESTED = "its tables and lists are nested too deeply"
 """Reason for refusing a text, which the parsers would answer with a `RecursionError`."""
 
+DEEPEST = 32
+"""Largest number of tables and lists in each other, and of parts of a key. The time and the memory
+that the parser of TOML takes for a key are proportional to the square of the number of its parts.
+"""
+
+TOKENS = re.compile(
+    r"""\"{3}(?:\\.|[^\\])*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z)"""  # texts of several lines
+    r"""|"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?|\#[^\n]*"""  # texts, keys in quotation marks, comments
+    r"|[\w+-]+|[.,=\[\]{}\n]",  # keys and other words, punctuation
+    re.DOTALL,
+)
+"""What matters for the depth of a text in TOML."""
+
 LARGE = 2**63
 """Whole numbers from here on are taken for damage."""
 
@@ -28,8 +42,24 @@ def parse_toml(text: str) -> dict[str, Any]:
     ValueError
         If the text is not valid, or nested too deeply.
     """
+    if _depth(text) > DEEPEST:
+        raise ValueError(NESTED)
     content: dict[str, Any] = _parsed(tomllib.loads, text)
     return content
+
+
+def _depth(text: str) -> int:
+    """Return the largest number of nested brackets, and of parts of a key, of a text in TOML."""
+    deepest = brackets = parts = 0
+    for token in TOKENS.finditer(text):
+        first = token[0][0]
+        if first in "[{":
+            brackets += 1
+        elif first in "]}":
+            brackets = max(0, brackets - 1)
+        parts = parts + 1 if first == "." else parts * (first not in ",=[]{}\n")
+        deepest = max(deepest, brackets, parts)
+    return deepest
 
 
 def parse_json(text: str | bytes) -> Any:

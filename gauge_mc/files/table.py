@@ -473,7 +473,7 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
         with open_regular(path, "a table") as file:
             yield file
     except GaugeError as error:
-        raise GaugeError(f"The table {error}") from error
+        raise type(error)(f"The table {error}") from error
     except OSError as error:
         raise GaugeError(f"The table {path} cannot be read ({error.strerror}).") from error
 

@@ -168,7 +168,7 @@ class Fit(ABC):
         return f"{self.name}.json"
 
 
-FITS: Registry[Fit] = Registry("fit", __name__)
+FITS: Registry[Fit] = Registry("fit", __name__, Fit)
 
 LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "N")
 """The smearing level, an option of all fits to Wilson loops."""

@@ -76,4 +76,4 @@ class Flow:
         )
 
 
-FLOWS: Registry[Flow] = Registry("flow", __name__)
+FLOWS: Registry[Flow] = Registry("flow", __name__, Flow)

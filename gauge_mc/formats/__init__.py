@@ -111,7 +111,7 @@ class Format(ABC):
         return {}
 
 
-FORMATS: Registry[Format] = Registry("format", __name__)
+FORMATS: Registry[Format] = Registry("format", __name__, Format)
 
 
 def writable_formats() -> list[str]:

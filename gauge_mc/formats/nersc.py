@@ -78,7 +78,7 @@ class NerscReader:
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
         """Compare checksum and averages of the links with those in the header."""
         checksum = checksums.word_sum
-        if checksum != int(self.header.checksum, 16):
+        if self.header.checksum and checksum != int(self.header.checksum, 16):
             raise file.damaged(
                 f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
             )
@@ -119,24 +119,30 @@ def _stored(lattice: Lattice, group: Group, dtype: str, rows: int) -> StoredLink
 def _read_header(file: InputFile) -> NerscReader:
     """Read and check the header."""
     fields, offset = _fields(file)
-    real = fields.get("FLOATING_POINT", "")
     group, rows = _group_and_rows(file, fields.get("DATATYPE", ""))
-    if not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
+    real, warnings = fields.get("FLOATING_POINT"), []
+    if real is not None and not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
         known = re.fullmatch("IEEE[0-9]+[A-Z]*", real)  # a type that other programs may write
         refuse = file.unsupported if known else file.damaged
         raise refuse(f"its FLOATING_POINT is '{real}' instead of IEEE32BIG, IEEE64BIG or similar")
     extents = [fields.get(f"DIMENSION_{i}", "") for i in (1, 2, 3, 4)]
     if not all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents):
         raise file.damaged(f"its extents '{' '.join(extents)}' are not four whole numbers")
-    checksum = fields.get("CHECKSUM", "")
-    if not re.fullmatch("(0[xX])?[0-9a-fA-F]{1,8}", checksum):
+    checksum = fields.get("CHECKSUM")
+    if checksum is None:
+        warnings.append(file.absent("CHECKSUM", "its links cannot be verified with one"))
+    elif not re.fullmatch("(0[xX])?[0-9a-fA-F]{1,8}", checksum):
         raise file.damaged(f"its CHECKSUM '{checksum}' is not a hexadecimal number of 32 bits")
     averages = {name: _average(file, fields, key) for name, key in _AVERAGES.items()}
     plaquette, link_trace = averages.values()
     stated = {name: one for name, one in averages.items() if one is not None}
     lattice = lattice_of(file, *(int(extent) for extent in extents))
+    reals = lattice.sites * 4 * rows * group.colours * 2
+    if real is None:
+        warnings.append(file.absent("FLOATING_POINT", "the type of its numbers is a guess"))
+        real = "IEEE64" if file.size - offset > 4 * reals else "IEEE32"
     bytes_each = int(real[4:6]) // 8
-    file.expect_size(offset + lattice.sites * 4 * rows * group.colours * 2 * bytes_each)
+    file.expect_size(offset + reals * bytes_each)
     header = Header(
         Nersc.name,
         lattice,
@@ -144,7 +150,8 @@ def _read_header(file: InputFile) -> NerscReader:
         "double" if bytes_each == 8 else "single",
         plaquette.value if plaquette else None,
         link_trace.value if link_trace else None,
-        checksum=checksum,
+        checksum=checksum or "",
+        warning="; ".join(warnings),
         provenance={
             key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)
         },

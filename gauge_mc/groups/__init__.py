@@ -118,7 +118,7 @@ class GeneralGroup(Group):
         self.launch_bounds = {"single": (128, 3 if colours < 5 else 2), "double": (128, 2)}
 
 
-GROUPS: Registry[Group] = Registry("group", __name__)
+GROUPS: Registry[Group] = Registry("group", __name__, Group)
 
 
 def group_of(colours: int) -> Group:

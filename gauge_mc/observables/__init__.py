@@ -22,7 +22,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import DeferredSums
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.table import Table, TableData, Value
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option, check_options, merged
 from gauge_mc.registry import Registry
 
 Record = tuple[Value, ...]
@@ -312,6 +312,11 @@ class Observable:
         """
         return cls(**check_options(cls.options, options, cls.name))
 
+    @classmethod
+    def owners(cls) -> list[tuple[str, tuple[Option, ...]]]:
+        """Return what declares the options, as named in messages, with the options of each."""
+        return [(cls.name, cls.options)]
+
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that `measure` calls, which are compiled side by side before a run begins.
@@ -484,7 +489,61 @@ CONFIGS_SUFFIX = "_configs"
 """Suffix of the name of a table measured on stored configurations, if the run itself also measures
 the observable along the way."""
 
-OBSERVABLES: Registry[type[Observable]] = Registry("observable", __name__)
+
+def check_observable(kind: type[Observable]) -> None:
+    """Refuse a class of observables whose tables could not be read.
+
+    Raises
+    ------
+    ValueError
+        If a column has no name that can be used, or records of arrays have no indices.
+    """
+    merged(kind.owners())
+    for column in kind.columns:
+        if not column.isidentifier() or column == SWEEP or kind.columns.count(column) > 1:
+            raise ValueError(
+                f"has a column '{column}'; choose different names of letters, digits and "
+                f"underscores, other than {SWEEP}"
+            )
+    several = kind.records is not Observable.records
+    own_series = kind.series.__func__ is not Observable.series.__func__  # type: ignore[attr-defined]
+    if several and not own_series and not {*kind.columns} & {*INDICES}:
+        raise ValueError(
+            "has several records per field, but no column with an index; name one of "
+            f"{', '.join(INDICES)}, or define series"
+        )
+
+
+def check_records(observable: Observable, records: Records) -> None:
+    """Refuse records that do not fit the columns of an observable, or that are too few or too many.
+
+    Parameters
+    ----------
+    observable : Observable
+    records : Records
+        Records of several measurements.
+
+    Raises
+    ------
+    GaugeError
+        If there is such a record.
+    """
+    columns, expected = len(observable.columns), observable.records
+    for found in records:
+        lengths = {len(record) for record in found} - {columns}
+        if lengths or len(found) != expected:
+            kind = type(observable)
+            long = f" of {min(lengths)} values" if lengths else ""
+            raise GaugeError(
+                f"The observable {observable.name} in the module {kind.__module__} returned "
+                f"{len(found)} records{long}, but declares {expected} of {columns} values "
+                f"({', '.join(observable.columns)}); mend its columns, its records or measure."
+            )
+
+
+OBSERVABLES: Registry[type[Observable]] = Registry(
+    "observable", __name__, Observable, check_observable
+)
 
 
 def table_name(observable: str) -> str:

@@ -83,6 +83,7 @@ class Baryons(Hadrons):
 
     def for_group(self, group: str) -> Baryons:
         """Return the observable for a gauge group; see `Observable.for_group`."""
+        super().for_group(group)
         return replace(self, group=group)
 
     def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[Correlator]:

@@ -103,7 +103,7 @@ class Plot(ABC):
         """
 
 
-PLOTS: Registry[Plot] = Registry("plot", __name__)
+PLOTS: Registry[Plot] = Registry("plot", __name__, Plot)
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,10 @@ class Kept:
         if not operator.field.devices.processes.broadcast(path.exists()):
             return None
         stored = read_propagator(path)
-        columns = columns_of(operator.field, stored.elements)
+        try:
+            columns = columns_of(operator.field, stored.elements)
+        except GaugeError as error:
+            raise GaugeError(f"{path} does not fit: {error}") from error
         system = System(operator, source, WHOLE)
         x = SpinorField.from_numpy(operator.field, columns)
         system.take(x)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import cmath
 import math
-import re
 import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations_with_replacement, product
@@ -29,7 +29,10 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.files.folders import may_be_made
 from gauge_mc.files.table import TableData, Value
+from gauge_mc.groups import GROUPS
+from gauge_mc.numbers import number
 from gauge_mc.observables import (
     Accompanied,
     Companion,
@@ -39,16 +42,24 @@ from gauge_mc.observables import (
     Record,
     Series,
 )
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option, check_options, merged
 from gauge_mc.quarks.contractions import AT_REST, Momentum
 from gauge_mc.quarks.links import in_precision
-from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, operator_with
+from gauge_mc.quarks.operators import LARGEST, MU, OPERATORS, DiracOperator, operator_with
 from gauge_mc.quarks.propagators import Propagator
-from gauge_mc.quarks.solvers import ITERATIONS, METHODS, RELIABLE, SOLVERS, Request, solve
+from gauge_mc.quarks.solvers import (
+    ITERATIONS,
+    LEAST_TOLERANCE,
+    METHODS,
+    RELIABLE,
+    SOLVERS,
+    Request,
+    solve,
+)
 from gauge_mc.quarks.sources import SOURCES, Source, parse_source
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import Boundary
+from gauge_mc.quarks.transport import Boundary, reals_of
 
 if TYPE_CHECKING:
     from gauge_mc.quarks.kept import Kept
@@ -62,7 +73,12 @@ from gauge_mc.smearing import (
 )
 
 KAPPA = Option(
-    "kappa", str, "Hopping parameters of the quarks, such as 0.1530,0.1550.", metavar="K[,K...]"
+    "kappa",
+    str,
+    "Hopping parameters of the quarks, such as 0.1530,0.1550.",
+    metavar="K[,K...]",
+    least=1 / LARGEST,
+    most=LARGEST,
 )
 MUS = Option(
     MU.name,
@@ -71,6 +87,8 @@ MUS = Option(
     "hopping parameter.",
     MU.default,
     "M[,M...]",
+    least=-LARGEST,
+    most=LARGEST,
 )
 SOURCE = Option(
     "source",
@@ -83,8 +101,16 @@ SOURCE = Option(
     repeated=True,
 )
 SMEAR_SINK = Option("smear_sink", bool, "Smear the sink in the same way as the source.")
+MOST_MOMENTUM = 100
+"""Largest squared momentum, to catch typing errors."""
+
 MOMENTA = Option(
-    "p2_max", int, "Largest squared momentum, with components in units of 2 pi / L.", "0"
+    "p2_max",
+    int,
+    "Largest squared momentum, with components in units of 2 pi / L.",
+    "0",
+    least=0,
+    most=MOST_MOMENTUM,
 )
 BOUNDARY = Option(
     "boundary",
@@ -93,6 +119,8 @@ BOUNDARY = Option(
     "of pi along x, y, z and t, such as 0.2,0.4,0,1.",
     "antiperiodic",
     "NAME|ANGLES",
+    least=-LARGEST,
+    most=LARGEST,
 )
 
 SOLVER = Option("solver", str, "Solver of the Dirac equation.", defaults.SOLVER, "|".join(SOLVERS))
@@ -111,8 +139,10 @@ TOLERANCE = Option(
     "Largest norm (not its square) of the true residual in double precision, divided by that of "
     "the source.",
     f"{defaults.TOLERANCE:g}",
+    least=LEAST_TOLERANCE,
+    most=1,
 )
-ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERATIONS}")
+ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERATIONS}", least=1)
 PROPAGATORS = Option(
     "propagators",
     str,
@@ -143,25 +173,27 @@ system, and the true one, of the full system."""
 SOLVE_WORDS = ("source", "solver", "inner")
 """Columns of `SOLVES` that contain words."""
 
-MOST_MOMENTUM = 100
-"""Largest squared momentum, to catch typing errors."""
+
+def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
+    """Return all Dirac operators, as named in messages, with their parameters apart from mu."""
+    return [
+        (f"the Dirac operator {name}", tuple(p for p in one.parameters if p.name != MU.name))
+        for name, one in OPERATORS.items()
+    ]
 
 
-def operator_options() -> tuple[Option, ...]:
-    """Return the parameters of all Dirac operators apart from kappa and mu, without duplicates."""
-    found: dict[str, Option] = {}
-    for operator in OPERATORS.values():
-        for option in operator.parameters:
-            found.setdefault(option.name, option)
-    found.pop(MU.name, None)
-    return tuple(found.values())
+def quark_owners() -> list[tuple[str, tuple[Option, ...]]]:
+    """Return what declares options of measurements with quarks, with the options of each."""
+    before = (KAPPA, MUS)
+    after = (BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
+    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
+    hadrons = "all hadrons"
+    return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, PROPAGATORS))]
 
 
 def quark_options() -> tuple[Option, ...]:
     """Return the options of all measurements with quarks."""
-    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
-    own = (KAPPA, MUS, *operator_options(), BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
-    return (*own, *solving, PROPAGATORS)
+    return merged(quark_owners())
 
 
 @dataclass(frozen=True)
@@ -216,11 +248,6 @@ class Quarks:
 
     def __post_init__(self) -> None:
         SOLVERS.check(self.solver, SOLVER.flag)
-        for kappa in self.kappas:
-            if not 0 < kappa < math.inf:
-                raise UsageError(f"{KAPPA.flag} is {kappa:g}; give positive numbers.")
-        if not all(map(math.isfinite, self.mus)):
-            raise UsageError(f"{MUS.flag} is {_listed(self.mus)}; give numbers.")
         smeared = [one for one in self.sources if one.smears]
         if self.smear_sink and len(smeared) < len(self.sources):
             raise UsageError(f"{SMEAR_SINK.flag} needs a source that is smeared; choose one.")
@@ -245,23 +272,18 @@ class Quarks:
         given = check_options((*known, *smearing_options()), options, whose)
         own = {option.name for option in known}
         others = {name: value for name, value in given.items() if name not in own}
-        p2_max = given.get(MOMENTA.name, 0)
-        if not 0 <= p2_max <= MOST_MOMENTUM:
-            raise UsageError(
-                f"{MOMENTA.flag} is {p2_max}; choose a number from 0 to {MOST_MOMENTUM}."
-            )
-        names = [one.name for one in operator_options()]
+        names = [one.name for one in merged(operator_owners())]
         sources = given.get(SOURCE.name, (defaults.SOURCE,))
         return cls(
             lattice,
-            numbers_of(given.get(KAPPA.name, ""), KAPPA),
-            numbers_of(given.get(MUS.name, ""), MUS) or (0.0,),
+            numbers_of(given, KAPPA),
+            numbers_of(given, MUS) or (0.0,),
             tuple((name, given[name]) for name in names if given.get(name)),
             angles_of(given.get(BOUNDARY.name, "antiperiodic")),
             tuple(parse_source(one, lattice) for one in sources),
             given.get(SMEAR_SINK.name, False),
             make_smearing(given.get("smear", NO_SMEARING), others),
-            momenta_up_to(p2_max),
+            momenta_up_to(given.get(MOMENTA.name, 0)),
             given.get(SOLVER.name, defaults.SOLVER),
             Request(
                 given.get(TOLERANCE.name, defaults.TOLERANCE),
@@ -298,9 +320,14 @@ class Quarks:
         return source.label.replace("@", "-smeared@") if self.smear_sink else source.label
 
     def check(self) -> None:
-        """Refuse to measure without a hopping parameter."""
+        """Refuse to measure without a hopping parameter, or without a folder to write to."""
         if not self.kappas:
             raise UsageError(f"{KAPPA.flag} is missing; give the hopping parameters of the quarks.")
+        if self.folder and not may_be_made(Path(self.folder)):
+            raise UsageError(
+                f"{PROPAGATORS.flag}: no files can be written in a folder {self.folder}; choose "
+                "another one."
+            )
 
     @property
     def kinds(self) -> tuple[Quark, ...]:
@@ -394,9 +421,9 @@ class Quarks:
         kind = field.lattice, field.group.name, PRECISION, field.devices
         other, more = Field.empty(*kind), Field.empty(*kind)
         source = field
-        for number in range(self.smearing.most or 1):
+        for n in range(self.smearing.most or 1):
             target = other if source is not other else more
-            self.smearing.iteration(number)(source, target)
+            self.smearing.iteration(n)(source, target)
             source = target
         return source
 
@@ -414,22 +441,17 @@ def _listed(numbers: Sequence[float]) -> str:
     return ",".join(f"{one:g}" for one in numbers)
 
 
-def numbers_of(text: str, option: Option) -> tuple[float, ...]:
-    """Return different numbers that text gives, separated by commas or semicolons, ascending.
+def numbers_of(given: Mapping[str, Any], option: Option) -> tuple[float, ...]:
+    """Return the different numbers that an option gives, ascending; none if it is not given.
 
     Raises
     ------
     UsageError
-        If something is not a number.
+        If something is not a number, or is outside of the bounds of the option.
     """
-    words = [word for word in re.split("[,;]", text) if word.strip()]
-    try:
-        return tuple(sorted({float(word) for word in words}))
-    except ValueError:
-        raise UsageError(
-            f"{option.flag} is '{shortened(text)}'; give one number, or several with commas "
-            "between them."
-        ) from None
+    return (
+        tuple(sorted({*option.numbers(given[option.name], number)})) if option.name in given else ()
+    )
 
 
 def angles_of(text: str) -> tuple[float, ...]:
@@ -443,12 +465,10 @@ def angles_of(text: str) -> tuple[float, ...]:
     names = {"antiperiodic": (0.0, 0.0, 0.0, 1.0), "periodic": (0.0, 0.0, 0.0, 0.0)}
     if text in names:
         return names[text]
-    try:
-        x, y, z, t = (float(word) for word in re.split("[,;]", text))
-        if all(math.isfinite(one) for one in (x, y, z, t)):
-            return (x, y, z, t)
-    except ValueError:
-        pass
+    with suppress(UsageError):
+        angles = BOUNDARY.numbers(text, number)
+        if len(angles) == len(names["periodic"]):
+            return angles
     raise UsageError(
         f"{BOUNDARY.flag} is '{shortened(text)}'; give {' or '.join(names)}, or four angles in "
         "units of pi, such as 0,0,0,1."
@@ -519,12 +539,20 @@ class Hadrons(Observable):
         """Return the observable with the given options; see `Observable.for_lattice`."""
         return cls(Quarks.of_options(lattice, cls.name, options))
 
+    @classmethod
+    def owners(cls) -> list[tuple[str, tuple[Option, ...]]]:
+        """Return what declares the options; see `Observable.owners`."""
+        shared = quark_options()
+        own = tuple(option for option in cls.options if option not in shared)
+        return [*quark_owners(), (cls.name, own)]
+
     @abstractmethod
     def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[Correlator]:
         """Yield all correlators, given the propagators of all quarks."""
 
     def for_group(self, group: str) -> Hadrons:
         """Return the observable for a gauge group; see `Observable.for_group`."""
+        reals_of(self.quarks.request.reals, GROUPS[group])
         return self
 
     @property
@@ -546,7 +574,8 @@ class Hadrons(Observable):
     def trial(self: Self) -> Self:
         """The same for a heavy quark, with a large tolerance; see `Observable.trial`."""
         request = replace(self.quarks.request, tolerance=TRIAL_TOLERANCE)
-        return replace(self, quarks=replace(self.quarks, kappas=TRIAL_KAPPAS, request=request))
+        quarks = replace(self.quarks, kappas=TRIAL_KAPPAS, request=request, folder="")
+        return replace(self, quarks=quarks)
 
     def measurer(self, like: Field) -> Measurer:
         """Return a function that measures fields of the same kind."""
@@ -616,8 +645,8 @@ def propagator(
     """
     given = {
         **options,
-        KAPPA.name: repr(kappa),
-        MUS.name: repr(mu),
+        KAPPA.name: repr(float(kappa)),
+        MUS.name: repr(float(mu)),
         SOURCE.name: (source,),
     }
     quarks = Quarks.of_options(field.lattice, "propagator", given)

@@ -110,7 +110,7 @@ class Generator(ABC):
             raise UsageError(f"luxury is {level}; choose a level in 0…{len(self.levels) - 1}.")
 
 
-GENERATORS: Registry[Generator] = Registry("generator", __name__)
+GENERATORS: Registry[Generator] = Registry("generator", __name__, Generator)
 
 
 def stream(key: Sequence[int], step: int, state: int | None = None) -> ctypes.Structure:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 OWN = ("beta", "anisotropy", "seed")
 """Parameters in which the runs of a batch may differ, if their kernels are the same."""
 
+MAX_CHAINS = 10_000
+"""Largest number of chains, each with a directory and open files of its own, to catch typing
+errors."""
+
 MEMORY_SHARE = 0.8
 """Fraction of the free memory of a device that the links and random numbers of a batch may take."""
 
@@ -83,10 +87,10 @@ def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, ob
     Raises
     ------
     UsageError
-        If the number of chains is not positive, or a value is invalid.
+        If there are no chains or more than `MAX_CHAINS`, or a value is invalid.
     """
-    if chains < 1:
-        raise UsageError(f"chains must be at least 1, not {chains}.")
+    if not 1 <= chains <= MAX_CHAINS:
+        raise UsageError(f"chains must lie between 1 and {MAX_CHAINS}, not {chains}.")
     asked, execution = Asked(values), Execution.from_values(values)
     base = execution.output or str(RUNS / asked.parameters.name)
     found = []
@@ -236,11 +240,12 @@ class _Together:
         from gauge_mc.run.chain import check_start
         from gauge_mc.run.checkpoint import read_state
 
-        run = request.run
+        run, asked = request.run, request.asked
         if not run.begun():
-            check_start(request.asked.parameters)
+            check_start(asked.parameters)
+            asked.catalogue(asked.parameters).chosen(asked.parameters)
         lock = locks.enter_context(run.locked())
-        parameters = request.asked.of(run)
+        parameters = asked.of(run)
         state = read_state(run.checkpoint) if run.checkpoint.exists() else None
         sweep = state.sweep if state else 0
         lock.record(replace(lock.holder, sweep=sweep))

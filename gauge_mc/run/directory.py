@@ -16,14 +16,15 @@ from __future__ import annotations
 import dataclasses
 import platform
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from gauge_mc import __version__
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import remove_leftovers, replacing
+from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml
 from gauge_mc.formats import FORMATS
@@ -206,16 +207,19 @@ class Run:
         GaugeError
             If another process holds the run lock; see `RunLock`.
         """
-        there = self.path.exists()
-        self._make()
-        lock = RunLock(self.lock)
+        made = self._make()
+        try:
+            lock = RunLock(self.lock)
+        except BaseException:
+            remove_empty(made)
+            raise
         try:
             lock.record(lock.holder)
             self._remove_leftovers()
             yield lock
         finally:
             if not self.begun():
-                self._unmake(there)
+                self._unmake(made)
             lock.close()
 
     def holder(self) -> tuple[Holder, bool]:
@@ -254,18 +258,16 @@ class Run:
                     f"{self.path} is not empty and has no run.toml; choose another --output."
                 )
 
-    def _make(self) -> None:
+    def _make(self) -> list[Path]:
+        """Make the folders, and return those that did not exist."""
         self.check_place()
-        for folder in (self.path / "configs", self.checkpoint.parent):
-            folder.mkdir(parents=True, exist_ok=True)
+        folders = (self.path / "configs", self.checkpoint.parent)
+        return [made for folder in folders for made in make_folder(folder)]
 
-    def _unmake(self, keep: bool) -> None:
+    def _unmake(self, made: Sequence[Path]) -> None:
         for file in (self.toml, self.lock):
             file.unlink(missing_ok=True)
-        folders = [self.path / "configs", self.checkpoint.parent, *([] if keep else [self.path])]
-        for folder in folders:
-            with suppress(OSError):
-                folder.rmdir()
+        remove_empty(dict.fromkeys([*made, self.path / "configs", self.checkpoint.parent]))
 
 
 def _of_run(name: str) -> bool:
@@ -302,4 +304,12 @@ def newest_run(root: Path = RUNS) -> Run:
 
 def last_use(path: Path) -> float:
     """Return the latest modification time of the entries of a directory, in seconds."""
-    return max(item.stat().st_mtime for item in path.iterdir())
+    return max((modified(item) for item in path.iterdir()), default=0.0)
+
+
+def modified(path: Path) -> float:
+    """Return the modification time of a file in seconds; 0 for a link that leads nowhere."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -22,10 +22,10 @@ from gauge_mc.observables import (
     Record,
     table_name,
 )
-from gauge_mc.options import check_options, parse_options
+from gauge_mc.options import check_options, merged, parse_options
 from gauge_mc.registry import in_words
 from gauge_mc.run.parameters import Measurement, Parameters
-from gauge_mc.smearing import smear_option, smearing_options
+from gauge_mc.smearing import smear_option, smearing_owners
 
 Function = Callable[[Field], Any]
 """Function of a field that returns a number, a record or an array.
@@ -241,7 +241,8 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
         If an option is unknown or invalid, or the observable needs to see a configuration first.
     """
     kind = OBSERVABLES[item.observable]
-    known = (*kind.options, *((smear_option(), *smearing_options()) if kind.smears else ()))
+    smearing = [("--smear", (smear_option(),)), *smearing_owners()] if kind.smears else []
+    known = merged([*kind.owners(), *smearing])
     given = parse_options(known, item.options, item.observable)
     observable = kind.for_lattice(parameters.lattice, **given).for_group(parameters.group)
     if not observable.records:

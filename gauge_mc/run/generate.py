@@ -244,6 +244,7 @@ class _Generation:
         asked = self.asked.of(self.run)
         if not self.run.begun():
             check_start(asked)
+            self._observables(asked)
         e = self.execution
         opened = open_device_group(
             e.devices, e.backend, e.threads, self.processes, e.share_gpus, lattice=asked.lattice

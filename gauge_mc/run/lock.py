@@ -125,6 +125,8 @@ class RunLock:
             raise _in_use(path, read_holder(path)) from error
         except OSError as error:
             os.close(self._fd)
+            if not found.st_size:  # it was made here, and nobody can hold a lock on it
+                path.unlink(missing_ok=True)
             raise GaugeError(
                 f"The file system of {path.parent} does not support file locks "
                 f"({error.strerror}); choose an --output on another file system."

@@ -40,6 +40,7 @@ from gauge_mc.observables import (
     Measurer,
     Observable,
     Record,
+    check_records,
     observable_of_table,
 )
 from gauge_mc.registry import in_words
@@ -131,6 +132,7 @@ class Measuring:
             field, digest = self.ensemble.load(number, precision, device)
             measure = measure or self.observable.measurer(field)
             records = measure(field)
+            check_records(self.observable, [records])
             del field  # free the memory before the next configuration is loaded
             yield records, digest
 
@@ -445,6 +447,8 @@ def _prepared(
 def _measure_field(field: Field, observable: Observable) -> TableData:
     """Measure an observable on a field in memory."""
     records = observable.measurer(field)(field)
+    if observable.records:
+        check_records(observable, [records])
     columns = {
         column: np.array([record[i] for record in records])
         for i, column in enumerate(observable.columns)

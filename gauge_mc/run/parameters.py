@@ -28,7 +28,7 @@ from gauge_mc.files.structured import parse_toml
 from gauge_mc.formats import FORMATS, check_writable
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.quoting import shortened
+from gauge_mc.quoting import quoted, shortened
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words, nearest
 
@@ -117,7 +117,11 @@ class Measurement:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _between("measure", self.every, 1, MAX_UPDATES)
+        if not 1 <= self.every <= MAX_UPDATES:
+            raise UsageError(
+                f"measure: {self.observable} cannot be measured after each {self.every} updates; "
+                f"choose an interval from 1 to {MAX_UPDATES}."
+            )
 
     @classmethod
     def parse(cls, text: str) -> Measurement:
@@ -232,6 +236,7 @@ class Parameters:
         self._check_luxury()
         check_beta(self.beta)
         action.coefficients(GROUPS[self.group], self.beta)
+        self.coupling.check_precision(GROUPS[self.group], self.precision)
         if not 0 <= self.seed <= MAX_SEED:
             raise UsageError(f"seed must lie between 0 and 2^63 - 1, not {self.seed}.")
         if not self.start:
@@ -664,6 +669,6 @@ def _converted(
                 result[item.name] = _CONVERTERS[kind](values[item.name])
             except ValueError as error:
                 raise UsageError(
-                    f"{item.name} must be {error}, not {shortened(repr(values[item.name]))}."
+                    f"{item.name} must be {error}, not {quoted(values[item.name])}."
                 ) from error
     return result

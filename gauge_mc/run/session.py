@@ -19,7 +19,7 @@ from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prep
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.energy import EnergyMeter
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.observables import Observable, live_observables
+from gauge_mc.observables import Observable, check_records, live_observables
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.checkpoint import State
@@ -184,8 +184,10 @@ class Session:
         chains = zip(work.tasks, self.batch.chains, strict=True)
         self._outputs = [RunOutput(task, chain) for task, chain in chains]
         self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
-        self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         self._set_up_observables()
+        if not self._resuming:
+            self._save_first()
+        self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         if work.devices.root:
             written = self.batch.sweep if self._measured else self.batch.sweep - 1
             for output in self._outputs:
@@ -230,14 +232,11 @@ class Session:
         return time.monotonic() - self._saved_at
 
     def _set_up_chains(self) -> None:
-        """Resume the chains, or begin them and write first checkpoints.
-
-        The first checkpoint is written before anything else. Results without a checkpoint are
-        therefore an error, and results later than the checkpoint can be computed again.
-        """
+        """Resume the chains, or begin them."""
         work, began = self._work, time.monotonic()
         count = len(work.tasks)
         resumed = work.devices.processes.broadcast(work.tasks[0].run.checkpoint.exists())
+        self._resuming = resumed
         compile_kernels(
             work.parameters, work.observables.values(), work.devices, resumed, count > 1
         )
@@ -251,8 +250,15 @@ class Session:
             refuse_leftovers(work.tasks)
         begun = (Chain.begin(task.parameters, work.devices) for task in work.tasks)
         self.batch, self._measured = Batch(begun, count), True
+
+    def _save_first(self) -> None:
+        """Write first checkpoints, when the observables have shown that they can be measured.
+
+        They are written before anything else. Results without a checkpoint are therefore an error,
+        and results later than the checkpoint can be computed again.
+        """
         began = time.monotonic()
-        for task, chain in zip(work.tasks, self.batch.chains, strict=True):
+        for task, chain in zip(self._work.tasks, self.batch.chains, strict=True):
             chain.save(task.run.checkpoint)
         self._save_time = time.monotonic() - began
 
@@ -278,22 +284,22 @@ class Session:
         the table.
         """
         observables, field = self._work.observables, self.batch.field
-        with self._saving_on_failure():
-            for observable in observables.values():
-                if isinstance(observable, FunctionObservable):
-                    observable.prepared(field)
-            facts = [provenance(task.parameters) for task in self._work.tasks]
-            self._recorders = {
-                item: observable.recorder_along(field, facts)
-                for item, observable in observables.items()
-            }
-            for item, observable in observables.items():
-                trial, recorder = observable.trial, self._recorders[item]
-                if trial is not observable:
-                    recorder = trial.recorder_along(field, facts)
-                with self._work.devices.measuring():
-                    recorder.begin()
-                recorder.fetch()
+        for observable in observables.values():
+            if isinstance(observable, FunctionObservable):
+                observable.prepared(field)
+        facts = [provenance(task.parameters) for task in self._work.tasks]
+        self._recorders = {
+            item: observable.recorder_along(field, facts)
+            for item, observable in observables.items()
+        }
+        for item, observable in observables.items():
+            trial, recorder = observable.trial, self._recorders[item]
+            if trial is not observable:
+                recorder = trial.recorder_along(field, facts)
+            with self._work.devices.measuring():
+                recorder.begin()
+            for records in recorder.fetch():
+                check_records(trial, records)
         p = self._work.parameters
         if p.keeps_configs:
             prepare_writing(field.replicas[0], p.format)

@@ -142,18 +142,18 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
         from gauge_mc.devices.choice import hint
         from gauge_mc.scans.averages import ScanAverages
 
-        asked.scan()
+        asked.check_runs()
         slots, busy_sites = places(e, per_device)
         advice = hint() if e.backend == AUTOMATIC and not e.devices else None
         with asked.locked() as scan:
             averages = ScanAverages(scan, asked.skip)
             result = _work(averages, slots, busy_sites, e, stop, advice)
-    if result.failures:
-        name, sentence = next(iter(result.failures.items()))
-        raise GaugeError(
-            f"{len(result.failures)} of {result.runs} runs failed, and repeating the command tries "
-            f"them again; {name}: {sentence}"
-        )
+            if result.failures:
+                name, sentence = next(iter(result.failures.items()))
+                raise GaugeError(
+                    f"{len(result.failures)} of {result.runs} runs failed, and repeating the "
+                    f"command tries them again; {name}: {sentence}"
+                )
     return result
 
 
@@ -245,6 +245,7 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> list[str]:
     if system != slurm.NAME:
         raise UsageError(f"The batch system '{system}' is unknown; choose {slurm.NAME}.")
     options = slurm.parse_options(words)
+    asked.check_runs()
     with asked.locked() as scan:
         tally = Tally(scan.members())
         left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.folders import remove_empty
+from gauge_mc.run.functions import observable_along
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.scans.grid import AXES, parse_lattices, parse_numbers
@@ -89,14 +92,47 @@ class ScanRequest:
         GaugeError
             If another process is carrying out the scan.
         """
-        self.scan().make()
-        with closing(RunLock(self.scan().lock)) as lock:
+        new = not self.scan().exists()
+        made = self.scan().make()
+        try:
+            lock = RunLock(self.scan().lock)
+        except BaseException:
+            remove_empty(made)
+            raise
+        with closing(lock):
             lock.record(lock.holder)
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
             scan = self.scan()
             scan.write()
-            yield scan
+            try:
+                yield scan
+            except GaugeError:
+                if new:
+                    scan.unmake(made)
+                raise
+
+    def check_runs(self) -> None:
+        """Refuse what no run can begin with: the start, or the observables and their options.
+
+        The updates that are left out of the averages are checked as well.
+
+        Raises
+        ------
+        UsageError
+            If the start file does not exist or does not fit, or an observable is not possible.
+        GaugeError
+            If the start file cannot be read.
+        """
+        from gauge_mc.run.chain import check_start
+        from gauge_mc.scans.averages import check_skip
+
+        check_skip(self.skip, self.scan().parameters)
+        left = [one.parameters for one in self.scan().members() if not one.begun()]
+        for parameters in {one.lattice: one for one in left}.values():
+            check_start(parameters)
+            for item in parameters.measure:
+                observable_along(item, parameters)
 
 
 def _words(values: Mapping[str, object], name: str) -> str | None:

@@ -21,10 +21,11 @@ from pathlib import Path
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
+from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml
 from gauge_mc.run.checkpoint import read_state
-from gauge_mc.run.directory import RUNS, Run, last_use
+from gauge_mc.run.directory import RUNS, Run, last_use, modified
 from gauge_mc.run.parameters import MAX_CARD, Parameters
 from gauge_mc.scans.grid import AXES, MAX_RUNS, Grid, Point
 
@@ -291,10 +292,27 @@ class Scan:
                     f"{self.path} is not empty and has no scan.toml; choose another --output."
                 )
 
-    def make(self) -> None:
-        """Create the directory if necessary; for the errors see `check_place`."""
+    def make(self) -> list[Path]:
+        """Create the directory if necessary; return it and its parents if they did not exist.
+
+        For the errors see `check_place`.
+        """
         self.check_place()
-        self.path.mkdir(parents=True, exist_ok=True)
+        return make_folder(self.path)
+
+    def unmake(self, made: Sequence[Path]) -> None:
+        """Remove the scan if it has no runs, after an attempt that was refused.
+
+        Parameters
+        ----------
+        made : sequence of Path
+            Folders that the attempt has made; see `make`.
+        """
+        remove_empty([self.jobs])
+        if not any(item.is_dir() for item in self.path.iterdir()):
+            for file in (self.toml, self.table, self.figure, self.lock):
+                file.unlink(missing_ok=True)
+            remove_empty(made)
 
     def _shared(self) -> dict[str, str | int | float]:
         values = self.parameters.values()
@@ -327,7 +345,7 @@ def newest_scan(root: Path = RUNS) -> Scan:
     found: Sequence[Path] = [*root.glob("*/scan.toml"), *root.glob("*/scan.csv")]
     if not found:
         raise UsageError(f"There are no scans in {root}; name one.")
-    return Scan.read(max(found, key=lambda path: path.stat().st_mtime).parent)
+    return Scan.read(max(found, key=modified).parent)
 
 
 def newest_run_or_scan(root: Path = RUNS) -> Path:

@@ -11,6 +11,7 @@ from typing import Any
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
+from gauge_mc.quoting import shortened
 from gauge_mc.run.parameters import Execution
 from gauge_mc.scans.scan import Member
 
@@ -22,6 +23,9 @@ PARALLELISM = "array_parallelism"
 
 SCRIPT = "_submission.sh"
 """Ending of the name of the script of a job array, which begins with the ID of the array."""
+
+DIGITS = "[0-9]{1,9}"
+"""Pattern of the numbers in options of sbatch."""
 
 USUAL = {"job_name": "gauge-mc", "signal": "USR1@90"}
 """Default options of sbatch, which the user can override.
@@ -49,7 +53,7 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
         key = key.strip().lstrip("-").replace("-", "_")
         if not re.fullmatch("[a-z][a-z0-9_]*", key) or (equals and not value.isprintable()):
             raise UsageError(
-                f"--slurm: '{word}' is not of the form KEY=VALUE, as in partition=gpu."
+                f"--slurm: '{shortened(word)}' is not of the form KEY=VALUE, as in partition=gpu."
             )
         given[key] = value if equals else True
     if "time" not in given:
@@ -59,8 +63,11 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
     own: dict[str, Any] = {"slurm_time": parse_minutes(str(given.pop("time")))}
     if PARALLELISM in given:
         number = str(given.pop(PARALLELISM))
-        if not number.isdecimal():
-            raise UsageError(f"--slurm: {PARALLELISM} must be a whole number, not {number}.")
+        if not re.fullmatch(DIGITS, number) or not int(number):
+            raise UsageError(
+                f"--slurm: {PARALLELISM} must be a positive whole number, not "
+                f"'{shortened(number)}'."
+            )
         own[f"slurm_{PARALLELISM}"] = int(number)
     return own | {"slurm_additional_parameters": {**USUAL, **given}}
 
@@ -77,8 +84,11 @@ def parse_minutes(text: str) -> int:
     """
     days, dash, rest = text.rpartition("-")
     words = rest.split(":")
-    if not all(word.isdecimal() for word in [*words, *([days] if dash else [])]) or len(words) > 3:
-        raise UsageError(f"--slurm: time={text} is not of the form HH:MM:SS or D-HH:MM:SS.")
+    parts = [*words, *([days] if dash else [])]
+    if not all(re.fullmatch(DIGITS, part) for part in parts) or len(words) > 3:
+        raise UsageError(
+            f"--slurm: time={shortened(text)} is not of the form HH:MM:SS or D-HH:MM:SS."
+        )
     numbers = [int(word) for word in words]
     units = (3600, 60, 1) if dash or len(numbers) == 3 else (60, 1)
     seconds = sum(n * unit for n, unit in zip(numbers, units, strict=False))

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.options import Option, check_options, parse_options
+from gauge_mc.options import Option, check_options, merged, parse_options
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import Registry, nearest
 
@@ -251,16 +251,17 @@ class DirectedSmearing(Smearing):
         return self.smears_time
 
 
-SMEARINGS: Registry[type[Smearing]] = Registry("smearing", __name__)
+SMEARINGS: Registry[type[Smearing]] = Registry("smearing", __name__, Smearing)
+
+
+def smearing_owners() -> list[tuple[str, tuple[Option, ...]]]:
+    """Return all smearings, as named in messages, and their options."""
+    return [(f"the smearing {name}", one.options) for name, one in SMEARINGS.items()]
 
 
 def smearing_options() -> tuple[Option, ...]:
     """Return the options of all smearings, without duplicates."""
-    found: dict[str, Option] = {}
-    for smearing in SMEARINGS.values():
-        for option in smearing.options:
-            found.setdefault(option.name, option)
-    return tuple(found.values())
+    return merged(smearing_owners())
 
 
 def smear_option() -> Option:

@@ -69,7 +69,9 @@ class HypTemporalLinks(TemporalLinks):
         return DecoratedLinks((0, 0, 0, 0b111), self.alphas)
 
 
-TEMPORAL_LINKS: Registry[type[TemporalLinks]] = Registry("kind of temporal links", __name__)
+TEMPORAL_LINKS: Registry[type[TemporalLinks]] = Registry(
+    "kind of temporal links", __name__, TemporalLinks
+)
 
 
 def make_temporal_links(name: str) -> TemporalLinks | None:

@@ -85,6 +85,7 @@ def heatbath_sweep(field: Field, couplings: Sequence[Coupling], randoms: Sequenc
     for one in couplings:
         if not one.beta > 0 or one.beta == float("inf"):
             raise UsageError(f"beta is {one.beta}; it must be positive and finite.")
+        one.check_precision(field.group, field.precision)
     check_independence(field, couplings[0], OVERRELAXATION)
     chosen, first, several = couplings[0].acting, randoms[0], len(couplings) > 1
     choices = (first.choice, MANY_REPLICAS if several else ONE_REPLICA)

@@ -255,7 +255,9 @@ def test_noisy_hadrons_are_left_out(tmp_path):
     write_correlators(path, MESON_LABELS, values)
     table = read_hadron_correlators(path, MESON_LABELS)
     series = meson_series(table, Ranges())
-    with pytest.raises(GaugeError, match="All correlators are too noisy for a fit; measure more"):
+    with pytest.raises(
+        GaugeError, match="of them: The correlator is too noisy for a fit; measure more"
+    ):
         spectrum(table, series)
 
 

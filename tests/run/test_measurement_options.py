@@ -46,13 +46,13 @@ def test_observables_have_the_options():
     ("text", "message"),
     [
         ("flow:2:too=1", r"--too is not an option of flow; did you mean '--to'\?"),
-        ("flow:2:to=x", "--to needs a value of type float; write to=VALUE"),
-        ("flow:2:to", "--to needs a value of type float; write to=VALUE"),
+        ("flow:2:to=x", "--to is 'x', but needs a number; write to=VALUE"),
+        ("flow:2:to", "--to needs a value; write to=VALUE"),
         ("flow:2:slices=1", "--slices needs no value; write slices"),
         ("flow:2:to=1:to=2", "has the option to twice"),
         ("flow:2:until=0.3", "depends on a stored configuration"),
         ("plaquette:2:to=1", "--to is not an option of plaquette"),
-        (f"flow:2:to={'1' * 1000}", "--to needs a value of type float"),
+        (f"flow:2:to={'1' * 1000}", "--to has 1000 characters; give at most 100"),
     ],
 )
 def test_wrong_options_are_refused(text, message):

@@ -47,7 +47,7 @@ def test_options_come_once():
         (("ape", "hyp"), {"weight": 0.2}, "--weight is for one --smear without parameters"),
         (("ape", "none"), {}, "--smear none excludes other smearings; leave one of them out"),
         ("ape:0.2,3,1", {}, "--smear ape: '1' is one number too many; give at most 2"),
-        ("ape:a", {}, "--weight needs a value of type float; write weight=VALUE in its parameters"),
+        ("ape:a", {}, "--weight is 'a', but needs a number; write weight=VALUE in its parameters"),
         ("ape:0.2,weight=0.3", {}, "has the option weight twice"),
         ("ape:rho=0.2", {}, "--rho is not an option of --smear ape"),
         ("stout:0.1x0", {}, "There are 0 iterations of the smearing stout; choose 1 to 10000"),

@@ -7,6 +7,7 @@ Each operator has a module of its name, with a subclass of `DiracOperator` that 
 from __future__ import annotations
 
 import ctypes
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.options import Option
+from gauge_mc.options import Option, merged
 from gauge_mc.quarks.spinors import SpinorField, in_units
 from gauge_mc.quarks.storage import Storage, storage_of
 from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary, Reals, Together, Transport, reals_of
@@ -48,7 +49,10 @@ SEVERAL = {
 """A thread of a GPU uses a link that it has loaded for several vectors, if their number allows."""
 
 
-MU = Option("mu", float, "Twisted mass, in lattice units.", "0")
+LARGEST = 1e6
+"""Largest size of the parameters of operators, whose products single precision can represent."""
+
+MU = Option("mu", float, "Twisted mass, in lattice units.", "0", least=-LARGEST, most=LARGEST)
 
 
 def finite(what: str, value: float) -> float:
@@ -421,11 +425,32 @@ def operator_with(
     for kind in sorted(OPERATORS.values(), key=lambda one: len(one.parameters)):
         names = {option.name for option in kind.parameters}
         if needed <= names:
-            values = {name: parameters[name] for name in names & parameters.keys()}
+            values = {name: parameters.get(name, 0.0) for name in names}
             return kind(field, kappa, boundary=boundary, **values)
     raise UsageError(
         f"No Dirac operator has the parameters {in_words(sorted(needed))}; leave out one."
     )
 
 
-OPERATORS: Registry[type[DiracOperator]] = Registry("Dirac operator", __name__)
+def check_operator(kind: type[DiracOperator]) -> None:
+    """Refuse a class of operators that does not take the parameters that it declares.
+
+    Raises
+    ------
+    ValueError
+        If there is a parameter that it does not take, or takes without declaring it.
+    """
+    merged([(kind.name, kind.parameters)])
+    names = [option.name for option in kind.parameters]
+    try:
+        inspect.signature(kind).bind(None, 0.0, boundary=ANTIPERIODIC, **dict.fromkeys(names, 0.0))
+    except TypeError as error:
+        raise ValueError(
+            f"declares the parameters {in_words(names) or 'none'}, but cannot be made with field, "
+            f"kappa, boundary and these ({error})"
+        ) from error
+
+
+OPERATORS: Registry[type[DiracOperator]] = Registry(
+    "Dirac operator", __name__, DiracOperator, check_operator
+)

@@ -11,7 +11,14 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.quarks.links import in_precision
-from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, PreparedOperator, finite
+from gauge_mc.quarks.operators import (
+    LARGEST,
+    MU,
+    OPERATORS,
+    DiracOperator,
+    PreparedOperator,
+    finite,
+)
 from gauge_mc.quarks.spinors import SPINS
 from gauge_mc.quarks.storage import STORAGES, Storage, StoredSlab, elsewhere, empty_slabs
 from gauge_mc.quarks.transport import ANTIPERIODIC
@@ -42,7 +49,14 @@ class WilsonClover(DiracOperator):
 
     name = "wilson-clover"
     parameters: ClassVar[tuple[Option, ...]] = (
-        Option("csw", float, "Coefficient c_SW of the clover term.", "0"),
+        Option(
+            "csw",
+            float,
+            "Coefficient c_SW of the clover term.",
+            "0",
+            least=-LARGEST,
+            most=LARGEST,
+        ),
         MU,
     )
     diagonal = Choice.of("diagonal", "Clover", "dirac/clover.h", "Clover")

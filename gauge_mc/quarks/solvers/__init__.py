@@ -30,6 +30,10 @@ Norms = NDArray[np.float64]
 ITERATIONS = 10_000
 """Default of the largest number of iterations."""
 
+LEAST_TOLERANCE = 2.0**-52
+"""Smallest tolerance, the distance from 1 to the next number of double precision. Rounding the
+solution alone leaves a residual of this order."""
+
 RELIABLE, DEFECT = "reliable", "defect"
 METHODS = {
     RELIABLE: "the true residual replaces the iterated one now and then, and the search goes on",
@@ -98,10 +102,10 @@ class Request:
     reals: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.tolerance < 1:
+        if not LEAST_TOLERANCE <= self.tolerance < 1:
             raise UsageError(
                 f"The tolerance is {self.tolerance:g}; give the norm of the residual divided by "
-                "that of the source, between 0 and 1."
+                f"that of the source, from {LEAST_TOLERANCE:.2g} to below 1."
             )
         if self.iterations < 1:
             raise UsageError(f"The number of iterations is {self.iterations}; give at least 1.")
@@ -460,4 +464,4 @@ def not_reached(request: Request, residual: Norms) -> str:
     )
 
 
-SOLVERS: Registry[type[Solver]] = Registry("solver", __name__)
+SOLVERS: Registry[type[Solver]] = Registry("solver", __name__, Solver)

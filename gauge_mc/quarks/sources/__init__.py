@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.numbers import whole_number
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import Registry
@@ -82,7 +83,7 @@ class Source(ABC):
         """Apply to the solutions what the source does to a point, if it is smeared."""
 
 
-SOURCES: Registry[type[Source]] = Registry("source", __name__)
+SOURCES: Registry[type[Source]] = Registry("source", __name__, Source)
 
 
 def parse_source(text: str, lattice: Lattice) -> Source:
@@ -119,7 +120,7 @@ def checked_place(words: Sequence[str], lattice: Lattice) -> Place:
     """
     if not words:
         return (0, 0, 0, 0)
-    x, y, z, t = map(int, words)
+    x, y, z, t = map(whole_number, words)
     if not all(0 <= n < extent for n, extent in zip((x, y, z, t), lattice.extents, strict=True)):
         raise UsageError(
             f"The place {x},{y},{z},{t} of the source is outside the lattice {lattice}; count from "

@@ -13,6 +13,7 @@ from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.numbers import number, whole_number
 from gauge_mc.quarks.sources import (
     SOURCES,
     Place,
@@ -61,8 +62,11 @@ class GaussianSource(Source):
     smears: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.width < math.inf:
-            raise UsageError(f"The width of the source is {self.width:g}; give a positive number.")
+        if not 0 < self.width <= MOST_STEPS:
+            raise UsageError(
+                f"The width of the source is {self.width:g}; give a positive number of at most "
+                f"{MOST_STEPS}."
+            )
         least = math.floor(1.5 * self.width**2) + 1  # or else the shortest waves grow
         if not least <= self.steps <= MOST_STEPS:
             raise UsageError(
@@ -74,7 +78,7 @@ class GaussianSource(Source):
     def parse(cls, words: Sequence[str], lattice: Lattice) -> GaussianSource:
         """Return the source with a width, a number of steps and a place; see `Source.parse`."""
         width, steps, *rest = words
-        return cls(float(width), int(steps), checked_place(rest, lattice))
+        return cls(number(width), whole_number(steps), checked_place(rest, lattice))
 
     @property
     def label(self) -> str:

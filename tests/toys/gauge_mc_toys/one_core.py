@@ -18,6 +18,7 @@ class OneCore(Backend):
     numbered = False
     preference = -1
     bench_extent = 8
+    busy_sites = 2**14
     remedy = "nothing"
 
     def count(self) -> int:

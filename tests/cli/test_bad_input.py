@@ -1,0 +1,283 @@
+"""Bad input that was once accepted, ended in a traceback or hung, or left half a folder behind."""
+
+import fcntl
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from gauge_mc.devices import cache
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain import mpi
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.files.structured import DEEPEST, parse_toml
+from gauge_mc.options import Option, check_options, parse_options
+from gauge_mc.quarks.measurements import propagator
+from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.updates.heatbath import heatbath
+from tests.calls import call, make_run
+
+pytestmark = pytest.mark.kernels
+
+TINY = ("--lattice", "4", "--thermalize", "0", "--configs", "1", "--separation", "1", "--quiet")
+
+MEASUREMENTS = {
+    "mesons:1:kappa=0.12:links=7": "cannot be stored as 7 reals",
+    "mesons:1:kappa=0.12:csw=nan": "--csw is 'nan', but needs a number",
+    "mesons:1:kappa=0.12:csw=1e300": "--csw is 1e+300; give a number from",
+    "mesons:1:kappa=0.12:tolerance=1e-300": "--tolerance is 1e-300; give a number from 2.22",
+    "mesons:1:kappa=0.12:limit=0": "--limit is 0; give a whole number of at least 1",
+    "mesons:1:kappa=0.12:mu=": "--mu is empty",
+    "mesons:1:kappa=1e308": "--kappa is 1e+308; give a number from",
+    "mesons:1:kappa=0.11;;0.12": "--kappa is '0.11;;0.12'; give one number, or several",
+    "mesons:1:kappa=0.1_2": "--kappa is '0.1_2'; give one number, or several",
+    "mesons:1:kappa=٠.١": "--kappa is '٠.١'; give one number, or several",
+    "mesons:1:kappa=0.12:boundary=0,0,0,1e300": "--boundary is '0,0,0,1e300'; give",
+    "mesons:1:kappa=0.12:source=gauss:1e308,3": "width of the source is 1e+308",
+    "mesons:1:kappa=0.12:source=point:0,0,0,1_0": "--source is 'point:0,0,0,1_0'",
+    "wilson-loops:1:r-max=1_0": "--r-max is '1_0', but needs a whole number",
+    "wilson-loops:1:smear=ape:abc": "--smear ape: --weight is 'abc', but needs a number",
+    "wilson-loops:1:smear=ape:1_0": "--smear ape: --weight is '1_0', but needs a number",
+    "plaquette:1:foo=3": "--foo is not an option of plaquette",
+    "plaquette:0": "plaquette cannot be measured after each 0 updates",
+}
+
+
+@pytest.mark.parametrize("command", ["generate", "scan"])
+@pytest.mark.parametrize("measure", MEASUREMENTS)
+def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path, command, measure):
+    grid = ("--beta", "2.3") if command == "scan" else ()
+    said, code = call(
+        command, *TINY, *grid, "--measure", measure, "--output", tmp_path / "new" / "run"
+    )
+    assert MEASUREMENTS[measure] in said
+    assert code == 2
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "code"),
+    [
+        ("generate --chains 10000000", "chains must lie between 1 and 10000", 2),
+        ("generate --start /dev/zero", "/dev/zero is not a regular file", 1),
+        ("generate --start nosuch", "There is no start file", 2),
+        ("generate --chains 2 --start nosuch", "There is no start file", 2),
+        ("generate --chains 2 --measure flow:1:to=x", "--to is 'x', but needs a number", 2),
+        ("generate --beta 1e6", "rounding errors in single precision", 2),
+        ("generate --action rectangle:-1e300", "needs a coefficient c1 from -1000", 2),
+        ("generate --action rectangle:0.0_1", "needs a coefficient c1 from -1000", 2),
+        ("scan --beta 2.3 --skip -1", "--skip is -1", 2),
+        ("scan --beta 2.3 --start /dev/zero", "/dev/zero is not a regular file", 1),
+        ("scan --beta 2.3 --start nosuch", "There is no start file", 2),
+        ("scan --beta 2.3 --per-device 1_0", "'1_0' is not a whole number", 2),
+        (f"scan --beta 2 --submit slurm --slurm time={'1' * 5000}", "is not of the form HH:MM", 2),
+        ("scan --beta 2 --submit slurm --slurm time=1 --slurm array_parallelism=٢", "must be a", 2),
+    ],
+)
+def test_what_is_wrong_is_said_before_a_folder_is_made(tmp_path, words, message, code):
+    said, found = call(*words.split(), *TINY, "--output", tmp_path / "new" / "run")
+    assert message in said
+    assert found == code
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of two configurations."""
+    return make_run(tmp_path_factory.mktemp("bad") / "run", lattice="4x4x4x4", configs=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("measure mesons RUN --mu=", "--mu is empty"),
+        ("measure mesons RUN --kappa=0.11,,0.12", "--kappa is '0.11,,0.12'"),
+        ("measure mesons RUN --kappa=1e308", "--kappa is 1e+308"),
+        ("measure wilson-loops RUN --smear ape:abc", "--smear ape: --weight is 'abc', but needs"),
+        ("measure plaquette RUN --output=", "A path is empty"),
+        ("fit creutz RUN --output=", "A path is empty"),
+        ("plot history RUN --output=", "A path is empty"),
+        ("bench --save=", "A path is empty"),
+    ],
+)
+def test_options_are_refused_and_nothing_is_written(run, words, message):
+    before = sorted(run.rglob("*"))
+    said, code = call(*[str(run) if word == "RUN" else word for word in words.split()])
+    assert message in said
+    assert code == 2
+    assert sorted(run.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("info FILE", "verify FILE", "status FILE", "convert FILE out.lime --to ildg"),
+        *("convert FILE out.lime --basis ukqcd", "measure plaquette FILE", "plot history FILE"),
+        *("fit potential FILE", "export FILE out.h5", "generate --card FILE", "scan --card FILE"),
+        *("generate --start FILE", "scan --beta 2.3 --start FILE", "bench --compare FILE"),
+    ],
+)
+def test_a_missing_input_file_is_a_wrong_request(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    said, code = call(*words.replace("FILE", "nosuch.lime").split())
+    assert "nosuch.lime" in said
+    assert code == 2
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    "key", ["a." * 3000 + "a = 1", "[" + "a." * 3000 + "a]", "a = " + 40 * "["]
+)
+def test_deep_toml_is_refused_before_it_is_parsed(tmp_path, key):
+    with pytest.raises(ValueError, match="nested too deeply"):
+        parse_toml(key)
+    (tmp_path / "card.toml").write_text(key)
+    said, code = call("generate", "--card", tmp_path / "card.toml")
+    assert "is not valid TOML: its tables and lists are nested too deeply" in said
+    assert code == 2
+
+
+def test_texts_and_comments_in_toml_are_not_nested():
+    dots, brackets = "a." * 100 + "a", "[{" * 100
+    text = f"""
+    one = "{dots} \\" {brackets}"  # {dots} {brackets}
+    two = '{dots} {brackets}'
+    three = \"\"\"{dots}
+    {brackets} \\\"\"\" \"\"\"
+    four = '''{dots} "
+    {brackets}'''
+    "{dots}".five = [{"1.5," * 100}]
+    """
+    assert parse_toml(text)[dots]["five"] == [1.5] * 100
+    assert parse_toml(f"{'.'.join('a' * DEEPEST)} = 1")
+    assert parse_toml(f"a = {'[' * DEEPEST}{']' * DEEPEST}")
+
+
+@pytest.mark.parametrize("key", ["seed", "beta", "lattice"])
+def test_numbers_that_python_does_not_print_are_refused(tmp_path, key):
+    (tmp_path / "card.toml").write_text(f"{key} = 0x{'f' * 9000}")
+    said, code = call("generate", "--card", tmp_path / "card.toml")
+    assert f"{key} must be" in said
+    assert code == 2
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30, -1, 10**400])
+def test_options_have_bounds(value):
+    option = Option("size", float, "Size.", least=0, most=10)
+    with pytest.raises(UsageError, match=r"--size is .*; give a number from 0 to 10"):
+        check_options([option], {"size": value}, "it")
+    assert check_options([option], {"size": 3}, "it") == {"size": 3.0}
+
+
+def test_a_text_keeps_its_colons():
+    options = [Option("smear", str, "Smearing.", repeated=True), Option("slow", bool, "Slowly.")]
+    assert parse_options(options, ["smear=ape", "polar", "slow"], "it") == {
+        "smear": ("ape:polar",),
+        "slow": True,
+    }
+    with pytest.raises(UsageError, match="--slaw is not an option of it; did you mean '--slow'"):
+        parse_options(options, ["smear=ape", "slaw"], "it")
+
+
+def test_a_failure_of_a_first_measurement_leaves_nothing(tmp_path, monkeypatch):
+    """The same command with other parameters is then not refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    bad = "mesons:1:kappa=0.12:propagators=file"
+    said, code = call("generate", *TINY, "--measure", bad, "--output", "run")
+    assert "--propagators: no files can be written in a folder file" in said
+    assert code == 2
+    assert not (tmp_path / "run").exists()
+    assert call("generate", *TINY, "--measure", "plaquette", "--output", "run")[1] == 0
+
+
+def test_a_scan_whose_runs_cannot_begin_is_removed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")  # without Slurm
+    words = ("scan", "--beta", 2.3, *TINY[:-1], "--output", "a/scan")
+    said, code = call(*words, "--submit", "slurm", "--slurm", "time=1")
+    assert code == 1
+    assert "Slurm is not installed" in said or "submitit" in said
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("command", ["generate", "scan"])
+def test_nothing_is_left_where_files_cannot_be_locked(tmp_path, monkeypatch, command):
+    def refuse(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    grid = ("--beta", "2.3") if command == "scan" else ()
+    said, code = call(command, *TINY, *grid, "--output", tmp_path / "a" / "run")
+    assert "does not support file locks" in said
+    assert code == 1
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_the_trial_of_a_run_keeps_no_propagators(tmp_path):
+    measure = f"mesons:1:kappa=0.12:propagators={tmp_path / 'kept'}"
+    call("generate", *TINY, "--measure", measure, "--output", tmp_path / "run")
+    assert [path.name[:5] for path in (tmp_path / "kept").iterdir()] == ["k0.12"]
+
+
+def test_a_propagator_of_another_lattice_is_named(tmp_path):
+    small, large = (Field.cold(Lattice(4, 4, 4, t), "su2", "double", CpuDevice(1)) for t in (4, 6))
+    for field in (small, large):
+        propagator(field, 0.12, propagators=str(tmp_path))
+    one, other = tmp_path.iterdir()
+    shutil.copy(one, other) if one.stat().st_size < other.stat().st_size else shutil.copy(
+        other, one
+    )
+    with pytest.raises(GaugeError, match=r"k0.12_.*\.lime does not fit: The propagator has the"):
+        propagator(large, 0.12, propagators=str(tmp_path))
+
+
+def test_a_pipe_in_the_cache_is_not_waited_for(tmp_path):
+    tmp_path.chmod(0o700)
+    os.mkfifo(tmp_path / "pipe")
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)  # lets an attempt to open it return
+    try:
+        os.write(writer, b"content")
+        assert cache.kept(tmp_path / "pipe") is None
+        assert os.read(writer, 7) == b"content"
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize(("group", "most"), [("su2", 31457.28), ("su3", 83886.08)])
+def test_single_precision_resolves_the_fluctuations_of_the_links(group, most):
+    """1 - P is (N^2 - 1) / (4 beta); four links, each rounded to 2^-24, change it by 1 %."""
+    Parameters(group=group, beta=most * 0.9999)
+    Parameters(group=group, beta=1e6, precision="double")
+    for values in ({"beta": most * 1.0001}, {"beta": most * 0.51, "anisotropy": 2.0}):
+        with pytest.raises(UsageError, match="choose double precision, or beta of at most"):
+            Parameters(group=group, **values)
+    field = Field.cold(Lattice(4, 4, 4, 4), group, "single", CpuDevice(1))
+    with pytest.raises(UsageError, match="choose double precision, or beta of at most"):
+        heatbath(field, most * 1.0001, Random.for_field(field, "philox", 1))
+
+
+def test_the_newest_run_is_found_beside_links_that_lead_nowhere(tmp_path):
+    run = make_run(tmp_path / "runs" / "one", lattice="4x4x4x4", configs=0)
+    (run / "gone").symlink_to("nowhere")
+    (tmp_path / "runs" / "two").symlink_to("nowhere")
+    assert newest_run(tmp_path / "runs") == Run(run)
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [(None, "mpi4py is missing: run `pip install"), (object(), "run `pip install mpich`")],
+)
+def test_what_is_missing_for_mpirun_is_said(monkeypatch, there, said):
+    monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setitem(__import__("sys").modules, "mpi4py", None)
+    monkeypatch.setattr(mpi, "find_spec", lambda name: there, raising=False)
+    with pytest.raises(GaugeError) as refused:
+        mpi.find_processes()
+    assert said in str(refused.value)
+    assert ("gauge-mc[mpi]" in str(refused.value)) == (there is None)
