@@ -629,5 +629,7 @@ def pulls_of_scales(scan):
     truth = {name: math.sqrt((target + B) / SIGMA) for name, target in FORCES.items()}
     truth["root_sigma"] = math.sqrt(SIGMA)
     return [
-        (getattr(scan.fit, name).value - value) / scan.error(name) for name, value in truth.items()
+        (getattr(scan.fit, name).value - value)
+        / math.hypot(getattr(scan.fit, name).error, scan.fit.systematic.get(name, 0))
+        for name, value in truth.items()
     ]
