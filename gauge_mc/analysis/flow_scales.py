@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import ACTIONS
 from gauge_mc.analysis.flow import FLOW_ANISOTROPY, FlowTable, weights_of
-from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.analysis.tree_level import tree_level
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
@@ -416,7 +416,7 @@ def flow_scales(
         ensemble=dict(flow.ensemble),
         cautions=[
             *cautions,
-            *caution_transient(flow.sweeps, time.series),
+            *caution_series(flow.sweeps, time.series),
             *_cautions(time, width, radius.value),
         ],
     )

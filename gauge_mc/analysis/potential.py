@@ -26,7 +26,7 @@ from gauge_mc.analysis.plateau import (
     find_plateaus,
     scatter,
 )
-from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.errors import GaugeError, UsageError
 
 Array = NDArray[np.float64]
@@ -568,7 +568,7 @@ def fit_potential(
         sentence
         for one in loops[:1]
         if isinstance(one, Loops)
-        for sentence in caution_transient(one.sweeps, *one.values[:, :, 0].T)
+        for sentence in caution_series(one.sweeps, *one.values[:, :, 0].T)
     ]
     return StaticPotential(
         smearing=next((one.smearing for one in loops if isinstance(one, Loops)), 0),

@@ -35,7 +35,7 @@ from gauge_mc.analysis.masses import (
     too_noisy,
 )
 from gauge_mc.analysis.plateau import LEAST_TIMES, PlateauPoint, find_plateaus
-from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.errors import GaugeError
 
 Array = NDArray[np.float64]
@@ -633,4 +633,4 @@ def _cautions(
     """Return cautions about short series and about thermalisation."""
     tau = max(one.mass.tau_int + one.mass.tau_int_error for one in fits)
     short = caution_short(int(table.sweeps.size), tau, "the masses")
-    return [*short, *caution_transient(table.sweeps, *series)]
+    return [*short, *caution_series(table.sweeps, *series)]

@@ -128,7 +128,7 @@ def with_error(value: float, error: float) -> str:
     return f"{value:.{-place}f}({rounded})"
 
 
-def estimate(*chains: ArrayLike) -> Estimate:
+def estimate(*chains: ArrayLike, tau_exp: float | None = None) -> Estimate:
     """Return mean and error of a stationary time series by the Gamma method.
 
     The autocorrelation function is summed up to a window W. There the systematic error of the
@@ -141,6 +141,12 @@ def estimate(*chains: ArrayLike) -> Estimate:
     *chains : array_like of float, shape (samples,)
         Equally spaced measurements in the order of the Markov chain. Several chains are
         independent replica of one ensemble and may have different lengths.
+    tau_exp : float, optional
+        Exponential autocorrelation time of the slowest mode, in samples, such as tau_int of the
+        squared topological charge. The sum then ends at the last lag up to which the normalised
+        autocorrelation function rho exceeds three times its error, and tau_exp max(rho, 2 error)
+        there is added for the tail, which is an upper bound (S. Schaefer, R. Sommer and F. Virotta,
+        arXiv:1009.5228, sect. 4). It is used if it is larger than the sum by the automatic window.
 
     Returns
     -------
@@ -150,7 +156,14 @@ def estimate(*chains: ArrayLike) -> Estimate:
         is empty or contains a NaN or an infinity, all results are NaN. If the series is shorter
         than `MIN_TAUS` times tau_int, which then comes out too small more often than not, the
         error is that for tau_int plus its own error.
+
+    Raises
+    ------
+    ValueError
+        If tau_exp is not positive.
     """
+    if tau_exp is not None and not tau_exp > 0:
+        raise ValueError(f"tau_exp is {tau_exp}; it must be positive.")
     parts = [np.asarray(chain, dtype=np.float64).ravel() for chain in chains]
     x = np.concatenate(parts)
     nan = math.nan
@@ -164,11 +177,98 @@ def estimate(*chains: ArrayLike) -> Estimate:
     gamma = autocovariance(*parts)
     window = _window(gamma, x.size)
     variance, tau = _unbiased(gamma, window, x.size)
+    if tau_exp is not None:
+        tau = max(tau, _with_tail(gamma, x.size, tau_exp))
     tau_error = 2 * tau * math.sqrt(max(window + 0.5 - tau, 0.0) / x.size)
     found = Estimate(mean, math.sqrt(2 * tau * variance / x.size), tau, tau_error, x.size)
     if found.reliable:
         return found
     return replace(found, error=found.error * math.sqrt(1 + tau_error / tau))
+
+
+def _with_tail(gamma: NDArray[np.float64], samples: int, tau_exp: float) -> float:
+    """Return the upper bound on tau_int of arXiv:1009.5228, sect. 4, given tau_exp in samples.
+
+    The error of rho is that of M. Luescher, hep-lat/0409106, eq. (E.11).
+    """
+    rho = gamma / gamma[0]
+    both = np.concatenate([rho[:0:-1], rho])  # rho(-t) = rho(t)
+    zero, total = rho.size - 1, 0.5
+    error = 0.0
+    for lag in range(1, rho.size // 2):
+        k = np.arange(1, min(rho.size - lag, lag + math.ceil(6 * tau_exp)))
+        terms = both[zero + k + lag] + both[zero + k - lag] - 2 * rho[lag] * rho[k]
+        error = math.sqrt(float(terms @ terms) / samples)
+        if rho[lag] < SEEN * error:
+            return float(total + tau_exp * max(rho[lag], 2 * error))
+        total += rho[lag]
+    return float(total + tau_exp * max(rho[rho.size // 2], 2 * error))
+
+
+SEEN = 3.0
+"""Size of the autocorrelation function, in units of its error, down to which it is summed before a
+tail is added."""
+
+
+def growth(series: ArrayLike) -> float:
+    """Return by which factor bins show a larger error of the mean than `estimate`.
+
+    A slow mode that contributes little to the fluctuations is below the noise of the
+    autocorrelation function, so that the automatic window misses it. Long bins see it. B bins
+    determine an error to 1/sqrt(2 (B - 1)), and the error by the Gamma method is known to half the
+    relative error of tau_int.
+
+    Parameters
+    ----------
+    series : array_like of float, shape (samples,)
+
+    Returns
+    -------
+    float
+        The largest ratio, of 20, 40, 80 and 160 bins, that is above 1 by `SIGNIFICANT_GROWTH`
+        standard deviations; 1 if there is none.
+    """
+    x = np.asarray(series, dtype=np.float64)
+    found = estimate(x)
+    if x.size < LEAST_BINS * LEAST_IN_A_BIN or not found.error > 0:
+        return 1.0
+    largest, own = 1.0, found.tau_int_error / (2 * found.tau_int)
+    for count in LEAST_BINS * np.array([1, 2, 4, 8]):
+        length = x.size // count
+        if length >= LEAST_IN_A_BIN:
+            bins = x[x.size - length * count :].reshape(count, length).mean(axis=1)
+            ratio = float(bins.std(ddof=1) / math.sqrt(count) / found.error)
+            if ratio - 1 > SIGNIFICANT_GROWTH * math.hypot(own, 1 / math.sqrt(2 * (count - 1))):
+                largest = max(largest, ratio)
+    return largest
+
+
+LEAST_IN_A_BIN = 10
+"""Minimum length of the bins that are compared with the error by the Gamma method."""
+
+SIGNIFICANT_GROWTH = 3.5
+"""Number of standard deviations from which on an error from bins is called larger."""
+
+
+def caution_slow(*series: ArrayLike) -> list[str]:
+    """Return a caution if the error of some series grows with the length of bins, or nothing.
+
+    Parameters
+    ----------
+    *series : array_like of float, shape (samples,)
+    """
+    return caution_growth(max(map(growth, series), default=1.0))
+
+
+def caution_growth(factor: float, of: str = "") -> list[str]:
+    """Return the caution that long bins show errors larger by a factor; nothing if it is 1."""
+    if factor == 1:
+        return []
+    return [
+        f"Long bins show errors{f' of the {of}' if of else ''} that are larger by a factor of "
+        f"{factor:.1f}, as if there were slow modes that τ_int misses; make the run longer, or "
+        "multiply the errors by it."
+    ]
 
 
 def caution_short(samples: int, tau_int: float, of: str = "") -> list[str]:
@@ -222,6 +322,15 @@ def transient(series: ArrayLike) -> int:
     rest = estimate(x[count:])
     error = rest.error * math.sqrt((x.size - count) / count + 1)
     return count if abs(x[:count].mean() - rest.value) > TRANSIENT * error else 0
+
+
+def caution_series(sweeps: ArrayLike, *series: ArrayLike) -> list[str]:
+    """Return cautions about series that are not thermalised, or have slow modes, or nothing.
+
+    The parameters are those of `transient_end`. Slow modes are looked for only in series without a
+    transient, which has the same effect.
+    """
+    return caution_transient(sweeps, *series) or caution_slow(*series)
 
 
 def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.flow import FlowTable
 from gauge_mc.analysis.flow_scales import LARGEST_RADIUS, TARGET, Crossing, FlowCurve, Reference
 from gauge_mc.analysis.potential import HBAR_C
-from gauge_mc.analysis.timeseries import Estimate, caution_short, caution_transient, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.errors import GaugeError, UsageError
 
 Array = NDArray[np.float64]
@@ -348,7 +348,7 @@ def _cautions(
     else:
         tau_int = max(one.tau_int + one.tau_int_error for one in (mean, square))
         cautions += caution_short(n, tau_int, "Q")
-        cautions += caution_transient(flow.sweeps, found.values)
+        cautions += caution_series(flow.sweeps, found.values)
     if rounded and found.deviation > LARGEST_DEVIATION:
         cautions.append(
             f"The charges differ from integers by {found.deviation:.2f}, so that rounding them is "

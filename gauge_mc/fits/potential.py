@@ -48,7 +48,7 @@ from gauge_mc.analysis.potential import (
 from gauge_mc.analysis.timeseries import (
     Estimate,
     bin_length,
-    caution_transient,
+    caution_series,
     jackknife,
     with_error,
 )
@@ -250,7 +250,7 @@ class PotentialFit(Fit):
         coulomb = options.get(COULOMB.name, CONTINUUM)
         result = fit_potential(plateaus, [], *window, ensemble, average, coulomb)
         notes = [
-            *caution_transient(correlators.sweeps, *correlators.values.T),
+            *caution_series(correlators.sweeps, *correlators.values.T),
             *caution_images(plateaus, ensemble["lattice"]),
         ]
         result = replace(result, skip=skip, source=CORRELATORS, notes=tuple(notes))

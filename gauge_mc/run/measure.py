@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries import caution_short, caution_transient, estimate
+from gauge_mc.analysis.timeseries import caution_series, caution_short, estimate
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import open_device_group
@@ -339,7 +339,7 @@ def _cautions(table: TableData, averages: Mapping[str, Average]) -> list[str]:
         return []
     slowest = max(one.tau_int for one in averages.values())
     series = [table[name] for name in averages]
-    return caution_short(len(table), slowest) + caution_transient(table[SWEEP], *series)
+    return caution_short(len(table), slowest) + caution_series(table[SWEEP], *series)
 
 
 def measure(

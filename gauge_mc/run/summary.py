@@ -13,7 +13,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gauge_mc.analysis.timeseries import Estimate, caution_skip, estimate, transient_end
+from gauge_mc.analysis.timeseries import (
+    Estimate,
+    caution_growth,
+    caution_skip,
+    estimate,
+    growth,
+    transient_end,
+)
 from gauge_mc.domain.energy import Energy
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
@@ -66,7 +73,9 @@ class Average(Estimate):
 
 def averages_values(runs: Sequence[Run], parameters: Parameters) -> dict[str, Average]:
     """Return the averages over chains by label, for JSON; see `averages_table`."""
-    return {name: Average.of(found, every) for name, found, every, _ in _averages(runs, parameters)}
+    return {
+        name: Average.of(found, every) for name, found, every, *_ in _averages(runs, parameters)
+    }
 
 
 @dataclass(frozen=True)
@@ -173,21 +182,25 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
     table.add_column("average")
     for heading in ("value", "tau_int [updates]", "measurements"):
         table.add_column(heading, justify="right")
-    for name, number, every, _ in found:
+    for name, number, every, *_ in found:
         table.add_row(name, number.format(), number.format_tau(every), str(number.samples))
     short = [one for _, one, *_ in found if one.cautions]
     worst = min(short, key=lambda one: one.samples / one.tau_int, default=None)
-    early = max(last for *_, last in found)
+    early = max(last for *_, last, _ in found)
+    slow = max(((factor, name) for name, *_, factor in found), default=(1.0, ""))
     cautions = [*(worst.cautions if worst else ()), *caution_skip(early)]
+    if not early:
+        cautions += caution_growth(slow[0], slow[1])
     return Group(table, *cautions, "")
 
 
 def _averages(
     runs: Sequence[Run], parameters: Parameters
-) -> Iterator[tuple[str, Estimate, int, int]]:
+) -> Iterator[tuple[str, Estimate, int, int, float]]:
     """Yield the label, the average and the updates between measurements of every quantity.
 
-    The last element is the last update before which the chain seems not to have thermalised, or 0.
+    The last two elements are the last update before which the chain seems not to have thermalised,
+    or 0, and by which factor long bins show a larger error.
     """
     for item in parameters.measure:
         paths = [path for run in runs if (path := run.table(item.observable)).exists()]
@@ -199,7 +212,7 @@ def _averages(
                 found = estimate(*(one for one in series if len(one)))
                 both = zip(tables, series, strict=True)
                 early = max(transient_end(table[SWEEP], one) for table, one in both)
-                yield quantity.label, found, item.every, early
+                yield quantity.label, found, item.every, early, max(map(growth, series))
 
 
 def _numbers(path: Path, table: TableData, quantity: Quantity) -> np.ndarray:

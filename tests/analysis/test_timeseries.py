@@ -6,9 +6,11 @@ import pytest
 from gauge_mc.analysis.timeseries import (
     autocovariance,
     bin_length,
+    caution_series,
     caution_short,
     caution_transient,
     estimate,
+    growth,
     jackknife,
     susceptibility,
     transient,
@@ -195,3 +197,38 @@ def test_jackknife_gives_the_error_of_the_gamma_method():
     np.testing.assert_allclose(means.mean(axis=0), chain.mean(axis=0), rtol=1e-9)
     errors = np.sqrt((len(means) - 1) * means.var(axis=0))
     np.testing.assert_allclose(errors, [estimate(one).error for one in chain.T], rtol=0.2)
+
+
+def weak_slow_mode(rng, samples, chains):
+    """Return white noise with 10 % of a mode with tau_int = 20."""
+    slow = autoregressive(rng, samples, chains, 39 / 41)
+    return math.sqrt(0.9) * rng.normal(size=(samples, chains)) + math.sqrt(0.1) * slow
+
+
+def test_a_tail_covers_a_slow_mode_that_the_window_misses():
+    """tau_int is 0.9/2 + 0.1 * 20 = 2.45, of which the automatic window finds a half."""
+    series = weak_slow_mode(np.random.default_rng(1), 2000, 200).T
+    plain, tail = ([estimate(one, tau_exp=t) for one in series] for t in (None, 20.0))
+    covered = [np.mean([abs(one.value) < one.error for one in some]) for some in (plain, tail)]
+    assert covered[0] < 0.57
+    assert 0.59 < covered[1] < 0.75
+    assert all(b.tau_int >= a.tau_int for a, b in zip(plain, tail, strict=True))
+    assert 1.8 < np.mean([one.tau_int for one in tail]) < 2.9
+    assert estimate(series[0], tau_exp=0.1).tau_int == pytest.approx(plain[0].tau_int, rel=0.1)
+    with pytest.raises(ValueError, match="must be positive"):
+        estimate(series[0], tau_exp=0.0)
+
+
+def test_errors_that_grow_with_the_length_of_bins_are_named():
+    rng = np.random.default_rng(2)
+    slow = [growth(one) for one in weak_slow_mode(rng, 8000, 40).T]
+    assert np.mean(np.array(slow) > 1) > 0.5
+    assert max(slow) < 2.2  # the square root of 2.45 / 0.5
+    for rho in (0.0, 0.8):
+        assert sum(growth(one) > 1 for one in autoregressive(rng, 2000, 200, rho).T) <= 2
+    assert growth(np.zeros(500)) == 1
+    assert growth(rng.normal(size=150)) == 1
+    named = weak_slow_mode(rng, 8000, 12).T
+    (sentence,) = caution_series(np.arange(8000), *named)
+    assert "slow modes that τ_int misses" in sentence
+    assert caution_series(np.arange(2000), *rng.normal(size=(5, 2000))) == []

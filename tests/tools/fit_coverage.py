@@ -15,6 +15,7 @@ compared with other determinations. The plateaus of the long run all begin at --
 
 import argparse
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,14 @@ def pulls(found: StaticPotential, truth: StaticPotential) -> Iterator[tuple[str,
                     f"{symbol}, {FITS[name]}",
                     Pull(value.value - other.value, value.error, ranges, window, other.error),
                 )
+    for quantity, symbol in QUANTITIES.items():
+        if mean := found.averaged.get(quantity):
+            other = getattr(truth.trusted().fit, quantity)
+            change = mean.value.value - other.value
+            yield (
+                f"{symbol}, average",
+                Pull(change, mean.value.error, 0.0, mean.systematic, other.error),
+            )
     for name, scale in found.force_scales.items():
         if other := truth.force_scales.get(name):
             ranges, form = (float(np.nan_to_num(one)) for one in (scale.ranges, scale.systematic))
@@ -118,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except GaugeError as error:
             refused[str(error)] += 1
             continue
-        refused.update(one.partition(";")[0] for one in found.refused)
+        refused.update(re.split(r"; | \(p", one)[0] for one in found.refused)
         for name, pull in pulls(found, truth):
             collected[name].append(pull)
     print(f"{truth.configurations} against {len(given.small)} ensembles; truth:")
