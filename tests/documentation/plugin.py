@@ -12,7 +12,7 @@ equal. Comments in the page change that:
 - ``<!-- run: with A as B; C as D -->``: from here to the end of the page, A is replaced by B in
   commands, programs and outputs.
 - ``<!-- run: shorter with A as B -->``: the same, for runs that are shorter than the page says.
-  Numbers without errors may then have any value, and ``--regenerate`` leaves outputs as they are.
+  Numbers without errors may then have any value. ``--regenerate`` ignores it.
 - ``<!-- run: first COMMANDS -->``: commands that are run here and are not shown.
 - ``<!-- run: not because REASON -->``: the next block is only parsed; as an output, not compared.
 - ``<!-- run: interrupt when FILE exists -->``: the next block gets SIGINT then, as from Ctrl-C.
@@ -87,7 +87,7 @@ class Page:
         self.whole = whole
         self.replacements: list[tuple[str, str]] = []
         self.directive = ""
-        self.changes: list[tuple[int, int, str]] = []
+        self.changes: list[tuple[str, str]] = []
         self.interpreter: subprocess.Popen[str] | None = None
         path = f"{environment / 'bin'}:{os.environ['PATH']}"
         hidden = ("PYTHONPATH", "PYTEST_ADDOPTS", "VIRTUAL_ENV")
@@ -190,8 +190,9 @@ def obey(example: Example) -> None:
     if verb == "with":
         page.replace(rest)
     elif verb == "shorter":
-        page.shorter = True
-        page.replace(rest.removeprefix("with "))
+        if not page.whole:
+            page.shorter = True
+            page.replace(rest.removeprefix("with "))
     elif verb == "first":
         page.shell(page.replaced(rest))
     elif verb == "in":
@@ -221,10 +222,8 @@ def carry_out(example: Example) -> None:
         page.shell(text, page.replaced(moment))
     elif language == "python":
         page.python(text)
-    elif page.whole and not page.shorter:
-        begin = example.document.text.index(source, example.start)
-        new = renewed(source, page.restored(page.output)) + "\n"
-        page.changes.append((begin, begin + len(source), new))
+    elif page.whole:
+        page.changes.append((source, renewed(source, page.restored(page.output)) + "\n"))
     else:
         found = difference(text, page.output, page.shorter)
         assert not found, found
@@ -250,8 +249,11 @@ def close(names: dict[str, Any]) -> None:
     page.close()
     if page.changes:
         text = page.path.read_text()
-        for begin, end, new in reversed(page.changes):
-            text = text[:begin] + new + text[end:]
+        place = 0
+        for old, new in page.changes:
+            place = text.index(old, place)
+            text = text[:place] + new + text[place + len(old) :]
+            place += len(new)
         page.path.write_text(text)
 
 
