@@ -19,6 +19,11 @@ def note(name: str) -> None:
     _noted.append(name)
 
 
+def noted() -> str | None:
+    """Return the name of the first signal that has been noted, or None."""
+    return next(iter(_noted), None)
+
+
 def forget() -> None:
     """Forget all signals, when the work that they were to stop has ended."""
     _noted.clear()

@@ -39,6 +39,9 @@ class Stop:
             ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
             numbers = [one for one in SIGNALS if not (ignored and one is signal.SIGHUP)]
             self._handlers = {number: signal.signal(number, self._note) for number in numbers}
+            # The exception that ends a program by an earlier signal is lost if it is raised where
+            # Python ignores exceptions, such as in a finalizer or in an import that may fail.
+            self._signal = interruption.noted()
         return self
 
     def __exit__(

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from gauge_mc.cli import _ending_in_order
 from gauge_mc.configurations import background
 from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.configurations.writing import Snapshot
@@ -85,6 +86,22 @@ def test_a_signal_is_noted(number):
         signal.raise_signal(number)
         assert reason(0.0) == number.name
     assert [signal.getsignal(one) for one in SIGNALS] == before
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_earlier_signal_whose_exception_was_ignored_is_not_lost():
+    """Such as that of a parent that dies while its child imports modules."""
+
+    class Finalized:
+        def __del__(self):  # Python ignores exceptions here
+            signal.raise_signal(signal.SIGTERM)
+
+    with _ending_in_order():
+        Finalized()
+        with Stop() as reason:
+            assert reason(0.0) == "SIGTERM"
+    with Stop() as reason:
+        assert reason(0.0) is None
 
 
 def test_a_second_interrupt_ends_the_process():
