@@ -2,17 +2,19 @@
 
 import gc
 import signal
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gauge_mc.devices import Device
+from gauge_mc.devices import BACKENDS, Device
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.errors import GaugeError
 from tests import emulator
+from tests.covers import beyond_pairs
 
 LANES = (1, 2, 4, 8, 16)
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)
@@ -51,11 +53,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Let tests of kernels for other groups and precisions than the quick ones be slow.
 
     Other numbers of lanes than the best are tried with the quick groups and precisions alone, and
-    every number with one of them at least.
+    every number with one of them at least. Of tests with three parameters and more, those are quick
+    that cover all pairs of values. Tests that need a GPU are left out where there is none.
     """
     left_out = []
     if "faults" not in config.option.markexpr:  # they take hours, so that they must be asked for
         left_out = [item for item in items if item.get_closest_marker("faults")]
+    if not has_gpu():
+        left_out += [item for item in items if item.get_closest_marker("gpu")]
     for item in items:
         values = getattr(getattr(item, "callspec", None), "params", {})
         kind = values.get("group"), values.get("precision")
@@ -68,8 +73,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 left_out.append(item)
         if "device" in fixtures and (*kind, values.get("device")) in LANES_OF_OTHERS:
             left_out.append(item)
-    items[:] = [item for item in items if item not in left_out]
+    without = {*left_out}
+    items[:] = [item for item in items if item not in without]
+    mark_beyond_pairs(items)
     config.hook.pytest_deselected(items=left_out)
+
+
+def mark_beyond_pairs(items: Iterable[pytest.Item]) -> None:
+    """Let the instances of parametrised tests be slow that a cover of all pairs does without."""
+    instances = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+            on_gpu = item.get_closest_marker("gpu") is not None
+            instances[item.nodeid.partition("[")[0], on_gpu].append(item)
+    for several in instances.values():
+        for number in beyond_pairs([one.callspec.indices for one in several]):
+            several[number].add_marker(pytest.mark.slow)
+
+
+def has_gpu() -> bool:
+    """Return whether there is a GPU that works, or an emulated one."""
+    try:
+        return BACKENDS["cuda"].count() > 0
+    except GaugeError:
+        return False
 
 
 def open_by_name(name: str) -> Device:

@@ -128,12 +128,18 @@ def test_these_tests_notice_a_program_that_writes_carelessly(library):
 
 
 def alive(process):
-    """Return whether a process has not ended."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text()
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
+    """Return whether a thread of a process has not ended; until then the process holds its locks.
+
+    The state of a process is that of its first thread, which may end before the others.
+    """
+    for path in Path(f"/proc/{process}/task").glob("*/stat"):
+        try:
+            text = path.read_text()
+        except OSError:
+            continue
+        if text.rpartition(")")[2].split()[0] not in "ZX":
+            return True
+    return False
 
 
 def children_of(process):

@@ -1,0 +1,27 @@
+"""Covers by pairs."""
+
+from itertools import combinations, product
+
+from tests.covers import beyond_pairs
+
+
+def pairs(choices):
+    return {pair for choice in choices for pair in combinations(sorted(choice.items()), 2)}
+
+
+def test_every_pair_occurs_in_few_choices():
+    values = {"a": range(4), "b": range(3), "c": range(3), "d": range(2)}
+    every = [dict(zip(values, one, strict=True)) for one in product(*values.values())]
+    left_out = {*beyond_pairs(every)}
+    cover = [choice for number, choice in enumerate(every) if number not in left_out]
+    assert pairs(cover) == pairs(every)
+    assert 12 <= len(cover) <= 15  # of 72
+
+
+def test_choices_that_a_product_lacks_are_not_necessary():
+    assert beyond_pairs([{"a": 0, "b": 0, "c": 0}, {"a": 1, "b": 1, "c": 1}]) == []
+
+
+def test_one_or_two_parameters_keep_all_choices():
+    assert beyond_pairs([{"a": n} for n in range(5)]) == []
+    assert beyond_pairs([{"a": n, "b": m} for n in range(5) for m in range(3)]) == []
