@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -25,6 +26,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import Kind, replacing
 from gauge_mc.libraries import load
+from gauge_mc.quoting import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +49,18 @@ MARKERS = "os^Dv<>PX"
 WIDTH = 6.3
 """Width of a figure in inches: the text width of an A4 page with margins of 25 mm."""
 
+STYLE_DPI = 200
+"""Usual resolution of PNG files in pixels per inch."""
+
+SIDES = 1.0, 60.0
+"""Bounds of the sides of a figure in inches."""
+
+DPIS = 20, 2400
+"""Bounds of the resolution in pixels per inch."""
+
+MOST_PIXELS = 20_000
+"""Maximum number of pixels of a side of a figure, which otherwise could fill the memory."""
+
 STYLE = {
     "font.family": "STIXGeneral",
     "mathtext.fontset": "stix",
@@ -68,7 +82,6 @@ STYLE = {
     "axes.unicode_minus": True,
     "axes.formatter.useoffset": False,
     "svg.hashsalt": "gauge-mc",
-    "savefig.dpi": 200,
 }
 
 GREY = "0.35"
@@ -125,9 +138,84 @@ def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> st
     return ", ".join([group, *coupling, "×".join(factors)])
 
 
+@dataclass(frozen=True)
+class Form:
+    """The size and the resolution of figures, as the user wants them.
+
+    Attributes
+    ----------
+    size : (float, float) or None
+        Width and height in inches; None for the size that suits a figure.
+    dpi : int
+        Pixels per inch of a PNG file.
+
+    Raises
+    ------
+    UsageError
+        If a side or the resolution is out of bounds, or the figure has too many pixels.
+    """
+
+    size: tuple[float, float] | None = None
+    dpi: int = STYLE_DPI
+
+    def __post_init__(self) -> None:
+        least, most = SIDES
+        for side in self.size or ():
+            if not least <= side <= most:
+                raise UsageError(
+                    f"--size has a side of {side:g} inches; choose {least:g} to {most:g}."
+                )
+        if not DPIS[0] <= self.dpi <= DPIS[1]:
+            raise UsageError(f"--dpi is {self.dpi}; choose {DPIS[0]} to {DPIS[1]}.")
+        if max(self.size or (0,)) * self.dpi > MOST_PIXELS:
+            raise UsageError(
+                f"--size and --dpi make more than {MOST_PIXELS} pixels; choose a smaller one."
+            )
+
+    @classmethod
+    def parse(cls, size: str | None, dpi: int | None) -> Form:
+        """Return the form for a size such as ``6x4`` and a resolution, if they are given.
+
+        Raises
+        ------
+        UsageError
+            If the size is not of this form; see also the class.
+        """
+        sides = None
+        if size is not None:
+            found = re.fullmatch(
+                r"([0-9]{1,3}(?:\.[0-9]{1,6})?)x([0-9]{1,3}(?:\.[0-9]{1,6})?)", size
+            )
+            if not found:
+                raise UsageError(
+                    f"--size is '{shortened(size, 40)}'; give width and height in inches, as in "
+                    "6.3x4."
+                )
+            sides = float(found[1]), float(found[2])
+        return cls(sides, STYLE_DPI if dpi is None else dpi)
+
+
+USUAL = Form()
+"""The form of figures outside `drawn_as`."""
+
+_form: ContextVar[Form] = ContextVar("form", default=USUAL)
+
+
+@contextmanager
+def drawn_as(form: Form) -> Iterator[None]:
+    """Give all figures that are drawn in a context a size and a resolution."""
+    before = _form.set(form)
+    try:
+        yield
+    finally:
+        _form.reset(before)
+
+
 @contextmanager
 def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     """Open an empty figure of the given size in inches, and write it to `path` on leaving.
+
+    Within `drawn_as` its size and resolution are those of the form.
 
     Raises
     ------
@@ -146,10 +234,11 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     matplotlib = load("matplotlib")
     date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[ending]
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
-        figure = load("matplotlib.figure").Figure(figsize=size, layout="constrained")
+        form = _form.get()
+        figure = load("matplotlib.figure").Figure(figsize=form.size or size, layout="constrained")
         yield figure
         with replacing(path, kind=kind) as file:
-            figure.savefig(file, format=ending, metadata=date)
+            figure.savefig(file, format=ending, metadata=date, dpi=form.dpi)
 
 
 def _is_figure(ending: str, path: Path) -> bool:
@@ -196,12 +285,39 @@ def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path)
         require(curves)
     with figure_file(path, (WIDTH, 2.4 + 1.8 * len(panels))) as figure:
         rows = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
+        values = {x for _, curves in panels for _, points in curves for x, _ in points}
         for axes, (name, curves) in zip(rows, panels, strict=True):
             draw_curves(axes, curves)
             axes.set_ylabel(name)
+            if len(values) == 1:
+                _write_values(axes, curves)
+        if len(values) == 1:
+            rows[-1].set_xticks(list(values), [f"{x:.12g}" for x in values])
+            rows[-1].tick_params(which="minor", bottom=False, top=False)
         rows[-1].set_xlabel(abscissa)
         rows[0].legend(loc="best")
         figure.align_ylabels()
+
+
+def _write_values(axes: Axes, curves: Curves) -> None:
+    """Write the averages of points with the same abscissa next to them."""
+    for i, (_, points) in enumerate(curves):
+        for x, found in points:
+            axes.annotate(
+                f"${minus(found)}$",
+                (x, found.value),
+                (12, 0),
+                textcoords="offset points",
+                va="center",
+                color=look(i)["color"],
+            )
+
+
+def integer_ticks(axes: Axes) -> None:
+    """Put the ticks of the abscissa at integers only."""
+    ticker = load("matplotlib.ticker")
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
 
 
 def draw_history(
@@ -319,7 +435,11 @@ def add_heading(
 
 
 def draw_distribution(
-    axes: Axes, history: History, look: dict[str, Any], horizontal: bool = True
+    axes: Axes,
+    history: History,
+    look: dict[str, Any],
+    horizontal: bool = True,
+    filled: bool = True,
 ) -> None:
     """Draw a histogram of a series; for complex values, of their real parts."""
     values = np.real(history.values)
@@ -327,27 +447,34 @@ def draw_distribution(
     density, edges = np.histogram(values, bins, density=True)
     orientation: Any = "horizontal" if horizontal else "vertical"
     axes.stairs(density, edges, orientation=orientation, color=look["color"])
-    axes.stairs(density, edges, orientation=orientation, color=look["color"], fill=True, alpha=0.2)
+    if filled:
+        shade = {"color": look["color"], "fill": True, "alpha": 0.2}
+        axes.stairs(density, edges, orientation=orientation, **shade)
 
 
-def describe_history(history: History, symbol: str = r"\mathrm{mean}") -> str:
+def describe_history(
+    history: History, symbol: str = r"\mathrm{mean}", with_unit: bool = True
+) -> str:
     """Return the mean, its error and tau_int of a series as text for a legend.
 
     Parameters
     ----------
     history : History
     symbol : str
-        Symbol of the mean, as mathematical text.
+        Symbol of the mean, as mathematical text; empty for the number alone.
+    with_unit : bool
+        Whether to state the unit of tau_int, if that is updates.
     """
     result = estimate(history.values)
     steps = np.diff(history.sweeps)
     even = steps.size > 0 and (steps == steps[0]).all()
     step, unit = (int(steps[0]), "updates") if even else (1, "measurements")
-    mean = f"${symbol}={minus(result)}$"
+    mean = f"${symbol}{'=' if symbol else ''}{minus(result)}$"
     if not math.isfinite(result.error):
         return mean
     tau_int = with_error(result.tau_int * step, result.tau_int_error * step)
-    return f"{mean},  $\\tau_\\mathrm{{int}}={tau_int}$ {unit}"
+    words = f" {unit}" if with_unit or not even else ""
+    return f"{mean},  $\\tau_\\mathrm{{int}}={tau_int}${words}"
 
 
 def check_history(history: History, skip: int = 0) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gauge_mc.analysis.figures import ENDINGS
+from gauge_mc.analysis.figures import ENDINGS, STYLE_DPI, Form, drawn_as
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
@@ -81,6 +81,20 @@ def plot(
             metavar="FILE",
         ),
     ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            help=o.with_default("Width and height of the figure in inches.", "as suits the plot"),
+            metavar="WxH",
+            show_default=False,
+        ),
+    ] = None,
+    dpi: Annotated[
+        int | None,
+        typer.Option(
+            help=o.with_default("Pixels per inch of a PNG file.", STYLE_DPI), show_default=False
+        ),
+    ] = None,
     json: o.Json = False,
     **options: Any,
 ) -> None:
@@ -103,7 +117,7 @@ def plot(
     for name in given:
         if name not in own:
             raise UsageError(f"{flag_of(name)} is not an option of the plot {what}; leave it out.")
-    with alone_on_stdout(json):
+    with alone_on_stdout(json), drawn_as(Form.parse(size, dpi)):
         shown = chosen.draw(runs, file, **given)
     if json:
         points = [point for one in shown if isinstance(one, Averages) for point in one.points]

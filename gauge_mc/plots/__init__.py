@@ -8,10 +8,11 @@ has measured with a function of the user.
 
 from __future__ import annotations
 
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -258,8 +259,30 @@ def find_tables(runs: Sequence[Path], kind: TableKind) -> dict[Path, TableData]:
     GaugeError
         If a table is damaged.
     """
-    found = {run: table for run in runs if (table := find_table(run, kind))}
+    found = {run: table for run in runs if (table := find_table(run, kind)) is not None}
     return {run: table for run, table in found.items() if len(table)} or found
+
+
+def filled_tables(
+    runs: Sequence[Path], kinds: Iterable[TableKind]
+) -> list[tuple[TableKind, dict[Path, TableData]]]:
+    """Return the tables with rows by run, for every kind that has quantities to draw.
+
+    Raises
+    ------
+    GaugeError
+        If there are tables, but all of them are empty; or if a table is damaged.
+    """
+    found = [(kind, find_tables(runs, kind)) for kind in kinds if kind.quantities]
+    found = [(kind, tables) for kind, tables in found if tables]
+    filled = [(kind, tables) for kind, tables in found if any(map(len, tables.values()))]
+    if found and not filled:
+        kind, tables = found[0]
+        raise GaugeError(
+            f"The table of {kind.name} in {next(iter(tables))} has no rows yet; continue the run, "
+            "since nothing is measured while it thermalises."
+        )
+    return filled
 
 
 def missing_table(runs: Sequence[Path], name: str) -> GaugeError:
@@ -307,6 +330,10 @@ def caution_unthermalised(runs: Sequence[Path], histories: Sequence[History] = (
 def labels_of(runs: Sequence[Path]) -> list[str]:
     """Return a label for each run: group, coupling and lattice, and if necessary the directory."""
     physics, names = [_physics(run) for run in runs], [run.resolve().name for run in runs]
+    chains = [re.search(r"_chain([0-9]+)$", name) for name in names]
+    numbers = Counter(zip(physics, (found and found[1] for found in chains), strict=True))
+    if all(chains) and max(numbers.values()) == 1:
+        names = [f"chain {found[1]}" for found in chains if found]
     alike, same_name = Counter(physics), Counter(zip(physics, names, strict=True))
     return [
         label

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.figures import Curves, draw_panels, physics_label
+from gauge_mc import defaults
+from gauge_mc.analysis.figures import Curves, draw_panels, physics_label, ratio_label
 from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
@@ -23,7 +24,7 @@ from gauge_mc.plots import (
     Plot,
     TableKind,
     caution_unthermalised,
-    find_tables,
+    filled_tables,
     history_of,
     missing_table,
     table_kinds,
@@ -56,15 +57,13 @@ class AveragesPlot(Plot):
         skip = check_options(self.options, options, f"plot {self.name}").get(SKIP.name, 0)
         wanted = [self._kind] if self._kind else list(table_kinds(runs).values())
         drawn, series = [], []
-        for one in wanted:
-            tables = find_tables(runs, one) if one.quantities else {}
-            if tables:
-                quantity = one.quantities[0]
-                kept = [table.after(skip, str(run)) for run, table in tables.items()]
-                series += [history_of("", table, quantity.column) for table in kept]
-                drawn.append((quantity, _curves(kept, quantity.column)))
+        for one, tables in filled_tables(runs, wanted):
+            quantity = one.quantities[0]
+            kept = [table.after(skip, str(run)) for run, table in tables.items()]
+            series += [history_of("", table, quantity.column) for table in kept]
+            drawn.append((quantity, _curves(kept, quantity.column)))
         if not drawn:
-            raise missing_table(runs, wanted[0].name)
+            raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
         if not skip:
             caution_unthermalised(runs, series)
         draw_panels([(one.average, curves) for one, curves in drawn], r"$\beta$", file)
@@ -75,22 +74,33 @@ PLOTS.register(AveragesPlot())
 
 
 def _curves(tables: Sequence[TableData], column: str) -> Curves:
-    """Return the averages of a column, sorted by beta, for each group and lattice."""
-    curves: dict[tuple[str, Lattice], list[tuple[float, Any]]] = {}
+    """Return the averages of a column over the chains at each beta, for each kind of ensemble."""
+    curves: dict[tuple[str, tuple[int, ...], str, float], dict[float, list[Any]]] = {}
     for table in tables:
+        header = table.header
         try:
-            beta = float(table.header["beta"])
-            ensemble = (table.header["group"], Lattice.parse(table.header["lattice"]))
+            beta, lattice = float(header["beta"]), Lattice.parse(header["lattice"])
+            action = header.get("action", defaults.ACTION)
+            ratio = float(header.get("anisotropy", defaults.ANISOTROPY))
+            ensemble = (header["group"], lattice.extents, action, ratio)
         except (KeyError, ValueError) as error:
             raise GaugeError(
                 "A table does not state its group, lattice and beta; measure it again."
             ) from error
-        curves.setdefault(ensemble, []).append((beta, estimate(table.columns[column])))
-    ordered = sorted(curves.items(), key=lambda item: (item[0][0], item[0][1].extents))
+        curves.setdefault(ensemble, {}).setdefault(beta, []).append(table.columns[column])
     return [
-        (physics_label(GROUPS[group].label, lattice), sorted(points, key=lambda point: point[0]))
-        for (group, lattice), points in ordered
+        (
+            _label(*ensemble),
+            [(beta, estimate(*chains)) for beta, chains in sorted(points.items())],
+        )
+        for ensemble, points in sorted(curves.items())
     ]
+
+
+def _label(group: str, extents: tuple[int, ...], action: str, ratio: float) -> str:
+    """Return the label of a curve: group, unusual action, lattice and anisotropy."""
+    words = [GROUPS[group].label, *([] if action == defaults.ACTION else [action])]
+    return ", ".join([physics_label(", ".join(words), Lattice(*extents)), *ratio_label(ratio)])
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gauge_mc.analysis.figures import GREY
 from gauge_mc.analysis.masses import Correlator
 from gauge_mc.analysis.spectrum import Series, State
 from gauge_mc.analysis.timeseries import estimate
@@ -15,15 +16,26 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
+from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
-from gauge_mc.plots.mesons import Points, draw_frames, frames_of, symbol
+from gauge_mc.plots.mesons import (
+    HADRONS,
+    Points,
+    chosen_hadrons,
+    draw_frames,
+    frames_of,
+    symbol,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LARGEST_ERROR = 0.25
 """Maximum relative error of an effective mass that is drawn; larger ones would hide the others."""
+
+BAND = 0.25
+"""Opacity of the bands of fitted masses."""
 
 HADRON_FITS = (MesonFit(), BaryonFit())
 """The fits whose tables a run may have."""
@@ -34,13 +46,14 @@ class EffectiveMassPlot(Plot):
 
     name = "effective-mass"
     summary = "effective masses of mesons and baryons with the fitted masses"
-    options: ClassVar[tuple[Option, ...]] = MesonFit.options
+    options: ClassVar[tuple[Option, ...]] = (*MesonFit.options, HADRONS)
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all hadrons that one run has measured; see `Plot.draw`."""
         given = check_options(self.options, options, f"plot {self.name}")
+        chosen = chosen_hadrons(given)
         run = one_run(runs, "The effective mass")
-        plot_effective_masses(fitted(run, given), file, labels_of([run])[0])
+        plot_effective_masses(fitted(run, given), file, labels_of([run])[0], chosen)
         return []
 
 
@@ -68,7 +81,9 @@ def fitted(run: Path, options: dict[str, Any]) -> list[Series]:
     return found
 
 
-def plot_effective_masses(fits: Sequence[Series], path: Path, title: str = "") -> None:
+def plot_effective_masses(
+    fits: Sequence[Series], path: Path, title: str = "", chosen: Sequence[str] = ()
+) -> None:
     """Plot effective masses and, over the times that were fitted, the masses with their errors.
 
     Parameters
@@ -77,18 +92,21 @@ def plot_effective_masses(fits: Sequence[Series], path: Path, title: str = "") -
         Fitted correlators.
     path, title
         See `draw_frames`.
+    chosen : sequence of str
+        Names of the hadrons to draw; all if there are none.
 
     Raises
     ------
     UsageError, GaugeError
-        See `figure_file`.
+        See `figure_file` and `frames_of`.
     """
     frames = {
-        f"$a\\,m_{{{symbol(name)}}}$": [(series, one) for one in states]
-        for series in fits
-        for name, states in frames_of(series, _points).items()
+        rf"$a\,m_{{{symbol(name)}}}$": pairs
+        for name, pairs in frames_of(fits, _points, chosen).items()
     }
-    draw_frames(frames, _draw, path, title)
+    patch = load("matplotlib.patches").Patch
+    key = [(patch(color=GREY, alpha=BAND, linewidth=0), "fitted mass, at the t of the fit")]
+    draw_frames(frames, _draw, path, title, key=key)
 
 
 def _points(correlator: Correlator) -> Points:
@@ -102,14 +120,14 @@ def _points(correlator: Correlator) -> Points:
     ]
 
 
-def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any]) -> None:
+def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any], shift: float) -> None:
     """Draw an effective mass, and the fitted mass if there is one."""
     t, value, error = np.transpose(_points(series.correlators[state]))
-    axes.errorbar(t, value, error, **own, linestyle="none")
+    axes.errorbar(t + shift, value, error, **own, linestyle="none")
     if state not in series.masses:
         return
     fit = series.masses[state][0]
     ends = np.array([fit.t_min, fit.t_max])
     mass, error = fit.mass.value, fit.mass.error
     axes.plot(ends, [mass, mass], color=own["color"])
-    axes.fill_between(ends, mass - error, mass + error, color=own["color"], alpha=0.25, linewidth=0)
+    axes.fill_between(ends, mass - error, mass + error, color=own["color"], alpha=BAND, linewidth=0)

@@ -33,7 +33,7 @@ from gauge_mc.plots import (
     Plot,
     TableKind,
     caution_unthermalised,
-    find_tables,
+    filled_tables,
     history_of,
     labels_of,
     missing_table,
@@ -77,8 +77,7 @@ class HistoryPlot(Plot):
         labels = dict(zip(runs, labels_of(runs), strict=True))
         kinds = [self._kind] if self._kind else list(table_kinds(runs).values())
         quantities = []
-        for one in kinds:
-            tables = find_tables(runs, one) if one.quantities else {}
+        for one, tables in filled_tables(runs, kinds):
             for quantity in one.quantities if self._kind else one.quantities[:1]:
                 series = [
                     history_of(labels[run], table, quantity.column) for run, table in tables.items()
@@ -126,7 +125,9 @@ def plot_history(
             check_history(history, skip)
     labels = dict.fromkeys(one.label for _, histories in quantities for one in histories)
     looks = {label: look(i) for i, label in enumerate(labels)}
-    rows, lines = len(quantities), len(looks) if len(looks) <= MOST_MEANS else 0
+    rows, several = len(quantities), len(looks) > 1
+    columns = 2 if len(looks) > FEW_RUNS else 1
+    lines = -(-len(looks) // columns) if len(looks) <= MOST_MEANS else 0
     size = (WIDTH, 0.6 + rows * (ROW + LINE * lines) + LINE * (1.5 + len(looks) / 2))
     with figure_file(path, size) as figure:
         panels = figure.subplots(rows, 2, squeeze=False, sharey="row", width_ratios=(4, 1))
@@ -134,8 +135,11 @@ def plot_history(
         for (name, histories), (series, distribution) in zip(quantities, panels, strict=True):
             for history in histories:
                 kept, own = history.after(skip), looks[history.label]
-                draw_history(series, history, own, skip, describe_history(kept))
-                draw_distribution(distribution, kept, own)
+                words = (
+                    describe_history(kept) if columns == 1 else describe_history(kept, "", False)
+                )
+                draw_history(series, history, own, skip, words)
+                draw_distribution(distribution, kept, own, filled=len(looks) <= FEW_RUNS)
             shaded |= shade_skipped(series, histories, skip)
             series.margins(x=0.02)
             series.sharex(panels[-1, 0])
@@ -143,7 +147,12 @@ def plot_history(
             series.set_ylabel(name)
             if lines:
                 series.legend(
-                    loc="lower left", bbox_to_anchor=(0, 1), borderpad=0, borderaxespad=0.3
+                    loc="lower left",
+                    bbox_to_anchor=(0, 1),
+                    borderpad=0,
+                    borderaxespad=0.3,
+                    ncols=columns,
+                    columnspacing=1.5,
                 )
             distribution.set_xlim(left=0)
             distribution.tick_params(which="both", bottom=False, top=False, labelbottom=False)
@@ -151,7 +160,10 @@ def plot_history(
         panels[-1, 1].set_xlabel("distribution")
         figure.align_ylabels(panels[:, 0])
         key = key_of_lines(list(looks.values()), shaded)
-        if len(looks) == 1:
+        if columns > 1 and lines:
+            unit = r"mean, $\tau_\mathrm{int}$ in updates"
+            key.append((load("matplotlib.lines").Line2D([], [], linestyle="none"), unit))
+        if not several:
             add_heading(figure, panels[0, 0], key, title=next(iter(looks)), columns=len(key))
         else:
             line = load("matplotlib.lines").Line2D

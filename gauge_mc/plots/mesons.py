@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gauge_mc.analysis.figures import (
+    GREY,
     WIDTH,
     add_heading,
     figure_file,
+    integer_ticks,
     look,
     typeset,
 )
@@ -19,17 +21,18 @@ from gauge_mc.analysis.hadron_correlators import describe_quarks
 from gauge_mc.analysis.masses import Correlator
 from gauge_mc.analysis.spectrum import Series, State
 from gauge_mc.analysis.timeseries import estimate
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.quoting import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    Draw = Callable[[Axes, Series, State, dict[str, Any]], None]
+    Draw = Callable[[Axes, Series, State, dict[str, Any], float], None]
 
 Points = list[tuple[int, float, float]]
 """Times, values and errors."""
@@ -48,6 +51,18 @@ SYMBOLS = {
 HEIGHT, HEAD = 1.9, 0.9
 """Height of a frame, and of what is above all frames and below them, in inches."""
 
+HADRONS = Option(
+    "hadrons",
+    str,
+    "Hadrons to draw, such as pion,rho,nucleon+; a baryon without a sign has both parities.",
+    "all",
+    "NAME,...",
+)
+"""The option of plots with a frame for each hadron."""
+
+SHIFT, MOST_SHIFT = 0.06, 0.36
+"""Distance of the symbols of different quarks at the same t, and of the outermost ones, in t/a."""
+
 MOST = 7
 """Largest number of quark masses in a figure, which is that of the colours."""
 
@@ -57,14 +72,15 @@ class MesonPlot(Plot):
 
     name = "mesons"
     summary = "correlators of mesons with their fits"
-    options: ClassVar[tuple[Option, ...]] = MesonFit.options
+    options: ClassVar[tuple[Option, ...]] = (*MesonFit.options, HADRONS)
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the correlators of one run; see `Plot.draw`."""
         given = check_options(self.options, options, f"plot {self.name}")
+        chosen = chosen_hadrons(given)
         run = one_run(runs, "A correlator")
         _, series = MesonFit().fitted(find_table_by_columns(run, MesonFit.columns), given)
-        plot_correlators(series, file, labels_of([run])[0])
+        plot_correlators(series, file, labels_of([run])[0], chosen)
         return []
 
 
@@ -83,21 +99,49 @@ def label_of(state: State) -> str:
     return state.name + {1: "+", -1: "-", 0: ""}[state.parity]
 
 
-def frames_of(series: Series, points: Callable[[Correlator], Points]) -> dict[str, list[State]]:
+def chosen_hadrons(given: dict[str, Any]) -> list[str]:
+    """Take the names of the hadrons out of the options of a plot; none stands for all."""
+    return [name.strip() for name in given.pop(HADRONS.name, "").split(",") if name.strip()]
+
+
+def frames_of(
+    fits: Sequence[Series], points: Callable[[Correlator], Points], chosen: Sequence[str] = ()
+) -> dict[str, list[tuple[Series, State]]]:
     """Return the hadrons at rest by name, fitted or not, if there are points to draw.
 
-    If there are many combinations of two quarks, only those of two equal quarks are returned.
+    They come in the order in which they were chosen, or else in that of `SYMBOLS`. If there are
+    many combinations of two quarks, only those of two equal quarks are returned.
+
+    Raises
+    ------
+    UsageError
+        If there is no such hadron.
     """
-    found: dict[str, list[State]] = {}
-    for state, correlator in series.correlators.items():
-        if state.at_rest and points(correlator):
-            found.setdefault(label_of(state), []).append(state)
+    found: dict[str, list[tuple[Series, State]]] = {}
+    for series in fits:
+        for state, correlator in series.correlators.items():
+            if state.at_rest and points(correlator):
+                found.setdefault(label_of(state), []).append((series, state))
+    usual = sorted(found, key=_place)
+    wanted = [name for one in chosen for name in usual if one in (name, name.rstrip("+-"))]
+    for one in chosen:
+        if not any(one in (name, name.rstrip("+-")) for name in usual):
+            raise UsageError(
+                f"{HADRONS.flag}: there is no correlator of '{shortened(one, 40)}' that could be "
+                f"drawn; choose from {', '.join(usual)}."
+            )
     return {
-        name: states
-        if len(states) <= MOST
-        else [one for one in states if one.quarks[0] == one.quarks[1]][:MOST]
-        for name, states in found.items()
+        name: pairs
+        if len(pairs) <= MOST
+        else [one for one in pairs if one[1].quarks[0] == one[1].quarks[1]][:MOST]
+        for name, pairs in ((name, found[name]) for name in (wanted if chosen else usual))
     }
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Return what the names of hadrons are sorted by: the order of `SYMBOLS`, then the parity."""
+    known, bare = list(SYMBOLS), name.rstrip("+-")
+    return (known.index(bare) if bare in known else len(known), name)
 
 
 def quarks(state: State) -> str:
@@ -111,6 +155,7 @@ def draw_frames(
     path: Path,
     title: str = "",
     scale: str = "linear",
+    key: Sequence[tuple[Any, str]] = (),
 ) -> None:
     """Draw a frame for each hadron, with a colour for each combination of quarks.
 
@@ -119,13 +164,16 @@ def draw_frames(
     frames : mapping of str to sequence of (Series, State)
         Hadrons of each frame, by the label of its axis.
     draw : callable
-        Draws a hadron, given the frame, its series, the hadron, its colour and marker.
+        Draws a hadron, given the frame, its series, the hadron, its colour and marker, and its
+        shift along t.
     path : Path
         File to write; its ending determines the format.
     title : str
         Title above the frames.
     scale : str
         Scale of the axes, as Matplotlib names it.
+    key : sequence of (handle, str)
+        Entries of the legend that explain the fits, if there are any.
 
     Raises
     ------
@@ -137,20 +185,28 @@ def draw_frames(
     line = load("matplotlib.lines").Line2D
     names = dict.fromkeys(quarks(one) for pairs in frames.values() for _, one in pairs)
     looks = {name: look(i) for i, name in enumerate(names)}
+    step = min(SHIFT, MOST_SHIFT / len(names))
+    shifts = {name: step * (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
     with figure_file(path, (WIDTH, HEAD + HEIGHT * len(frames))) as figure:
         rows = figure.subplots(len(frames), sharex=True, squeeze=False)[:, 0]
         for axes, (name, pairs) in zip(rows, frames.items(), strict=True):
             for series, state in pairs:
-                draw(axes, series, state, looks[quarks(state)])
+                draw(axes, series, state, looks[quarks(state)], shifts[quarks(state)])
             axes.set_yscale(scale)
             axes.set_ylabel(name)
-        rows[-1].set_xlabel("$t/a$")
+        integer_ticks(rows[-1])
+        sideways = " (points are shifted sideways for clarity)" if len(names) > 1 else ""
+        rows[-1].set_xlabel(f"$t/a${sideways}")
         figure.align_ylabels()
         entries = [(line([], [], **own, linestyle="none"), name) for name, own in looks.items()]
+        if any(state in series.masses for pairs in frames.values() for series, state in pairs):
+            entries += key
         add_heading(figure, rows[0], entries, title, 3)
 
 
-def plot_correlators(series: Series, path: Path, title: str = "") -> None:
+def plot_correlators(
+    series: Series, path: Path, title: str = "", chosen: Sequence[str] = ()
+) -> None:
     """Plot correlators on a logarithmic scale with their fits, which are dashed where not fitted.
 
     Parameters
@@ -159,17 +215,24 @@ def plot_correlators(series: Series, path: Path, title: str = "") -> None:
         Fitted correlators.
     path, title
         See `draw_frames`.
+    chosen : sequence of str
+        Names of the hadrons to draw; all if there are none.
 
     Raises
     ------
     UsageError, GaugeError
-        See `figure_file`.
+        See `figure_file` and `frames_of`.
     """
     frames = {
-        f"$C_{{{symbol(name)}}}(t)$": [(series, one) for one in states]
-        for name, states in frames_of(series, _points).items()
+        f"$C_{{{symbol(name)}}}(t)$": pairs
+        for name, pairs in frames_of([series], _points, chosen).items()
     }
-    draw_frames(frames, _draw, path, title, "log")
+    line = load("matplotlib.lines").Line2D
+    key = [
+        (line([], [], color=GREY), "fit"),
+        (line([], [], color=GREY, linestyle="--"), "its continuation"),
+    ]
+    draw_frames(frames, _draw, path, title, "log", key)
 
 
 def _points(correlator: Correlator) -> Points:
@@ -179,15 +242,16 @@ def _points(correlator: Correlator) -> Points:
     return [one for one in known if one[1] > one[2]]  # others would hide the rest
 
 
-def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any]) -> None:
+def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any], shift: float) -> None:
     """Draw a correlator and its fit, if there is one."""
     correlator = series.correlators[state]
     at, value, error = np.transpose(_points(correlator))
-    axes.errorbar(at, value, error, **own, linestyle="none")
+    axes.errorbar(at + shift, value, error, **own, linestyle="none")
     if state not in series.masses:
         return
     fit, _ = series.masses[state]
     parameters = np.array([np.log(abs(fit.amplitude.value)), fit.mass.value])
     for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
         t = np.linspace(low, high, 100)
-        axes.plot(t, np.abs(correlator.curve(t)(parameters)[0]), dashes, color=own["color"])
+        curve = np.abs(correlator.curve(t)(parameters)[0])
+        axes.plot(t + shift, curve, dashes, color=own["color"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.analysis.figures import GREY, WIDTH, add_heading, figure_file, look, require, typeset
+from gauge_mc.analysis.loops import AXIS
 from gauge_mc.analysis.potential import FORCES, LUSCHER, StaticPotential
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
@@ -37,7 +38,7 @@ def plot_scaling(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> Non
     """Plot r0 [V(R) - V(r0)] against R/r0 for several runs, with the string of Luescher.
 
     r0 and V(r0) are from the fit with B free. The error bars are those of V(R); the error of r0 is
-    in the legend.
+    in the legend. Points off axis are hollow.
 
     Parameters
     ----------
@@ -60,15 +61,19 @@ def plot_scaling(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> Non
     line = load("matplotlib.lines").Line2D
     with figure_file(path, (WIDTH, 4.6)) as figure:
         axes = figure.subplots()
-        entries, least, largest, values = [], 1.0, 1.0, []
+        entries, least, largest, values, hollow = [], 1.0, 1.0, [], False
         for i, (label, result) in enumerate(runs):
             fit, own = result.trusted().fit, look(i)
             r0 = fit.r0.value
             x = np.array([one.distance for one in result.points]) / r0
             y = r0 * (fit.continuum(result.points) - fit.potential(np.array([r0]))[0])
             error = r0 * np.array([one.potential.error for one in result.points])
-            style = {**own, "linestyle": "none", "markerfacecolor": "none"}
-            axes.errorbar(x, y, error, **(style | {"capsize": 0}), zorder=2)
+            style = {**own, "linestyle": "none"}
+            on_axis = np.array([one.path == AXIS for one in result.points])
+            for some, face in ((on_axis, own["color"]), (~on_axis, "white")):
+                inner = {**style, "capsize": 0, "markerfacecolor": face, "zorder": 2}
+                axes.errorbar(x[some], y[some], error[some], **inner)
+            hollow |= not on_axis.all()
             entries.append((line([], [], **style), f"{typeset(label)}:  $r_0/a={fit.r0}$"))
             least, largest = min(least, float(x.min())), max(largest, float(x.max()))
             values += y.tolist()
@@ -77,6 +82,9 @@ def plot_scaling(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> Non
         string = slope * (fine - 1) + LUSCHER * (1 / fine - 1)
         axes.plot(fine, string, color=GREY, zorder=1)
         entries.append((line([], [], color=GREY), r"string with $B=-\pi/12$, no parameter"))
+        if hollow:
+            style = {"color": GREY, "marker": "o", "linestyle": "none", "markerfacecolor": "white"}
+            entries.append((line([], [], **style), "hollow: off axis"))
         margin = HEADROOM * (max(values) - min(values))
         axes.set_xlim(0, 1.05 * largest)
         axes.set_ylim(min(values) - margin, max(values) + margin)

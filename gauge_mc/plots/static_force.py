@@ -19,7 +19,7 @@ from gauge_mc.analysis.figures import (
     typeset,
 )
 from gauge_mc.analysis.loops import AXIS
-from gauge_mc.analysis.potential import FORCES, StaticPotential
+from gauge_mc.analysis.potential import FORCES, ForcePoint, StaticPotential
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 SYMBOLS = {"r0": "r_0", "r1": "r_1", "rc": "r_c"}
 """Symbols of the scales, as mathematical text."""
 
-HEADROOM = 2.5
-"""Upper end of the axis in units of the force that defines r0."""
+HEADROOM = 1.06
+"""Upper end of the axis in units of the largest force, with its error, and of that at r0."""
 
 LARGEST_ERROR = 0.25
 """Maximum relative error of a force that is drawn; larger errors would hide the others."""
@@ -55,8 +55,9 @@ PLOTS.register(ForcePlot())
 def plot_force(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:
     """Plot r^2 F(r) with its error against r, for one or more runs.
 
-    Points off axis are hollow. Bands show the scales of the first run, between the axis and the
-    value that defines each.
+    Points off axis are hollow. Forces with errors of more than a quarter are left out, and their
+    number is stated. Bands show the scales of a single run, between the axis and the value that
+    defines each.
 
     Parameters
     ----------
@@ -77,7 +78,12 @@ def plot_force(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:
                 f"The result of {label or 'the run'} has no forces; run gauge-mc fit potential "
                 "again."
             )
-    with figure_file(path, (WIDTH, 3.4 + 2.6 * LINE * len(runs))) as figure:
+    shown = [one for _, result in runs for one in result.force if _is_known(one)]
+    if not shown:
+        raise GaugeError(
+            f"All forces have errors of more than {LARGEST_ERROR:.0%}; measure more configurations."
+        )
+    with figure_file(path, (WIDTH, 3.6 + 2.6 * LINE * len(runs))) as figure:
         axes = figure.subplots()
         entries = []
         for i, (label, result) in enumerate(runs):
@@ -95,24 +101,41 @@ def plot_force(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:
                 xycoords=("axes fraction", "data"),
                 va="center",
             )
-        top = HEADROOM * max(FORCES.values())
-        shown = [one.distance for _, r in runs for one in r.force if one.scaled.value < top]
-        axes.set_xlim(0, 1.05 * max(shown, default=1.0))
-        axes.set_ylim(0, top)
+        highest = max(one.scaled.value + one.scaled.error for one in shown)
+        lowest = min(one.scaled.value - one.scaled.error for one in shown)
+        axes.set_xlim(0, 1.05 * max(one.distance for one in shown))
+        axes.set_ylim(min(0, HEADROOM * lowest), HEADROOM * max(highest, *FORCES.values()))
         axes.set_xlabel(r"$r_\mathrm{I}/a$")
         axes.set_ylabel(r"$r_\mathrm{I}^2\,F(r_\mathrm{I})$")
-        add_heading(figure, axes, entries, columns=2)
+        add_heading(figure, axes, [*entries, *_key(runs, len(shown))], columns=1)
+
+
+def _is_known(force: ForcePoint) -> bool:
+    """Return whether a force is known well enough to be drawn."""
+    return force.scaled.error < LARGEST_ERROR * abs(force.scaled.value)
+
+
+def _key(runs: Sequence[tuple[str, StaticPotential]], shown: int) -> list[tuple[Any, str]]:
+    """Return the entries of the legend that explain symbols, errors, and what is left out."""
+    every = [one for _, result in runs for one in result.force]
+    line = load("matplotlib.lines").Line2D
+    entries = []
+    if any(one.path != AXIS for one in every):
+        style = {"color": GREY, "marker": "o", "linestyle": "none", "markerfacecolor": "white"}
+        entries.append((line([], [], **style), "hollow: off axis"))
+    words = []
+    if any(result.force_scales for _, result in runs):
+        words.append("errors of the scales: statistical, and of the interpolation")
+    if left_out := len(every) - shown:
+        points = f"{left_out} points" if left_out > 1 else "one point"
+        words.append(f"not drawn: {points} with errors of more than {LARGEST_ERROR:.0%}")
+    return [*entries, *((line([], [], linestyle="none"), one) for one in words)]
 
 
 def _draw(axes: Axes, result: StaticPotential, own: dict[str, Any]) -> Any:
     """Draw the forces of a run, and return a handle for the legend."""
     for on_axis in (True, False):
-        some = [
-            one
-            for one in result.force
-            if (one.path == AXIS) == on_axis
-            and one.scaled.error < LARGEST_ERROR * abs(one.scaled.value)
-        ]
+        some = [one for one in result.force if (one.path == AXIS) == on_axis and _is_known(one)]
         axes.errorbar(
             [one.distance for one in some],
             [one.scaled.value for one in some],
