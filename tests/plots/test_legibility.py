@@ -219,6 +219,7 @@ def test_a_history_of_several_runs_has_a_flat_legend(tmp_path, figures, number):
         box = legend.get_window_extent()
         assert box.width <= figure.bbox.width - frame.x0
         assert box.y0 >= frame.y1
+        assert box.height < 0.8 * figure.dpi
         assert len(legend.get_texts()) == number
     # Frames that fill most of the figure, although the legends are above them.
     assert sum(one.get_position().height for one in figure.axes[::2]) > 0.45
