@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.calls import call
+from tests.calls import call, make_run
 from tests.formats.format_samples import ildg_bytes, random_links
 
 pytestmark = pytest.mark.kernels
@@ -23,3 +23,30 @@ def test_it_is_said_when_it_is_measured_or_started_from(tmp_path, checksum):
         shown, code = call(*words)
         assert code == 0
         assert (f"{path}: {SAID}" in shown) != checksum
+
+
+@pytest.mark.parametrize("key", ["CHECKSUM", "FLOATING_POINT"])
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_a_nersc_header_without_a_key_is_absent_not_damaged(tmp_path, monkeypatch, key, precision):
+    """It is refused, unless that is on purpose; then it is said once."""
+    run = make_run(tmp_path / "run", format="nersc", configs=1, precision=precision)
+    (path,) = (run / "configs").iterdir()
+    good = call("measure", "plaquette", path, "--output", tmp_path / "good.csv", "--quiet")
+    head, end, links = path.read_bytes().partition(b"END_HEADER\n")
+    lines = [line for line in head.split(b"\n") if not line.startswith(key.encode())]
+    path.write_bytes(b"\n".join(lines) + end + links)
+    words = ("measure", "plaquette", path, "--output", tmp_path / "table.csv")
+    said, code = call(*words)
+    assert f"{path} states no {key}, so that" in said
+    assert "GAUGE_MC_UNCHECKED=1" in said
+    assert code == 1
+    monkeypatch.setenv("GAUGE_MC_UNCHECKED", "1")
+    said, code = call(*words)
+    assert code == good[1] == 0
+    assert said.count(f"states no {key}") == 1
+    values = [
+        (tmp_path / name).read_text().split("\n")[-4:-2] for name in ("good.csv", "table.csv")
+    ]
+    assert values[0] == values[1]
+    path.write_bytes(b"\n".join(lines) + end + links[:-8])
+    assert "is truncated" in call("info", path)[0]
