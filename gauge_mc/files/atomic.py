@@ -52,8 +52,13 @@ class Kind:
         Raises
         ------
         UsageError
-            If there is something else than an empty file or a file of this kind.
+            If there is something else than an empty file or a file of this kind, or no folder.
         """
+        if not path.parent.is_dir():
+            raise UsageError(
+                f"There is no folder {path.parent} for {path.name}; create it, or choose another "
+                "name."
+            )
         try:
             found = path.lstat()
         except OSError:

@@ -49,6 +49,10 @@ def stated_checksum(file: InputFile, records: list[Record]) -> str:
     return " ".join(f"{int(word, 16):08x}" for word in words)
 
 
+ABOUT = "scidac-file-xml"
+"""Type of the record in which a file says what it is."""
+
+
 def text_of(file: InputFile, record: Record) -> str:
     """Read the text of a record."""
     data = file.read(record.offset, record.length).tobytes()
@@ -68,7 +72,9 @@ def fields_of(file: InputFile, record: Record, root: str) -> dict[str, str]:
     except (ElementTree.ParseError, ValueError) as error:
         raise file.damaged(f"the XML of its {record.type} record is broken ({error})") from None
     if _local(tree.tag) != root:
-        raise file.damaged(f"the XML of its {record.type} record is not a {root}")
+        said = f"the XML of its {record.type} record is not a {root}"
+        # Every kind of file has its own text about itself.
+        raise file.unsupported(said) if record.type == ABOUT else file.damaged(said)
     return {_local(child.tag): (child.text or "").strip() for child in tree}
 
 

@@ -39,6 +39,9 @@ RUNS = Path("runs")
 CONFIG = re.compile(r"[0-9]{7,}\.[^.]+")
 """Form of the name of a configuration."""
 
+LATER = {"action", "anisotropy"}
+"""Parameters that the run.toml of earlier versions do not have."""
+
 
 @dataclass(frozen=True)
 class SessionRecord:
@@ -176,9 +179,11 @@ class Run:
             values = parse_toml(read_text(self.toml, MAX_CARD))
             sessions = [SessionRecord(**session) for session in values.pop(RECORD, [])]
             parameters = Parameters.from_run(values)
-            unknown = values.keys() - parameters.values().keys()
-            if unknown:
+            known = parameters.values().keys()
+            if unknown := values.keys() - known:
                 raise ValueError(f"unknown key {min(unknown)}")
+            if missing := known - values.keys() - LATER:
+                raise ValueError(f"no key {min(missing)}")
             return parameters, sessions
         except (ValueError, TypeError, GaugeError) as error:
             reason = " ".join(str(error).split()).rstrip(".")

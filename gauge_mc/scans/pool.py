@@ -12,6 +12,7 @@ from typing import IO
 
 from gauge_mc.devices import BACKENDS, DeviceChoice
 from gauge_mc.devices.base import Backend
+from gauge_mc.devices.choice import MAX_THREADS
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.scans.process import environment
 from gauge_mc.scans.scan import Member
@@ -61,10 +62,11 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
     Raises
     ------
     UsageError
-        If `per_device` is below 1, or if several devices that are not numbered were chosen.
+        If `per_device` is below 1 or too large, or if several devices that are not numbered were
+        chosen.
     """
-    if per_device is not None and per_device < 1:
-        raise UsageError(f"per_device must be at least 1, not {per_device}.")
+    if per_device is not None and not 1 <= per_device <= MAX_THREADS:
+        raise UsageError(f"per_device must lie between 1 and {MAX_THREADS}, not {per_device}.")
     number = per_device or 1
     devices: dict[str, tuple[tuple[str, str | int], ...]]
     if choices[0].numbered:

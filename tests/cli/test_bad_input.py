@@ -75,6 +75,7 @@ def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path,
         ("scan --beta 2.3 --start /dev/zero", "/dev/zero is not a regular file", 1),
         ("scan --beta 2.3 --start nosuch", "There is no start file", 2),
         ("scan --beta 2.3 --per-device 1_0", "'1_0' is not a whole number", 2),
+        ("scan --beta 2.3 --per-device 100000", "per_device must lie between 1 and 1024", 2),
         (f"scan --beta 2 --submit slurm --slurm time={'1' * 5000}", "is not of the form HH:MM", 2),
         ("scan --beta 2 --submit slurm --slurm time=1 --slurm array_parallelism=٢", "must be a", 2),
     ],
@@ -103,6 +104,9 @@ def run(tmp_path_factory):
         ("fit creutz RUN --output=", "A path is empty"),
         ("plot history RUN --output=", "A path is empty"),
         ("bench --save=", "A path is empty"),
+        ("bench --save nowhere/a.json", "There is no folder nowhere for a.json"),
+        ("fit creutz RUN --output nowhere/a.json", "There is no folder nowhere for a.json"),
+        ("export RUN nowhere/a.h5", "There is no folder nowhere for a.h5"),
     ],
 )
 def test_options_are_refused_and_nothing_is_written(run, words, message):
@@ -281,3 +285,21 @@ def test_what_is_missing_for_mpirun_is_said(monkeypatch, there, said):
         mpi.find_processes()
     assert said in str(refused.value)
     assert ("gauge-mc[mpi]" in str(refused.value)) == (there is None)
+
+
+def test_a_file_of_another_kind_is_not_called_damaged(tmp_path, run):
+    (config, *_) = sorted((run / "configs").iterdir())
+    said, code = call("convert", config, tmp_path / "out", "--basis", "ukqcd")
+    assert "is not supported: the XML of its scidac-file-xml record is not a usqcdPropFile" in said
+    assert code == 1
+
+
+@pytest.mark.parametrize("kept", [0, 2, 5])
+def test_a_run_toml_that_lacks_parameters_is_damaged(tmp_path, kept):
+    """It does not stand for a run of the default parameters."""
+    run = make_run(tmp_path / "run", lattice="4x4x4x4", configs=0)
+    lines = (run / "run.toml").read_text().split("\n")
+    (run / "run.toml").write_text("\n".join(lines[:kept]))
+    said, code = call("status", run)
+    assert "run.toml is damaged: no key" in said
+    assert code == 1

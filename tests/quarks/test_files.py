@@ -164,7 +164,7 @@ def test_the_command_changes_the_basis(rng, tmp_path, monkeypatch):
         (("one", "new", "--basis", "wyl"), "no basis 'wyl' of gamma matrices; did you mean", 2),
         (("one", "one", "--basis", "weyl"), "one already exists; choose another file", 2),
         (("two", "new", "--from-basis", "weyl", "--basis", "weyl"), "two has the basis", 2),
-        (("none", "new", "--basis", "weyl"), "none cannot be read", 1),
+        (("none", "new", "--basis", "weyl"), "none cannot be read", 2),
     ],
 )
 def test_changes_of_basis_that_are_refused(rng, tmp_path, monkeypatch, words, sentence, code):

@@ -43,7 +43,7 @@ from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
         (("--group", "su9"), "group: There is no group 'su9'; did you mean"),
         (("--seed", str(2**63 - 1), "--chains", "2"), "seed must lie between"),
         (("--separation", "0"), "separation must be at least 1"),
-        (("--per-device", "0"), "per_device must be at least 1"),
+        (("--per-device", "0"), "per_device must lie between 1"),
         (("--devices", "cpu:2"), "--per-device"),
         (("--slurm", "time=1"), "--submit slurm"),
         (("--submit", "pbs"), "'pbs'"),
