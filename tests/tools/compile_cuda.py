@@ -1,9 +1,9 @@
 """Compile all CUDA kernels with warnings as errors; this needs nvcc but no GPU.
 
-python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2]
+python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2] [--changed]
 
 Print the registers that each variant needs and the bytes that it spills. Variants are left out only
-as `variants` says.
+as `variants` says and, with --changed, if their sources are those of main.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cuda.bounds import default_bounds
 from gauge_mc.devices.cuda.nvcc import find_nvcc, nvcc_command, registers_of
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
-from gauge_mc.devices.source import source_folder
+from gauge_mc.devices.source import included, source_folder
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
@@ -34,6 +34,9 @@ from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.tools.changes import CHECKOUT, changed_files
 
 WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
 
@@ -136,6 +139,20 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
             yield Variant(storage.arithmetic, (*choices, storage.choice))
 
 
+COMMON = ("gauge_mc/devices/kernels.py", "gauge_mc/devices/source.py", "gauge_mc/devices/cuda/")
+"""Files, apart from this one, on which all variants depend."""
+
+
+def differs(kernel: Kernel, variant: Variant, changed: set[Path] | None) -> bool:
+    """Return whether a source of a variant, or what all variants depend on, is among the files."""
+    if changed is None:
+        return True
+    names = (path.relative_to(CHECKOUT).as_posix() for path in changed)
+    common = Path(__file__).resolve() in changed or any(name.startswith(COMMON) for name in names)
+    on_gpu = {one for one in included(kernel.roots(variant)) if not one.match("arch/cpu*.h")}
+    return common or not changed.isdisjoint(on_gpu)
+
+
 def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> str:
     """Compile a variant and return a line with its register usage."""
     command = nvcc_command(nvcc, architecture, variant, default_bounds(variant))
@@ -155,7 +172,11 @@ def main() -> int:
     )
     parser.add_argument("--architecture", default="sm_90")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument(
+        "--changed", action="store_true", help="only variants whose sources differ from main's"
+    )
     arguments = parser.parse_args()
+    changed = changed_files() if arguments.changed else None
     nvcc = find_nvcc()
     if nvcc is None:
         print("nvcc was not found: no CUDA kernels were compiled")
@@ -166,6 +187,7 @@ def main() -> int:
             pool.submit(report, kernel, variant, nvcc, arguments.architecture)
             for kernel in kernels
             for variant in variants(kernel)
+            if differs(kernel, variant, changed)
         ]
         try:
             for job in jobs:

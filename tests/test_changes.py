@@ -1,0 +1,76 @@
+"""What differs from main, and which tests test it."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.groups import GROUPS
+from tests.tools import changes
+from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
+from tests.tools.compile_cuda import differs
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ("gauge_mc/fits/scale.py", {"tests/fits/test_scale.py"}),
+        ("tests/test_quoting.py", {"tests/test_quoting.py"}),
+        ("gauge_mc/updates/overrelaxation.py", {"tests/updates/test_overrelaxation.py"}),
+        ("cuda_src/kernels/overrelaxation.cu", {"tests/updates/test_overrelaxation.py"}),
+        ("cuda_src/group/su3.h", {"tests/test_pins.py", "tests/devices/test_kernels.py"}),
+        ("README.md", set()),
+    ],
+)
+def test_files_with_tests_of_a_change(changed, expected):
+    found = files_with_tests([CHECKOUT / changed])
+    assert {path.relative_to(CHECKOUT).as_posix() for path in found} == expected
+
+
+def test_a_module_without_tests_of_its_name_is_tested_by_those_that_import_it():
+    found = files_with_tests([CHECKOUT / "gauge_mc/devices/source.py"])
+    assert CHECKOUT / "tests/devices/test_kernels.py" in found or found == {
+        CHECKOUT / "tests/devices/test_source.py"
+    }
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_files_that_differ_from_main(tmp_path, monkeypatch):
+    def git(*words):
+        given = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run(["git", *given, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    monkeypatch.setattr(changes, "CHECKOUT", tmp_path)
+    assert changed_files() is None  # no repository
+    git("init", "--initial-branch=main")
+    (tmp_path / "one").write_text("1")
+    git("add", "one")
+    git("commit", "-m", "one")
+    assert changed_files() is None  # nothing differs on main itself
+    (tmp_path / "new").write_text("1")
+    assert changed_files() == {tmp_path / "new"}
+    git("checkout", "-b", "branch")
+    git("add", "new")
+    git("commit", "-m", "new")
+    assert changed_files() == {tmp_path / "new"}
+    (tmp_path / "one").write_text("2")
+    assert changed_files() == {tmp_path / "new", tmp_path / "one"}
+
+
+def test_variants_whose_sources_differ():
+    overrelaxation, wilson = Kernel("overrelaxation"), ACTIONS["wilson"]
+    choices = (GROUPS["su2"].choice, wilson.choice, wilson.colouring.choice)
+    variant = overrelaxation.narrowed(Variant("single", choices))
+    for changed, expected in (
+        ("cuda_src/group/su2.h", True),
+        ("cuda_src/group/su3.h", False),
+        ("cuda_src/kernels/overrelaxation.cu", True),
+        ("cuda_src/arch/gpu.h", True),
+        ("cuda_src/arch/cpu.h", False),
+        ("gauge_mc/devices/cuda/nvcc.py", True),
+        ("README.md", False),
+    ):
+        assert differs(overrelaxation, variant, {CHECKOUT / changed}) is expected, changed
+    assert differs(overrelaxation, variant, None)

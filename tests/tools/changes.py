@@ -1,0 +1,79 @@
+"""What differs from main: `python tests/tools/changes.py` prints the files with tests of it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+TESTS_OF_SOURCES = ("tests/test_pins.py", "tests/devices/test_kernels.py")
+"""Tests that compile most of the headers in ``cuda_src``."""
+
+
+def git(*words: str) -> list[str] | None:
+    """Return the lines that git prints in the checkout, or None if it fails."""
+    try:
+        done = subprocess.run(["git", *words], cwd=CHECKOUT, capture_output=True, text=True)
+    except OSError:
+        return None
+    return done.stdout.splitlines() if done.returncode == 0 else None
+
+
+def changed_files() -> set[Path] | None:
+    """Return the files that differ from main's where this branch began; None if that is unknown.
+
+    It is unknown without git, without a main, and on main itself without any change.
+    """
+    head = git("rev-parse", "HEAD")
+    for main in ("origin/main", "main"):
+        base = git("merge-base", "HEAD", main)
+        if base:
+            names = {*(git("diff", "--name-only", *base) or ())}
+            names |= {*(git("ls-files", "--others", "--exclude-standard") or ())}
+            return {CHECKOUT / name for name in names} if names or base != head else None
+    return None
+
+
+def files_with_tests(changed: Iterable[Path]) -> set[Path]:
+    """Return the files with tests of changed files.
+
+    These are changed tests, and for ``gauge_mc/fits/scale.py`` the tests in
+    ``tests/fits/test_scale.py`` or, without that file, all that import the module. A kernel is
+    tested with the modules that name it.
+    """
+    found = set()
+    for path in changed:
+        name = path.relative_to(CHECKOUT)
+        if path.name.startswith("test_") and path.suffix == ".py":
+            found.add(path)
+        elif name.parts[0] == "gauge_mc" and path.suffix == ".py":
+            found |= _tests_of_module(name)
+        elif name.parts[:2] == ("cuda_src", "kernels"):
+            launching = _containing("gauge_mc", rf'Kernel\("{path.stem}"')
+            found |= files_with_tests(launching)
+        elif name.parts[0] == "cuda_src":
+            found |= {CHECKOUT / one for one in TESTS_OF_SOURCES}
+    return {path for path in found if path.is_file()}
+
+
+def _tests_of_module(module: Path) -> set[Path]:
+    parts = module.with_suffix("").parts[1:]
+    mirror = CHECKOUT.joinpath("tests", *parts[:-1], f"test_{parts[-1]}.py")
+    if mirror.is_file():
+        return {mirror}
+    dotted = ".".join(part for part in ("gauge_mc", *parts) if part != "__init__")
+    return _containing("tests", rf"(from|import) {re.escape(dotted)}\b(?!\.)", "test_*.py")
+
+
+def _containing(folder: str, pattern: str, names: str = "*.py") -> set[Path]:
+    return {
+        path for path in (CHECKOUT / folder).rglob(names) if re.search(pattern, path.read_text())
+    }
+
+
+if __name__ == "__main__":
+    for path in sorted(files_with_tests(changed_files() or ())):
+        print(path.relative_to(CHECKOUT))
