@@ -174,6 +174,10 @@ class Plateaus:
     later : Plateaus or None
         The same distances with plateaus that begin one step later, as far as there are further t;
         None if ranges were averaged, or if there is no plateau in t.
+    single : Plateaus or None
+        If ranges were averaged, the plateaus of the default rule, for forces: averages at
+        neighbouring distances may be of different ranges, and the contribution of excited states
+        does not cancel in their differences.
     """
 
     rule: str
@@ -184,6 +188,7 @@ class Plateaus:
     left_out: tuple[str, ...] = ()
     systematic: Array = field(default_factory=lambda: np.zeros((0, 0)))
     later: Plateaus | None = None
+    single: Plateaus | None = None
 
     @property
     def tau_int(self) -> float:

@@ -532,7 +532,9 @@ def potential_plateaus(
     if t_min is None and _usable(found).size < TRUSTED_DISTANCES:
         more = find_plateaus(loops, t_min, t_max, single, average, LARGEST_SHIFT)
         if _usable(more).size > _usable(found).size:
-            return more
+            found = more
+    if average:
+        found = replace(found, single=potential_plateaus(loops, t_min, t_max, single))
     return found
 
 
@@ -563,7 +565,8 @@ def fit_potential(
     if free:
         nambu_goto = _scan_nambu_goto(plateaus, free.fit.r0.value, high)
         averaged = average_windows(plateaus, low, high, coulomb) if average else {}
-    force = forces(plateaus)
+    of_force = plateaus.single or plateaus
+    force = forces(of_force)
     notes = [
         sentence
         for one in loops[:1]
@@ -584,7 +587,7 @@ def fit_potential(
         left_out=plateaus.left_out,
         nambu_goto=nambu_goto,
         force=tuple(point for point, _ in force),
-        force_scales=force_scales(force, plateaus),
+        force_scales=force_scales(force, of_force),
         averaged=averaged,
         notes=tuple(notes),
         t_step=next((one.t_step for one in loops if isinstance(one, Loops)), 1),
