@@ -54,7 +54,7 @@ def plot_scaling(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> Non
     """
     require(runs)
     for label, result in runs:
-        if not math.isfinite(result.trusted().fit.r0.value):
+        if not (result.free and math.isfinite(result.free.fit.r0.value)):
             raise GaugeError(
                 f"r0 of {label or 'the run'} is not known; leave it out, or fit another window."
             )

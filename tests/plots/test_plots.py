@@ -141,10 +141,10 @@ def test_smallest_series_can_be_plotted(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_run_without_scale_can_be_plotted(tmp_path):
+def test_a_potential_without_a_fit_is_not_plotted(tmp_path):
     loops = synthetic_loops(np.random.default_rng(8), 60, 6, sigma=-0.02)
-    plot_potential([("hot", static_potential([loops], t_min=1))], tmp_path / "potential.png")
-    assert pixels_near(tmp_path / "potential.png", COLOURS[0]) > 500
+    with pytest.raises(GaugeError, match="No string tension with B free"):
+        plot_potential([("hot", static_potential([loops], t_min=1))], tmp_path / "potential.png")
 
 
 @pytest.mark.parametrize("draw", DRAW)
