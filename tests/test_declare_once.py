@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -48,7 +47,8 @@ from tests.reference import fields as reference
 from tests.reference import flow as flow_reference
 from tests.reference.smearing import project_maximal
 
-TOYS = Path(__file__).parent / "toys"
+ROOT = Path(__file__).resolve().parents[1]
+TOYS = ROOT / "tests" / "toys"
 GENERATE = {
     "group": "su2",
     "beta": "2.9",
@@ -68,25 +68,43 @@ def options(**values):
     return [word for name, value in values.items() for word in (f"--{name}", value)]
 
 
-@dataclass(frozen=True)
+SERVER = """
+import json, sys
+from tests.calls import call_apart
+for line in sys.stdin:
+    print(json.dumps(call_apart(*json.loads(line))), file=sys.__stdout__, flush=True)
+"""
+
+
 class Program:
-    """``gauge-mc`` in a process of its own that sees the toys."""
+    """``gauge-mc`` in a process of its own that sees the toys, and that carries out many commands.
 
-    site: Path
-    folder: Path
+    Starting a process for each of them would take most of the time.
+    """
 
-    def __call__(self, *words, code=0):
-        paths = [str(self.site), os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200"}
-        done = subprocess.run(
-            [sys.executable, "-m", "gauge_mc", *map(str, words)],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
+    def __init__(self, site: Path, folder: Path):
+        self.folder = folder
+        paths = [str(site), str(ROOT), os.environ.get("PYTHONPATH", "")]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SERVER],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
         )
-        assert done.returncode == code, done.stderr
-        return done.stdout
+
+    def __call__(self, *words, code=0):
+        self._process.stdin.write(json.dumps([*map(str, words)]) + "\n")
+        self._process.stdin.flush()
+        out, complaint, found = json.loads(self._process.stdout.readline())
+        assert found == code, complaint
+        return out
+
+    def end(self):
+        self._process.stdin.close()
+        assert self._process.wait() == 0
+        self._process.stdout.close()
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +127,9 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def program(site, tmp_path_factory):
-    return Program(site, tmp_path_factory.mktemp("work"))
+    made = Program(site, tmp_path_factory.mktemp("work"))
+    yield made
+    made.end()
 
 
 @pytest.fixture(scope="module")
@@ -364,6 +384,7 @@ def test_pip_installs_the_package_of_toys(program, tmp_path):
     installed = Program(target, tmp_path)
     installed("generate", *options(**GENERATE), "--output", "run", "--quiet")
     assert "link_trace.csv  records: 9" in installed("verify", "run")
+    installed.end()
 
 
 PACKAGE = Path(importlib.import_module("gauge_mc").__file__).parent
