@@ -422,6 +422,7 @@ ALLOWED = {
     ("anisotropy", "fits/anisotropy.py"),
     ("anisotropy", "observables/flow.py"),
     ("anisotropy", "plots/anisotropy.py"),
+    ("anisotropy", "plots/averages.py"),
     ("anisotropy", "inspection/verify.py"),
     ("anisotropy", "scans/averages.py"),
     ("anisotropy", "scans/display.py"),
