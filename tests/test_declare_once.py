@@ -431,7 +431,10 @@ ALLOWED = {
     ("anisotropy", "cli/scan.py"),
     ("anisotropy", "run/chain.py"),
     ("anisotropy", "run/chains.py"),
+    ("anisotropy", "run/directory.py"),
     ("anisotropy", "run/parameters.py"),
+    # The command, and the plot of its table.
+    ("scan", "cli/scan.py"),
     ("anisotropy", "updates/noise_reduction.py"),
     # A column of the observable of the loops that the action contains.
     ("rectangle", "observables/rectangles.py"),
