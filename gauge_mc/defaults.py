@@ -23,6 +23,10 @@ HEATBATH = 1
 OVERRELAX = 4
 """Overrelaxation sweeps per update."""
 
+CHAIN_VERSION = 1
+"""Version of the Markov chain, as in `gauge_mc.updates.chain_versions`: a seed has given the same
+configurations in all versions of gauge-mc so far."""
+
 THERMALIZE = 200
 """Updates before the first configuration."""
 

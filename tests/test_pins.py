@@ -75,21 +75,24 @@ def links_digest(path: Path) -> str:
     return hashlib.sha256(b"".join(slices)).hexdigest()
 
 
-QUICK = ("su3_philox_double", "64")
-"""The run, and the size of a register, that a quick test repeats."""
+QUICK = [("su3_philox_double", "64", 1)]
+"""The runs, with the size of a register and the version of the chain, that quick tests repeat."""
 
 
 @pytest.mark.parametrize(
-    ("name", "register_bytes"),
+    ("name", "register_bytes", "version"),
     [
-        pytest.param(*one, marks=() if one == QUICK else pytest.mark.slow)
-        for one in product(RUNS["runs"], ("16", "64"))
+        pytest.param(*one, marks=() if one in QUICK else pytest.mark.slow)
+        for one in product(RUNS["runs"], ("16", "64"), (1, 2))
     ],
     indirect=["register_bytes"],
 )
-def test_runs_are_those_of_version_0_1(name, register_bytes, exact, tmp_path):
+def test_a_version_of_the_chain_has_its_links(name, register_bytes, version, exact, tmp_path):
+    """Version 1 those of gauge-mc 0.1, and version 2 the same in double precision."""
     values, pinned = RUNS["runs"][name], RUNS["found"][register_bytes][name]
-    words = [f"--{key}={value}" for key, value in values.items()]
+    if version == 2:
+        pinned = RUNS["version_2"][register_bytes].get(name, pinned)
+    words = [f"--{key}={value}" for key, value in values.items()] + [f"--chain-version={version}"]
     words += ["--thermalize=2", "--configs=2", "--separation=2", "--format=nersc", *CPU]
     _, code = call("generate", *words, "--output", tmp_path / "run")
     assert code == 0

@@ -27,7 +27,7 @@
 //   normalised                  the link next to a matrix whose rows have any norm (Gram-Schmidt)
 //   reunitarised                the same for a matrix within rounding errors of the group, without a bias in the norm
 //   polar, maximal              projections of a matrix onto the group
-//   update                      u -> g u, SU(2) subgroup by subgroup
+//   rotated                     g u, SU(2) subgroup by subgroup; not reunitarised
 //   traceless, matrix           the traceless antihermitian part of a matrix, and its matrix
 //   overlap                     -Tr (x y) for two elements x and y of the algebra
 //   exponential_times           exp(x) u, not reunitarised

@@ -23,7 +23,7 @@ INLINE typename Group::Link maximised(typename Group::Link u, const typename Gro
     ROLLED
     for (int step = 0; step < 500; step++) {
         Ascent ascent;
-        u = Group::update(u, m, ascent);
+        u = Group::normalised(Group::rotated(u, m, ascent));
         if (!any_lane(ascent.moved2 > broadcast(tolerance))) break;
     }
     return u;

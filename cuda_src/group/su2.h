@@ -77,10 +77,10 @@ struct SU2 {
     static INLINE Link polar(const Matrix& m) { return m.normalised(); }
     static INLINE Link maximal(const Matrix& m) { return m.normalised(); }
 
-    // u -> g u with g = choose(0, w), where Re Tr(g u s^dagger) is the scalar part of g w.
-    template <class Choose> static INLINE Link update(const Link& u, const Matrix& s, Choose& choose) {
+    // g u with g = choose(0, w), where Re Tr(g u s^dagger) is the scalar part of g w.
+    template <class Choose> static INLINE Link rotated(const Link& u, const Matrix& s, Choose& choose) {
         const Quaternion w = u * s.conj();
-        return normalised(choose(0, w.times(broadcast(2))) * u);
+        return choose(0, w.times(broadcast(2))) * u;
     }
 
     static INLINE Algebra traceless(const Matrix& m) { return {{broadcast(0), m.a[1], m.a[2], m.a[3]}}; }

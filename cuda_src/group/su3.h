@@ -263,15 +263,15 @@ struct SU3 {
     static INLINE Link maximal(const Matrix& m) {
         return maximised<SU3>(polar(m), m, scalar(REAL_BYTES == 4 ? 1e-12 : 4e-30));
     }
-    // u -> g u with g in the three SU(2) subgroups in turn (Cabibbo and Marinari, Phys. Lett. 119B
+    // g u with g in the three SU(2) subgroups in turn (Cabibbo and Marinari, Phys. Lett. 119B
     // (1982) 387), g = choose(i, w), where Re Tr(g u s^dagger) is the scalar part of g w plus a constant.
-    template <class Choose> static INLINE Link update(const Link& link, const Matrix& s, Choose& choose) {
+    template <class Choose> static INLINE Link rotated(const Link& link, const Matrix& s, Choose& choose) {
         Matrix u = matrix(link);
         Matrix w = {{times_adjoint(u.row[0], s), times_adjoint(u.row[1], s), times_adjoint(u.row[2], s)}};
         rotate<0, 1>(u, w, choose(0, projected<0, 1>(w)));
         rotate<0, 2>(u, w, choose(1, projected<0, 2>(w)));
         rotate<1, 2>(u, w, choose(2, projected<1, 2>(w)));
-        return normalised({{u.row[0], u.row[1]}});
+        return {{u.row[0], u.row[1]}};
     }
 
     static INLINE Algebra traceless(const Matrix& m) {

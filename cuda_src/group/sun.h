@@ -220,10 +220,10 @@ template <int COLOURS> struct SUN {
         return maximised<SUN>(polar(m), m, scalar(REAL_BYTES == 4 ? 1e-12 : 4e-30) * scalar(N));
     }
 
-    // u -> g u with g in the N (N - 1) / 2 SU(2) subgroups in turn, those of rows 0 and 1, 0 and 2, ..., 1 and 2, ...
+    // g u with g in the N (N - 1) / 2 SU(2) subgroups in turn, those of rows 0 and 1, 0 and 2, ..., 1 and 2, ...
     // (Cabibbo and Marinari, Phys. Lett. 119B (1982) 387): g = choose(n, w), where Re Tr(g u s^dagger) is the scalar
     // part of g w plus a constant. Only the four entries of u s^dagger are computed that w consists of.
-    template <class Choose> static INLINE Link update(const Link& link, const Matrix& s, Choose& choose) {
+    template <class Choose> static INLINE Link rotated(const Link& link, const Matrix& s, Choose& choose) {
         Link u = link;
         int subgroup = 0;
         ROWS for (int i = 0; i < N - 1; i++) {
@@ -237,7 +237,7 @@ template <int COLOURS> struct SUN {
             }
             u.row[i] = u_i;
         }
-        return normalised(u);
+        return u;
     }
 
     static INLINE Algebra traceless(const Matrix& m) {

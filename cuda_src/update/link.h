@@ -4,6 +4,7 @@
 #include "action/action.h"
 #include "group/group.h"
 #include "update/colours.h"
+#include "update/norms.h"
 
 // Where kernels also store this slab's first and last `depth` slices, in the halos of neighbouring slabs. The
 // addresses are shifted so that the slab's own offsets apply to them. Null: do not store there.
@@ -44,7 +45,7 @@ INLINE void update_in_direction(const A& a, const ACTION::Coefficients& action, 
     const packet_index here = Field::place(g, site) + Field::direction(g, site.parity, mu);
     const GROUP::Link u = GROUP::load(a.links, g, here);
     auto choose = make();
-    GROUP::Link updated = GROUP::update(u, s, choose);
+    GROUP::Link updated = NORMS::reunitarised(GROUP::rotated(u, s, choose));
     if constexpr (COLOURING::COLOURS > 0 && LANES > 1) updated = select_link(lanes, updated, u);
     store_link<GROUP, STORES_HALO>(a.links, a.halo, g, site, here, updated);
     choose.end();

@@ -15,6 +15,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
+from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
 
@@ -78,7 +79,8 @@ def tune(
     field = Field.hot(lattice, group, precision, device)
     generator, beta = Random.for_field(field, random, luxury=luxury), GROUPS[group].beta
     heatbath(field, beta, generator, sweeps=5)
-    slab, acting = field.slabs[0], Coupling(beta, action, anisotropy).acting.choices
+    slab = field.slabs[0]
+    acting = (*Coupling(beta, action, anisotropy).acting.choices, norms_of(precision))
     calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
         (
             HEATBATH,

@@ -62,6 +62,7 @@ def scan(
     luxury: o.Luxury = None,
     heatbath: o.Heatbath = None,
     overrelax: o.Overrelax = None,
+    chain_version: o.ChainVersion = None,
     thermalize: o.Thermalize = None,
     configs: o.Configs = None,
     separation: o.Separation = None,

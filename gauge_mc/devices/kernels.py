@@ -26,6 +26,7 @@ SELECTING_HEADERS = {
     "group": "group/group.h",
     "action": "action/action.h",
     "colouring": "update/colours.h",
+    "norms": "update/norms.h",
     "random": "random/random.h",
     "file_order": "files/file_order.h",
     "content": "files/content.h",

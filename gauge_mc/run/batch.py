@@ -75,11 +75,15 @@ class Batch:
     @cached_property
     def _heatbath(self) -> Sweep:
         randoms = [chain.random for chain in self.chains]
-        return heatbath_sweep(self.field, self._couplings, randoms)
+        return heatbath_sweep(self.field, self._couplings, randoms, self._version)
 
     @cached_property
     def _overrelaxation(self) -> Sweep:
-        return overrelaxation_sweep(self.field, self._couplings)
+        return overrelaxation_sweep(self.field, self._couplings, self._version)
+
+    @property
+    def _version(self) -> int:
+        return self.chains[0].parameters.chain_version
 
     @property
     def _couplings(self) -> list[Coupling]:

@@ -19,7 +19,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
-from gauge_mc.run.parameters import STARTS, Parameters
+from gauge_mc.run.parameters import STARTS, UNSTATED, Parameters
 
 SAMPLING = ("configs", "thermalize", "separation", "measure", "format")
 """Parameters that determine how a chain is sampled but do not change the chain itself."""
@@ -202,5 +202,6 @@ def provenance(parameters: Parameters) -> dict[str, str]:
     p = parameters
     start = p.start if p.start in STARTS else Path(p.start).name
     values = p.values() | p.coupling.facts | {"start": start, "version": f"gauge-mc {__version__}"}
-    omitted = {*SAMPLING, *(["anisotropy"] if p.anisotropy == defaults.ANISOTROPY else [])}
+    usual = {"anisotropy": defaults.ANISOTROPY, **UNSTATED}
+    omitted = {*SAMPLING, *(name for name in usual if values[name] == usual[name])}
     return {name: str(value) for name, value in values.items() if name not in omitted}

@@ -30,7 +30,7 @@ from gauge_mc.files.structured import parse_toml
 from gauge_mc.formats import FORMATS
 from gauge_mc.observables import table_name
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
-from gauge_mc.run.parameters import MAX_CARD, RECORD, Parameters
+from gauge_mc.run.parameters import MAX_CARD, RECORD, UNSTATED, Parameters
 
 RUNS = Path("runs")
 """Default parent directory of runs and scans."""
@@ -39,7 +39,7 @@ RUNS = Path("runs")
 CONFIG = re.compile(r"[0-9]{7,}\.[^.]+")
 """Form of the name of a configuration."""
 
-LATER = {"action", "anisotropy"}
+LATER = {"action", "anisotropy", *UNSTATED}
 """Parameters that the run.toml of earlier versions do not have."""
 
 
@@ -178,7 +178,7 @@ class Run:
         try:
             values = parse_toml(read_text(self.toml, MAX_CARD))
             sessions = [SessionRecord(**session) for session in values.pop(RECORD, [])]
-            parameters = Parameters.from_run(values)
+            parameters = Parameters.from_run({**UNSTATED, **values})
             known = parameters.values().keys()
             if unknown := values.keys() - known:
                 raise ValueError(f"unknown key {min(unknown)}")

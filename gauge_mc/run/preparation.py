@@ -20,6 +20,7 @@ from gauge_mc.files.stored import BY_SITE
 from gauge_mc.observables import Observable, live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.heatbath import HEATBATH, MANY_REPLICAS, ONE_REPLICA
 from gauge_mc.updates.overrelaxation import OVERRELAXATION
 
@@ -68,7 +69,8 @@ def _needed(
 ) -> Iterator[Wanted]:
     """Yield the kernels of a run, those that take longest to compile first."""
     p = parameters
-    action, generator = p.coupling.acting.choices, GENERATORS[p.rng]
+    generator = GENERATORS[p.rng]
+    action = (*p.coupling.acting.choices, norms_of(p.precision, p.chain_version))
     if p.heatbath:
         replicas = MANY_REPLICAS if several else ONE_REPLICA
         yield HEATBATH, (*action, generator.choice(p.luxury), replicas)

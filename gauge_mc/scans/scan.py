@@ -26,7 +26,7 @@ from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run, last_use, modified
-from gauge_mc.run.parameters import MAX_CARD, Parameters
+from gauge_mc.run.parameters import MAX_CARD, UNSTATED, Parameters
 from gauge_mc.scans.grid import AXES, MAX_RUNS, Grid, Point
 
 GRIDS = "grid"
@@ -257,7 +257,7 @@ class Scan:
         try:
             values = parse_toml(read_text(empty.toml, MAX_CARD))
             grids = tuple(map(Grid.from_values, values.pop(GRIDS)))
-            scan = cls(path, Parameters.from_values(values), grids)
+            scan = cls(path, Parameters.from_values({**UNSTATED, **values}), grids)
             unknown = values.keys() - scan._shared().keys()
             if unknown:
                 raise ValueError(f"unknown key {min(unknown)}")

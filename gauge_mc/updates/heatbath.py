@@ -13,6 +13,7 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.overrelaxation import OVERRELAXATION
 from gauge_mc.updates.replicas import couplings_in_memory, in_memory
@@ -65,7 +66,12 @@ def heatbath(
     random.step += sweeps
 
 
-def heatbath_sweep(field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]) -> Sweep:
+def heatbath_sweep(
+    field: Field,
+    couplings: Sequence[Coupling],
+    randoms: Sequence[Random],
+    version: int = defaults.CHAIN_VERSION,
+) -> Sweep:
     """Return the prepared heatbath sweep of all replicas of a field.
 
     Parameters
@@ -76,6 +82,8 @@ def heatbath_sweep(field: Field, couplings: Sequence[Coupling], randoms: Sequenc
     randoms : sequence of Random
         The random numbers of every replica, all with the same number of the sweep. Several ones
         must have adjacent states, see `Random.moved`.
+    version : int
+        Version of the chain.
 
     Raises
     ------
@@ -86,12 +94,13 @@ def heatbath_sweep(field: Field, couplings: Sequence[Coupling], randoms: Sequenc
         if not one.beta > 0 or one.beta == float("inf"):
             raise UsageError(f"beta is {one.beta}; it must be positive and finite.")
         one.check_precision(field.group, field.precision)
-    check_independence(field, couplings[0], OVERRELAXATION)
+    norms = norms_of(field.precision, version)
+    check_independence(field, couplings[0], OVERRELAXATION, norms)
     chosen, first, several = couplings[0].acting, randoms[0], len(couplings) > 1
-    choices = (first.choice, MANY_REPLICAS if several else ONE_REPLICA)
+    choices = (first.choice, MANY_REPLICAS if several else ONE_REPLICA, norms)
     states = tuple(state.address for state in first.states)
     seeds = tuple(random.seed for random in randoms)
-    key = (HEATBATH, chosen, first.choice, seeds, states, tuple(couplings))
+    key = (HEATBATH, norms, chosen, first.choice, seeds, states, tuple(couplings))
     coefficients = couplings[0].coefficients(field.group)
     memory: tuple[Buffer, ...] = ()
     if several:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import Action, Coupling, UpdateSet
 from gauge_mc.devices.cache import cache_folder, keep, kept
-from gauge_mc.devices.kernels import Kernel
+from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import split_lanes
 from gauge_mc.domain.slab import Slab
@@ -49,7 +49,7 @@ _passed: set[str] = set()
 """Keys of what has passed in this process."""
 
 
-def check_independence(field: Field, coupling: Coupling, kernel: Kernel) -> None:
+def check_independence(field: Field, coupling: Coupling, kernel: Kernel, norms: Choice) -> None:
     """Check that links of an update set do not depend on each other, nor beyond the halo depth.
 
     Parameters
@@ -60,6 +60,8 @@ def check_independence(field: Field, coupling: Coupling, kernel: Kernel) -> None
         Its action.
     kernel : Kernel
         The kernel of overrelaxation.
+    norms : Choice
+        How it reunitarises links; see `chain_versions`.
 
     Raises
     ------
@@ -71,7 +73,8 @@ def check_independence(field: Field, coupling: Coupling, kernel: Kernel) -> None
     most = slab.device.lanes(layout.precision)
     lattice = small_lattice(layout.lattice, action.halo_depth, most)
     coefficients = replace(coupling, beta=1.0).coefficients(field.group)
-    variant = kernel.narrowed(slab.variant(*action.choices))
+    choices = (*action.choices, norms)
+    variant = kernel.narrowed(slab.variant(*choices))
     machine = type(slab.device).__name__
     key = repr((variant, action.update_sets(lattice), sorted(coefficients.items()), machine))
     if key in _passed:
@@ -79,7 +82,7 @@ def check_independence(field: Field, coupling: Coupling, kernel: Kernel) -> None
     digest = hashlib.sha256(key.encode() + kernel.digest(variant)).hexdigest()
     path = cache_folder() / f"action-{digest[:24]}.txt"
     if kept(path) != digest.encode():
-        _Trial(slab, lattice, action, coefficients, kernel).check()
+        _Trial(slab, lattice, action, coefficients, kernel, choices).check()
         with suppress(GaugeError, OSError):  # else it is checked again by the next process
             keep(path, digest.encode())
     _passed.add(key)
@@ -116,6 +119,8 @@ class _Trial:
     action : Action
     coefficients : mapping of str to float
     kernel : Kernel
+    choices : tuple of Choice
+        The compile-time choices of the kernel other than the group.
     """
 
     def __init__(
@@ -125,11 +130,12 @@ class _Trial:
         action: Action,
         coefficients: Mapping[str, float],
         kernel: Kernel,
+        choices: tuple[Choice, ...],
     ) -> None:
         precision = slab.layout.precision
         self._field = Field.empty(lattice, slab.group.name, precision, slab.device)
-        self._action, self._kernel = action, kernel
-        variant = self._slab.variant(*action.choices)
+        self._action, self._kernel, self._choices = action, kernel, choices
+        variant = self._slab.variant(*choices)
         self._values = {
             "links": self._slab.buffer.address,
             "action": kernel.part("ACTION::Coefficients", variant)(**coefficients),
@@ -218,7 +224,7 @@ class _Trial:
         else:
             parts = links.swapaxes(4, 5)
         device.write(slab.buffer, 0, np.ascontiguousarray(parts).reshape(-1).view(np.uint8))
-        slab.launch(self._kernel, whole(slab, one), *self._action.choices, **self._values)
+        slab.launch(self._kernel, whole(slab, one), *self._choices, **self._values)
         found = device.read(slab.buffer, 0, links.nbytes).view(layout.real).reshape(parts.shape)
         return (found.swapaxes(3, 4) if together else found.swapaxes(4, 5)).reshape(self._shape)
 

@@ -9,6 +9,7 @@ from gauge_mc import defaults
 from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.field import Field
+from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.replicas import couplings_in_memory
 from gauge_mc.updates.sweep import Sweep, sweep_of
@@ -43,7 +44,9 @@ def overrelax(
     overrelaxation_sweep(field, [Coupling(1.0, action, anisotropy)])(sweeps)
 
 
-def overrelaxation_sweep(field: Field, couplings: Sequence[Coupling]) -> Sweep:
+def overrelaxation_sweep(
+    field: Field, couplings: Sequence[Coupling], version: int = defaults.CHAIN_VERSION
+) -> Sweep:
     """Return the prepared overrelaxation sweep of all replicas of a field.
 
     Parameters
@@ -51,6 +54,8 @@ def overrelaxation_sweep(field: Field, couplings: Sequence[Coupling]) -> Sweep:
     field : Field
     couplings : sequence of Coupling
         The couplings of every replica, whose kernels are the same.
+    version : int
+        Version of the chain.
 
     Raises
     ------
@@ -61,11 +66,13 @@ def overrelaxation_sweep(field: Field, couplings: Sequence[Coupling]) -> Sweep:
     relative = tuple(replace(one, beta=1.0) for one in couplings)
     first = relative[0]
     chosen, coefficients = first.acting, first.coefficients(field.group)
-    check_independence(field, first, OVERRELAXATION)
+    norms = norms_of(field.precision, version)
+    check_independence(field, first, OVERRELAXATION, norms)
     several = len(set(relative)) > 1
     memory = None
     if several:
-        memory = couplings_in_memory(field, OVERRELAXATION, chosen.choices, relative)
+        choices = (*chosen.choices, norms)
+        memory = couplings_in_memory(field, OVERRELAXATION, choices, relative)
     values = {"action": coefficients, "actions": memory.address if memory else None}
-    key = (OVERRELAXATION, chosen, relative if several else first)
-    return sweep_of(field, OVERRELAXATION, chosen, [], lambda _: values, key, memory)
+    key = (OVERRELAXATION, norms, chosen, relative if several else first)
+    return sweep_of(field, OVERRELAXATION, chosen, [norms], lambda _: values, key, memory)

@@ -19,6 +19,7 @@ from gauge_mc.domain.slab import Slab, work
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA
 from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.overrelaxation import OVERRELAXATION
@@ -62,7 +63,8 @@ class SubLatticeUpdates:
                 f"The action {chosen.name} has loops that extend over {chosen.halo_depth} time "
                 "slices, so that slabs are not independent; measure without multilevel averages."
             )
-        check_independence(field, coupling, OVERRELAXATION)
+        norms = norms_of(field.precision)
+        check_independence(field, coupling, OVERRELAXATION, norms)
         check_division(field, thickness)
         coefficients = coupling.coefficients(field.group)
         random = Random.for_field(field, defaults.START_RNG, seed)
@@ -73,10 +75,12 @@ class SubLatticeUpdates:
             thickness,
             HEATBATH,
             chosen,
-            (random.choice, ONE_REPLICA),
+            (random.choice, ONE_REPLICA, norms),
             lambda number: {"stream": random.stream(number), "keys": None, **shared},
         )
-        self._reflection = _sweeps(field, thickness, OVERRELAXATION, chosen, (), lambda _: shared)
+        self._reflection = _sweeps(
+            field, thickness, OVERRELAXATION, chosen, (norms,), lambda _: shared
+        )
 
     def __call__(self, step: int) -> None:
         """Do one heatbath sweep and the overrelaxation sweeps.

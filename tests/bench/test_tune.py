@@ -13,6 +13,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables.plaquette import Plaquette
 from gauge_mc.random import GENERATORS
+from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
 from tests.calls import call
@@ -33,6 +34,7 @@ def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monke
     choices = (
         GROUPS[group].choice,
         *ACTIONS["wilson"].choices,
+        norms_of("single"),
         GENERATORS["philox"].choice(),
         ONE_REPLICA,
     )

@@ -9,6 +9,7 @@ from gauge_mc.devices.cuda.bounds import DEFAULT, Bounds, TunedBounds, candidate
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
+from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.heatbath import ONE_REPLICA
 
 HEATBATH, OVERRELAXATION, PLAQUETTE, ADD_PARTIAL_SUMS = map(
@@ -17,6 +18,7 @@ HEATBATH, OVERRELAXATION, PLAQUETTE, ADD_PARTIAL_SUMS = map(
 CHOICES = (
     GROUPS["su3"].choice,
     *ACTIONS["wilson"].choices,
+    norms_of("single"),
     GENERATORS["philox"].choice(),
     ONE_REPLICA,
 )
@@ -45,7 +47,7 @@ def test_bounds_are_kept_for_what_a_kernel_depends_on():
     kept = TunedBounds("A GPU")
     for kernel in (HEATBATH, OVERRELAXATION):
         kept.keep(kernel, SU3, Bounds(64, 8))
-    lcg = Variant("single", (*CHOICES[:3], GENERATORS["lcg"].choice(), ONE_REPLICA))
+    lcg = Variant("single", (*CHOICES[:4], GENERATORS["lcg"].choice(), ONE_REPLICA))
     assert kept.bounds(OVERRELAXATION, lcg) == Bounds(64, 8)
     assert kept.bounds(HEATBATH, lcg) == USUAL
     for other in (

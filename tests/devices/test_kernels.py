@@ -27,12 +27,13 @@ from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, Together
 from gauge_mc.random import GENERATORS
+from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 from tests import emulator
 
 KERNELS = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
 SU3, WILSON, PHILOX = GROUPS["su3"].choice, ACTIONS["wilson"].choices, GENERATORS["philox"].choice()
-VARIANT = Variant("single", (SU3, *WILSON, PHILOX, ONE_REPLICA))
+VARIANT = Variant("single", (SU3, *WILSON, UNBIASED, PHILOX, ONE_REPLICA))
 LAYOUT = Layout(Lattice(4, 4, 4, 4), "single", (1, 1, 1), 0, 0, 4)
 
 
@@ -42,6 +43,7 @@ def every_choice():
         [GROUPS[name].choice for name in ("su2", "su3", "su4")],
         [one.choices for one in ACTIONS.values()],
         [ONE_REPLICA, MANY_REPLICAS],
+        [ROUNDED, UNBIASED],
         [one.choice() for one in GENERATORS.values()],
         [BY_SITE.choice, BY_ODD_SITE.choice],
         [GROUP_LINKS, MATRICES],
@@ -75,8 +77,8 @@ def enough_variants(kernel):
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("heatbath", {"group", "action", "colouring", "random", "replicas"}),
-        ("overrelaxation", {"group", "action", "colouring"}),
+        ("heatbath", {"group", "action", "colouring", "norms", "random", "replicas"}),
+        ("overrelaxation", {"group", "action", "colouring", "norms"}),
         ("hot", {"group", "random"}),
         ("plaquette", {"group"}),
         ("add_partial_sums", set()),

@@ -55,6 +55,7 @@ def test_card_round_trip(tmp_path, another_action):
         "separation": 7,
         "measure": "polyakov:10,plaquette",
         "format": "nersc",
+        "chain_version": 2,
     }
     parameters = Parameters.from_values(values)
     assert parameters.lattice == Lattice(4, 6, 8, 10)

@@ -33,6 +33,7 @@ from gauge_mc.quarks.operators import ONE, OPERATORS, SEVERAL
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS
+from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED, norms_of
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -63,6 +64,7 @@ CHOICES = {
     "file_order": list(FILE_ORDERS),
     "content": [GROUP_LINKS, MATRICES],
     "replicas": [ONE_REPLICA, MANY_REPLICAS],
+    "norms": [ROUNDED, UNBIASED],
     "diagonal": [one.diagonal for one in OPERATORS.values()],
 }
 """All choices by kind, with generators at their default quality level."""
@@ -92,15 +94,17 @@ def variants(kernel: Kernel) -> Iterator[Variant]:
 
 
 def is_product(variant: Variant) -> bool:
-    """Return whether two of the action, the generator and the indices are not the default.
+    """Return whether two of the action, generator, norms and indices are not the default.
 
-    The staples of an action, the numbers of a generator and the type of indices do not meet in the
-    code, nor do indices and precision, so that it is enough to compile each with the others' usual.
+    The staples of an action, the numbers of a generator, the norms of links and the type of indices
+    do not meet in the code, nor do indices and precision, so that it is enough to compile each with
+    the others' usual. Norms without a bias are for single precision.
     """
-    usual = {ACTIONS[defaults.ACTION].choice, GENERATORS[defaults.RNG].choice()}
-    parts = {one for one in variant.choices if one.kind in ("action", "random")}
+    usual = {ACTIONS[defaults.ACTION].choice, GENERATORS[defaults.RNG].choice(), ROUNDED}
+    parts = {one for one in variant.choices if one.kind in ("action", "random", "norms")}
     unusual = len(parts - usual) + variant.large
-    return unusual > 1 or (variant.large and variant.precision == "double")
+    only_single = variant.large or UNBIASED in parts
+    return unusual > 1 or (only_single and variant.precision == "double")
 
 
 def is_essential(kernel: Kernel, variant: Variant) -> bool:
@@ -109,6 +113,7 @@ def is_essential(kernel: Kernel, variant: Variant) -> bool:
         *ACTIONS[defaults.ACTION].choices,
         GENERATORS[defaults.RNG].choice(),
         ONE_REPLICA,
+        norms_of("single"),
         *LARGER,
     }
     small = variant.precision == "single" and not variant.large

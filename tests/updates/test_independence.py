@@ -11,6 +11,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import independence
+from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.independence import check_independence, small_lattice
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
@@ -112,7 +113,7 @@ def test_the_usual_actions_pass(best_device, name, anisotropy, lattice):
     if anisotropy != 1 and ACTIONS[name].anisotropic is None:
         pytest.skip("has no anisotropic form")
     field = cold(lattice, best_device)
-    check_independence(field, Coupling(2.0, name, anisotropy), OVERRELAXATION)
+    check_independence(field, Coupling(2.0, name, anisotropy), OVERRELAXATION, norms_of("single"))
 
 
 def test_what_has_passed_is_remembered(monkeypatch):
@@ -121,11 +122,11 @@ def test_what_has_passed_is_remembered(monkeypatch):
     monkeypatch.setattr(independence, "keep", kept.__setitem__)
     monkeypatch.setattr(independence, "kept", kept.get)
     for _ in range(2):
-        check_independence(cold(), Coupling(2.0), OVERRELAXATION)
-        check_independence(cold(), Coupling(3.0), OVERRELAXATION)
+        check_independence(cold(), Coupling(2.0), OVERRELAXATION, norms_of("single"))
+        check_independence(cold(), Coupling(3.0), OVERRELAXATION, norms_of("single"))
         independence._passed.clear()
     assert len(tried) == len(kept) == 1
-    check_independence(cold(), Coupling(2.0, anisotropy=2.0), OVERRELAXATION)
+    check_independence(cold(), Coupling(2.0, anisotropy=2.0), OVERRELAXATION, norms_of("single"))
     assert len(tried) == 2
 
 
@@ -146,4 +147,4 @@ def test_the_lattice_of_the_check_is_small(lattice, small):
 def test_every_group_passes(best_device, group):
     for precision in ("single", "double"):
         field = Field.cold(LATTICE, group, precision, best_device)
-        check_independence(field, Coupling(2.0), OVERRELAXATION)
+        check_independence(field, Coupling(2.0), OVERRELAXATION, norms_of(precision))

@@ -12,11 +12,13 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.observables.plaquette import plaquette
 from gauge_mc.random import GENERATORS
+from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
 from tests.reference.fields import random_field
 
-WILSON, PHILOX = ACTIONS["wilson"].choices, GENERATORS["philox"].choice()
+WILSON = (*ACTIONS["wilson"].choices, norms_of("single"))
+PHILOX = GENERATORS["philox"].choice()
 
 
 @pytest.mark.slow
