@@ -199,6 +199,8 @@ def main(program: Callable[[], int] = _program) -> None:
     Output that cannot be written costs no results. If somebody wanted to read it, so that there is
     no closed pipe, the exit code is 1.
     """
+    if os.environ.get("COLUMNS", "").strip("0") == "":
+        os.environ.pop("COLUMNS", None)  # a width of 0 means that it is unknown
     streams = Streams()
     with _ending_in_order():
         code = _run(program)

@@ -104,7 +104,7 @@ def make_private_folder() -> Path:
         If it cannot be created, belongs to somebody else, or others may write to it.
     """
     folder = cache_folder()
-    if not folder.is_dir():
+    if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
     _refuse_foreign(folder)
@@ -114,6 +114,10 @@ def make_private_folder() -> Path:
 def _refuse_foreign(folder: Path) -> None:
     found = folder.stat()
     name_another = "name another folder in the environment variable GAUGE_MC_CACHE"
+    if not stat.S_ISDIR(found.st_mode):
+        raise GaugeError(
+            f"{folder}, where compiled kernels would be stored, is not a folder: {name_another}."
+        )
     if found.st_uid not in (os.geteuid(), 0):
         raise GaugeError(
             f"The folder of compiled kernels {folder} belongs to another user, who could put "

@@ -303,3 +303,17 @@ def test_a_run_toml_that_lacks_parameters_is_damaged(tmp_path, kept):
     said, code = call("status", run)
     assert "run.toml is damaged: no key" in said
     assert code == 1
+
+
+def test_a_cache_that_is_no_folder_is_refused(tmp_path, monkeypatch):
+    """Nobody is told to change the permissions of a device."""
+    monkeypatch.setenv("GAUGE_MC_CACHE", "/dev/null")
+    with pytest.raises(GaugeError, match=r"/dev/null, where .* would be stored, is not a folder"):
+        cache.make_private_folder()
+    with pytest.raises(GaugeError, match="is not a folder: name another"):
+        cache.kept(cache.cache_folder() / "file")
+
+
+def test_an_unknown_width_of_the_terminal_does_not_hide_the_output(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    assert "plaquette" in call("status", run)[0]
