@@ -11,7 +11,7 @@ import typer
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 
 
 @prints(
@@ -63,7 +63,7 @@ def generate(
         typer.Option(
             "--dry-run",
             help="Show what the run needs on this machine (memory, disk space, time), without "
-            "beginning it.",
+            "beginning it. The exit code is 1 if the disk is too small.",
             rich_help_panel=o.EXECUTION,
         ),
     ] = False,
@@ -134,3 +134,5 @@ def show_forecast(values: Mapping[str, object], as_json: bool) -> None:
         print_document("generate", found.values())
     elif found:
         Console(highlight=False, markup=False).print(found.table())
+    if found and found.shortage:
+        raise GaugeError(found.shortage)

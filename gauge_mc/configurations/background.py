@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -53,6 +54,8 @@ class BackgroundWriter:
         self._pending: deque[Future[bool]] = deque()
         self._memory: list[Block] = []
         self._failure: BaseException | None = None
+        self._begun_so_far = 0
+        self._left: dict[int, Callable[[], object]] = {}
 
     def __enter__(self) -> BackgroundWriter:
         return self
@@ -65,6 +68,7 @@ class BackgroundWriter:
     ) -> None:
         self._threads.shutdown()
         self._failure = None
+        self._left.clear()
         self._memory.clear()
 
     def write(
@@ -108,6 +112,8 @@ class BackgroundWriter:
         assert snapshot
         assert memory is not None
 
+        number = self._begun_so_far = self._begun_so_far + 1
+        again = partial(snapshot.write, path, format, provenance)
         previous = self._pending[-1] if self._pending else None
 
         def turn() -> None:
@@ -124,14 +130,17 @@ class BackgroundWriter:
                 self._longest = max(self._longest, time.monotonic() - began)
                 return True
             except _GivenUpError:
+                self._left[number] = again
                 return False
             except BaseException as error:
                 # Its frames would keep the field alive, which this thread must not free.
                 self._failure = self._failure or error.with_traceback(None)
+                self._left[number] = again
                 return False
             finally:
                 del self._begun[path]
-                self._memory.append(memory)
+                if number not in self._left:
+                    self._memory.append(memory)
 
         self._pending.append(self._threads.submit(task))
 
@@ -144,6 +153,32 @@ class BackgroundWriter:
             If something could not be written.
         """
         self._wait(0)
+
+    @property
+    def unwritten(self) -> int:
+        """Number of configurations that are not yet on disk."""
+        return sum(not one.done() for one in list(self._pending)) + len(self._left)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a configuration could not be written."""
+        return self._failure is not None
+
+    def rewrite(self) -> None:
+        """Write everything again that could not be written, in its order, after a failure.
+
+        Raises
+        ------
+        GaugeError
+            If something can still not be written.
+        """
+        for pending in self._pending:
+            pending.result()
+        self._pending.clear()
+        for number in sorted(self._left):
+            self._left[number]()
+            del self._left[number]
+        self._failure = None
 
     @property
     def seconds(self) -> float:

@@ -84,7 +84,7 @@ class RunStatus:
 
     def facts(self) -> dict[str, str]:
         """Return the content except for the averages, as text by name."""
-        p = Parameters.from_values(self.parameters)
+        p = Parameters.from_run(self.parameters)
         state = self.state
         if self.process is not None:
             state = f"running: process {self.process} on {self.host} since {self.since}"

@@ -27,6 +27,7 @@ from gauge_mc.run.stop import Stop
 if TYPE_CHECKING:
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
+    from gauge_mc.run.disk import DiskNeeds
 
 OWN = ("beta", "anisotropy", "seed")
 """Parameters in which the runs of a batch may differ, if their kernels are the same."""
@@ -219,12 +220,15 @@ class _Together:
 
     def carry_out(self) -> list[RunResult]:
         """Carry out one batch after the other."""
+        from gauge_mc.run.disk import check_disk
+
         results: dict[int, RunResult] = {}
         with ExitStack() as locks:
             begun = [self._locked(n, one, locks) for n, one in enumerate(self.requests)]
             for one in begun:
                 results[one.number] = _result(one, one.sweep)
             left = [one for one in begun if not one.complete]
+            check_disk(self._needs(one) for one in left)
             for batch in _batches(left, self.devices):
                 found, reason = self._generate(batch)
                 results |= found
@@ -327,6 +331,13 @@ class _Together:
         """Return the observables of a batch, which are those of its first run."""
         parameters = first.task.parameters
         return self.requests[first.number].asked.catalogue(parameters).chosen(parameters)
+
+    def _needs(self, one: _Begun) -> DiskNeeds:
+        """Return the disk space that the rest of a run needs."""
+        from gauge_mc.run.disk import DiskNeeds
+
+        parameters = one.task.parameters
+        return DiskNeeds.of(one.task.run, parameters, self._observables(one), one.sweep)
 
     def _console(self) -> Console:
         from gauge_mc.console import Console

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -16,16 +15,17 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from gauge_mc.configurations.background import IN_FLIGHT
-from gauge_mc.configurations.writing import Snapshot, stored_by
+from gauge_mc.configurations.writing import Snapshot
 from gauge_mc.devices.memory import free_memory
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
-from gauge_mc.domain.layout import WORD_BYTES
 from gauge_mc.domain.mpi import find_processes
+from gauge_mc.errors import GaugeError
 from gauge_mc.observables import Observable, Recorder
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, check_start, provenance
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run
+from gauge_mc.run.disk import DiskNeeds, check_disk, free_disk
 from gauge_mc.run.display import describe, duration, link_rate
 from gauge_mc.run.generate import Asked
 from gauge_mc.run.parameters import STARTS, Execution, Measurement, Parameters
@@ -33,9 +33,6 @@ from gauge_mc.run.preparation import compile_kernels
 
 TRIAL_SECONDS = 0.5
 """Time in seconds for which updates are tried."""
-
-ROW_BYTES = 24
-"""Typical number of bytes of a number in a table."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +60,17 @@ class Forecast:
     config_bytes : int
         Size of a configuration file in bytes.
     checkpoint_bytes, table_bytes : int
-        Size of the checkpoint, and of all tables together.
-    free_disk_bytes : int
-        Free disk space.
+        Size of the checkpoint, and of all rows that are added to tables.
+    disk_bytes, free_disk_bytes : int
+        Disk space that the run needs, and that is free. A checkpoint exists twice while it is
+        replaced.
     update_seconds, measure_seconds, write_seconds : float
         Times of an update, of all measurements after it on average, and of the snapshots of
         configurations on average.
-    disk_bytes : int
-        Disk space that the run needs.
     seconds : float
         Time of all updates, measurements and snapshots, without waiting for the disk.
+    shortage : str or None
+        Why the disk is too small, in a sentence; None if it is not.
     """
 
     run: str
@@ -88,16 +86,12 @@ class Forecast:
     config_bytes: int
     checkpoint_bytes: int
     table_bytes: int
+    disk_bytes: int
     free_disk_bytes: int
     update_seconds: float
     measure_seconds: float
     write_seconds: float
-
-    @property
-    def disk_bytes(self) -> int:
-        """Disk space that the run needs. A checkpoint exists twice while it is replaced."""
-        configs = self.configurations_left * self.config_bytes
-        return configs + 2 * self.checkpoint_bytes + self.table_bytes
+    shortage: str | None = None
 
     @property
     def seconds(self) -> float:
@@ -106,7 +100,7 @@ class Forecast:
 
     def values(self) -> dict[str, object]:
         """Return the content as plain values for JSON."""
-        return {**asdict(self), "disk_bytes": self.disk_bytes, "seconds": self.seconds}
+        return {**asdict(self), "seconds": self.seconds}
 
     def table(self) -> RenderableType:
         """Return the content as a table."""
@@ -184,8 +178,6 @@ class Trial:
     ----------
     device_bytes, free_device_bytes : int
         Memory of all devices that the runs take, and that was free before.
-    checkpoint_bytes : int
-        Size of the checkpoint of a run.
     update_seconds : float
         Time of an update of all runs.
     measure_seconds, write_seconds : float
@@ -194,7 +186,6 @@ class Trial:
 
     device_bytes: int
     free_device_bytes: int
-    checkpoint_bytes: int
     update_seconds: float
     measure_seconds: float
     write_seconds: float
@@ -232,7 +223,7 @@ def try_out(
     start = "hot" if p.start in STARTS else p.start
     begun = (Chain.begin(replace(one, start=start), devices) for one in runs)
     batch = Batch(begun, len(runs))
-    field, chain = batch.field, batch.chains[0]
+    field = batch.field
     batch.update()
     update, measuring = _seconds(batch.update, devices), 0.0
     facts = [provenance(one) for one in runs]
@@ -247,11 +238,9 @@ def try_out(
         writing = len(runs) * _seconds(snapshot, devices) / p.separation
     taken = sum(device.allocated_bytes() for device in devices.devices)
     memory = devices.processes.gather((taken, free))
-    states = WORD_BYTES * chain.random.generator.state_words * p.lattice.sites
     return Trial(
         sum(one for one, _ in memory),
         sum(one for _, one in memory),
-        chain.field.nbytes + states,
         update,
         measuring,
         writing,
@@ -263,15 +252,6 @@ def _record(recorder: Recorder, devices: DeviceGroup) -> None:
     with devices.measuring():
         recorder.begin()
     recorder.fetch()
-
-
-def stored_bytes(parameters: Parameters, done: int) -> tuple[int, int]:
-    """Return the number of configurations that are left, and the size of one in bytes."""
-    p = parameters
-    if not p.keeps_configs:
-        return 0, 0
-    left = (p.updates - p.thermalize) // p.separation - max(0, done - p.thermalize) // p.separation
-    return left, stored_by(p.format, p.lattice, p.group, p.precision).nbytes
 
 
 def _needs(
@@ -288,7 +268,8 @@ def _needs(
         return None
     left = p.updates - done
     sampled = (p.updates - max(done, p.thermalize)) / max(1, left)
-    configs, size = stored_bytes(p, done)
+    disk = DiskNeeds.of(run, p, observables, done)
+    configs, size = disk.configurations_left, disk.config_bytes
     return Forecast(
         str(run.path),
         describe(p),
@@ -301,13 +282,24 @@ def _needs(
         free_memory(),
         configs,
         size,
-        trial.checkpoint_bytes,
-        table_bytes(p, observables),
+        disk.checkpoint_bytes,
+        disk.table_bytes,
+        disk.bytes,
         free_disk(run.path),
         trial.update_seconds,
         trial.measure_seconds * sampled,
         trial.write_seconds * sampled,
+        _shortage(disk),
     )
+
+
+def _shortage(needs: DiskNeeds) -> str | None:
+    """Return why the disk is too small for a run, or None."""
+    try:
+        check_disk([needs])
+    except GaugeError as error:
+        return str(error)
+    return None
 
 
 def _seconds(call: Callable[[], object], devices: DeviceGroup) -> float:
@@ -319,18 +311,3 @@ def _seconds(call: Callable[[], object], devices: DeviceGroup) -> float:
         calls += 1
         devices.synchronize()
     return (time.monotonic() - began) / calls
-
-
-def table_bytes(parameters: Parameters, observables: Mapping[Measurement, Observable]) -> int:
-    """Return the approximate size of all tables."""
-    sampled = parameters.updates - parameters.thermalize
-    return sum(
-        sampled // item.every * one.records * (1 + len(one.columns)) * ROW_BYTES
-        for item, one in observables.items()
-    )
-
-
-def free_disk(path: Path) -> int:
-    """Return the free disk space where a path is or would be."""
-    above = (path.absolute(), *path.absolute().parents)
-    return shutil.disk_usage(next(one for one in above if one.exists())).free

@@ -258,6 +258,7 @@ class _Generation:
         """Carry out the run as the root process, the only one that writes files and output."""
         from gauge_mc.domain.energy import EnergyMeter
         from gauge_mc.run.checkpoint import read_state
+        from gauge_mc.run.disk import DiskNeeds, check_disk
         from gauge_mc.run.display import Clock, opening, show_progress
         from gauge_mc.run.summary import averages_table, summary
 
@@ -276,6 +277,7 @@ class _Generation:
                 self.processes.broadcast((parameters, sweep, complete))
                 console.print(averages_table([run], parameters))
                 return RunResult(run.path, parameters, sweep)
+            check_disk([DiskNeeds.of(run, parameters, observables, sweep)])
             before = run.read()[1] if run.begun() else []
             run.write(parameters, [*before, session])
             clock = Clock(sweep)

@@ -10,7 +10,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -23,6 +23,7 @@ from gauge_mc.observables import Observable, check_records, live_observables
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.checkpoint import State
+from gauge_mc.run.disk import DiskGuard
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.parameters import Measurement, Parameters
 from gauge_mc.run.preparation import compile_kernels
@@ -53,6 +54,9 @@ AT_ONCE = 16
 """Number of updates during which fetched records are added to the tables, a few tables each.
 
 Otherwise a GPU would wait while the tables of many runs are written."""
+
+FULL_DISK = "a full disk"
+"""Reason for a session to stop."""
 
 RECORD_SECONDS = 1.0
 """Time in seconds between two records of the progress in the lock file."""
@@ -150,15 +154,22 @@ def carry_out(work: Work) -> tuple[tuple[Chain, ...], str | None]:
     Raises
     ------
     GaugeError
-        If files of a run are damaged or cannot be written. The last checkpoint remains valid.
+        If files of a run are damaged or cannot be written, or a disk is full. A checkpoint of what
+        was done is written if possible, otherwise the last one remains valid.
     Exception
         If a user's function raises an exception. A checkpoint is written before.
     """
     with ExitStack() as files:
         with work.times.of("start"):
             session = Session(work, files)
-        reason = session.run()
-        session.finish()
+        try:
+            reason = session.run()
+            session.finish()
+        except GaugeError:
+            session.rescue()
+            raise
+    if session.full_disk:
+        raise GaugeError(session.full_disk)
     return session.batch.chains, reason
 
 
@@ -170,14 +181,20 @@ class Session:
     work : Work
     files : ExitStack
         Context that closes the tables.
+
+    Attributes
+    ----------
+    full_disk : str or None
+        Why the session stopped because there was too little space on a disk, in a sentence.
     """
 
     def __init__(self, work: Work, files: ExitStack) -> None:
         self._work = work
+        self.full_disk: str | None = None
         self._stopped_by_user = False
         self._update_time = self._last_write = 0.0
         self._writer = BackgroundWriter()
-        self._recorded_at = -math.inf
+        self._recorded_at = self._looked_at = -math.inf
         self._fetched: deque[Callable[[], None]] = deque()
         self._begun: dict[Measurement, list[int]] = {item: [] for item in work.observables}
         self._set_up_chains()
@@ -188,6 +205,8 @@ class Session:
         if not self._resuming:
             self._save_first()
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
+        runs = [task.run for task in work.tasks]
+        self._guard = DiskGuard.of(runs, work.parameters, work.observables, PENDING)
         if work.devices.root:
             written = self.batch.sweep if self._measured else self.batch.sweep - 1
             for output in self._outputs:
@@ -218,7 +237,21 @@ class Session:
 
     def _reason(self) -> str | None:
         """Return the reason why this process should stop now, or None."""
+        if self._work.devices.root and self._disk_is_full():
+            return FULL_DISK
         return "on_update" if self._stopped_by_user else self._work.stop(self._seconds_to_stop)
+
+    def _disk_is_full(self) -> bool:
+        """Return whether there is too little space for what is written next.
+
+        Asking may take long on a network file system, so that it is not done after every update.
+        """
+        p, now = self._work.parameters, time.monotonic()
+        due = p.keeps_configs and is_due(self.batch.sweep + 1 - p.thermalize, p.separation)
+        if due or now - self._looked_at >= RECORD_SECONDS:
+            self._looked_at = now
+            self.full_disk = self._guard.shortage(self._writer.unwritten, due)
+        return self.full_disk is not None
 
     @property
     def _seconds_to_stop(self) -> float:
@@ -415,6 +448,16 @@ class Session:
             output.seal()
         self.save()
         self._record_progress()
+
+    def rescue(self) -> None:
+        """Try to write the configurations again that could not be written, and then a checkpoint.
+
+        This may succeed if the disk was full only for a moment.
+        """
+        if self._writer.failed and self._work.devices.processes.size == 1:
+            with suppress(GaugeError):
+                self._writer.rewrite()
+                self.finish()
 
     @contextmanager
     def _saving_on_failure(self) -> Iterator[None]:

@@ -18,8 +18,9 @@ from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
 from gauge_mc.run.chain import check_start
 from gauge_mc.run.chains import shared_values
+from gauge_mc.run.disk import DiskNeeds, free_disk
 from gauge_mc.run.display import duration
-from gauge_mc.run.forecast import Trial, free_disk, stored_bytes, table_bytes, try_out
+from gauge_mc.run.forecast import Trial, try_out
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.lock import is_locked
 from gauge_mc.scans.carry_out import places
@@ -262,11 +263,7 @@ def _summary(
 ) -> ScanForecast:
     """Return the forecast from the trials; without trials, times and memory are 0."""
     batches = [_batch(one, trials.get(_kind(one)), tally) for one in packed]
-    disks = {
-        member.name: _disk_bytes(member, trials.get(_kind(batch)), tally)
-        for batch in packed
-        for member in batch
-    }
+    disks = {member.name: _disk_bytes(member, tally) for batch in packed for member in batch}
     on_one = sum(slot.device == slots[0].device for slot in slots)
     memory = sum(sorted((one.device_bytes for one in batches), reverse=True)[:on_one])
     free = min((one.free_device_bytes for one in trials.values()), default=0)
@@ -310,12 +307,10 @@ def _batch(batch: Packed, trial: Trial | None, tally: Tally) -> BatchForecast:
     return BatchForecast(names, trial.device_bytes, seconds)
 
 
-def _disk_bytes(member: Member, trial: Trial | None, tally: Tally) -> int:
-    """Return the disk space that a run needs. A checkpoint exists twice while it is replaced."""
-    p = member.parameters
-    configs, size = stored_bytes(p, tally.sweeps[member.name])
-    checkpoint = trial.checkpoint_bytes if trial else 0
-    return configs * size + 2 * checkpoint + table_bytes(p, Catalogue.of(p.lattice, ()).chosen(p))
+def _disk_bytes(member: Member, tally: Tally) -> int:
+    """Return the disk space that a run needs."""
+    observables = Catalogue.of(member.parameters.lattice, ()).chosen(member.parameters)
+    return DiskNeeds.of(member.run, member.parameters, observables, tally.sweeps[member.name]).bytes
 
 
 def _point(
