@@ -282,7 +282,8 @@ class _Timing:
     def starts(self) -> Iterator[Line]:
         """Time the command until its first progress, with all kernels compiled and with none."""
         p, backend = self._large, self._devices.devices[0].backend
-        words = f"--backend {backend} --group {p.group} --lattice {p.lattice} --configs 100000"
+        words = f"--backend {backend} --group {p.group} --lattice {p.lattice} --configs 1"
+        words += " --separation 100000"
         with tempfile.TemporaryDirectory(dir=self._folder) as cache:
             cold = self._first_progress(words, cache)
             warm = statistics.median(self._first_progress(words, cache) for _ in range(3))

@@ -164,7 +164,7 @@ def test_a_scan_that_is_killed_leaves_no_orphans(tmp_path, times):
     draw = random.Random(times)
     for number in range(times):
         path = tmp_path / str(number)
-        words = ["--beta", "2.3,2.4", "--lattice", "4", "--configs", "100000", "--output", path]
+        words = ["--beta", "2.3,2.4", "--lattice", "4", "--configs", "20000", "--output", path]
         scan = subprocess.Popen(
             [sys.executable, "-m", "gauge_mc", "scan", *words, "--backend=cpu", "--quiet"],
             start_new_session=True,

@@ -223,7 +223,7 @@ LONG = {
     "lattice": "8x8x8x8",
     "group": "su3",
     "precision": "double",
-    "configs": 100000,
+    "configs": 1000,
     "measure": "plaquette",
 }
 

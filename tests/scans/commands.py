@@ -5,7 +5,7 @@ from gauge_mc.files.table import read_table
 from tests.calls import call
 
 SMALL = ("--thermalize", 5, "--configs", 1, "--separation", 40, "--backend", "cpu")
-LONG = ("--beta", "2.3,2.4", "--lattice", 8, "--configs", 100000, "--backend", "cpu")
+LONG = ("--beta", "2.3,2.4", "--lattice", 8, "--configs", 5000, "--backend", "cpu")
 A, B = Lattice(4, 4, 4, 2), Lattice(4, 4, 4, 4)
 
 

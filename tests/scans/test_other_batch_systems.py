@@ -65,7 +65,7 @@ def test_a_job_carries_out_its_run(scripts, name):
 @pytest.mark.parametrize("name", ["array.pbs", "array.lsf", "array.yaml"])
 def test_a_job_that_is_deleted_writes_a_checkpoint(scripts, name):
     point = scripts / "point.sh"
-    point.write_text(point.read_text().replace("--configs 3", "--configs 1000000"))
+    point.write_text(point.read_text().replace("--configs 3", "--configs 20000"))
     words, variables, folder = command_of(scripts, name)
     job = subprocess.Popen(
         words, cwd=folder, env={**os.environ, **variables}, stdout=subprocess.DEVNULL
