@@ -5,8 +5,8 @@ stands for any number of lines.
 
 - Words must be equal.
 - A number with an error, such as 0.6019(7), must agree within 5 combined errors.
-- Other numbers must be equal, but for the last digit of a decimal fraction. On a page that is run
-  ``shorter`` than it says they may have any value, and so may checksums.
+- Other numbers must be equal, but for the last digit of a decimal fraction. Where a page is
+  compared loosely they may have any value, and so may checksums.
 - Lines of progress are left out.
 - Lines on times, rates and memory are compared by their first word (`TIMES`), and the names of
   machines and the dates not at all (`MACHINES`).
@@ -90,11 +90,11 @@ def words(text: str) -> list[str]:
     return spaced.split()
 
 
-def agree(expected: str, found: str, shorter: bool) -> bool:
+def agree(expected: str, found: str, loose: bool) -> bool:
     """Return whether a word or number is as expected."""
     if expected == found:
         return True
-    if shorter and DIGEST.fullmatch(expected) and DIGEST.fullmatch(found):
+    if loose and DIGEST.fullmatch(expected) and DIGEST.fullmatch(found):
         return True
     one, other = parse_number(expected), parse_number(found)
     if one is None or other is None:
@@ -103,27 +103,27 @@ def agree(expected: str, found: str, shorter: bool) -> bool:
         return False
     if one.error is not None and other.error is not None:
         return abs(one.value - other.value) <= SIGMAS * (one.error**2 + other.error**2) ** 0.5
-    if shorter:
+    if loose:
         return True
     return abs(one.value - other.value) <= 1.01 * max(one.unit, other.unit)
 
 
-def position(part: list[str], found: list[str], begin: int, shorter: bool) -> int:
+def position(part: list[str], found: list[str], begin: int, loose: bool) -> int:
     """Return where consecutive words occur first from a place on, or -1."""
     for start in range(begin, len(found) - len(part) + 1):
-        if all(map(agree, part, found[start : start + len(part)], [shorter] * len(part))):
+        if all(map(agree, part, found[start : start + len(part)], [loose] * len(part))):
             return start
     return -1
 
 
-def difference(expected: str, found: str, shorter: bool = False) -> str:
+def difference(expected: str, found: str, loose: bool = False) -> str:
     """Return how an output differs from what is expected; empty if it does not.
 
     Parameters
     ----------
     expected, found : str
         What the page says, and what was printed.
-    shorter : bool
+    loose : bool
         Whether numbers without errors may have any value.
     """
     parts = re.split(rf"^ *{ELLIPSIS} *$", expected, flags=re.MULTILINE)
@@ -132,7 +132,7 @@ def difference(expected: str, found: str, shorter: bool = False) -> str:
         first, last = i == 0, i == len(parts) - 1
         if last and not first:
             place = max(place, len(got) - len(part)) if part else place
-        start = position(part, got, place, shorter) if part else place
+        start = position(part, got, place, loose) if part else place
         if start < 0 or (first and part and start > 0):
             return _shown(" ".join(part), found)
         place = start + len(part)

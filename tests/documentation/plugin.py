@@ -13,6 +13,7 @@ equal. Comments in the page change that:
   commands, programs and outputs.
 - ``<!-- run: shorter with A as B -->``: the same, for runs that are shorter than the page says.
   Numbers without errors may then have any value. ``--regenerate`` ignores it.
+- ``<!-- run: loosely because REASON -->``: from here on, numbers without errors may have any value.
 - ``<!-- run: first COMMANDS -->``: commands that are run here and are not shown.
 - ``<!-- run: not because REASON -->``: the next block is only parsed; as an output, not compared.
 - ``<!-- run: interrupt when FILE exists -->``: the next block gets SIGINT then, as from Ctrl-C.
@@ -75,15 +76,15 @@ class Page:
         Working directory of its blocks.
     output : str
         What the latest block printed.
-    shorter : bool
-        Whether its runs are shorter than it says.
+    loose : bool
+        Whether numbers without errors may have any value.
     """
 
     def __init__(self, path: Path, folder: Path, environment: Path, whole: bool):
         self.path = path
         self.folder = folder
         self.output = ""
-        self.shorter = False
+        self.loose = False
         self.whole = whole
         self.replacements: list[tuple[str, str]] = []
         self.directive = ""
@@ -191,8 +192,11 @@ def obey(example: Example) -> None:
         page.replace(rest)
     elif verb == "shorter":
         if not page.whole:
-            page.shorter = True
+            page.loose = True
             page.replace(rest.removeprefix("with "))
+    elif verb == "loosely":
+        assert rest.startswith("because "), "say why numbers may differ: run: loosely because …"
+        page.loose = True
     elif verb == "first":
         page.shell(page.replaced(rest))
     elif verb == "in":
@@ -225,7 +229,7 @@ def carry_out(example: Example) -> None:
     elif page.whole:
         page.changes.append((source, renewed(source, page.restored(page.output)) + "\n"))
     else:
-        found = difference(text, page.output, page.shorter)
+        found = difference(text, page.output, page.loose)
         assert not found, found
 
 
