@@ -147,16 +147,17 @@ def _shown(missing: str, found: str) -> str:
 
 
 def renewed(expected: str, found: str) -> str:
-    """Return what was printed, with the lines left out that the page leaves out.
+    """Return what was printed, without progress and the lines that the page leaves out.
 
     Raises
     ------
     ValueError
         If a line that the page shows beside one that it leaves out is not printed any more.
     """
+    lines = [line.rstrip() for line in PROGRESS.sub("", found).strip("\n").splitlines()]
     if ELLIPSIS not in expected:
-        return found.strip("\n")
-    lines, result, place, skipping = found.strip("\n").splitlines(), [], 0, False
+        return "\n".join(lines)
+    result, place, skipping = [], 0, False
     keys = [_key(line) for line in lines]
     for line in expected.strip("\n").splitlines():
         if line.strip() == ELLIPSIS:

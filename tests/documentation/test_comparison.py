@@ -59,4 +59,4 @@ def test_what_is_left_out_stays_left_out():
     assert renewed(page, new) == "│ 1 │ 2 │ 0.6(1) │\n…\n│ 1 │ 4 │ 0.8(1) │\nend"
     with pytest.raises(ValueError, match="no line such as this one is printed any more: end"):
         renewed(page, new.replace("end", "fin"))
-    assert renewed("a 1\n", "b 2\nc\n") == "b 2\nc"
+    assert renewed("a 1\n", "b 2 \nupdate 1/9  ETA 3 s\nc\n") == "b 2\nc"
