@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gauge_mc.analysis.averages import AveragePoint, Averages
 from gauge_mc.analysis.figures import ENDINGS, STYLE_DPI, Form, drawn_as
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
@@ -16,7 +17,6 @@ from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option, flag_of
 from gauge_mc.plots import AGAINST_BETA, PLOTS, find_plot, plot_names, runs_of
-from gauge_mc.plots.averages import AveragePoint, Averages
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import newest_run
 from gauge_mc.scans.scan import newest_scan

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rich.table import Table
-
 from gauge_mc import defaults
+from gauge_mc.analysis.averages import Averages
 from gauge_mc.analysis.figures import Curves, draw_panels, physics_label, ratio_label
-from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData
@@ -101,59 +99,3 @@ def _label(group: str, extents: tuple[int, ...], action: str, ratio: float) -> s
     """Return the label of a curve: group, unusual action, lattice and anisotropy."""
     words = [GROUPS[group].label, *([] if action == defaults.ACTION else [action])]
     return ", ".join([physics_label(", ".join(words), Lattice(*extents)), *ratio_label(ratio)])
-
-
-@dataclass(frozen=True)
-class AveragePoint:
-    """A point of a plot of averages.
-
-    Attributes
-    ----------
-    quantity : str
-        Name of the quantity.
-    ensemble : str or mapping of str to str
-        Group and lattice of the ensemble.
-    beta : float
-        Coupling.
-    average : Estimate
-        The average.
-    """
-
-    quantity: str
-    ensemble: str
-    beta: float
-    average: Estimate
-
-
-@dataclass(frozen=True)
-class Averages:
-    """The averages that a plot shows, as a table for the terminal.
-
-    Attributes
-    ----------
-    label : str
-        Name of the quantity.
-    points : sequence of AveragePoint
-    """
-
-    label: str
-    points: Sequence[AveragePoint]
-
-    @classmethod
-    def of(cls, label: str, curves: Curves) -> Averages:
-        """Return the averages of curves."""
-        named = [
-            AveragePoint(label, name, beta, found)
-            for name, points in curves
-            for beta, found in points
-        ]
-        return cls(label, named)
-
-    def __rich__(self) -> Table:
-        """Return a table for the terminal."""
-        shown = Table("ensemble", "β", self.label, "τ_int", "measurements")
-        for one in self.points:
-            found = one.average
-            tau = with_error(found.tau_int, found.tau_int_error)
-            shown.add_row(one.ensemble, f"{one.beta:g}", str(found), tau, str(found.samples))
-        return shown
