@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.figures import WIDTH, add_heading, figure_file, look, minus, typeset
+from gauge_mc.analysis.figures import GREY, WIDTH, add_heading, figure_file, look, minus, typeset
 from gauge_mc.analysis.spectrum import ChiralFit
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
+from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
 from gauge_mc.plots.mesons import symbol
@@ -87,11 +88,15 @@ def plot_chiral(fits: Sequence[ChiralFit], path: Path, title: str = "") -> None:
                 entries.append(_draw(axes, one, len(entries)))
             if group[0].quantity in QUARKS:
                 axes.set_xlabel(r"$1/\kappa$")
+                names = dict.fromkeys(QUARKS[one.quantity] for one in group)
+                axes.set_ylabel(", ".join(f"${name}$" for name in names))
                 axes.axhline(0, color="0.4", linewidth=0.8, zorder=0)
             else:
                 axes.set_xlabel(r"$(a\,m_\pi)^2$")
                 axes.set_ylabel(r"$a\,m$")
-        add_heading(figure, rows[0], entries, title, 2)
+        hollow = {"color": GREY, "marker": "o", "markerfacecolor": "white", "linestyle": "none"}
+        key = load("matplotlib.lines").Line2D([], [], **hollow)
+        add_heading(figure, rows[0], [*entries, (key, "hollow: chiral limit")], title, 2)
 
 
 def _draw(axes: Axes, fit: ChiralFit, order: int) -> tuple[Any, str]:

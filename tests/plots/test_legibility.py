@@ -1,6 +1,6 @@
 """What a reader must see in a figure: all points, what symbols mean, and the chosen size."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,9 +10,12 @@ from matplotlib.text import Text
 
 from gauge_mc.analysis.figures import MOST_PIXELS, Form, History, drawn_as
 from gauge_mc.analysis.potential import static_potential
+from gauge_mc.analysis.spectrum import ChiralFit, ChiralPoint
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table, write_table
 from gauge_mc.plots import find_plot, labels_of
+from gauge_mc.plots.chiral import plot_chiral
 from gauge_mc.plots.effective_mass import fitted, plot_effective_masses
 from gauge_mc.plots.history import plot_history
 from gauge_mc.plots.mesons import MOST_SHIFT, chosen_hadrons, plot_correlators
@@ -163,6 +166,17 @@ def test_times_are_integers_and_symbols_are_shifted(fits, tmp_path, figures, dra
     correlators = draw is draw_correlators
     explained = "its continuation" if correlators else "fitted mass, at the t of the fit"
     assert explained in texts(figures[0])
+
+
+def test_extrapolations_name_what_they_draw(tmp_path, figures):
+    points = (ChiralPoint(6.5, 0.1, 0.01), ChiralPoint(6.6, 0.2, 0.01))
+    numbers = [Estimate(one, 0.01, 0.5, 0.1, 50) for one in (-6.4, 1.0, 0.156)]
+    line = {"intercept": numbers[0], "slope": numbers[1], "kappa_c": numbers[2]}
+    found = {"quantity": "pion^2", "source": "point", "mu": 0.0, "points": points, **line}
+    others = dict.fromkeys({one.name for one in fields(ChiralFit)} - found.keys(), 0)
+    plot_chiral([ChiralFit(**found, **others)], tmp_path / "chiral.png")
+    assert figures[0].axes[0].get_ylabel() == r"$(a\,m_\pi)^2$"
+    assert "hollow: chiral limit" in texts(figures[0])
 
 
 def chain(path, seed, beta=2.3, **values):
