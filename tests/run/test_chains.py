@@ -84,7 +84,7 @@ def test_results_as_json_and_a_time_limit():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--chains", "0"), "chains must be at least 1, not 0."),
+        (("--chains", "0"), "chains must lie between 1 and 10000, not 0."),
         (("--chains", "2", "--dry-run"), "--dry-run describes a single chain; leave out --chains."),
     ],
 )

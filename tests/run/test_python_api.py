@@ -266,7 +266,7 @@ def named(name, value=0.5):
         ([named("plaquette")], "two observables named 'plaquette'"),
         ([named("wilson_loops")], "two observables named 'wilson_loops'"),
         ([named("one"), named("one")], "two observables named 'one'"),
-        ([(named("one"), 0)], "must be at least 1"),
+        ([(named("one"), 0)], "cannot be measured after each 0 updates"),
         (["plaquette"], "'plaquette' is not an observable; pass a function"),
         ([named("f", "word")], "f must return numbers"),
         ([named("f", None)], "f must return numbers"),
