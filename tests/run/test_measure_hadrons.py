@@ -127,7 +127,7 @@ def test_what_is_refused(made):
         call("measure", "mesons", made, "--output", made / "none.csv", "--quiet")
     with pytest.raises(UsageError, match="There is no solver 'gc'; did you mean 'cg'"):
         package.measure(made, "mesons", kappa="0.1", solver="gc", progress=False)
-    with pytest.raises(UsageError, match="The tolerance is 2; give the norm of the residual"):
+    with pytest.raises(UsageError, match="--tolerance is 2; give a number from"):
         package.measure(made, "mesons", kappa="0.1", tolerance=2.0, progress=False)
     assert not (made / "none.csv").exists()
 
