@@ -143,8 +143,9 @@ def _configurations(table: Path) -> int:
 def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:
     """Plot V(R) with the fit with free B, its error band, and the residuals, for one or more runs.
 
-    Points outside the fitted window are hollow, and the fit is dashed there. For a single run, the
-    upper axis shows R in fm.
+    Points outside the fitted window are hollow, and the fit is dashed there. Without a fit that
+    can be trusted the points stand alone, and the legend says so. For a single run, the upper axis
+    shows R in fm.
 
     Parameters
     ----------
@@ -159,29 +160,51 @@ def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> N
         See `figure_file`. GaugeError is also raised if there is no run.
     """
     require(runs)
-    several = len(runs) > 1
-    with figure_file(path, (WIDTH, 5.4 + several * 0.25 * (len(runs) + 1))) as figure:
-        upper, lower = figure.subplots(2, sharex=True, height_ratios=(3, 1))
-        lower.axhspan(-1, 1, color="0.9", zorder=-2)
-        lower.axhline(0, color="0.4", linewidth=0.8, zorder=-1)
+    several, fitted = len(runs) > 1, any(result.free for _, result in runs)
+    height = 4.05 + 1.35 * fitted + several * 0.25 * (len(runs) + 1)
+    with figure_file(path, (WIDTH, height)) as figure:
+        panels = figure.subplots(1 + fitted, sharex=True, height_ratios=(3, 1)[: 1 + fitted])
+        upper, lower = np.ravel(panels)[[0, -1]]
         residuals = [
-            _draw(upper, lower, look(i), _legend(label, result.trusted().fit, several), result)
+            _draw(upper, lower, look(i), _legend(label, result.free.fit, several), result)
+            if result.free
+            else _draw_points(upper, look(i), label, result)
             for i, (label, result) in enumerate(runs)
         ]
-        limit = max(LEAST_LIMIT, 1.1 * max(residuals))
-        lower.set_ylim(-limit, limit)
-        for i, (_, result) in enumerate(runs):
-            _mark_outside(lower, look(i), result, limit)
-        lower.set_xlim(0, 1.04 * max(one.distance for _, result in runs for one in result.points))
-        lower.set_xlabel("$R/a$")
         upper.set_ylabel(r"$a\,V(R)$")
-        lower.set_ylabel("residual/error")
-        figure.align_ylabels()
+        upper.set_xlim(0, 1.04 * max(one.distance for _, result in runs for one in result.points))
+        if fitted:
+            limit = max(LEAST_LIMIT, 1.1 * max(residuals))
+            for i, result in [(i, result) for i, (_, result) in enumerate(runs) if result.free]:
+                _mark_outside(lower, look(i), result, limit)
+            _finish_residuals(lower, limit)
+            figure.align_ylabels()
+        lower.set_xlabel("$R/a$")
         if several:
             figure.legend(loc="outside upper center", ncols=2, columnspacing=1.0)
         else:
             upper.legend(loc="lower right")
-            _add_physical_axis(upper, runs[0][1].trusted().fit.spacing.value)
+            if runs[0][1].free:
+                _add_physical_axis(upper, runs[0][1].free.fit.spacing.value)
+
+
+def _finish_residuals(axes: Axes, limit: float) -> None:
+    """Label the frame of the residuals, and shade one standard deviation."""
+    axes.axhspan(-1, 1, color="0.9", zorder=-2)
+    axes.axhline(0, color="0.4", linewidth=0.8, zorder=-1)
+    axes.set_ylim(-limit, limit)
+    axes.set_ylabel("residual/error")
+
+
+def _draw_points(axes: Axes, look: dict[str, Any], label: str, result: StaticPotential) -> float:
+    """Draw V(R) of a result without a fit that can be trusted; there are no residuals: 0."""
+    r, value, error = np.array(
+        [(one.distance, one.potential.value, one.potential.error) for one in result.points]
+    ).T
+    style = {**look, "linestyle": "none", "markerfacecolor": "white"}
+    label = f"{typeset(label)}\nno fit that can be trusted"
+    axes.errorbar(r, value, error, zorder=3, **style, label=label)
+    return 0.0
 
 
 def _draw(

@@ -65,7 +65,7 @@ def test_the_gradient_flow(tmp_path):
         (("potential", "good", "--t-min", "9"), "No plateau can go from t = 9", 2),
         (("potential", "good", "--r-min", "6"), "contains 3 distances", 2),
         (("potential", "run/plaquette.csv"), "it is not a table of Wilson loops", 1),
-        (("potential", "no"), "no", 1),
+        (("potential", "no"), "no", 2),
         (("creutz", "good", "--r-min", "2"), "--r-min is not an option of fit creutz", 2),
         (("creutz", "good", "--level", "x"), "--level", 2),
         (("xyz",), f"no fit 'xyz'; choose {in_words(list(FITS), 'or')}", 2),

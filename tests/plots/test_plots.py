@@ -141,10 +141,16 @@ def test_smallest_series_can_be_plotted(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_potential_without_a_fit_is_not_plotted(tmp_path):
+def test_a_potential_without_a_fit_is_plotted_with_its_points(tmp_path, monkeypatch):
+    texts = drawn_texts(monkeypatch)
     loops = synthetic_loops(np.random.default_rng(8), 60, 6, sigma=-0.02)
-    with pytest.raises(GaugeError, match="No string tension with B free"):
-        plot_potential([("hot", static_potential([loops], t_min=1))], tmp_path / "potential.png")
+    hot, path = ("hot", static_potential([loops], t_min=1)), tmp_path / "potential.png"
+    assert hot[1].free is None
+    plot_potential([hot], path)
+    assert any("no fit that can be trusted" in text for text in texts)
+    assert not {"residual/error", "$R$ (fm)"}.intersection(texts)
+    plot_potential([hot, ("cold", static_potential([LOOPS], r_min=1))], path)
+    assert "residual/error" in texts
 
 
 @pytest.mark.parametrize("draw", DRAW)
@@ -176,7 +182,7 @@ def test_nothing_to_plot(tmp_path):
 
 
 def test_a_place_that_cannot_be_written(tmp_path):
-    with pytest.raises(GaugeError, match="could not be written"):
+    with pytest.raises(UsageError, match="There is no folder"):
         draw_polyakov(tmp_path / "missing" / "plot.png")
 
 
