@@ -8,6 +8,7 @@ import pytest
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.groups import GROUPS
+from gauge_mc.updates.chain_versions import ROUNDED
 from tests.tools import changes
 from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
 from tests.tools.compile_cuda import differs
@@ -61,7 +62,7 @@ def test_files_that_differ_from_main(tmp_path, monkeypatch):
 
 def test_variants_whose_sources_differ():
     overrelaxation, wilson = Kernel("overrelaxation"), ACTIONS["wilson"]
-    choices = (GROUPS["su2"].choice, wilson.choice, wilson.colouring.choice)
+    choices = (GROUPS["su2"].choice, *wilson.choices, ROUNDED)
     variant = overrelaxation.narrowed(Variant("single", choices))
     for changed, expected in (
         ("cuda_src/group/su2.h", True),

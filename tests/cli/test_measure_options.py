@@ -63,22 +63,22 @@ def test_processes_of_mpi_are_refused(monkeypatch):
 
 
 def test_files_whose_numbers_coincide_are_named_with_what_to_do(run):
-    one, two = run / "configs" / "0000005.lime", run.parent / "other_5.lime"
-    shutil.copy(run / "configs" / "0000008.lime", two)
-    files = (run / "configs" / "0000008.lime", one, two)
-    shown, code = call("measure", "plaquette", *files, "--backend", "cpu")
+    one, two = run / "configs" / "0000005.lime", run.parent / "other_6.lime"
+    shutil.copy(one, two)  # the number in its header counts
+    files = (run / "configs" / "0000008.lime", one)
+    shown, code = call("measure", "plaquette", *files, two, "--backend", "cpu")
     assert code == 2
     assert shown.startswith(f"gauge-mc: {one} and {two} both have the number 5")
-    assert "rename one of them, or measure on them separately with another --output." in shown
+    assert "measure on them separately, with another --output." in shown
     assert not (run.parent / "plaquette.csv").exists()
-    two.rename(run.parent / "other_6.lime")
-    words = ("measure", "plaquette", *files[:2], "other_6.lime", "--backend", "cpu")
-    assert call(*words)[1] == 0
-    assert read_table("plaquette.csv")["sweep"].tolist() == [5, 6, 8]
+    assert call("measure", "plaquette", *files, "--backend", "cpu")[1] == 0
+    assert read_table("plaquette.csv")["sweep"].tolist() == [5, 8]
     # The same file twice, and files without numbers.
     shown, code = call("measure", "plaquette", one, one, "--output", "again.csv")
     assert (code, f"{one} and {one} both" in shown) == (2, True)
-    for name in ("a.lime", "b.lime"):
-        shutil.copy(one, name)
-    shown, code = call("measure", "plaquette", "a.lime", "b.lime", "--output", "again.csv")
-    assert (code, "a.lime and b.lime both have the number 0" in shown) == (2, True)
+    make_run(run.parent / "su3", group="su3", precision="double", measure="none")
+    for name in ("a.cnfg", "b.cnfg"):
+        stored = run.parent / "su3" / "configs" / "0000005.lime"
+        assert call("convert", stored, name, "--to", "openqcd")[1] == 0
+    shown, code = call("measure", "plaquette", "a.cnfg", "b.cnfg", "--output", "again.csv")
+    assert (code, "a.cnfg and b.cnfg both have the number 0" in shown) == (2, True)

@@ -91,7 +91,7 @@ def test_an_unknown_w0(tmp_path):
         ({"sqrt_t0": 0.0}, "--sqrt-t0 is 0; give a positive length in fm"),
         ({"sqrt_t0": 0.1, "sqrt_t0_error": -1.0}, "--sqrt-t0-error is -1; give 0 or a positive"),
         ({"sqrt_t0_error": 0.1}, "--sqrt-t0-error has no effect without --sqrt-t0; give"),
-        ({"w0": math.inf}, "--w0 is inf; give a positive length in fm"),
+        ({"w0": math.inf}, "--w0 is inf; give a number"),
         ({"w0_error": 0.1}, "--w0-error has no effect without --w0; give --w0 as well"),
         ({"charge": "clover"}, "--charge is not an option of fit scale"),
     ],

@@ -242,7 +242,7 @@ def test_what_cannot_be_measured_is_one_sentence(run, words, sentence):
 @pytest.mark.parametrize("name", ["to", "until", "every", "step", "tolerance"])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_values_that_are_not_finite_are_refused_in_python_too(name, value):
-    with pytest.raises(UsageError, match=rf"^--{name} is -?(nan|inf); choose a"):
+    with pytest.raises(UsageError, match=rf"^--{name} is -?(nan|inf); give a number"):
         GradientFlowObservable.for_lattice(LATTICE, **{name: value})
 
 

@@ -143,7 +143,7 @@ def test_name_tells_the_chain(values, name):
         ({"configs": -1}, "configs"),
         ({"separation": 0}, "separation"),
         ({"measure": "plaquete"}, "no observable 'plaquete'; did you mean 'plaquette'"),
-        ({"measure": "plaquette:0"}, "at least 1"),
+        ({"measure": "plaquette:0"}, "after each 0 updates; choose an interval from 1"),
         ({"measure": "plaquette:x"}, "OBSERVABLE:UPDATES"),
         ({"measure": "plaquette,plaquette:2"}, "twice"),
     ],

@@ -434,7 +434,7 @@ class OwnError(Exception):
 @pytest.mark.parametrize("error", [OwnError("it failed"), UsageError("It is wrong.")])
 @pytest.mark.parametrize("update", [0, 3, 6, 11])
 def test_a_function_that_fails_leaves_a_run_that_can_be_continued(folder, whole, update, error):
-    """It fails when it is first tried, or later, when other functions have been measured."""
+    """It fails when it is first tried, which leaves no run, or later, when others are measured."""
     calls = []
 
     def pair(field):
@@ -449,8 +449,11 @@ def test_a_function_that_fails_leaves_a_run_that_can_be_continued(folder, whole,
     assert caught.value is error
     assert error.__cause__ is None
     assert traceback.extract_tb(error.__traceback__)[-1].name == "pair"
-    saved = read_state(Run(folder / "run").checkpoint)
-    assert (saved.sweep, saved.measured) == (update, update == 0)
+    if update == 0:
+        assert not (folder / "run").exists()
+    else:
+        saved = read_state(Run(folder / "run").checkpoint)
+        assert (saved.sweep, saved.measured) == (update, False)
     result = make("run")
     assert result.sweep == UPDATES
     assert written(result.path) == written(whole.path)

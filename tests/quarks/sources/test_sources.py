@@ -150,7 +150,7 @@ def test_labels_have_no_commas():
         ("gauss:2", r"write gauss:WIDTH,STEPS\[,X,Y,Z,T\] with numbers"),
         ("gauss:2,6", "A source of width 2 is smeared in 6 steps; choose from 7 to 10000"),
         ("gauss:-2,6", "The width of the source is -2; give a positive number"),
-        ("gauss:nan,6", "The width of the source is nan; give a positive number"),
+        ("gauss:nan,6", r"is 'gauss:nan,6'; write gauss:WIDTH,STEPS\[,X,Y,Z,T\] with numbers"),
     ],
 )
 def test_what_is_refused(text, sentence):
