@@ -271,6 +271,29 @@ def caution_growth(factor: float, of: str = "") -> list[str]:
     ]
 
 
+def caution_slower(mode: Estimate, every: int, averages: float, of: str) -> list[str]:
+    """Return a caution if a mode is slower than all averages by twice its error, or nothing.
+
+    Parameters
+    ----------
+    mode : Estimate
+        A quantity that is known to change slowly.
+    every : int
+        Updates between its measurements.
+    averages : float
+        Largest tau_int of the averages, in updates.
+    of : str
+        Name of the mode, such as ``squared topological charge``.
+    """
+    if not (mode.tau_int - 2 * mode.tau_int_error) * every > averages:
+        return []
+    return [
+        f"The {of} has τ_int = {mode.format_tau(every)} updates, more than all averages. What "
+        "depends on it may fluctuate as slowly, unseen: make the run much longer, or add the tail "
+        "of arXiv:1009.5228 to errors (tau_exp of gauge_mc.analysis.timeseries.estimate)."
+    ]
+
+
 def caution_short(samples: int, tau_int: float, of: str = "") -> list[str]:
     """Return a caution about a series that is shorter than `MIN_TAUS` times tau_int, or nothing.
 

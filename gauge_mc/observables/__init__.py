@@ -317,6 +317,14 @@ class Observable:
         """Return what declares the options, as named in messages, with the options of each."""
         return [(cls.name, cls.options)]
 
+    @classmethod
+    def slow_modes(cls, table: TableData) -> Mapping[str, NDArray[np.float64]]:
+        """Return series of quantities that change slowly, one number per measurement, by name.
+
+        Summaries of runs warn if their autocorrelation is longer than that of the averages.
+        """
+        return {}
+
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that `measure` calls, which are compiled side by side before a run begins.

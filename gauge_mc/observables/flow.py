@@ -209,6 +209,12 @@ class GradientFlowObservable(Observable):
             )
 
     @classmethod
+    def slow_modes(cls, table: TableData) -> Mapping[str, NDArray[np.float64]]:
+        """Return the squared topological charge at the largest flow time."""
+        last = (table["slice"] == WHOLE) & (table["t"] == table["t"].max())
+        return {"squared topological charge": np.square(table["charge"][last])}
+
+    @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> GradientFlowObservable:
         """Return the observable with the given options; see `Observable.for_lattice`."""
         given = check_options(cls.options, options, cls.name)

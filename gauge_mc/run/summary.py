@@ -17,6 +17,7 @@ from gauge_mc.analysis.timeseries import (
     Estimate,
     caution_growth,
     caution_skip,
+    caution_slower,
     estimate,
     growth,
     transient_end,
@@ -177,7 +178,7 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
     """
     found = list(_averages(runs, parameters))
     if not found:
-        return Text("nothing measured yet")
+        return Text(_without_averages(runs, parameters))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("average")
     for heading in ("value", "tau_int [updates]", "measurements"):
@@ -191,7 +192,30 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
     cautions = [*(worst.cautions if worst else ()), *caution_skip(early)]
     if not early:
         cautions += caution_growth(slow[0], slow[1])
+        largest = max(one.tau_int * every for _, one, every, *_ in found)
+        for name, mode, every in _slow_modes(runs, parameters):
+            cautions += caution_slower(mode, every, largest, name)
     return Group(table, *cautions, "")
+
+
+def _without_averages(runs: Sequence[Run], parameters: Parameters) -> str:
+    """Return what has been measured if no table has averages."""
+    names = [item.observable for item in parameters.measure]
+    names = [one for one in names if any(run.table(one).exists() for run in runs)]
+    if not names:
+        return "nothing measured yet"
+    return f"measured: {', '.join(names)}, which gauge-mc fit and gauge-mc plot evaluate"
+
+
+def _slow_modes(runs: Sequence[Run], parameters: Parameters) -> Iterator[tuple[str, Estimate, int]]:
+    """Yield the name, the average and the updates between measurements of every slow mode."""
+    for item in parameters.measure:
+        paths = [path for run in runs if (path := run.table(item.observable)).exists()]
+        tables = [table for table in map(read_table, paths) if len(table)]
+        if item.observable in OBSERVABLES and tables:
+            series = [OBSERVABLES[item.observable].slow_modes(table) for table in tables]
+            for name in series[0]:
+                yield name, estimate(*(one[name] for one in series)), item.every
 
 
 def _averages(

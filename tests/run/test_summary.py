@@ -1,0 +1,52 @@
+"""What summaries of runs say of their averages."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from gauge_mc.run.directory import Run
+from gauge_mc.run.summary import averages_table
+from tests.analysis.test_timeseries import autoregressive
+from tests.calls import call, make_run
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Run(make_run(tmp_path / "run", measure="plaquette,flow:1:to=0.1", format="none"))
+
+
+def said(run):
+    console = Console(width=2000, file=io.StringIO())
+    console.print(averages_table([run], run.read()[0]))
+    return console.file.getvalue()
+
+
+def write(run, rho, rng):
+    """Replace the tables by 400 measurements; the charge is autoregressive with a coefficient."""
+    sweeps = np.arange(1, 401)
+    plaquettes = (f"{n},{x},0.5,0.5" for n, x in zip(sweeps, rng.normal(size=400), strict=True))
+    head = "sweep,plaquette,spatial,temporal"
+    run.table("plaquette").write_text("\n".join([head, *plaquettes, ""]))
+    charges = np.sqrt(10 + autoregressive(rng, 400, 1, rho).ravel())
+    rows = [
+        f"{n},{t},-1,1,1,{q},{q},0.1"
+        for n, charge in zip(sweeps, charges, strict=True)
+        for t, q in ((0.0, rng.normal()), (0.1, charge))
+    ]
+    head = "sweep,t,slice,energy_plaquette,energy_clover,charge,charge_improved,s_max"
+    run.table("flow").write_text("\n".join([head, *rows, ""]))
+
+
+def test_a_topological_charge_that_is_slower_than_all_averages_is_named(run, rng):
+    write(run, 0.9, rng)
+    assert "The squared topological charge has τ_int = " in said(run)
+    write(run, 0.0, rng)
+    assert "topological" not in said(run)
+
+
+def test_a_run_without_averages_says_what_was_measured(tmp_path):
+    make_run(tmp_path / "run", measure="flow:3:to=0.1", format="none")
+    shown, code = call("status", tmp_path / "run")
+    assert (code, "measured: flow, which gauge-mc fit" in shown) == (0, True), shown
