@@ -64,17 +64,17 @@ def _findings() -> Iterator[Finding]:
 
 
 def _cache() -> Finding:
-    folder = cache_folder()
+    folder, another = cache_folder(), "export GAUGE_MC_CACHE=FOLDER"
     try:
         make_private_folder()
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        return Finding(
-            "kernel cache", False, f"{folder}: {error.strerror}", "export GAUGE_MC_CACHE=FOLDER"
-        )
+        return Finding("kernel cache", False, f"{folder}: {error.strerror}", another)
     except GaugeError as error:
-        return Finding("kernel cache", False, str(error), f"chmod 700 {quote(str(folder))}")
+        own = folder.is_dir() and folder.stat().st_uid == os.geteuid()
+        mended = f"chmod 700 {quote(str(folder))}" if own else another
+        return Finding("kernel cache", False, str(error), mended)
     kernels = sum(name.endswith(".txt") for name in os.listdir(folder))
     clear = "gauge-mc doctor --clear-cache removes them"
     return Finding("kernel cache", True, f"{folder}, {kernels} kernels; {clear}")
