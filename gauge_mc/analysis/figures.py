@@ -36,7 +36,7 @@ Curves = Sequence[tuple[str, Sequence[tuple[float, Estimate]]]]
 """Curves of a plot: each has a label and points (value of the abscissa, average)."""
 
 MARKS = {"pdf": b"%PDF-", "png": b"\x89PNG\r\n", "svg": b"<svg"}
-"""What is among the first `MARK_BYTES` of a figure, by the ending of its name."""
+"""Marks among the first `MARK_BYTES` of a figure, by the ending of its name."""
 
 MARK_BYTES = 4096
 

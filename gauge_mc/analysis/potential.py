@@ -596,7 +596,7 @@ def fit_potential(
 
 
 REMEDY = "measure more configurations, smear more, or take a larger lattice"
-"""What to do if no fit can be trusted."""
+"""Advice for potentials to which no fit can be trusted."""
 
 
 def _distrust(scan: WindowScan) -> str:

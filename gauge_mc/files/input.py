@@ -140,9 +140,9 @@ class InputFile:
         Parameters
         ----------
         what : str
-            What its header does not state.
+            Entry that its header lacks.
         consequence : str
-            What cannot be known therefore, in words.
+            Consequence of that, in words.
 
         Returns
         -------

@@ -28,7 +28,7 @@ TOKENS = re.compile(
     r"|[\w+-]+|[.,=\[\]{}\n]",  # keys and other words, punctuation
     re.DOTALL,
 )
-"""What matters for the depth of a text in TOML."""
+"""Tokens that determine the depth of a text in TOML."""
 
 LARGE = 2**63
 """Whole numbers from here on are taken for damage."""

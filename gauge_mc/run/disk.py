@@ -159,7 +159,7 @@ def check_disk(needs: Iterable[DiskNeeds]) -> None:
 
 @dataclass(frozen=True)
 class DiskGuard:
-    """What runs that are updated together write next, for which there must be room.
+    """Room for what runs that are updated together write next.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +48,7 @@ def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
     GaugeError
         If a table is damaged.
     """
-    return {name: found for name, found, *_ in _averages([run], parameters)}
+    return {name: found for name, found, *_ in _averages(_measured([run], parameters))}
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class Average(Estimate):
 def averages_values(runs: Sequence[Run], parameters: Parameters) -> dict[str, Average]:
     """Return the averages over chains by label, for JSON; see `averages_table`."""
     return {
-        name: Average.of(found, every) for name, found, every, *_ in _averages(runs, parameters)
+        name: Average.of(found, every)
+        for name, found, every, *_ in _averages(_measured(runs, parameters))
     }
 
 
@@ -176,9 +177,10 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
     GaugeError
         If a table is damaged.
     """
-    found = list(_averages(runs, parameters))
+    measured = list(_measured(runs, parameters))
+    found = list(_averages(measured))
     if not found:
-        return Text(_without_averages(runs, parameters))
+        return Text(_without_averages(measured))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("average")
     for heading in ("value", "tau_int [updates]", "measurements"):
@@ -193,43 +195,51 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
     if not early:
         cautions += caution_growth(slow[0], slow[1])
         largest = max(one.tau_int * every for _, one, every, *_ in found)
-        for name, mode, every in _slow_modes(runs, parameters):
+        for name, mode, every in _slow_modes(measured):
             cautions += caution_slower(mode, every, largest, name)
     return Group(table, *cautions, "")
 
 
-def _without_averages(runs: Sequence[Run], parameters: Parameters) -> str:
-    """Return what has been measured if no table has averages."""
-    names = [item.observable for item in parameters.measure]
-    names = [one for one in names if any(run.table(one).exists() for run in runs)]
-    if not names:
-        return "nothing measured yet"
-    return f"measured: {', '.join(names)}, which gauge-mc fit and gauge-mc plot evaluate"
+Measured = tuple[Measurement, list[Path], list[TableData]]
+"""A measurement with the files of its tables in all chains, and the tables."""
 
 
-def _slow_modes(runs: Sequence[Run], parameters: Parameters) -> Iterator[tuple[str, Estimate, int]]:
-    """Yield the name, the average and the updates between measurements of every slow mode."""
+def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[Measured]:
+    """Read the tables of everything that has been measured along the way."""
     for item in parameters.measure:
         paths = [path for run in runs if (path := run.table(item.observable)).exists()]
-        tables = [table for table in map(read_table, paths) if len(table)]
-        if item.observable in OBSERVABLES and tables:
-            series = [OBSERVABLES[item.observable].slow_modes(table) for table in tables]
+        if paths:
+            yield item, paths, [read_table(path) for path in paths]
+
+
+def _without_averages(measured: Sequence[Measured]) -> str:
+    """Return what has been measured if no table has averages."""
+    if not measured:
+        return "nothing measured yet"
+    names = ", ".join(item.observable for item, *_ in measured)
+    return f"measured: {names}, which gauge-mc fit and gauge-mc plot evaluate"
+
+
+def _slow_modes(measured: Iterable[Measured]) -> Iterator[tuple[str, Estimate, int]]:
+    """Yield the name, the average and the updates between measurements of every slow mode."""
+    for item, _, tables in measured:
+        filled = [table for table in tables if len(table)]
+        if item.observable in OBSERVABLES and filled:
+            series = [OBSERVABLES[item.observable].slow_modes(table) for table in filled]
             for name in series[0]:
                 yield name, estimate(*(one[name] for one in series)), item.every
 
 
 def _averages(
-    runs: Sequence[Run], parameters: Parameters
+    measured: Iterable[Measured],
 ) -> Iterator[tuple[str, Estimate, int, int, float]]:
     """Yield the label, the average and the updates between measurements of every quantity.
 
     The last two elements are the last update before which the chain seems not to have thermalised,
     or 0, and by which factor long bins show a larger error.
     """
-    for item in parameters.measure:
-        paths = [path for run in runs if (path := run.table(item.observable)).exists()]
-        tables = [read_table(path) for path in paths]
-        for quantity in _quantities(item, tables[0]) if tables else ():
+    for item, paths, tables in measured:
+        for quantity in _quantities(item, tables[0]):
             pairs = zip(paths, tables, strict=True)
             series = [_numbers(path, table, quantity) for path, table in pairs]
             if any(len(one) for one in series):
