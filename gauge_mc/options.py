@@ -1,11 +1,15 @@
-"""Options of observables, smearings, fits and plots, for the command line and for Python."""
+"""Declarations of numbers: parameters, options, columns of tables, fields of results.
+
+A number is declared once, in the module of the thing that has it. The command line, run cards,
+Python, headers of tables, axes of plots and the reference documentation follow from that.
+"""
 
 from __future__ import annotations
 
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gauge_mc.errors import GaugeError, UsageError
@@ -18,17 +22,51 @@ LARGEST = 2**63
 
 
 @dataclass(frozen=True)
-class Option:
-    """An option with a name and a type.
+class Number:
+    """A quantity with a name and a type.
 
     Attributes
     ----------
     name : str
-        Name in Python, with underscores. The command line has dashes instead.
+        Name in Python, in cards, tables and JSON, with underscores.
     kind : type
         Type of the value: ``int``, ``float``, ``str`` or ``bool``.
     help : str
-        Short description, for help texts.
+        Short description, for help texts and the reference documentation.
+    symbol : str
+        Symbol in text, such as ``β``; by default the name.
+    unit : str
+        Unit, such as ``1/a``; empty if the quantity is dimensionless.
+    axis : str
+        Label of an axis, in Matplotlib's mathematical text; by default the symbol.
+    """
+
+    name: str
+    kind: type[Any] = float
+    help: str = ""
+    symbol: str = field(default="", kw_only=True)
+    unit: str = field(default="", kw_only=True)
+    axis: str = field(default="", kw_only=True)
+
+    @property
+    def short(self) -> str:
+        """The symbol, or the name if there is none."""
+        return self.symbol or self.name
+
+    @property
+    def label(self) -> str:
+        """Label of an axis, with the unit."""
+        return f"{self.axis or self.short} [{self.unit}]" if self.unit else self.axis or self.short
+
+
+@dataclass(frozen=True)
+class Option(Number):
+    """A number that the user can give.
+
+    The command line has dashes in place of the underscores of its name.
+
+    Attributes
+    ----------
     default : str
         The default in words, for help texts.
     metavar : str
@@ -40,9 +78,6 @@ class Option:
         else a value has to satisfy is checked by the owner of the option.
     """
 
-    name: str
-    kind: type[Any]
-    help: str
     default: str = ""
     metavar: str = ""
     repeated: bool = False
