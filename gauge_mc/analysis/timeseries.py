@@ -210,7 +210,7 @@ SEEN = 3.0
 tail is added."""
 
 
-def growth(series: ArrayLike) -> float:
+def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
     """Return by which factor bins show a larger error of the mean than `estimate`.
 
     A slow mode that contributes little to the fluctuations is below the noise of the
@@ -221,6 +221,8 @@ def growth(series: ArrayLike) -> float:
     Parameters
     ----------
     series : array_like of float, shape (samples,)
+    tau_exp : float, optional
+        Exponential autocorrelation time in samples, whose tail the error contains; see `estimate`.
 
     Returns
     -------
@@ -229,7 +231,7 @@ def growth(series: ArrayLike) -> float:
         standard deviations; 1 if there is none.
     """
     x = np.asarray(series, dtype=np.float64)
-    found = estimate(x)
+    found = estimate(x, tau_exp=tau_exp)
     if x.size < LEAST_BINS * LEAST_IN_A_BIN or not found.error > 0:
         return 1.0
     largest, own = 1.0, found.tau_int_error / (2 * found.tau_int)
@@ -260,18 +262,27 @@ def caution_slow(*series: ArrayLike) -> list[str]:
     return caution_growth(max(map(growth, series), default=1.0))
 
 
-def caution_growth(factor: float, of: str = "") -> list[str]:
-    """Return the caution that long bins show errors larger by a factor; nothing if it is 1."""
+def caution_growth(factor: float, of: str = "", remedy: str = "") -> list[str]:
+    """Return the caution that long bins show errors larger by a factor; nothing if it is 1.
+
+    Parameters
+    ----------
+    factor : float
+    of : str
+        Name of the quantity.
+    remedy : str
+        What else can be done, after a comma.
+    """
     if factor == 1:
         return []
     return [
         f"Long bins show errors{f' of the {of}' if of else ''} that are larger by a factor of "
         f"{factor:.1f}, as if there were slow modes that τ_int misses; make the run longer, or "
-        "multiply the errors by it."
+        f"multiply the errors by it{remedy}."
     ]
 
 
-def caution_slower(mode: Estimate, every: int, averages: float, of: str) -> list[str]:
+def caution_slower(mode: Estimate, every: int, averages: float, of: str, remedy: str) -> list[str]:
     """Return a caution if a mode is slower than all averages by twice its error, or nothing.
 
     Parameters
@@ -281,16 +292,17 @@ def caution_slower(mode: Estimate, every: int, averages: float, of: str) -> list
     every : int
         Updates between its measurements.
     averages : float
-        Largest tau_int of the averages, in updates.
+        Largest tau_int of the averages, or that of the tails that their errors contain, in updates.
     of : str
         Name of the mode, such as ``squared topological charge``.
+    remedy : str
+        What else can be done than to make the run longer, after a comma.
     """
     if not (mode.tau_int - 2 * mode.tau_int_error) * every > averages:
         return []
     return [
         f"The {of} has τ_int = {mode.format_tau(every)} updates, more than all averages. What "
-        "depends on it may fluctuate as slowly, unseen: make the run much longer, or add the tail "
-        "of arXiv:1009.5228 to errors (tau_exp of gauge_mc.analysis.timeseries.estimate)."
+        f"depends on it may fluctuate as slowly, unseen: make the run much longer{remedy}."
     ]
 
 

@@ -9,8 +9,10 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
+from gauge_mc.errors import UsageError
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.summary import TAU_EXP, averages_table
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 
@@ -20,6 +22,10 @@ def status(
         Path | None,
         typer.Argument(metavar="RUN|SCAN", help=o.with_default("Run or scan.", o.NEWEST)),
     ] = None,
+    tau_exp: Annotated[
+        float | None,
+        typer.Option(help=o.with_default(TAU_EXP.help, TAU_EXP.default), metavar=TAU_EXP.metavar),
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Show the state, the progress and the averages of a run or a scan.
@@ -28,19 +34,24 @@ def status(
     """
     from gauge_mc.console import Console
     from gauge_mc.inspection.status import RunStatus, ScanStatus, run_status, scan_status
-    from gauge_mc.run.summary import averages_table
     from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import results
 
+    if tau_exp is not None:
+        TAU_EXP.checked(tau_exp)
     chosen = path or newest_run_or_scan()
     found: RunStatus | ScanStatus
     if Scan(chosen, Parameters()).exists():
+        if tau_exp is not None:
+            raise UsageError(
+                f"{TAU_EXP.flag} is for the averages of a run; name a run of {chosen}."
+            )
         averages = ScanAverages(Scan.read(chosen))
         found, shown = scan_status(averages.scan, averages), results(averages)
     else:
         run = Run(chosen)
-        found = run_status(run, averages=json)
-        shown = averages_table([run], run.read()[0])
+        found = run_status(run, json, tau_exp)
+        shown = averages_table([run], run.read()[0], tau_exp)
     if json:
         print_document("status", found)
         return

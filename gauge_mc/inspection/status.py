@@ -116,8 +116,15 @@ class RunStatus:
         return facts
 
 
-def run_status(run: Run, averages: bool = False) -> RunStatus:
+def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -> RunStatus:
     """Return the state and the progress of a run, with its averages if they are wanted.
+
+    Parameters
+    ----------
+    run : Run
+    averages : bool
+    tau_exp : float, optional
+        Exponential autocorrelation time in updates, whose tail is added to the errors of averages.
 
     Raises
     ------
@@ -157,7 +164,7 @@ def run_status(run: Run, averages: bool = False) -> RunStatus:
         sum(known) if known else None,
         len(known),
         len(joules),
-        averages_values([run], p) if averages else {},
+        averages_values([run], p, tau_exp) if averages else {},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +27,7 @@ from gauge_mc.domain.energy import Energy
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import INDICES, OBSERVABLES, SWEEP, Quantity
+from gauge_mc.options import Option
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
@@ -33,6 +35,19 @@ from gauge_mc.run.parameters import Measurement, Parameters
 
 if TYPE_CHECKING:
     from gauge_mc.run.generate import RunResult
+
+
+TAU_EXP = Option(
+    "tau_exp",
+    float,
+    "Autocorrelation time in updates of the slowest mode, whose tail is added to the errors of the "
+    "averages of a run (arXiv:1009.5228).",
+    "no tail",
+    "UPDATES",
+    least=1e-3,
+    most=1e12,
+)
+"""The time that a tail of the autocorrelation function decays with, an option of averages."""
 
 
 def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
@@ -72,11 +87,13 @@ class Average(Estimate):
         return cls(**asdict(found), text=str(found), updates=updates)
 
 
-def averages_values(runs: Sequence[Run], parameters: Parameters) -> dict[str, Average]:
+def averages_values(
+    runs: Sequence[Run], parameters: Parameters, tau_exp: float | None = None
+) -> dict[str, Average]:
     """Return the averages over chains by label, for JSON; see `averages_table`."""
     return {
         name: Average.of(found, every)
-        for name, found, every, *_ in _averages(_measured(runs, parameters))
+        for name, found, every, *_ in _averages(_measured(runs, parameters), tau_exp)
     }
 
 
@@ -162,7 +179,9 @@ class RunReports:
         return cls([RunReport.of(one) for one in results], reason)
 
 
-def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableType:
+def averages_table(
+    runs: Sequence[Run], parameters: Parameters, tau_exp: float | None = None
+) -> RenderableType:
     """Return a table of the averages over chains with errors; tau_int is in updates.
 
     Parameters
@@ -171,6 +190,9 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
         Chains with the same parameters except for their seeds.
     parameters : Parameters
         Parameters of the first chain.
+    tau_exp : float, optional
+        Exponential autocorrelation time in updates, whose tail is added to all errors; see
+        `estimate`.
 
     Raises
     ------
@@ -178,7 +200,7 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
         If a table is damaged.
     """
     measured = list(_measured(runs, parameters))
-    found = list(_averages(measured))
+    found = list(_averages(measured, tau_exp))
     if not found:
         return Text(_without_averages(measured))
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -193,11 +215,18 @@ def averages_table(runs: Sequence[Run], parameters: Parameters) -> RenderableTyp
     slow = max(((factor, name) for name, *_, factor in found), default=(1.0, ""))
     cautions = [*(worst.cautions if worst else ()), *caution_skip(early)]
     if not early:
-        cautions += caution_growth(slow[0], slow[1])
-        largest = max(one.tau_int * every for _, one, every, *_ in found)
+        cautions += caution_growth(slow[0], slow[1], _remedy(TAU_EXP.metavar))
+        largest = max(tau_exp or 0, *(one.tau_int * every for _, one, every, *_ in found))
         for name, mode, every in _slow_modes(measured):
-            cautions += caution_slower(mode, every, largest, name)
+            tau = math.ceil((mode.tau_int + mode.tau_int_error) * every)
+            cautions += caution_slower(mode, every, largest, name, _remedy(str(tau)))
     return Group(table, *cautions, "")
+
+
+def _remedy(tau_exp: str) -> str:
+    """Return the end of a caution about slow modes, given their autocorrelation time as text."""
+    command = f"gauge-mc status {TAU_EXP.flag} {tau_exp}"
+    return f", or add the tail of the slowest mode to the errors ({command})"
 
 
 Measured = tuple[Measurement, list[Path], list[TableData]]
@@ -231,22 +260,29 @@ def _slow_modes(measured: Iterable[Measured]) -> Iterator[tuple[str, Estimate, i
 
 
 def _averages(
-    measured: Iterable[Measured],
+    measured: Iterable[Measured], tau_exp: float | None = None
 ) -> Iterator[tuple[str, Estimate, int, int, float]]:
     """Yield the label, the average and the updates between measurements of every quantity.
 
     The last two elements are the last update before which the chain seems not to have thermalised,
-    or 0, and by which factor long bins show a larger error.
+    or 0, and by which factor long bins show a larger error. The parameter tau_exp is in updates.
     """
     for item, paths, tables in measured:
+        tail = tau_exp and tau_exp / item.every
         for quantity in _quantities(item, tables[0]):
             pairs = zip(paths, tables, strict=True)
             series = [_numbers(path, table, quantity) for path, table in pairs]
             if any(len(one) for one in series):
-                found = estimate(*(one for one in series if len(one)))
+                found = estimate(*(one for one in series if len(one)), tau_exp=tail)
                 both = zip(tables, series, strict=True)
                 early = max(transient_end(table[SWEEP], one) for table, one in both)
-                yield quantity.label, found, item.every, early, max(map(growth, series))
+                yield (
+                    quantity.label,
+                    found,
+                    item.every,
+                    early,
+                    max(growth(one, tail) for one in series),
+                )
 
 
 def _numbers(path: Path, table: TableData, quantity: Quantity) -> np.ndarray:

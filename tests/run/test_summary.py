@@ -1,6 +1,8 @@
 """What summaries of runs say of their averages."""
 
 import io
+import json
+import re
 
 import numpy as np
 import pytest
@@ -50,3 +52,31 @@ def test_a_run_without_averages_says_what_was_measured(tmp_path):
     make_run(tmp_path / "run", measure="flow:3:to=0.1", format="none")
     shown, code = call("status", tmp_path / "run")
     assert (code, "measured: flow, which gauge-mc fit" in shown) == (0, True), shown
+
+
+def test_the_tail_of_a_slow_mode_is_added_to_errors(run, rng):
+    """With the autocorrelation time that the caution names, after which it is not said again."""
+    write(run, 0.9, rng)
+    (tau,) = re.findall(r"--tau-exp (\d+)", " ".join(said(run).split()))
+    found = {}
+    for words in ((), ("--tau-exp", tau)):
+        shown, code = call("status", run.path, *words)
+        assert code == 0, shown
+        average = json.loads(call("status", run.path, *words, "--json")[0])["averages"]["plaquette"]
+        assert average["text"] in shown
+        assert ("squared topological charge" in shown) == (not words)
+        found[words] = average
+    plain, tail = found.values()
+    assert tail["error"] > 1.2 * plain["error"]
+    assert tail["value"] == plain["value"]
+
+
+@pytest.mark.parametrize("tau", ["0", "-3", "nan", "1e99"])
+def test_a_tail_needs_a_time(run, tau):
+    shown, code = call("status", run.path, "--tau-exp", tau)
+    assert (code, "--tau-exp" in shown) == (2, True), shown
+
+
+def test_a_tail_is_for_runs(root):
+    shown, code = call("status", root / "tests" / "pins" / "scan", "--tau-exp", "10")
+    assert (code, "name a run of" in shown) == (2, True), shown
