@@ -87,8 +87,26 @@ def mark_beyond_pairs(items: Iterable[pytest.Item]) -> None:
             on_gpu = item.get_closest_marker("gpu") is not None
             instances[item.nodeid.partition("[")[0], on_gpu].append(item)
     for several in instances.values():
-        for number in beyond_pairs([one.callspec.indices for one in several]):
+        for number in beyond_pairs([choice_of(one) for one in several]):
             several[number].add_marker(pytest.mark.slow)
+
+
+def choice_of(item: pytest.Function) -> dict[tuple[str, ...], tuple[int, ...]]:
+    """Return which element of every parametrisation an instance has.
+
+    Arguments of one parametrisation belong together. Elements are told apart by their identity,
+    since pytest numbers the arguments of all instances anew.
+    """
+    values = item.callspec.params
+    together = [names_of(mark) for mark in item.iter_markers("parametrize")]
+    alone = [(name,) for name in values if not any(name in names for names in together)]
+    return {names: tuple(id(values[name]) for name in names) for names in (*together, *alone)}
+
+
+def names_of(mark: pytest.Mark) -> tuple[str, ...]:
+    """Return the names of the arguments of a parametrisation."""
+    names = mark.args[0]
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def has_gpu() -> bool:

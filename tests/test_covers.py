@@ -2,6 +2,9 @@
 
 from itertools import combinations, product
 
+import pytest
+
+from tests.conftest import choice_of
 from tests.covers import beyond_pairs
 
 
@@ -25,3 +28,15 @@ def test_choices_that_a_product_lacks_are_not_necessary():
 def test_one_or_two_parameters_keep_all_choices():
     assert beyond_pairs([{"a": n} for n in range(5)]) == []
     assert beyond_pairs([{"a": n, "b": m} for n in range(5) for m in range(3)]) == []
+
+
+@pytest.mark.parametrize("a", [1000, 2000])
+@pytest.mark.parametrize(("b", "c"), [(3000, 4000), (3000, 5000), (6000, 4000)])
+def test_instances_of_a_test_share_elements_of_its_parametrisations(request, a, b, c):
+    """Otherwise no instance would be beyond a cover."""
+    assert choice_of(request.node) == {("a",): (id(a),), ("b", "c"): (id(b), id(c))}
+    found = request.node.parent.collect()
+    every = [one for one in found if one.originalname == request.node.originalname]
+    choices = [choice_of(one) for one in every]
+    assert len(choices) == 6
+    assert [len({one[name] for one in choices}) for name in (("a",), ("b", "c"))] == [2, 3]

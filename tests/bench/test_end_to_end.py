@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from gauge_mc.bench import end_to_end
+from gauge_mc.bench import end_to_end, timing
 from tests.calls import call
 
 TINY = ("--backend", "cpu", "--threads", "1", "--lattice", "4x4x4x6", "--group", "su2")
@@ -14,6 +14,7 @@ TINY = ("--backend", "cpu", "--threads", "1", "--lattice", "4x4x4x6", "--group",
 @pytest.fixture(autouse=True)
 def _short(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(timing, "COPY_EXTENT", 4)
     monkeypatch.setattr(end_to_end, "SECONDS", 0.1)
     monkeypatch.setattr(end_to_end, "MOST_UPDATES", 60)
     monkeypatch.setattr(end_to_end, "BATCHES", (("4x4x4x2", 3),))

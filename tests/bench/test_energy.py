@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gauge_mc.bench import energy
+from gauge_mc.bench import energy, timing
 from gauge_mc.bench.energy import energy_of, slope
 from gauge_mc.devices.cpu import device as cpu_device
 from gauge_mc.devices.energy import EnergyCounter
@@ -15,6 +15,12 @@ from tests.calls import call
 WATTS = 40
 TICK = 0.02
 """Time in seconds between two advances of the counter."""
+
+
+@pytest.fixture(autouse=True)
+def _small_copies(monkeypatch):
+    """Copy small fields."""
+    monkeypatch.setattr(timing, "COPY_EXTENT", 4)
 
 
 @pytest.fixture
