@@ -101,7 +101,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that the command line starts quickly."""
     if name not in _HOMES:
-        raise AttributeError(f"module 'gauge_mc' has no attribute '{name}'")
+        from gauge_mc.registry import similar
+
+        guess = similar(name, _HOMES)
+        words = f"; did you mean '{guess}'?" if guess else ""
+        # Without the name, Python would add a guess of its own.
+        raise AttributeError(f"module 'gauge_mc' has no attribute '{name}'{words}", name="")
     return getattr(import_module(f"gauge_mc.{_HOMES[name]}"), name)
 
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import errno
 
+from gauge_mc.quoting import sentence
+
 
 class GaugeError(Exception):
     """A failure (exit code 1). The message says in one sentence what is wrong and what to do."""
 
     exit_code = 1
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython and notebooks show in place of a traceback."""
+        return [f"{type(self).__name__}: {sentence(str(self))}"]
 
 
 class UsageError(GaugeError):

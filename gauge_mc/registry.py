@@ -248,17 +248,22 @@ def entry_points(group: str) -> EntryPoints:
     return installed().select(group=group)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown word: the most similar word, or all words.
+def similar(word: str, known: Iterable[str]) -> str:
+    """Return the most similar of the known words, or an empty text if none is similar.
 
     The required similarity of 0.5 is below the 0.6 of `difflib`, so that short words with a wrong
     letter still match.
     """
+    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)), "")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown word: the most similar word, or all words."""
     known = list(known)
     if not known:
         return "."
-    match = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"; did you mean '{match[0]}'?" if match else f"; choose {in_words(known, 'or')}."
+    match = similar(word, known)
+    return f"; did you mean '{match}'?" if match else f"; choose {in_words(known, 'or')}."
 
 
 def in_words(words: Iterable[str], conjunction: str = "and") -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,10 @@ BEYOND = 0.5
 
 LARGEST_ERROR = 0.1
 """Largest relative error of an xi(x, y) that is used."""
+
+AGREEMENT = 1.0, 2.0
+"""Standard errors of their difference within which two averages agree: the first that agrees within
+the first number is chosen, or else within the second. The difference is quoted."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def read_anisotropy(path: Path, least: int | None = None, skip: int = 0) -> Anis
 
     The average is over all xi(x, y) with x and y from `least` on whose error is below
     `LARGEST_ERROR`. By default `least` is the first number for which the average agrees with that
-    from `least` + 1 on within one standard error of their difference.
+    from `least` + 1 on; see `AGREEMENT`. An average that no larger loops confirm is not trusted.
 
     Parameters
     ----------
@@ -154,7 +159,7 @@ def read_anisotropy(path: Path, least: int | None = None, skip: int = 0) -> Anis
     UsageError
         If no loops are left.
     GaugeError
-        If the table is damaged or contains too little data.
+        If the table is damaged or contains too little data, or no average can be trusted.
     """
     table = read_table(path).after(skip, str(path))
     logs = {plane: _log_ratios(table, plane, str(path)) for plane in (SPACE, TIME)}
@@ -287,15 +292,19 @@ def _choose(
         )
     if least is not None and not 1 <= least <= largest:
         raise UsageError(f"--least is {least}; choose it between 1 and {largest}.")
-    averages = {n: _average(points, series, n) for n in range(1, largest + 1)}
-    for n in [least] if least else range(1, largest + 1):
-        following = averages.get(n + 1)
-        if following is None:
-            break
-        difference = estimate(averages[n].series - following.series)
-        if least or abs(difference.value) <= difference.error:
-            break
-    return n, averages[n], averages.get(n + 1)
+    averages = [_average(points, series, n) for n in range(1, largest + 1)]
+    if least is not None:
+        return least, averages[least - 1], averages[least] if least < largest else None
+    for most in AGREEMENT:
+        for n, (one, following) in enumerate(pairwise(averages), start=1):
+            difference = estimate(one.series - following.series)
+            if abs(difference.value) <= most * difference.error:
+                return n, one, following
+    raise GaugeError(
+        "No average of the anisotropy can be trusted, because none agrees with that of larger "
+        "loops; measure more configurations, or choose the smallest loops with --least N "
+        f"(1 to {largest})."
+    )
 
 
 def _average(

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.libraries import load
 
 STRETCH = 1.5
 """S of the automatic window, the assumed ratio of the exponential to the integrated autocorrelation
@@ -27,6 +32,9 @@ MIN_CONFIGURATIONS = 10
 TRANSIENT = 4.0
 """Deviation of the first samples from the rest, in standard errors, that is taken for
 thermalisation. Chance exceeds it in less than 1 % of series of at least 50 tau_int."""
+
+FORM = re.compile(r"((?:.?[<>^])?[0-9]*)(?:\.([0-9]{1,2})([ef]))?")
+"""Format of an estimate in an f-string: alignment and width, number of decimals, and kind."""
 
 LEAST_BINS, TAUS_IN_A_BIN = 20, 10
 """Minimum number of jackknife bins, and the length of a bin in integrated autocorrelation times.
@@ -81,6 +89,61 @@ class Estimate:
             return ""
         return with_error(every * self.tau_int, every * self.tau_int_error)
 
+    def to_gvar(self) -> Any:
+        """Return a ``gvar.GVar`` with this value and error, independent of all others.
+
+        Raises
+        ------
+        GaugeError
+            If gvar is not installed, or the error is unknown.
+        """
+        gvar = load("gvar", "notebook", "The conversion needs")
+        return gvar.gvar(self.value, self._known_error)
+
+    def to_pyerrors(self, name: str) -> Any:
+        """Return a ``pyerrors.Obs`` with this value and error, as ``pyerrors.cov_Obs`` makes it.
+
+        The history of the Markov chain is not part of an estimate. `gauge_mc.export` writes it to a
+        file for pyerrors.
+
+        Parameters
+        ----------
+        name : str
+            Name of the source of the error. Observables with different names are independent.
+
+        Raises
+        ------
+        GaugeError
+            If pyerrors is not installed, or the error is unknown.
+        """
+        pyerrors = load("pyerrors", whose="The conversion needs")
+        observable = pyerrors.cov_Obs(self.value, self._known_error**2, name)
+        observable.gamma_method()
+        return observable
+
+    @property
+    def _known_error(self) -> float:
+        if not math.isfinite(self.error):
+            raise GaugeError(f"The error of {self} is unknown; measure more than once.")
+        return self.error
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __format__(self, form: str) -> str:
+        found = FORM.fullmatch(form)
+        if not found:
+            raise ValueError(
+                f"An estimate has no format '{form}'; choose a number of decimals, as in .3f or "
+                ".3e, a width, as in >12, or nothing."
+            )
+        width, decimals, kind = found.groups()
+        text = self.format()
+        if kind:
+            written = with_decimals if kind == "f" else with_exponent
+            text = written(self.value, self.error, int(decimals))
+        return format(text, width)
+
     def __str__(self) -> str:
         return self.format()
 
@@ -126,6 +189,36 @@ def with_error(value: float, error: float) -> str:
     if rounded * 10.0**place >= 1:
         return f"{value:.{-place}f}({rounded * 10.0**place:.{-place}f})"
     return f"{value:.{-place}f}({rounded})"
+
+
+def with_decimals(value: float, error: float, decimals: int) -> str:
+    """Return a value with so many decimals, and its error in brackets in units of the last one.
+
+    Parameters
+    ----------
+    value, error : float
+        An error that is zero or not finite is left out.
+    decimals : int
+
+    Returns
+    -------
+    str
+        For example ``0.652(1)`` for three decimals, or ``1.00(1.50)`` for two.
+    """
+    text = f"{value:.{decimals}f}"
+    if not (math.isfinite(value) and math.isfinite(error) and error > 0):
+        return text
+    units = round(error * 10**decimals)
+    if decimals and units >= 10**decimals:
+        return f"{text}({error:.{decimals}f})"
+    return f"{text}({units})"
+
+
+def with_exponent(value: float, error: float, decimals: int) -> str:
+    """Return a value with its error as in ``3.12(12)e-09``; see `with_decimals`."""
+    _, letter, exponent = f"{value:.{decimals}e}".partition("e")
+    scale = 10.0 ** int(exponent or 0)
+    return f"{with_decimals(value / scale, error / scale, decimals)}{letter}{exponent}"
 
 
 def estimate(*chains: ArrayLike, tau_exp: float | None = None) -> Estimate:

@@ -16,20 +16,22 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError, UsageError, not_written
+from gauge_mc.errors import GaugeError, UnknownNameError, UsageError, not_written
 from gauge_mc.files.atomic import refuse_link, replacing
 from gauge_mc.files.input import open_regular
 from gauge_mc.quoting import printable
+from gauge_mc.registry import nearest
 
 Value = int | float | str
 
@@ -67,6 +69,10 @@ class Origin:
 class TableData:
     """The content of a table file.
 
+    As in a data frame of pandas, iteration and ``in`` are about the names of the columns,
+    ``dict(table)`` has the columns by name, and the length is the number of rows. `rows` iterates
+    over the rows.
+
     Attributes
     ----------
     header : dict of str to str
@@ -84,10 +90,60 @@ class TableData:
     origins: dict[int, Origin] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.columns:
+            raise UnknownNameError(f"There is no column '{name}'{nearest(name, self.columns)}")
         return self.columns[name]
 
     def __len__(self) -> int:
         return max(map(len, self.columns.values()))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def keys(self) -> KeysView[str]:
+        """Return the names of the columns."""
+        return self.columns.keys()
+
+    def rows(self) -> Iterator[dict[str, Value]]:
+        """Iterate over the rows, each a dictionary of Python's numbers and strings by column."""
+        values = (column.tolist() for column in self.columns.values())
+        return (dict(zip(self.columns, row, strict=True)) for row in zip(*values, strict=True))
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame`` with these rows and columns, and the header as its attrs.
+
+        Raises
+        ------
+        GaugeError
+            If pandas is not installed.
+        """
+        from gauge_mc.files.frames import to_pandas
+
+        return to_pandas(self)
+
+    def to_xarray(self) -> Any:
+        """Return an ``xarray.Dataset`` with the header as its attrs.
+
+        Its dimensions are ``sweep``, if there is such a column, and the first columns after it that
+        are needed to tell the rows of a measurement apart, such as ``smearing``, ``path``, ``r``
+        and ``t`` of Wilson loops. The other columns are variables, NaN where there is no row.
+
+        Raises
+        ------
+        GaugeError
+            If xarray is not installed, or two rows are equal.
+        """
+        from gauge_mc.files.frames import to_xarray
+
+        return to_xarray(self)
+
+    def _repr_html_(self) -> str:
+        from gauge_mc.files.frames import to_html
+
+        return to_html(self)
 
     def after(self, update: int, source: str) -> TableData:
         """Return the rows that were measured after an update.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -49,10 +50,12 @@ class AnisotropyResult(FitResult):
             row = {one.y: one for one in f.points if one.x == x}
             table.add_row(str(x), *(str(row[y].xi) if y in row else "" for y in ys))
         bare = float(f.ensemble.get("anisotropy", 0))
+        interpolation = f"± {f.interpolation:.1g} from the interpolation in t"
         lines = [
             f"ξ = {f.xi}, the average over x and y from {f.least} on",
-            f"± {f.systematic:.2g} from the smallest x and y, ± {f.interpolation:.1g} from the "
-            "interpolation in t",
+            f"± {f.systematic:.2g} from the smallest x and y, {interpolation}"
+            if math.isfinite(f.systematic)
+            else f"{interpolation}; no larger loops are known well enough to confirm it",
             *([f"ξ/ξ₀ = {f.xi.value / bare:.5g} with ξ₀ = {bare:.6g}"] if bare else []),
             *f.xi.cautions,
         ]

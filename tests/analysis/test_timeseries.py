@@ -1,9 +1,11 @@
 import math
+import sys
 
 import numpy as np
 import pytest
 
 from gauge_mc.analysis.timeseries import (
+    Estimate,
     autocovariance,
     bin_length,
     caution_series,
@@ -16,6 +18,7 @@ from gauge_mc.analysis.timeseries import (
     transient,
     with_error,
 )
+from gauge_mc.errors import GaugeError
 from tests.analysis.synthetic_loops import autoregressive
 
 
@@ -232,3 +235,61 @@ def test_errors_that_grow_with_the_length_of_bins_are_named():
     (sentence,) = caution_series(np.arange(8000), *named)
     assert "slow modes that τ_int misses" in sentence
     assert caution_series(np.arange(2000), *rng.normal(size=(5, 2000))) == []
+
+
+MEASURED = Estimate(0.60193, 0.0007, 0.5, 0.1, 100)
+
+
+def test_an_estimate_is_a_number_and_formats_with_its_error():
+    assert float(MEASURED) == 0.60193
+    assert f"{MEASURED}" == str(MEASURED) == "0.6019(7)"
+    assert f"{MEASURED:.3f}" == "0.602(1)"
+    assert f"{MEASURED:>10}|{MEASURED:<9.3f}|{MEASURED:^11}|" == " 0.6019(7)|0.602(1) | 0.6019(7) |"
+    assert f"{MEASURED:.4e}" == "6.0193(70)e-01"
+    assert f"{Estimate(-3.12e-9, 1.2e-10, 0.5, 0, 9):.2e}" == "-3.12(12)e-09"
+    assert f"{Estimate(9.9996, 0.01, 0.5, 0, 9):.3e}" == "1.000(1)e+01"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "form", "text"),
+    [
+        (3.0, 1.5, ".2f", "3.00(1.50)"),
+        (3.0, 1.5, ".0f", "3(2)"),
+        (3.0, 0.999, ".1f", "3.0(1.0)"),
+        (3.0, 0.0, ".2f", "3.00"),
+        (3.0, math.nan, ".2f", "3.00"),
+        (math.nan, math.nan, ".2e", "nan"),
+    ],
+)
+def test_decimals_of_an_estimate(value, error, form, text):
+    assert format(Estimate(value, error, 0.5, 0, 9), form) == text
+
+
+@pytest.mark.parametrize("form", ["g", ".3", ".f", ".3g", "+.3f", "x"])
+def test_other_formats_of_an_estimate_are_refused(form):
+    with pytest.raises(ValueError, match=r"An estimate has no format .* as in .3f"):
+        format(MEASURED, form)
+
+
+def test_an_estimate_becomes_an_observable_of_pyerrors():
+    pytest.importorskip("pyerrors")
+    one, other = MEASURED.to_pyerrors("one"), MEASURED.to_pyerrors("other")
+    assert (one.value, one.dvalue) == pytest.approx((0.60193, 0.0007))
+    sums = [one + one, one + other]
+    for each in sums:
+        each.gamma_method()
+    assert [each.dvalue for each in sums] == pytest.approx([0.0014, 0.0007 * math.sqrt(2)])
+    with pytest.raises(GaugeError, match=r"error of 0\.5 is unknown"):
+        Estimate(0.5, math.nan, math.nan, math.nan, 1).to_pyerrors("one")
+
+
+def test_an_estimate_becomes_a_number_of_gvar():
+    gvar = pytest.importorskip("gvar")
+    found = MEASURED.to_gvar()
+    assert (gvar.mean(found), gvar.sdev(found)) == (0.60193, 0.0007)
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gvar", None)
+    with pytest.raises(GaugeError, match=r"needs the Python package gvar.*gauge-mc\[notebook\]"):
+        MEASURED.to_gvar()

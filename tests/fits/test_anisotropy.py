@@ -22,15 +22,15 @@ def loop(x, y):
     return np.exp(-(y * potential(x) + x * potential(y)) / 2 - 0.05 * x * y)
 
 
-def synthetic(path, noise, configurations=200, xi=XI, seed=1):
-    """Write a table of loops with independent noise."""
+def synthetic(path, noise, configurations=200, xi=lambda r: XI, seed=1, most=5):
+    """Write a table of loops with independent noise, whose anisotropy may depend on r."""
     rng = np.random.default_rng(seed)
     rows = []
     for sweep in range(configurations):
-        for r in range(1, 6):
-            for plane, most in (("space", 5), ("time", 12)):
-                for t in range(1, most + 1):
-                    value = loop(r, t if plane == "space" else t / xi)
+        for r in range(1, most + 1):
+            for plane, longest in (("space", most), ("time", 12)):
+                for t in range(1, longest + 1):
+                    value = loop(r, t if plane == "space" else t / xi(r))
                     rows.append((sweep, plane, r, t, value * (1 + noise * rng.normal())))
     columns = ["sweep", "plane", "r", "t", "loop"]
     header = {"observable": "planar-loops", "group": "su3", "beta": "5.8", "anisotropy": "2.0"}
@@ -56,6 +56,21 @@ def test_errors_are_those_of_many_tables(tmp_path):
     ]
     scatter = np.std([one.value for one in found], ddof=1)
     assert 0.6 < scatter / np.mean([one.error for one in found]) < 1.5
+
+
+def test_an_average_that_no_larger_loops_confirm_is_a_sentence(tmp_path):
+    table = synthetic(tmp_path / "planar_loops.csv", 1e-3, 20, most=2)  # x = y = 1 alone is known
+    with pytest.raises(GaugeError, match="none agrees with that of larger loops"):
+        fit("anisotropy", table)
+    shown = " ".join(map(str, fit("anisotropy", table, least=1).report()))
+    assert "no larger loops are known well enough" in shown
+    assert "nan" not in shown
+
+
+def test_averages_that_change_with_the_extent_are_not_trusted(tmp_path):
+    table = synthetic(tmp_path / "loops.csv", 1e-4, 20, xi=lambda r: XI * (1 + 0.3 * r))
+    with pytest.raises(GaugeError, match="none agrees with that of larger loops"):
+        fit("anisotropy", table)
 
 
 def test_refusals(tmp_path):

@@ -1,0 +1,92 @@
+"""Tables in the forms of other libraries: pandas, xarray, and HTML for notebooks."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.libraries import load
+
+if TYPE_CHECKING:
+    from gauge_mc.files.table import TableData
+
+EXTRA = "notebook"
+"""The extra of this package that installs these libraries."""
+
+ENDS = 5
+"""Number of rows at the beginning and at the end of a long table that a notebook shows."""
+
+
+def to_pandas(table: TableData) -> Any:
+    """Return a data frame; see `TableData.to_pandas`."""
+    frame = load("pandas", EXTRA, "The conversion needs").DataFrame(table.columns)
+    frame.attrs.update(table.header)
+    return frame
+
+
+def to_xarray(table: TableData) -> Any:
+    """Return a data set; see `TableData.to_xarray`."""
+    dimensions = dimensions_of(table)
+    axes = {name: _axis(table[name]) for name in dimensions}
+    shape = tuple(len(values) for values, _ in axes.values())
+    places = tuple(place for _, place in axes.values())
+    full = len(table) == np.prod(shape)
+    variables = {}
+    for name in table:
+        if name not in axes:
+            column = table[name]
+            kind = column.dtype if full or column.dtype.kind == "U" else np.dtype(np.float64)
+            values = np.full(shape, "" if kind.kind == "U" else 0 if full else np.nan, kind)
+            values[places] = column
+            variables[name] = dimensions, values
+    coordinates = {name: values for name, (values, _) in axes.items()}
+    xarray = load("xarray", EXTRA, "The conversion needs")
+    return xarray.Dataset(variables, coordinates, table.header)
+
+
+def dimensions_of(table: TableData) -> tuple[str, ...]:
+    """Return the first columns of a table that together tell its rows apart, at least one.
+
+    Raises
+    ------
+    GaugeError
+        If two rows are equal.
+    """
+    names = tuple(table)
+    together = np.zeros(len(table), np.int64)
+    for number, name in enumerate(names, 1):
+        pairs = np.stack([together, _axis(table[name])[1]])
+        distinct, together = np.unique(pairs, axis=1, return_inverse=True)
+        if distinct.shape[1] == len(table):
+            return names[:number]
+    raise GaugeError("Two rows of the table are equal, so that they cannot be told apart.")
+
+
+def _axis(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the different values of a column in their order, and the place of each row."""
+    values, first, places = np.unique(column, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return values[order], np.argsort(order)[places]
+
+
+def to_html(table: TableData) -> str:
+    """Return the header and the first and last rows of a table in HTML."""
+    names, total = list(table), len(table)
+    shown = [*range(total)]
+    if total > 2 * ENDS + 1:
+        shown = [*range(ENDS), -1, *range(total - ENDS, total)]
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = []
+    for row in shown:
+        cells = [str(table[name][row]) if row >= 0 else "⋮" for name in names]
+        body.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
+    facts = "<br>".join(escape(f"{key}: {value}") for key, value in table.header.items())
+    rows = "".join(f"<tr>{one}</tr>" for one in body)
+    return (
+        f"<details><summary>{escape(repr(table))}</summary>{facts}</details>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    )
