@@ -21,7 +21,11 @@ GRID = "Grid"
 _usual = Parameters().values()
 
 
-@prints("gauge_mc.scans.report:ScanReport", "gauge_mc.scans.forecast:ScanForecast")
+@prints(
+    "gauge_mc.scans.report:ScanReport",
+    "gauge_mc.scans.forecast:ScanForecast",
+    "gauge_mc.scans.carry_out:Submission",
+)
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def scan(
     ctx: typer.Context,
@@ -178,13 +182,12 @@ def scan(
                 "--skip cannot be combined with --submit; give it with --collect, when the results "
                 "are averaged."
             )
+        with alone_on_stdout(json):
+            submission = scans.submit(asked, submit, slurm or [])
         if json:
-            raise UsageError(
-                "--json cannot be combined with --submit; get the results later with --collect."
-            )
-        lines = scans.submit(asked, submit, slurm or [])
-        lines.append(f"To gather the results: gauge-mc scan --collect --output {where}")
-        say(*lines)
+            print_document("scan", submission)
+        else:
+            say(str(submission), f"To gather the results: gauge-mc scan --collect --output {where}")
         return
     if slurm and not collect:
         raise UsageError(

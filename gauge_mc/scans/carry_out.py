@@ -58,6 +58,34 @@ class ScanResult:
         return read_table(Scan.read(self.path).table, text=("lattice",))
 
 
+@dataclass(frozen=True)
+class Submission:
+    """The jobs that were submitted for a scan.
+
+    Attributes
+    ----------
+    scan : str
+        Scan directory.
+    job : str or None
+        Number of the job array; None if no run was left to be submitted.
+    submitted : sequence of str
+        Run directories of the jobs, in the order of their indices in the array.
+    all_runs, complete : int
+        Number of runs, and of complete runs.
+    """
+
+    scan: str
+    job: str | None
+    submitted: Sequence[str]
+    all_runs: int
+    complete: int
+
+    def __str__(self) -> str:
+        array = f" as job {self.job}" if self.job else ""
+        done = f"{self.complete} of {self.all_runs} runs complete"
+        return f"{self.scan}: {done}, {len(self.submitted)} submitted{array}"
+
+
 def scan(
     parameters: Wanted = None,
     *,
@@ -218,7 +246,7 @@ def gather(asked: ScanRequest) -> ScanResult:
     return ScanResult(scan.path, len(tally.members), complete, None, {})
 
 
-def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> list[str]:
+def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> Submission:
     """Submit a job for each run that is neither complete nor running.
 
     Parameters
@@ -231,8 +259,7 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> list[str]:
 
     Returns
     -------
-    list of str
-        Lines that report the submitted jobs.
+    Submission
 
     Raises
     ------
@@ -251,8 +278,13 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> list[str]:
         left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
         tasks = [slurm.task(member, asked.execution) for member in left]
         jobs = slurm.submit(job, tasks, scan.jobs.absolute(), options) if tasks else []
-    array = f" as job {str(jobs[0].job_id).partition('_')[0]}" if jobs else ""
-    return [f"{scan.path}: {tally}, {len(jobs)} submitted{array}"]
+    return Submission(
+        str(scan.path),
+        str(jobs[0].job_id).partition("_")[0] if jobs else None,
+        [str(one.run.path) for one in left],
+        len(tally.members),
+        sum(map(tally.done, tally.members)),
+    )
 
 
 def _console(execution: Execution) -> Console:

@@ -1,5 +1,6 @@
 """Job arrays of Slurm: options of sbatch, scripts, and what a job does."""
 
+import json
 import os
 import re
 import subprocess
@@ -72,6 +73,10 @@ def test_a_job_array_of_slurm(folder, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert "1 of 2 runs complete" in scan("--collect", "--output", "s")
     assert "1 of 2 runs complete, 1 submitted" in scan(*words)
+    document = json.loads(scan(*words, "--json"))
+    assert (document["command"], document["scan"], document["job"]) == ("scan", "s", "42")
+    assert (document["all_runs"], document["complete"]) == (2, 1)
+    assert document["submitted"] == [f"s/b2.3_{A}_chain1"]
     assert list(rows(folder / "s")) == [(2.2, str(A))]
     program(folder / "sbatch", "echo 'sbatch: error: Invalid account' >&2; exit 1")
     assert "rejected the jobs: sbatch: error: Invalid account." in scan(*words, expect=1)
