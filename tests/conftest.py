@@ -1,10 +1,13 @@
 """Devices that every kernel is tested on."""
 
 import gc
+import os
 import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests that share the processors wait for none
 
 import numpy as np
 import pytest

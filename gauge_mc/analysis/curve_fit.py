@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.linear_fit import LinearFit, fit_linear
+from gauge_mc.analysis.linear_fit import LinearFit, Points
 from gauge_mc.errors import GaugeError
 
 Array = NDArray[np.float64]
@@ -79,19 +79,19 @@ def fit_curve(
         If the steps do not converge.
     """
     here = np.asarray(start, dtype=np.float64)
+    points, largest = Points.of(series, tau_int, correlated), float(np.abs(series).max())
     chi2 = np.inf
     for _ in range(MOST_STEPS):
         values, slopes = _at(curve, here)
         if not np.isfinite(slopes).all():
             break
-        fit = fit_linear(slopes, series - values, tau_int, correlated)
+        fit = points.fit(slopes, values)
         if not np.allclose(fit.projection @ slopes, np.eye(here.size), atol=INDEPENDENT):
             break
-        parameters = here + (series - values) @ fit.projection.T
-        step = parameters.mean(axis=0) - here
+        step = fit.projection @ (points.mean - values)
         if (np.abs(step) <= CONVERGED * np.maximum(np.abs(here), 1)).all():
-            return CurveFit(parameters, fit)
-        here, chi2 = _descend(curve, here, step, chi2, series, tau_int, correlated)
+            return CurveFit(here + (series - values) @ fit.projection.T, fit)
+        here, chi2 = _descend(curve, here, step, chi2, points, largest)
     raise no_fit()
 
 
@@ -107,20 +107,16 @@ def _at(curve: Curve, parameters: Array) -> tuple[Array, Array]:
 
 
 def _descend(
-    curve: Curve,
-    here: Array,
-    step: Array,
-    chi2: float,
-    series: Array,
-    tau_int: float,
-    correlated: bool,
+    curve: Curve, here: Array, step: Array, chi2: float, points: Points, largest: float
 ) -> tuple[Array, float]:
-    """Return the parameters after a step, halved until chi2 does not increase, and chi2 there."""
-    nothing = np.zeros((series.shape[1], 1))
+    """Return the parameters after a step, halved until chi2 does not increase, and chi2 there.
+
+    `largest` is the largest modulus of the data.
+    """
     for _ in range(MOST_HALVINGS):
         values = _at(curve, here + step)[0]
-        if (np.abs(values) < LARGEST * np.abs(series).max()).all():
-            found = fit_linear(nothing, series - values, tau_int, correlated).chi2
+        if (np.abs(values) < LARGEST * largest).all():
+            found = points.chi2(values)
             if found <= chi2 * (1 + CONVERGED):
                 return here + step, found
         step = step / 2

@@ -74,26 +74,65 @@ def fit_linear(design: Array, series: Array, tau_int: float, correlated: bool) -
     -------
     LinearFit
     """
-    return fit_models([design], series, tau_int, correlated)[0]
+    return Points.of(series, tau_int, correlated).fit(design)
 
 
 def fit_models(
     designs: Sequence[Array], series: Array, tau_int: float, correlated: bool
 ) -> list[LinearFit]:
-    """Fit several models to the same data; see `fit_linear`."""
-    data, points = series.mean(axis=0), series.shape[1]
-    error = series.std(axis=0, ddof=1) * np.sqrt(2 * tau_int / len(series))
-    correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
-    whiten = (_inverse_root(correlation) if correlated else np.eye(points)) / error
-    fits = []
-    for design in designs:
-        projection = np.linalg.pinv(whiten @ design) @ whiten
-        rest = whiten @ (np.eye(points) - design @ projection)
-        chi2, transfer = float(np.sum((rest @ data) ** 2)), rest * error
-        residuals = transfer @ correlation @ transfer.T
-        dof, expected = points - design.shape[1], float(np.trace(residuals))
-        fits.append(LinearFit(projection, chi2, dof, expected, correlated, residuals))
-    return fits
+    """Fit several models of equally many parameters to the same data; see `fit_linear`."""
+    return Points.of(series, tau_int, correlated).fits(np.stack(designs))
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of correlated data, with the weights that all fits to them share.
+
+    Attributes
+    ----------
+    mean, error : ndarray of float64, shape (points,)
+        Mean of the data and its error.
+    correlation : ndarray of float64, shape (points, points)
+        Correlation matrix of the data.
+    root : ndarray of float64, shape (points, points)
+        Matrix that multiplies a residual to give the numbers the sum of whose squares is chi2.
+    correlated : bool
+        See `LinearFit`.
+    """
+
+    mean: Array
+    error: Array
+    correlation: Array
+    root: Array
+    correlated: bool
+
+    @classmethod
+    def of(cls, series: Array, tau_int: float, correlated: bool) -> Points:
+        """Return the points of a time series; see `fit_linear`."""
+        error = series.std(axis=0, ddof=1) * np.sqrt(2 * tau_int / len(series))
+        correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
+        root = (_inverse_root(correlation) if correlated else np.eye(error.size)) / error
+        return cls(series.mean(axis=0), error, correlation, root, correlated)
+
+    def chi2(self, values: Array) -> float:
+        """Return chi2 of values of a model, shape (points,)."""
+        return float(np.sum((self.root @ (self.mean - values)) ** 2))
+
+    def fit(self, design: Array, values: Array | float = 0.0) -> LinearFit:
+        """Fit ``mean = values + design @ parameters``; see `fit_linear`."""
+        return self.fits(design[np.newaxis], values)[0]
+
+    def fits(self, designs: Array, values: Array | float = 0.0) -> list[LinearFit]:
+        """Fit several models, whose designs have the shape (models, points, parameters)."""
+        projections = np.linalg.pinv(self.root @ designs) @ self.root
+        rest = self.root @ (np.eye(self.mean.size) - designs @ projections)
+        chi2 = np.sum((rest @ (self.mean - values)) ** 2, axis=1)
+        transfer = rest * self.error
+        residuals = transfer @ self.correlation @ transfer.swapaxes(1, 2)
+        expected = np.trace(residuals, axis1=1, axis2=2)
+        dof = designs.shape[1] - designs.shape[2]
+        every = zip(projections, chi2.tolist(), expected.tolist(), residuals, strict=True)
+        return [LinearFit(p, c, dof, e, self.correlated, r) for p, c, e, r in every]
 
 
 def exceedance(chi2: float, weights: Array) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -260,18 +260,7 @@ class Kernel(KeptHash):
         checked : str
             Names of further structures whose layout is checked.
         """
-        roots = self.roots(variant)
-        lines = [
-            "#include <cstddef>",
-            "#include <type_traits>",
-            f'#include "{self.source}"',
-            *dict.fromkeys(self._assertions(roots, (*self.structures, *checked))),
-        ]
-        return "\n".join(lines) + "\n"
-
-    def _assertions(self, roots: tuple[Path, ...], names: tuple[str, ...]) -> Iterator[str]:
-        for name in names:
-            yield from assertions(name, roots)
+        return _translation_unit(self, variant, checked)
 
     def digest(self, variant: Variant) -> bytes:
         """Return a hash of all source files that the compiled kernel depends on."""
@@ -291,6 +280,19 @@ class Library(Kernel):
     structures: ClassVar[tuple[str, ...]] = ()
 
     __hash__ = KeptHash.__hash__
+
+
+@cache
+def _translation_unit(kernel: Kernel, variant: Variant, checked: tuple[str, ...]) -> str:
+    """See `Kernel.translation_unit`; cached like the declarations that it is made of."""
+    roots, names = kernel.roots(variant), (*kernel.structures, *checked)
+    lines = [
+        "#include <cstddef>",
+        "#include <type_traits>",
+        f'#include "{kernel.source}"',
+        *dict.fromkeys(line for name in names for line in assertions(name, roots)),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 @cache

@@ -78,8 +78,16 @@ def digest_of(paths: Sequence[Path]) -> bytes:
     """Return a hash of the names and contents of files, in the given order."""
     digest = hashlib.sha256()
     for path in paths:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        status = path.stat()
+        content = _content(path, status.st_mtime_ns, status.st_size)
+        digest.update(path.name.encode() + b"\0" + content + b"\0")
     return digest.digest()
+
+
+@cache
+def _content(path: Path, changed: int, size: int) -> bytes:
+    """Return what a file contains since it was changed: each is in the hashes of many kernels."""
+    return path.read_bytes()
 
 
 @cache
