@@ -17,6 +17,7 @@ import math
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc.libraries import load
 
@@ -36,12 +37,18 @@ def propagator(x: int, y: int, z: int) -> float:
     a modified Bessel function.
     """
     scaled_bessel = load("scipy.special").ive
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = _quadrature()
     half = (END - BEGIN) / 2
     s = np.exp(BEGIN + half * (nodes + 1))
     product = np.prod([scaled_bessel(abs(n), 2 * s) for n in (x, y, z)], axis=0)
     tail = 2 * (4 * math.pi) ** -1.5 * math.exp(-END / 2)
     return float(half * weights @ (s * product) + tail)
+
+
+@cache
+def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the points and weights of the Gauss quadrature."""
+    return np.polynomial.legendre.leggauss(NODES)
 
 
 def _at(path: str, steps: int) -> float:

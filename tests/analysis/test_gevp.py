@@ -66,10 +66,18 @@ def test_states_keep_their_places_in_the_noise():
         assert np.abs(mean[2:] - levels(matrices, state)[0]).max() < 0.25
 
 
-@pytest.mark.parametrize(("t0", "state", "t_min"), [(None, 0, 5), (3, 0, 5), (None, 1, 7)])
-def test_one_standard_deviation_covers_two_thirds(t0, state, t_min):
+@pytest.mark.parametrize(
+    ("t0", "state", "t_min", "trials"),
+    [
+        (None, 0, 5, 20),
+        pytest.param(None, 0, 5, 60, marks=pytest.mark.slow),
+        pytest.param(3, 0, 5, 60, marks=pytest.mark.slow),
+        pytest.param(None, 1, 7, 60, marks=pytest.mark.slow),
+    ],
+)
+def test_one_standard_deviation_covers_two_thirds(t0, state, t_min, trials):
     rng, pulls = np.random.default_rng(4), []
-    for _ in range(60):
+    for _ in range(trials):
         matrices = synthetic_matrices(rng, 200, size=2)
         found = find_plateaus([variational(matrices, t0)[state]], t_min=t_min)
         truth = levels(matrices, state)[:, 0]
@@ -80,9 +88,10 @@ def test_one_standard_deviation_covers_two_thirds(t0, state, t_min):
     assert 0.8 < np.sqrt(np.mean(np.square(pulls))) < 1.2
 
 
-def test_automatic_plateaus_of_the_ground_state():
+@pytest.mark.parametrize("trials", [12, pytest.param(40, marks=pytest.mark.slow)])
+def test_automatic_plateaus_of_the_ground_state(trials):
     rng, pulls = np.random.default_rng(5), []
-    for _ in range(40):
+    for _ in range(trials):
         matrices = synthetic_matrices(rng, 200, size=2)
         found = find_plateaus([variational(matrices)[0]])
         pulls += [
@@ -104,10 +113,11 @@ def test_matrices_that_are_not_positive_are_no_references():
         variational(matrices, 6)
 
 
-def test_noise_of_single_matrix_elements_does_not_enlarge_errors():
+@pytest.mark.parametrize("trials", [10, pytest.param(30, marks=pytest.mark.slow)])
+def test_noise_of_single_matrix_elements_does_not_enlarge_errors(trials):
     """Where it exceeds the smallest eigenvalue of C(t0), errors would grow a hundredfold."""
     rng, pulls, errors = np.random.default_rng(6), [], []
-    for _ in range(30):
+    for _ in range(trials):
         matrices = synthetic_matrices(rng, 200, size=2, apart=0.2)
         assert 1 <= last_references(matrices).max() <= 3
         found = find_plateaus([variational(matrices)[0]], t_min=4)

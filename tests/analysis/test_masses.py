@@ -69,9 +69,8 @@ def test_correlators_that_do_not_decay_have_no_effective_mass():
 @pytest.mark.parametrize(
     ("trials", "samples", "options"),
     [
-        (150, 400, {}),
-        (150, 400, {"rho": 0.4}),
-        (150, 100, {}),
+        (100, 400, {"rho": 0.4}),
+        pytest.param(150, 100, {}, marks=pytest.mark.slow),
         pytest.param(1500, 400, {}, marks=pytest.mark.slow),
         pytest.param(1500, 800, {"rho": 0.4}, marks=pytest.mark.slow),
     ],
@@ -87,10 +86,13 @@ def test_one_standard_deviation_covers_two_thirds(trials, samples, options):
     assert 0.85 < chi2.mean() < 1.15
 
 
-@pytest.mark.parametrize("excited", [0.0, 0.3, 0.8])
-def test_automatic_ranges_leave_little_of_excited_states(excited):
+@pytest.mark.parametrize(
+    ("excited", "trials"),
+    [(0.3, 16), *(pytest.param(one, 40, marks=pytest.mark.slow) for one in (0.0, 0.3, 0.8))],
+)
+def test_automatic_ranges_leave_little_of_excited_states(excited, trials):
     """The plateau rule alone lets an excited state of 0.3 move the mass by 1.2 errors."""
-    found, _ = pulls(40, 400, Ranges(), excited=excited)
+    found, _ = pulls(trials, 400, Ranges(), excited=excited)
     assert 0.5 < np.mean(np.abs(found[:, 0]) < 1) < 0.9  # of 40: 0.683 +- 0.074
     assert -0.4 < found[:, 0].mean() < 0.7  # of 40: 0.16, and up to 0.3 of the excited state
 

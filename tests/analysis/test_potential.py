@@ -43,16 +43,17 @@ def pulls(fit):
 
 
 @pytest.mark.parametrize(
-    ("samples", "window"),
+    ("trials", "samples", "window"),
     [
-        pytest.param(600, {"t_min": 1, "r_min": 1, "r_max": 8}, marks=pytest.mark.slow),
-        (250, {"t_min": 2, "r_min": 2, "r_max": 8}),
+        pytest.param(50, 600, {"t_min": 1, "r_min": 1, "r_max": 8}, marks=pytest.mark.slow),
+        pytest.param(50, 250, {"t_min": 2, "r_min": 2, "r_max": 8}, marks=pytest.mark.slow),
+        (20, 250, {"t_min": 2, "r_min": 2, "r_max": 8}),
     ],
 )
-def test_known_potential_is_recovered_with_honest_errors(samples, window):
+def test_known_potential_is_recovered_with_honest_errors(trials, samples, window):
     rng = np.random.default_rng(11)
     fits, chi2 = [], []
-    for _ in range(50):
+    for _ in range(trials):
         plateaus = find_plateaus([synthetic_loops(rng, samples)], t_min=window["t_min"])
         fit = fit_window(plateaus, True, window["r_min"], window["r_max"])
         fits.append(pulls(fit))
@@ -65,10 +66,11 @@ def test_known_potential_is_recovered_with_honest_errors(samples, window):
     assert 0.7 < np.mean(chi2) < 1.4
 
 
-def test_automatic_plateaus_and_window_stay_near_the_truth():
+@pytest.mark.parametrize("trials", [12, pytest.param(25, marks=pytest.mark.slow)])
+def test_automatic_plateaus_and_window_stay_near_the_truth(trials):
     rng = np.random.default_rng(12)
     found, t_min = [], []
-    for _ in range(25):
+    for _ in range(trials):
         loops = synthetic_loops(rng, 300, 12, excited=0.1)
         plateaus = find_plateaus([loops])
         found.append(pulls(fit_window(plateaus, True, *choose_window(plateaus))))
@@ -140,10 +142,11 @@ def test_fit_equals_that_of_pyerrors():
     assert error[0] == pytest.approx(there.dvalue, rel=0.15)  # whose tau_int is its own
 
 
-def test_only_forms_that_are_wrong_are_called_poor():
+@pytest.mark.parametrize("trials", [10, pytest.param(30, marks=pytest.mark.slow)])
+def test_only_forms_that_are_wrong_are_called_poor(trials):
     """The points are so correlated that chi2 of 0.1 is nothing unusual if 0.03 is expected."""
     rng, fits = np.random.default_rng(9), []
-    for _ in range(30):
+    for _ in range(trials):
         loops = synthetic_loops(rng, 60, 10)
         fits.append(static_potential([loops], t_min=1, t_max=2, r_min=1))
     assert not any(one.free.fit.correlated for one in fits)
@@ -300,19 +303,22 @@ CONTAMINATED = {
 """Weights and gaps of excited states in synthetic loops."""
 
 
-@pytest.mark.parametrize("states", CONTAMINATED)
-def test_plateaus_begin_where_excited_states_no_longer_matter(states):
+@pytest.mark.parametrize(
+    ("states", "trials"),
+    [("two states", 20), *(pytest.param(one, 60, marks=pytest.mark.slow) for one in CONTAMINATED)],
+)
+def test_plateaus_begin_where_excited_states_no_longer_matter(states, trials):
     """A rule that compares each V(t) with the later ones only begins too early.
 
     Its mean deviation was 0.2 to 0.6 standard deviations with excited states, and one standard
     deviation covered 59 to 66 % of the true values.
     """
     rng, pulls = np.random.default_rng(1), []
-    for _ in range(60):
+    for _ in range(trials):
         found = find_plateaus([synthetic_loops(rng, 300, **STEEP, **CONTAMINATED[states])])
         pulls += total_pulls(found.points)
         assert all(math.isnan(one.shift) or one.shift > 0 for one in found.points)
-    assert len(pulls) > 250  # of 360
+    assert len(pulls) > 0.7 * 6 * trials
     assert abs(np.mean(pulls)) < 0.5
     assert 0.64 < np.mean(np.abs(pulls) < 1) < 0.82
 
@@ -471,11 +477,12 @@ def test_systematic_errors_of_linear_quantities():
     assert fit_window(plain, True, 1, 6).systematic == {}  # only the scan looks one step later
 
 
-def test_averages_over_ranges_and_windows():
+@pytest.mark.parametrize("trials", [25, pytest.param(40, marks=pytest.mark.slow)])
+def test_averages_over_ranges_and_windows(trials):
     assert akaike_weights([1.0, 1.0], [3.0, 2.0]) == pytest.approx([0.7311, 0.2689], abs=1e-4)
     assert scatter(np.array([0.5, 0.5]), np.array([1.0, 3.0])) == 1.0
     rng, pulls = np.random.default_rng(23), []
-    for _ in range(40):
+    for _ in range(trials):
         found = find_plateaus([synthetic_loops(rng, 250, 6)], average=True)
         assert all(one.systematic >= 0 for one in found.points)
         for one in found.points:
@@ -536,7 +543,8 @@ def test_scales_from_the_force_are_exact_at_tree_level():
 
 
 @pytest.mark.parametrize("noise", [1e-5, 3e-4, 3e-3])
-def test_systematic_errors_of_interpolations_cover_other_forms(noise):
+@pytest.mark.parametrize("trials", [25, pytest.param(40, marks=pytest.mark.slow)])
+def test_systematic_errors_of_interpolations_cover_other_forms(noise, trials):
     """The force has terms 1/r^4 and log(r), whatever dominates: interpolation or statistics."""
 
     def force(r):
@@ -548,7 +556,7 @@ def test_systematic_errors_of_interpolations_cover_other_forms(noise):
         for name, value in FORCES.items()
     }
     rng, total, alone = np.random.default_rng(31), [], []
-    for _ in range(40):
+    for _ in range(trials):
         loops = synthetic_loops(rng, 100, 8, noise=noise, times=3)
         change = np.exp(-np.outer(level - potential(loops.r.astype(float)), loops.t))
         plateaus = find_plateaus([replace(loops, values=loops.values * change)], t_min=1, t_max=2)
@@ -557,8 +565,8 @@ def test_systematic_errors_of_interpolations_cover_other_forms(noise):
             alone.append(deviation / one.value.error)
             total.append(deviation / math.hypot(one.value.error, one.systematic))
             assert one.ranges >= 0
-    assert len(total) == 120 or noise > 1e-3
-    assert len(total) > 60
+    assert len(total) == 3 * trials or noise > 1e-3
+    assert len(total) > 1.5 * trials
     within = [[np.mean(np.array(some) < limit) for limit in (1, 2)] for some in (total, alone)]
     assert within[0][0] > 0.6
     assert within[0][1] > 0.9
@@ -599,15 +607,18 @@ def test_forces_off_axis():
     assert force_scales(found, plateaus) == {}  # scales are from the force on axis
 
 
-@pytest.mark.parametrize("samples", [20, 100])
-def test_one_standard_deviation_covers_two_thirds(samples):
+@pytest.mark.parametrize(
+    ("samples", "trials"),
+    [(20, 12), *(pytest.param(one, 60, marks=pytest.mark.slow) for one in (20, 100))],
+)
+def test_one_standard_deviation_covers_two_thirds(samples, trials):
     rng, pulls, scales = np.random.default_rng(24), [], []
-    for _ in range(60):
+    for _ in range(trials):
         found = static_potential([synthetic_loops(rng, samples, 10)], t_min=2)
         pulls.append(pulls_of(found.points))
         if found.free:
             scales.append(pulls_of_scales(found.free))
-    assert len(scales) > 30
+    assert len(scales) > trials / 2
     for some in (pulls, scales):
         assert 0.58 < np.mean(np.abs(some) < 1) < 0.85
         assert np.sqrt(np.mean(np.square(some))) < 1.25

@@ -118,7 +118,7 @@ def without_neighbours(one):
 
 def test_a_table_is_fitted_and_drawn(tmp_path):
     """With multihit, R = 1 on axis is missing as well."""
-    whole = [loops(300, 10, path=path, seed=n) for n, path in enumerate(("100", "110"))]
+    whole = [loops(150, 10, path=path, seed=n) for n, path in enumerate(("100", "110"))]
     coarse = [without_neighbours(every(whole[0], 2)), every(whole[1], 2)]
     header = {**HEADER, "t_step": "2", "multihit": "yes"}
     path = write_loops(tmp_path / "wilson_loops.csv", *coarse, header=header)
@@ -133,9 +133,8 @@ def test_a_table_is_fitted_and_drawn(tmp_path):
     console = Console(width=200, file=io.StringIO())
     console.print(*result.report())
     assert "ln [W(R, t) / W(R, t + 2)] / 2" in console.file.getvalue()
-    for plot in ("wilson-loops", "potential", "static-force"):
-        gauge_mc.plots.PLOTS[plot].draw([tmp_path], tmp_path / f"{plot}.pdf")
-        assert (tmp_path / f"{plot}.pdf").stat().st_size > 1000
+    gauge_mc.plots.PLOTS["wilson-loops"].draw([tmp_path], tmp_path / "loops.pdf")
+    assert (tmp_path / "loops.pdf").stat().st_size > 1000
     series = WilsonLoops.series(gauge_mc.files.table.read_table(path), "w.csv")
     one = series["smearing=25,path=100,r=3"]
     assert (one.first, one.step) == (2, 2)

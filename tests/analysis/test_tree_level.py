@@ -25,7 +25,7 @@ def test_wilson_flow_of_the_plaquette_is_a_product_of_bessel_functions():
 
 @pytest.mark.parametrize("energy", ENERGIES)
 @pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("rectangle", [0.0, -1 / 12])
+@pytest.mark.parametrize("rectangle", [pytest.param(0.0, marks=pytest.mark.slow), -1 / 12])
 def test_leading_artefacts(rectangle, flow, energy):
     """arXiv:1406.0827: C2 = 2 c_f + 2/3 c_g - 2/3 c_e + 1/8, and -1/24 for the clover.
 
