@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from gauge_mc.fields.field import Field
     from gauge_mc.fields.random_field import Random
     from gauge_mc.fits import fit
+    from gauge_mc.inspection.contents import info
+    from gauge_mc.inspection.status import status
     from gauge_mc.inspection.verify import verify
     from gauge_mc.observables.flow import flow
+    from gauge_mc.plots import plot
     from gauge_mc.quarks.contractions import meson_correlators
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
     from gauge_mc.quarks.measurements import propagator
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from gauge_mc.run.measure import measure
     from gauge_mc.run.parameters import Parameters
     from gauge_mc.run.thinning import thin
+    from gauge_mc.run.view import open_run
     from gauge_mc.scans.carry_out import scan
     from gauge_mc.updates.heatbath import heatbath
     from gauge_mc.updates.overrelaxation import overrelax
@@ -55,14 +59,18 @@ _HOMES = {
     "generate": "run.generate",
     "generate_chains": "run.chains",
     "heatbath": "updates.heatbath",
+    "info": "inspection.contents",
     "measure": "run.measure",
     "meson_correlators": "quarks.contractions",
     "open_device": "devices",
     "open_device_group": "domain.device_group",
+    "open_run": "run.view",
     "overrelax": "updates.overrelaxation",
+    "plot": "plots",
     "propagator": "quarks.measurements",
     "read_propagator": "quarks.files",
     "scan": "scans.carry_out",
+    "status": "inspection.status",
     "thin": "run.thinning",
     "verify": "inspection.verify",
 }
@@ -85,14 +93,18 @@ __all__ = [
     "generate",
     "generate_chains",
     "heatbath",
+    "info",
     "measure",
     "meson_correlators",
     "open_device",
     "open_device_group",
+    "open_run",
     "overrelax",
+    "plot",
     "propagator",
     "read_propagator",
     "scan",
+    "status",
     "thin",
     "verify",
 ]

@@ -211,11 +211,27 @@ def drawn_as(form: Form) -> Iterator[None]:
         _form.reset(before)
 
 
+_kept: ContextVar[list[Figure] | None] = ContextVar("kept", default=None)
+"""Figures that have been drawn within `kept_figures`."""
+
+
+@contextmanager
+def kept_figures() -> Iterator[list[Figure]]:
+    """Collect all figures that are drawn in a context, instead of writing them to files."""
+    figures: list[Figure] = []
+    token = _kept.set(figures)
+    try:
+        yield figures
+    finally:
+        _kept.reset(token)
+
+
 @contextmanager
 def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     """Open an empty figure of the given size in inches, and write it to `path` on leaving.
 
-    Within `drawn_as` its size and resolution are those of the form.
+    Within `drawn_as` its size and resolution are those of the form. Within `kept_figures` it is not
+    written.
 
     Raises
     ------
@@ -224,21 +240,56 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     GaugeError
         If Matplotlib is missing, or the file cannot be written.
     """
-    ending = path.suffix.lower().lstrip(".")
+    kept = _kept.get()
+    if kept is None:
+        figure_kind(path).check(path)
+    with _style():
+        figure = load("gauge_mc.analysis.inline_figure").InlineFigure(
+            figsize=_form.get().size or size, layout="constrained"
+        )
+        yield figure
+    if kept is None:
+        write_figure(figure, path)
+    else:
+        kept.append(figure)
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a figure to a file; for errors see `figure_file`."""
+    kind = figure_kind(path)
+    kind.check(path)
+    ending = _ending(path)
+    date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[ending]
+    with _style(), replacing(path, kind=kind) as file:
+        figure.savefig(file, format=ending, metadata=date, dpi=_form.get().dpi)
+
+
+def figure_kind(path: Path) -> Kind:
+    """Return the kind of figures with the ending of a path.
+
+    Raises
+    ------
+    UsageError
+        If the path does not end in one of `ENDINGS`.
+    """
+    ending = _ending(path)
     if ending not in ENDINGS:
         raise UsageError(
             f"The plot {path} has an unknown format; let its name end in .pdf, .png or .svg."
         )
-    kind = Kind(f"a figure in {ending.upper()}", partial(_is_figure, ending))
-    kind.check(path)
+    return Kind(f"a figure in {ending.upper()}", partial(_is_figure, ending))
+
+
+def _ending(path: Path) -> str:
+    return path.suffix.lower().lstrip(".")
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Draw and write figures in the style of this package, whatever the user has set."""
     matplotlib = load("matplotlib")
-    date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[ending]
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
-        form = _form.get()
-        figure = load("matplotlib.figure").Figure(figsize=form.size or size, layout="constrained")
-        yield figure
-        with replacing(path, kind=kind) as file:
-            figure.savefig(file, format=ending, metadata=date, dpi=form.dpi)
+        yield
 
 
 def _is_figure(ending: str, path: Path) -> bool:

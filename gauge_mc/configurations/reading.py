@@ -173,6 +173,21 @@ class Configuration:
                 yield links
         yield links
 
+    def to_numpy(self) -> np.ndarray:
+        """Return all links as matrices, and check the file.
+
+        Returns
+        -------
+        ndarray, shape (T, Z, Y, X, 4, N, N), complex128
+            The links ``U[t, z, y, x, mu, a, b]``.
+
+        Raises
+        ------
+        GaugeError
+            See `load`.
+        """
+        return np.stack(list(self.slices()))
+
     def passing(self, window: Window, wrap: Wrap = unwrapped) -> Iterator[tuple[int, Block | None]]:
         """Yield what `Window.read` yields, and check the file; for errors see `load`."""
         with self._opened() as file:

@@ -6,6 +6,7 @@ is written to a JSON file in the folder of the table.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -15,9 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import Kind, replacing
-from gauge_mc.files.structured import json_with
+from gauge_mc.files.input import read_text
+from gauge_mc.files.mapping import Named
+from gauge_mc.files.structured import json_with, parse_json
 from gauge_mc.files.table import read_heading
 from gauge_mc.observables import OBSERVABLES, SWEEP, table_name
 from gauge_mc.options import Option, check_options
@@ -316,6 +320,36 @@ def fit_all(
         path = output or table.parent / f"{file.stem}{result.tag}{file.suffix}"
         result.write(path)
         yield result, path
+
+
+def read_fit(path: Path) -> Named[Any]:
+    """Return the content of the file of a fit, with an `Estimate` for every value with an error.
+
+    Raises
+    ------
+    GaugeError
+        If the file cannot be read or is not the result of a fit.
+    """
+    if not RESULT.recognises(path):
+        raise GaugeError(f"{path} is not the result of a fit; make it again with gauge-mc fit.")
+    content = parse_json(read_text(path, MAX_RESULT))
+    return Named({key: _with_estimates(value) for key, value in content.items()})
+
+
+ESTIMATE = {one.name for one in dataclasses.fields(Estimate)}
+"""Keys of an estimate."""
+
+
+def _with_estimates(content: Any) -> Any:
+    """Return a tree with objects for its estimates, and NaN for null among numbers."""
+    if isinstance(content, dict):
+        if content.keys() == ESTIMATE:
+            return Estimate(**with_nan(content))
+        return Named({key: _with_estimates(value) for key, value in content.items()})
+    if isinstance(content, list):
+        numbers = all(one is None or isinstance(one, int | float) for one in content)
+        return with_nan(content) if numbers else [_with_estimates(one) for one in content]
+    return content
 
 
 def without_nan(content: Any) -> Any:

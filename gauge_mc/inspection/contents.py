@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.grid import AXES, Grid
 from gauge_mc.scans.report import MemberReport
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 Facts = dict[str, Any]
 """Facts by name; a group of facts is a nested dictionary or a list of dictionaries."""
@@ -97,6 +98,39 @@ class ScanFacts:
     runs: Sequence[MemberReport]
 
 
+def info(
+    path: str | os.PathLike[str] | None = None,
+) -> ConfigurationFacts | RunFacts | ScanFacts:
+    """Return the contents of a configuration file, a run or a scan.
+
+    Parameters
+    ----------
+    path : path, optional
+        Configuration file, run or scan; by default the newest run or scan in ``runs/``.
+
+    Returns
+    -------
+    ConfigurationFacts, RunFacts or ScanFacts
+        What ``gauge-mc info --json`` prints. The newest configuration of a run, which the command
+        shows as well, is not read.
+
+    Raises
+    ------
+    UsageError
+        If the path is a directory without a run or a scan.
+    GaugeError
+        If a file is damaged.
+    """
+    chosen = newest_run_or_scan() if path is None else Path(path)
+    if not chosen.is_dir():
+        facts = {name: one for part in configuration_facts(chosen) for name, one in part.items()}
+        known = {name: one for name, one in facts.items() if one is not None} | facts["stated"]
+        return ConfigurationFacts(**known | {"recomputed": Averages(**facts["recomputed"])})
+    if Scan(chosen, Parameters()).exists():
+        return _of_scan(Scan.read(chosen))
+    return _of_run(Run(chosen))
+
+
 def facts_of(path: Path) -> Iterator[Facts]:
     """Yield the facts about a configuration file, a run or a scan, in several parts.
 
@@ -151,29 +185,39 @@ def run_facts(run: Run) -> Iterator[Facts]:
     GaugeError
         If files of the run are damaged, or two configurations have the same number.
     """
+    facts = _of_run(run)
+    yield {**vars(facts), "sessions": [dataclasses.asdict(session) for session in facts.sessions]}
+    if facts.configurations:
+        configs = run.unambiguous_configs()
+        yield from configuration_facts(configs[max(configs)])
+
+
+def _of_run(run: Run) -> RunFacts:
     parameters, sessions = run.read()
-    configs = run.configs()
     tables = {path.name: read_table(path) for path in run.tables()}
-    yield {
-        "run": str(run.path),
-        "parameters": parameters.values(),
-        "sessions": [dataclasses.asdict(session) for session in sessions],
-        "tables": {
+    return RunFacts(
+        run=str(run.path),
+        parameters=parameters.values(),
+        sessions=sessions,
+        tables={
             name: f"{len(table)} rows: {', '.join(table.columns)}" for name, table in tables.items()
         },
-        "configurations": len(configs),
-        "configurations_removed": removed_from(run, parameters),
-    }
-    if configs:
-        yield from configuration_facts(run.unambiguous_configs()[max(configs)])
+        configurations=len(run.configs()),
+        configurations_removed=removed_from(run, parameters),
+    )
 
 
 def scan_facts(scan: Scan) -> Iterator[Facts]:
     """Yield the facts about a scan."""
+    facts = _of_scan(scan)
+    yield {**vars(facts), "grids": [grid.values() for grid in facts.grids]}
+
+
+def _of_scan(scan: Scan) -> ScanFacts:
     shared = scan.parameters.values()
-    yield {
-        "scan": str(scan.path),
-        "parameters": {k: v for k, v in shared.items() if k not in AXES},
-        "grids": [grid.values() for grid in scan.grids],
-        "runs": [MemberReport.of(member) for member in scan.members()],
-    }
+    return ScanFacts(
+        scan=str(scan.path),
+        parameters={k: v for k, v in shared.items() if k not in AXES},
+        grids=scan.grids,
+        runs=[MemberReport.of(member) for member in scan.members()],
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from gauge_mc.run.summary import Average, averages_values
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.report import MemberReport
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import Scan, newest_run_or_scan
 from gauge_mc.scans.slurm import NAME, last_job
 
 RUNNING, COMPLETE, STOPPED = "running", "complete", "stopped"
@@ -114,6 +115,34 @@ class RunStatus:
             some = several if self.all_sessions > 1 else ""
             facts["energy"] = f"{energy_text(self.joules)}{some}"
         return facts
+
+
+def status(path: str | os.PathLike[str] | None = None) -> RunStatus | ScanStatus:
+    """Return the state, the progress and the averages of a run or a scan.
+
+    Nothing is locked or written, and another process may carry out the run or the scan.
+
+    Parameters
+    ----------
+    path : path, optional
+        Run or scan directory; by default the newest one in ``runs/``.
+
+    Returns
+    -------
+    RunStatus or ScanStatus
+        What ``gauge-mc status --json`` prints.
+
+    Raises
+    ------
+    UsageError
+        If the directory contains neither a run nor a scan.
+    GaugeError
+        If files of the run are damaged.
+    """
+    chosen = newest_run_or_scan() if path is None else Path(path)
+    if Scan(chosen, Parameters()).exists():
+        return scan_status(Scan.read(chosen))
+    return run_status(Run(chosen), averages=True)
 
 
 def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -> RunStatus:

@@ -8,6 +8,7 @@ has measured with a function of the user.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -15,12 +16,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gauge_mc import defaults
-from gauge_mc.analysis.figures import History, physics_label, ratio_label, typeset
+from gauge_mc.analysis.figures import (
+    STYLE_DPI,
+    Form,
+    History,
+    drawn_as,
+    figure_kind,
+    kept_figures,
+    physics_label,
+    ratio_label,
+    typeset,
+    write_figure,
+)
 from gauge_mc.analysis.timeseries import caution_skip, transient_end
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_heading, read_table
@@ -34,11 +46,17 @@ from gauge_mc.observables import (
     Quantity,
     table_name,
 )
-from gauge_mc.options import Option
+from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry, in_words, nearest
-from gauge_mc.run.directory import Run
+from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import STARTS, Parameters
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import Scan, newest_scan
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A path, or several paths."""
 
 AGAINST_BETA = "-beta"
 """Suffix of the name of a plot of averages against the coupling."""
@@ -206,6 +224,76 @@ def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
             "no numbers; read it with Python."
         )
     raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names(runs))}")
+
+
+def plot(
+    what: str,
+    run: Paths | None = None,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    size: tuple[float, float] | None = None,
+    dpi: int | None = None,
+    **options: Any,
+) -> Figure:
+    """Draw a figure of the results of one run, or of several runs in one frame.
+
+    A notebook shows the figure if this is the last expression of a cell.
+
+    Parameters
+    ----------
+    what : str
+        Name of the plot.
+    run : path or sequence of paths, optional
+        Run directories, or results of `gauge_mc.generate` and `gauge_mc.open_run`; a scan stands
+        for its runs. By default the newest run in ``runs/``, or the newest scan for a plot of
+        scans.
+    output : path, optional
+        File to write; its ending ``.pdf``, ``.png`` or ``.svg`` determines the format. By default
+        none is written.
+    size : tuple of float, optional
+        Width and height of the figure in inches; by default as suits the plot.
+    dpi : int, optional
+        Pixels per inch of a PNG file.
+    **options : object
+        Options of the plot, by name.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure, which does not depend on pyplot.
+
+    Raises
+    ------
+    UsageError
+        If the plot or a run does not exist, or the value of an option is invalid.
+    GaugeError
+        If there is no data to draw, a table is damaged, Matplotlib is missing, or the file cannot
+        be written.
+    """
+    of_scans = what in PLOTS and PLOTS[what].of_scans
+    paths = _paths_of(run) or [newest_scan().path if of_scans else newest_run().path]
+    for one in paths:
+        if not one.is_dir():
+            raise UsageError(f"There is no run {one}.")
+    runs = paths if of_scans else runs_of(paths)
+    chosen, file = find_plot(what, runs), None if output is None else Path(output)
+    given = check_options(chosen.options, options, f"plot {what}")
+    if file:
+        figure_kind(file).check(file)
+    with drawn_as(Form(size, STYLE_DPI if dpi is None else dpi)):
+        with kept_figures() as figures:
+            chosen.draw(runs, Path(f"{what}.pdf"), **given)
+        if len(figures) != 1:
+            raise GaugeError(f"The plot {what} draws {len(figures)} figures, instead of one.")
+        if file:
+            write_figure(figures[0], file)
+    return figures[0]
+
+
+def _paths_of(run: Paths | None) -> list[Path]:
+    if run is None:
+        return []
+    return [Path(run)] if isinstance(run, str | os.PathLike) else [*map(Path, run)]
 
 
 def runs_of(paths: Sequence[Path]) -> list[Path]:

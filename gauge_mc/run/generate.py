@@ -9,10 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.processes import Processes
-from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import Observable
 from gauge_mc.run.directory import RUNS, Run, SessionRecord
 from gauge_mc.run.functions import Catalogue, Given
@@ -21,6 +19,7 @@ from gauge_mc.run.parameters import Execution, Measurement, Parameters, Wanted, 
 from gauge_mc.run.run_output import Task
 from gauge_mc.run.session import OnUpdate, Work, carry_out
 from gauge_mc.run.stop import Stop
+from gauge_mc.run.view import RunView
 
 if TYPE_CHECKING:
     from gauge_mc.console import Console
@@ -29,17 +28,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """The result of a session: the run with its tables, configurations and averages.
+class RunResult(RunView):
+    """The result of a session: the run, see `RunView`, and what the session has done.
 
     Attributes
     ----------
-    path : Path
-        Run directory.
-    parameters : Parameters
-        Parameters of the run.
-    sweep : int
-        Number of updates done, thermalisation included.
     stopped : str or None
         Reason why the session stopped before the end of the run; None if the run is complete.
     root : bool
@@ -55,9 +48,6 @@ class RunResult:
         Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available.
     """
 
-    path: Path
-    parameters: Parameters
-    sweep: int
     stopped: str | None = None
     root: bool = True
     seconds: float = 0.0
@@ -69,30 +59,6 @@ class RunResult:
     def __repr__(self) -> str:
         state = f"stopped by {self.stopped}" if self.stopped else "complete"
         return f"<Run {self.path}: {state}, {self.sweep} of {self.parameters.updates} updates>"
-
-    def __fspath__(self) -> str:
-        return str(self.path)
-
-    @property
-    def tables(self) -> dict[str, TableData]:
-        """All tables of the run by name; their columns are NumPy arrays."""
-        return {path.stem: read_table(path) for path in Run(self.path).tables()}
-
-    def __getitem__(self, observable: str) -> TableData:
-        """Return the table of an observable."""
-        return read_table(Run(self.path).table(observable))
-
-    @property
-    def configs(self) -> dict[int, Path]:
-        """Configuration files by update."""
-        return Run(self.path).configs()
-
-    @property
-    def averages(self) -> dict[str, Estimate]:
-        """Averages of the observables with errors, by label; tau_int is in measurements."""
-        from gauge_mc.run.summary import run_averages
-
-        return run_averages(Run(self.path), self.parameters)
 
 
 def generate(

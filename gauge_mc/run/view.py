@@ -1,0 +1,170 @@
+"""Runs as Python sees them: parameters, tables, averages, fits and configurations."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.mapping import FileMapping, Named, unknown
+from gauge_mc.files.table import TableData, read_table
+from gauge_mc.observables import OBSERVABLES, table_name
+from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.run.parameters import Parameters
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gauge_mc.configurations.reading import Configuration
+    from gauge_mc.inspection.status import RunStatus
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run and what it has written, which is read from its files when it is asked for.
+
+    Nothing is locked or written, so that the run may be in a folder that is read-only, or another
+    process may continue it. A table is then read up to its last complete row.
+
+    Attributes
+    ----------
+    path : Path
+        Run directory.
+    parameters : Parameters
+        Parameters of the run.
+    sweep : int
+        Number of updates done, thermalisation included, when the object was made; `status` tells
+        the present number.
+    """
+
+    path: Path
+    parameters: Parameters
+    sweep: int
+
+    def __repr__(self) -> str:
+        return f"<Run {self.path}: {self.sweep} of {self.parameters.updates} updates>"
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    @property
+    def tables(self) -> FileMapping[str, TableData]:
+        """The tables by name, with underscores; their columns are NumPy arrays."""
+        files = {path.stem: path for path in Run(self.path).tables()}
+        return FileMapping("table", files, read_table)
+
+    def __getitem__(self, observable: str) -> TableData:
+        """Return the table of an observable.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such table; this is a `UsageError` and a `KeyError`.
+        GaugeError
+            If the table is damaged.
+        """
+        tables, name = self.tables, table_name(observable)
+        if name in tables:
+            return tables[name]
+        if observable in OBSERVABLES:
+            raise UsageError(
+                f"The run {self.path} has no table of {observable}; make one with "
+                f"gauge_mc.measure(run, '{observable}')."
+            )
+        raise unknown("table", observable, tables)
+
+    @property
+    def averages(self) -> Named[Estimate]:
+        """The averages of the observables with errors, by label; tau_int is in measurements.
+
+        The errors include autocorrelation. The numbers are those of ``gauge-mc status``.
+        """
+        from gauge_mc.run.summary import run_averages
+
+        return Named(run_averages(Run(self.path), self.parameters))
+
+    @property
+    def fits(self) -> FileMapping[str, Named[Any]]:
+        """The results of fits by the name of their file, such as ``potential``.
+
+        A result consists of the keys and values of its file, with an `Estimate` for every value
+        with an error, as in ``run.fits["potential"]["free"]["fit"]["r0"]``.
+        """
+        from gauge_mc.fits import RESULT, read_fit
+
+        files = {one.stem: one for one in sorted(self.path.glob("*.json"))}
+        results = {name: one for name, one in files.items() if RESULT.recognises(one)}
+        return FileMapping("fit", results, read_fit)
+
+    @property
+    def configs(self) -> dict[int, Path]:
+        """The configuration files by update."""
+        return Run(self.path).configs()
+
+    @property
+    def configurations(self) -> FileMapping[int, Configuration]:
+        """The configurations by update; only their headers are read.
+
+        ``run.configurations[200].load()`` is a `Field`, and ``.to_numpy()`` an array.
+
+        Raises
+        ------
+        GaugeError
+            If two files have the same number.
+        """
+        from gauge_mc.configurations.reading import open_configuration
+
+        files = Run(self.path).unambiguous_configs()
+        return FileMapping("configuration", files, open_configuration)
+
+    def status(self) -> RunStatus:
+        """Return the state and the progress of the run, as `gauge_mc.status` does."""
+        from gauge_mc.inspection.status import run_status
+
+        return run_status(Run(self.path), averages=True)
+
+    def plot(self, what: str, output: str | Path | None = None, **options: Any) -> Figure:
+        """Draw a figure of this run; see `gauge_mc.plot`."""
+        from gauge_mc.plots import plot
+
+        return plot(what, self, output, **options)
+
+
+def open_run(path: str | os.PathLike[str] | None = None) -> RunView:
+    """Open a run to read what it has written, without a lock and without writing anything.
+
+    Parameters
+    ----------
+    path : path, optional
+        Run directory; by default the newest run in ``runs/``.
+
+    Returns
+    -------
+    RunView
+
+    Raises
+    ------
+    UsageError
+        If the directory contains no run.
+    GaugeError
+        If run.toml is damaged.
+    """
+    run = newest_run() if path is None else Run(Path(path))
+    if not run.exists() and (run.path / "scan.toml").is_file():
+        raise UsageError(f"{run.path} is a scan; open one of the runs in its folder.")
+    parameters = run.read()[0]
+    return RunView(run.path, parameters, _updates_done(run))
+
+
+def _updates_done(run: Run) -> int:
+    """Return the number of updates in the checkpoint, or that of a process at work."""
+    try:
+        saved = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
+    except GaugeError:  # the tables and configurations can be read all the same
+        saved = 0
+    holder, at_work = run.holder()
+    return max(saved, holder.sweep) if at_work else saved
