@@ -198,3 +198,18 @@ def _usual_hangup():
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _leave_nothing_in_the_checkout(root: Path) -> Iterator[None]:
+    """Tests write to folders of their own, where commands with relative names must run."""
+    before = visible(root)
+    yield
+    left = visible(root) - before
+    assert not left, f"Tests have left files in the checkout: {', '.join(sorted(left))}"
+
+
+def visible(root: Path) -> set[str]:
+    """Return what is in the checkout and in its folder of runs, but for hidden files."""
+    found = (*root.glob("[!.]*"), *root.glob("runs/[!.]*"))
+    return {str(path.relative_to(root)) for path in found}
