@@ -6,6 +6,7 @@ import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests that share the processors wait for none
 
@@ -16,6 +17,7 @@ from gauge_mc.devices import BACKENDS, Device
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.errors import GaugeError
+from gauge_mc.run import forecast
 from tests import emulator
 from tests.covers import beyond_pairs
 
@@ -190,6 +192,29 @@ def rng() -> np.random.Generator:
 def root() -> Path:
     """The checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _short_trials():
+    """Let forecasts try updates for a shorter time than users have."""
+    usual = forecast.TRIAL_SECONDS
+    forecast.TRIAL_SECONDS = 0.02
+    yield
+    forecast.TRIAL_SECONDS = usual
+
+
+@pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write figures without drawing them, which takes most of their time: only their marks."""
+    from matplotlib.figure import Figure
+
+    from gauge_mc.analysis.figures import MARKS
+
+    def savefig(figure: Figure, file: BinaryIO, **options: object) -> None:
+        file.write(MARKS[options["format"]] + bytes(1000))
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+    monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
 
 
 @pytest.fixture(autouse=True, scope="session")

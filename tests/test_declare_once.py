@@ -477,25 +477,28 @@ FRIENDS = ("observables", "flows", "analysis", "fits", "plots", "exports")
 
 
 @cache
-def strings(path):
-    """The string constants of a module but its docstrings."""
-    tree = ast.parse(path.read_text())
+def modules():
+    """Every module: its place, its string constants but docstrings, and what it imports from."""
+    return {path: (path.relative_to(PACKAGE).as_posix(), *read(path)) for path in sources()}
+
+
+def sources():
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def read(path):
+    """The string constants of a module but its docstrings, and the modules it imports from."""
     definitions = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    bodies = [node.body for node in ast.walk(tree) if isinstance(node, definitions)]
-    documentation = {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
-    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return {
-        node.value
-        for node in constants
-        if isinstance(node.value, str) and id(node) not in documentation
-    }
-
-
-@cache
-def imported(path):
-    """The modules that a module imports from."""
-    tree = ast.parse(path.read_text())
-    return [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    strings, imported, documentation = [], set(), set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, definitions):
+            if node.body and isinstance(node.body[0], ast.Expr):
+                documentation.add(id(node.body[0].value))
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            strings.append(node)
+    return {node.value for node in strings if id(node) not in documentation}, imported
 
 
 @pytest.mark.parametrize("things", REGISTRIES[:-1], ids=lambda one: one.kind)
@@ -506,15 +509,14 @@ def test_no_name_occurs_outside_its_own_module(things):
     }
     for name, home in own.items():
         module = f"{things._package}.{things._modules[name]}"
-        for path in PACKAGE.rglob("*.py"):
-            place = path.relative_to(PACKAGE).as_posix()
+        words = {name, name.replace("-", "_")}
+        for path, (place, strings, imported) in modules().items():
             inside = path == home or (home.name == "__init__.py" and path.parent == home.parent)
             if inside or place == "defaults.py" or (name, place) in ALLOWED:
                 continue
-            words = {name, name.replace("-", "_")}
-            assert not words & strings(path), place
+            assert not words & strings, place
             if place.split("/")[0] not in FRIENDS:
-                assert module not in imported(path), place
+                assert module not in imported, place
 
 
 def type_of(thing):

@@ -15,6 +15,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import gauge_mc
@@ -146,14 +147,21 @@ def test_columns_of_scans_are_described(files, tmp_path):
             assert f"`{re.sub('_(error|tau_int)$', '', column)}`" in files
 
 
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A folder with tables for all fits."""
+    folder, rng = tmp_path_factory.mktemp("tables"), np.random.default_rng(1)
+    write_loops(folder / "wilson_loops.csv", synthetic_loops(rng, 100))
+    write_flow(folder / "flow.csv", synthetic_flow(rng, 20))
+    write_mesons(folder / "mesons.csv", rng, 12, (0.150, 0.154))
+    write_baryons(folder / "baryons.csv", rng, 12, (0.150, 0.154))
+    planar_loops(folder / "planar_loops.csv", 1e-3, 20)
+    return folder
+
+
 @pytest.mark.parametrize("name", FITS)
-def test_keys_of_the_results_of_fits_are_described(files, name, tmp_path, rng):
-    write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(rng, 100))
-    write_flow(tmp_path / "flow.csv", synthetic_flow(rng, 20))
-    write_mesons(tmp_path / "mesons.csv", rng, 20)
-    write_baryons(tmp_path / "baryons.csv", rng, 20)
-    planar_loops(tmp_path / "planar_loops.csv", 1e-3, 20)
-    for key in fit(name, tmp_path).values():
+def test_keys_of_the_results_of_fits_are_described(files, name, tables):
+    for key in fit(name, tables).values():
         assert f"`{key}`" in files
     assert f"`{FITS[name].file}`" in files
 

@@ -179,8 +179,8 @@ def made(tmp_path_factory):
     tables.mkdir()
     write_loops(tables / "wilson_loops.csv", synthetic_loops(rng, 60))
     write_flow(tables / "flow.csv", synthetic_flow(rng, 20))
-    write_mesons(tables / "mesons.csv", rng, 20)
-    write_baryons(tables / "baryons.csv", rng, 20)
+    write_mesons(tables / "mesons.csv", rng, 12, (0.150, 0.154))
+    write_baryons(tables / "baryons.csv", rng, 12, (0.150, 0.154))
     planar_loops(tables / "planar_loops.csv", 1e-3, 20)
     random_propagator(rng, sources=point()).write(path / "propagator.lime")
     return path
@@ -259,7 +259,7 @@ def keys_in(document, words, named=False):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_prints_one_document_with_keys_of_the_vocabulary(
-    command, made, folder, monkeypatch
+    command, made, folder, monkeypatch, sketched
 ):
     shutil.copytree(made, folder, dirs_exist_ok=True)
     monkeypatch.setenv("GAUGE_MC_CACHE", str(folder / "cache")) if command == "doctor" else None

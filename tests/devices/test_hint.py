@@ -125,7 +125,7 @@ def test_a_driver_that_is_too_old(machine, tmp_path):
     assert "\n          apt install nvidia-driver" in doctor
 
 
-@pytest.mark.parametrize("error", [803, 804])
+@pytest.mark.parametrize("error", [803, pytest.param(804, marks=SLOW)])
 def test_a_driver_updated_without_a_restart(machine, tmp_path, error):
     there = machine(pycuda=False, result=error)
     pycuda = tmp_path / "failing" / "pycuda"
@@ -162,10 +162,8 @@ def test_pycuda_that_does_not_load(machine, tmp_path):
     assert INSTALL in line
 
 
-@pytest.mark.parametrize(
-    "command",
-    [pytest.param(one, marks=SLOW if one != "generate" else ()) for one in COMMANDS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_that_chooses_devices_says_so_once(machine, tmp_path, command):
     if command == "measure":
         make_run(tmp_path / "run", lattice="4x4x4x4")
@@ -180,13 +178,15 @@ def test_every_command_that_chooses_devices_says_so_once(machine, tmp_path, comm
     assert isinstance(result, dict)
 
 
-@pytest.mark.parametrize("words", [("--devices", "cpu"), ("--threads", 1, "--quiet")])
+@pytest.mark.parametrize(
+    "words", [("--devices", "cpu"), pytest.param(("--threads", 1, "--quiet"), marks=SLOW)]
+)
 def test_nothing_is_said_to_who_has_chosen_or_wants_quiet(machine, words):
     done = run(*COMMANDS["generate"], *words, **machine(pycuda=False))
     assert (done.returncode, hints(done.stdout)) == (0, [])
 
 
-@pytest.mark.parametrize("driver", [{"gpus": 0}, {"result": 100}])
+@pytest.mark.parametrize("driver", [{"gpus": 0}, pytest.param({"result": 100}, marks=SLOW)])
 def test_without_a_gpu_nothing_is_said(machine, driver):
     done = run(*COMMANDS["generate"], "--output", "run", **machine(pycuda=False, **driver))
     assert done.returncode == 0

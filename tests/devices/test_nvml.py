@@ -83,7 +83,8 @@ def gauge_mc(library, *words, **variables):
     return done.stdout
 
 
-@pytest.mark.parametrize("gpus", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("gpus", [1, 2])
 def test_the_gpus_of_a_run_are_counted(library, tmp_path, gpus):
     words = ("--lattice", "4x4x4x6", "--configs", 4, "--separation", 1, "--format", "none")
     words = (*words, "--devices", gpus, "--output", tmp_path / "run", "--json")

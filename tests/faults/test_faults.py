@@ -28,6 +28,12 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("cc"), reason="There is no C compiler."),
 ]
 
+QUICK = {
+    "generate": ("--actions=kill,torn,full,broken --every=30",),
+    "convert": ("--actions=kill,torn,full,broken --every=6",),
+}
+"""Trials of the quick tests."""
+
 SHORT = {
     "generate": ("--actions=kill --every=4", "--actions=torn,full,broken --every=12"),
     "generate-nersc": ("--actions=kill,full --every=16",),
@@ -39,7 +45,7 @@ SHORT = {
     "export-pyerrors": ("--actions=full --every=2",),
     "scan": ("--actions=kill,full --every=80 --first=20",),
 }
-"""Trials of the quick tests."""
+"""Trials of the slow tests."""
 
 MORE = {
     "pending": ("--instants=40",),
@@ -86,7 +92,10 @@ def attempt(library, name, words):
     return outcome
 
 
-@pytest.mark.parametrize(("name", "words"), [*trials(SHORT), *trials(MORE, pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [*trials(QUICK), *trials(SHORT, pytest.mark.slow), *trials(MORE, pytest.mark.slow)],
+)
 def test_nothing_is_lost_at_some_points(library, name, words):
     outcome = attempt(library, name, f"{words} --verify-every=6")
     assert outcome["failures"] == []
@@ -157,7 +166,7 @@ def children_of(process):
 
 @pytest.mark.parametrize(
     "times",
-    [4, pytest.param(10, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.faults)],
+    [1, pytest.param(10, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.faults)],
 )
 def test_a_scan_that_is_killed_leaves_no_orphans(tmp_path, times):
     """At any time: while its children start, or while they are at work."""

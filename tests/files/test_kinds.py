@@ -34,7 +34,7 @@ def configuration(tmp_path_factory):
 
 
 @pytest.fixture
-def written(tmp_path):
+def written(tmp_path, sketched):
     """Return a function that lets a command write a file, and returns its words and exit code."""
     run = shutil.copytree(RUN, tmp_path / "run")
 

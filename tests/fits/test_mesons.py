@@ -3,9 +3,11 @@
 import io
 import json
 import math
+import shutil
 from dataclasses import replace
 from itertools import starmap
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -22,9 +24,15 @@ from tests.analysis.synthetic_hadrons import (
 )
 
 
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("made") / "mesons.csv"
+    return write_mesons(path, np.random.default_rng(20100824), 60, (0.150, 0.154))
+
+
 @pytest.fixture
-def run(tmp_path, rng):
-    write_mesons(tmp_path / "mesons.csv", rng, 60, (0.150, 0.154))
+def run(table, tmp_path):
+    shutil.copy(table, tmp_path)
     return tmp_path
 
 

@@ -1,5 +1,8 @@
 """Plots of correlators, effective masses and extrapolations."""
 
+import shutil
+
+import numpy as np
 import pytest
 
 from gauge_mc.analysis.hadron_correlators import MESON_LABELS
@@ -14,9 +17,15 @@ from tests.analysis.synthetic_hadrons import (
 )
 
 
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("made") / "mesons.csv"
+    return write_mesons(path, np.random.default_rng(20100824), 20, (0.150, 0.154))
+
+
 @pytest.fixture
-def run(tmp_path, rng):
-    write_mesons(tmp_path / "mesons.csv", rng, 40, (0.150, 0.154))
+def run(table, tmp_path):
+    shutil.copy(table, tmp_path)
     return tmp_path
 
 
@@ -29,7 +38,7 @@ def drawn(name, run, **options):
 @pytest.mark.parametrize("name", ["mesons", "effective-mass", "chiral"])
 def test_plots_of_mesons_and_baryons(run, rng, name):
     alone = drawn(name, run)
-    write_baryons(run / "baryons.csv", rng, 40, (0.150, 0.154))
+    write_baryons(run / "baryons.csv", rng, 20, (0.150, 0.154))
     both = drawn(name, run)
     assert (both == alone) == (name == "mesons")
     if name != "mesons":
@@ -41,7 +50,7 @@ def test_effective_masses_of_baryons_alone(run, rng):
     (run / "mesons.csv").unlink()
     with pytest.raises(GaugeError, match="There is no table"):
         drawn("effective-mass", run)
-    write_baryons(run / "baryons.csv", rng, 40, (0.150, 0.154))
+    write_baryons(run / "baryons.csv", rng, 20, (0.150, 0.154))
     assert "<path" in drawn("effective-mass", run)
 
 

@@ -72,7 +72,7 @@ def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
 
 def test_results_as_json_and_a_time_limit():
     words = [*WORDS, "--configs", "20000", "--chains", "2", "--output", "x", "--json"]
-    shown, code = call("generate", *words, "--time-limit", "0:0:4")
+    shown, code = call("generate", *words, "--time-limit", "0:0:2")
     assert code == INTERRUPTED
     result = json.loads(shown)
     assert result["stopped"] == "the time limit"

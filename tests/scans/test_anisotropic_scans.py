@@ -1,10 +1,14 @@
 """Scans over the bare anisotropy."""
 
+import pytest
+
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from gauge_mc.scans.scan import Scan
 from tests.calls import call, make_run
 from tests.scans.commands import SMALL, scan, written
+
+pytestmark = pytest.mark.usefixtures("sketched")
 
 
 def test_points_differ_in_the_anisotropy(folder):

@@ -20,6 +20,10 @@ TITLED = re.compile(r'^```\w+ title="([\w.]+)"\n(.*?)^```', re.M | re.S)
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="there is no documentation")
 
+SLOW_PBS, SLOW_LSF, SLOW_YAML = (
+    pytest.param(f"array.{ending}", marks=pytest.mark.slow) for ending in ("pbs", "lsf", "yaml")
+)
+
 
 @pytest.fixture
 def scripts(tmp_path, monkeypatch):
@@ -48,7 +52,7 @@ def command_of(folder, name):
     return ["bash", folder / name], variables, folder.parent
 
 
-@pytest.mark.parametrize("name", ["array.pbs", "array.lsf", "array.yaml"])
+@pytest.mark.parametrize("name", ["array.pbs", SLOW_LSF, SLOW_YAML])
 def test_a_job_carries_out_its_run(scripts, name):
     words, variables, folder = command_of(scripts, name)
     subprocess.run(words, cwd=folder, env={**os.environ, **variables}, check=True)
@@ -62,7 +66,7 @@ def test_a_job_carries_out_its_run(scripts, name):
     assert len(betas) == 6
 
 
-@pytest.mark.parametrize("name", ["array.pbs", "array.lsf", "array.yaml"])
+@pytest.mark.parametrize("name", [SLOW_PBS, SLOW_LSF, "array.yaml"])
 def test_a_job_that_is_deleted_writes_a_checkpoint(scripts, name):
     point = scripts / "point.sh"
     point.write_text(point.read_text().replace("--configs 3", "--configs 20000"))
@@ -79,7 +83,7 @@ def test_a_job_that_is_deleted_writes_a_checkpoint(scripts, name):
     assert not run.holder()[1]
 
 
-def test_the_runs_are_plotted_together(scripts, monkeypatch):
+def test_the_runs_are_plotted_together(scripts, monkeypatch, sketched):
     for number in range(2):
         subprocess.run(
             ["bash", "point.sh", str(number)], cwd=scripts, check=True, stdout=subprocess.DEVNULL

@@ -239,7 +239,7 @@ def test_signals_stop_all_runs_in_order(number):
         check_saved(member)
 
 
-def test_updates_can_be_left_out_of_the_averages(folder):
+def test_updates_can_be_left_out_of_the_averages(folder, sketched):
     how = ("--beta", "2.2,2.4", "--lattice", "4x4x4x4", "--chains", 2, "--output", "s")
     words = ("--thermalize", 0, "--configs", 30, "--separation", 10, "--format", "none")
     shown = scan(*how, *words, "--start", "cold", "--backend", "cpu")
@@ -297,7 +297,7 @@ def test_no_run_is_started_when_the_time_is_too_short_to_stop_it(folder):
     assert not list(folder.glob("s/b*"))
 
 
-def test_runs_wait_for_others_that_hold_them_and_leave_mpi_alone(folder, monkeypatch):
+def test_runs_wait_for_others_that_hold_them_and_leave_mpi_alone(folder, monkeypatch, sketched):
     monkeypatch.setenv("PMI_SIZE", "2")
     there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A,))
     there.make()

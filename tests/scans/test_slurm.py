@@ -43,7 +43,7 @@ def program(path, text):
     path.chmod(0o755)
 
 
-def test_a_job_array_of_slurm(folder, monkeypatch):
+def test_a_job_array_of_slurm(folder, monkeypatch, sketched):
     pytest.importorskip("submitit")
     words = ("--beta", "2.2,2.3", "--lattice", A, "--output", "s", "--threads", 1, *SMALL)
     words = (*words, "--submit", "slurm", "--slurm", "time=1:30:0", "--slurm", "partition=gpu")
