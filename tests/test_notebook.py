@@ -1,9 +1,15 @@
 """What a user of Python and of notebooks meets: names, errors and progress."""
 
+import re
+import sys
+from types import SimpleNamespace
+
 import pytest
+import rich.console
 
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.run import display as progress
 
 
 def test_a_misspelt_name_of_the_package_is_answered_with_the_right_one():
@@ -30,3 +36,65 @@ def test_an_error_is_one_line_in_a_notebook(capsys):
 
 def test_an_error_shows_control_characters_of_what_it_quotes():
     assert GaugeError("a\x1b[2J\nb")._render_traceback_() == ["GaugeError: a\\x1b[2J b"]
+
+
+class Notebook:
+    """What a notebook shows: its outputs, each a list of its states."""
+
+    def __init__(self):
+        self.outputs = []
+        self.HTML = str
+
+    def display(self, *shown, display_id=False, **more):
+        states = [*map(str, shown)]
+        self.outputs.append(states)
+        return SimpleNamespace(update=states.append) if display_id else None
+
+    @property
+    def bars(self):
+        return [states for states in self.outputs if "<progress" in states[0]]
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """A notebook in which everything is printed and displayed."""
+    shown = Notebook()
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=shown))
+    monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda segments, text: shown.display(text))
+    return shown
+
+
+@pytest.mark.kernels
+def test_a_run_and_a_measurement_have_one_bar_each_in_a_notebook(notebook, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "LIVE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "PLAIN_LEAST_SECONDS", 0.0)
+    tiny = {"lattice": "4x4x4x4", "thermalize": 2, "configs": 4, "separation": 5}
+    run = gauge_mc.generate(tiny, output=tmp_path / "run", backend="cpu", threads=1)
+    (states,) = notebook.bars
+    done = [int(re.search(r"(\d+)/22 updates", state)[1]) for state in states]
+    assert done == [*range(23)]
+    assert "compiling or loading kernels" in states[0]
+    assert "thermalising" in states[1]
+    assert "configurations 4/4" in states[-1]
+    assert len(notebook.outputs) == 3  # with what is said before and after it
+    gauge_mc.measure(run, "plaquette", backend="cpu", threads=1)
+    _, states = notebook.bars
+    assert len(states) == 1 + 4
+    assert "4/4 configurations  configuration 22" in states[-1]
+    assert len(notebook.outputs) == 5
+    gauge_mc.measure(run, "polyakov", backend="cpu", threads=1, progress=False)
+    assert len(notebook.outputs) == 5
+
+
+def test_the_last_update_of_a_run_is_shown(notebook):
+    parameters = gauge_mc.Parameters(thermalize=0, configs=3, separation=1)
+    bar = progress._NotebookDisplay(parameters)
+    due = []
+    for sweep, now in ((1, 0.0), (2, 0.1), (3, 0.2)):
+        chain = SimpleNamespace(sweep=sweep, parameters=parameters)
+        due.append(bar.due(chain, now))
+        if due[-1]:
+            bar._shown_at = now
+    assert due == [True, False, True]

@@ -1,4 +1,4 @@
-"""Progress display of a run: a live display on a terminal, plain lines elsewhere."""
+"""Progress display of a run: live on a terminal and in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from rich.text import Text
 from gauge_mc import defaults
 from gauge_mc.devices.cache import watching
 from gauge_mc.fields.field import Field
+from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.observables import live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
@@ -28,6 +29,9 @@ from gauge_mc.run.parameters import STARTS, Parameters
 
 LIVE_SECONDS = 0.5
 """Minimum time in seconds between two measurements for the live display."""
+
+AT_FIRST = "compiling or loading kernels ..."
+"""What live displays show before the first update."""
 
 PLAIN_SECONDS = 30.0
 """Time in seconds after which a plain line is printed at the latest.
@@ -172,8 +176,8 @@ def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Ite
     clock : Clock
         Clock of the session.
     console : Console
-        A quiet console shows nothing, a terminal shows a live display, and any other console shows
-        plain lines.
+        A quiet console shows nothing, a terminal or a notebook shows a live display, and any other
+        console shows plain lines.
 
     Yields
     ------
@@ -183,7 +187,9 @@ def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Ite
     physics = LivePhysics(parameters)
     if console.quiet:
         yield partial(_report, clock, physics, None)
-    elif console.is_terminal and not console.is_jupyter:
+    elif console.is_jupyter:
+        yield partial(_report, clock, physics, _NotebookDisplay(parameters))
+    elif console.is_terminal:
         with _Bar(parameters, console) as bar:
             yield partial(_report, clock, physics, bar)
     else:
@@ -193,9 +199,10 @@ def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Ite
 
 @contextmanager
 def announced_compilation(console: Console) -> Iterator[None]:
-    """Say on a console that is not a terminal when the first kernel is compiled in a context.
+    """Say in a log file when the first kernel is compiled in a context.
 
-    Otherwise a log file would stay silent for as long as a minute. A terminal has live displays.
+    Otherwise it would stay silent for as long as a minute. Terminals and notebooks have live
+    displays.
     """
     said = Event()
 
@@ -204,7 +211,7 @@ def announced_compilation(console: Console) -> Iterator[None]:
             said.set()
             console.print("compiling kernels, which are kept for later commands ...")
 
-    if console.is_terminal or console.quiet:
+    if console.is_terminal or console.is_jupyter or console.quiet:
         yield
         return
     with watching(say):
@@ -257,7 +264,7 @@ class _Bar(Progress):
     """Live progress display: a bar, and a line with observables below it."""
 
     def __init__(self, parameters: Parameters, console: Console) -> None:
-        self.note = Text("compiling or loading kernels ...", style="dim")
+        self.note = Text(AT_FIRST, style="dim")
         super().__init__(
             TextColumn("{task.description}", style="bold"),
             BarColumn(bar_width=None),
@@ -284,6 +291,22 @@ class _Bar(Progress):
         self._shown_at = time.monotonic()
         self.update(self._task, description=view.phase, completed=view.sweep, pace=view.pace())
         self.note = Text(view.state())
+
+
+class _NotebookDisplay:
+    """Live progress display in a notebook: one bar, which shows the last update in the end."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._bar = NotebookBar(parameters.updates, "updates", AT_FIRST)
+        self._shown_at = -math.inf
+
+    def due(self, chain: Chain, now: float) -> bool:
+        last = chain.sweep == chain.parameters.updates
+        return last or now - self._shown_at >= LIVE_SECONDS
+
+    def show(self, view: View) -> None:
+        self._shown_at = time.monotonic()
+        self._bar.show(view.sweep, f"{view.phase}  {view.pace()}  {view.state()}")
 
 
 def duration(seconds: float) -> str:

@@ -32,6 +32,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import refuse_link
 from gauge_mc.files.table import Origin, Table, TableData, read_table
+from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.observables import (
     OBSERVABLES,
     SWEEP,
@@ -46,6 +47,7 @@ from gauge_mc.observables import (
 from gauge_mc.registry import in_words
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.display import (
+    AT_FIRST,
     PLAIN_LEAST_SECONDS,
     PLAIN_SECONDS,
     announced_compilation,
@@ -517,9 +519,12 @@ def shortest(warnings: Sequence[str]) -> list[str]:
 def _show_progress(
     numbers: Iterator[int], work: Measuring, console: Console, devices: int
 ) -> Iterator[int]:
-    """Pass on the numbers, and show progress: live on a terminal, in plain lines elsewhere."""
+    """Pass on the numbers, and show progress: live where that is possible, else in plain lines."""
     from rich.progress import track
 
+    if console.is_jupyter and not console.quiet:
+        yield from _in_notebook(numbers, len(work.left))
+        return
     if console.is_terminal or console.quiet:
         total = len(work.left)
         yield from track(
@@ -527,6 +532,14 @@ def _show_progress(
         )
         return
     yield from _plain_lines(numbers, len(work.left), console, devices)
+
+
+def _in_notebook(numbers: Iterator[int], total: int) -> Iterator[int]:
+    """Pass on the numbers, and show a bar in a notebook."""
+    bar = NotebookBar(total, "configurations", AT_FIRST)
+    for done, number in enumerate(numbers, 1):
+        bar.show(done, f"configuration {number}")
+        yield number
 
 
 def _plain_lines(
