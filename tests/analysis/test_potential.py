@@ -324,14 +324,21 @@ def test_plateaus_begin_where_excited_states_no_longer_matter(states, trials):
 
 
 def test_the_noise_of_one_distance_does_not_move_the_others():
-    """Every plateau began at least as late as at smaller R, also where noise had decided that."""
-    rng, starts = np.random.default_rng(4), []
+    """Where noise lets V(1, t) fall up to t = 4, by its error at each t, R = 1 often begins later.
+
+    Every plateau began at least as late as at smaller R, so that the others did as well.
+    """
+    rng, first, others = np.random.default_rng(4), [], []
     for _ in range(15):
         loops = synthetic_loops(rng, 200, 6, times=8, noise=0.001)
-        noise = 1 + 0.02 * rng.normal(size=(200, 1, 8)) * (loops.r == 1)[:, None]
-        found = find_plateaus([replace(loops, values=loops.values * noise)]).points
-        starts += [one.t_min for one in found[1:]]
-    assert np.mean(np.array(starts) <= 3) > 0.85
+        noisy = (loops.r == 1)[:, None]
+        noise = 1 + 0.02 * rng.normal(size=(200, 1, 8)) * noisy
+        falling = np.exp(-0.005 * np.minimum(loops.t, 4) * noisy)
+        found = find_plateaus([replace(loops, values=loops.values * noise * falling)]).points
+        first.append(found[0].t_min)
+        others += [one.t_min for one in found[1:]]
+    assert np.mean(np.array(first) > 3) > 0.4
+    assert np.mean(np.array(others) <= 3) > 0.75
 
 
 def test_few_distances_begin_earlier_and_large_r_take_a_single_t():
