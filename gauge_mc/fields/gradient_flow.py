@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
+from gauge_mc import flows
 from gauge_mc.devices.base import Buffer, Launch, repeated
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
@@ -47,6 +52,12 @@ LARGEST_FACTOR = 2.0
 
 SMALLEST_STEP = 1e-7
 """Adaptive steps that become smaller end the flow, because the tolerance cannot be reached."""
+
+TRIAL_STEP = 0.01
+"""Step with which the halo depth of a flow is tried."""
+
+_tried: set[tuple[object, ...]] = set()
+"""Flows of others, and kinds of fields, whose halo depth has been tried in this process."""
 
 MOST_PREPARED = 64
 """Number of step sizes whose launches are kept; adaptive steps nearly always have a new size."""
@@ -94,10 +105,12 @@ class GradientFlow:
     Raises
     ------
     GaugeError
-        If the device does not have enough memory.
+        If the device does not have enough memory, or a flow of another package depends on links
+        beyond its halo depth.
     """
 
     def __init__(self, flow: Flow, like: Field, adaptive: bool = False) -> None:
+        check_depth(flow, like)
         self.flow = flow
         kind = (like.lattice, like.group.name, like.precision, like.devices)
         make = partial(Field.empty, *kind, above=HALO, below=HALO)
@@ -272,6 +285,60 @@ class GradientFlow:
         if self._force:
             yield self._force.exchange_halo
         yield from stages
+
+
+def check_depth(flow: Flow, like: Field) -> None:
+    """Check that the force of a flow does not depend on links beyond its halo depth.
+
+    Flows of this package are left out, which its tests try, and so is what has passed. The first
+    stage of a step is tried on a lattice with few time slices: if links far away from the first
+    slice are replaced, the result there must have the same bits.
+
+    Parameters
+    ----------
+    flow : Flow
+    like : Field
+        A field of the kind that will flow. It is not changed.
+
+    Raises
+    ------
+    GaugeError
+        If the force depends on links further away.
+    """
+    slab, module = like.slabs[0], type(flow).__module__
+    kind = like.group.name, like.precision, slab.device
+    key = (type(flow), flow.action, flow.halo_depth, *kind)
+    if module.startswith(f"{flows.__name__}.") or key in _tried:
+        return
+    _tried.add(key)  # the trial is a flow as well
+    x, y, z, _ = like.lattice.extents
+    small = Field.empty(Lattice(x, y, z, 2 * flow.halo_depth + 4), *kind)
+    if not _is_local(GradientFlow(flow, small)):
+        _tried.remove(key)
+        raise GaugeError(
+            f"The flow {flow.name} ({sys.modules[module].__file__ or module}) depends on links "
+            f"more than {flow.halo_depth} time slices away; correct its halo_depth."
+        )
+
+
+def _is_local(trial: GradientFlow) -> bool:
+    """Return whether the force in the first slice has the same bits if links far away change."""
+    (slab,), depth = trial.field.slabs, trial.flow.halo_depth
+    random, real = np.random.default_rng(1), slab.layout.real
+    shape = slab.layout.slices, slab.slice_bytes // real.itemsize
+    near, far = (random.uniform(-0.5, 0.5, shape).astype(real) for _ in range(2))
+    beyond = near.copy()
+    away = slice(depth + 1, len(near) - depth)
+    beyond[away] = far[away]
+    found = []
+    for links in (near, beyond):
+        slab.device.write(slab.buffer, 0, links.reshape(-1).view(np.uint8))
+        memory, target = trial._slabs[0], trial.spare.slabs[0]
+        slab.device.write(memory.momenta, 0, np.zeros(memory.momenta.nbytes, np.uint8))
+        next(trial._launches(TRIAL_STEP, 0))()
+        result = memory.force or target
+        found.append(slab.device.read(result.buffer, 0, result.slice_bytes))
+    return bool((found[0] == found[1]).all())
 
 
 def _filled(kernel: Kernel, slab: Slab, flow: Flow) -> ctypes.Structure:

@@ -61,6 +61,19 @@ def test_one_step(device, group, precision, kind):
     assert difference < TOLERANCE[precision]
 
 
+@pytest.mark.parametrize("kind", FLOWS)
+def test_a_wrong_halo_depth_is_a_sentence(fast_device, kind):
+    """Of flows of others, which these are as their classes are declared here."""
+    field = on(fast_device, random_links("su3"), "su3")
+    right = type("Right", (type(FLOWS[kind]),), {"__module__": __name__})()
+    GradientFlow(right, field)
+    depth = right.halo_depth - 1
+    wrong = type("Wrong", (type(right),), {"halo_depth": depth, "__module__": __name__})()
+    for _ in range(2):  # nothing but what has passed is remembered
+        with pytest.raises(GaugeError, match=f"{__file__}.* on links more than {depth} time sl"):
+            GradientFlow(wrong, field)
+
+
 def test_an_anisotropic_step(device, group, precision):
     xi = 1.75
     links = random_links(group)
