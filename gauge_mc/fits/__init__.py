@@ -27,6 +27,7 @@ from gauge_mc.observables import OBSERVABLES, SWEEP, table_name
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.run.directory import newest_run
+from gauge_mc.signatures import with_options
 
 MAX_RESULT = 2**24
 """Maximum size of a result in bytes."""
@@ -261,6 +262,7 @@ def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
     )
 
 
+@with_options(lambda: ((name, one.options) for name, one in FITS.items()))
 def fit(
     what: str,
     run: str | os.PathLike[str] | None = None,

@@ -26,7 +26,6 @@ from gauge_mc.analysis.figures import (
     Form,
     History,
     drawn_as,
-    figure_kind,
     kept_figures,
     physics_label,
     ratio_label,
@@ -46,11 +45,12 @@ from gauge_mc.observables import (
     Quantity,
     table_name,
 )
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option, Owners, check_options
 from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import STARTS, Parameters
 from gauge_mc.scans.scan import Scan, newest_scan
+from gauge_mc.signatures import with_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -226,6 +226,13 @@ def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
     raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names(runs))}")
 
 
+def _owners() -> Owners:
+    """Yield the plots with the options that they declare; those of observables have one."""
+    yield from ((name, one.options) for name, one in PLOTS.items())
+    yield "observables", (SKIP,)
+
+
+@with_options(_owners)
 def plot(
     what: str,
     run: Paths | None = None,
@@ -278,8 +285,6 @@ def plot(
     runs = paths if of_scans else runs_of(paths)
     chosen, file = find_plot(what, runs), None if output is None else Path(output)
     given = check_options(chosen.options, options, f"plot {what}")
-    if file:
-        figure_kind(file).check(file)
     with drawn_as(Form(size, STYLE_DPI if dpi is None else dpi)):
         with kept_figures() as figures:
             chosen.draw(runs, Path(f"{what}.pdf"), **given)

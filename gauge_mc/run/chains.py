@@ -23,6 +23,7 @@ from gauge_mc.run.parameters import Execution, Measurement, Parameters, Wanted, 
 from gauge_mc.run.run_output import Task
 from gauge_mc.run.session import Work, carry_out
 from gauge_mc.run.stop import Stop
+from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
     from gauge_mc.console import Console
@@ -40,6 +41,7 @@ MEMORY_SHARE = 0.8
 """Fraction of the free memory of a device that the links and random numbers of a batch may take."""
 
 
+@with_fields(Parameters, Execution)
 def generate_chains(
     parameters: Wanted = None,
     *,

@@ -20,6 +20,7 @@ from gauge_mc.run.run_output import Task
 from gauge_mc.run.session import OnUpdate, Work, carry_out
 from gauge_mc.run.stop import Stop
 from gauge_mc.run.view import RunView
+from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
     from gauge_mc.console import Console
@@ -61,6 +62,7 @@ class RunResult(RunView):
         return f"<Run {self.path}: {state}, {self.sweep} of {self.parameters.updates} updates>"
 
 
+@with_fields(Parameters, Execution)
 def generate(
     parameters: Wanted = None,
     *,

@@ -44,6 +44,7 @@ from gauge_mc.observables import (
     check_records,
     observable_of_table,
 )
+from gauge_mc.options import Owners
 from gauge_mc.registry import in_words
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.display import (
@@ -59,6 +60,8 @@ from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import with_defaults
 from gauge_mc.run.session import version
 from gauge_mc.run.summary import Average
+from gauge_mc.signatures import with_options
+from gauge_mc.smearing import smear_option, smearing_owners
 
 if TYPE_CHECKING:
     from gauge_mc.console import Console
@@ -344,6 +347,15 @@ def _cautions(table: TableData, averages: Mapping[str, Average]) -> list[str]:
     return caution_short(len(table), slowest) + caution_series(table[SWEEP], *series)
 
 
+def _owners() -> Owners:
+    """Yield the observables and the smearings, with the options that they declare."""
+    for name, one in OBSERVABLES.items():
+        yield name, one.options
+    yield "smear", (smear_option(),)
+    yield from smearing_owners()
+
+
+@with_options(_owners)
 def measure(
     target: Target,
     observable: str | UserDefined,

@@ -17,6 +17,7 @@ from gauge_mc.scans.grid import AXES
 from gauge_mc.scans.process import Commands, job
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
+from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
     from gauge_mc.console import Console
@@ -86,6 +87,7 @@ class Submission:
         return f"{self.scan}: {done}, {len(self.submitted)} submitted{array}"
 
 
+@with_fields(Parameters, Execution)
 def scan(
     parameters: Wanted = None,
     *,

@@ -24,7 +24,9 @@ def empty_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "run_compiler", run_compiler)
 
 
-@pytest.mark.parametrize("form", [{}, {"quiet": True}, {"force_terminal": True}])
+@pytest.mark.parametrize(
+    "form", [{}, {"quiet": True}, {"force_terminal": True}, {"force_jupyter": True}]
+)
 def test_a_log_file_says_once_that_kernels_are_compiled(empty_cache, form):
     text = io.StringIO()
     with announced_compilation(Console(file=text, **form)):

@@ -13,6 +13,7 @@ from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import FitResult, read_fit
 from gauge_mc.inspection.contents import ConfigurationFacts, RunFacts, ScanFacts
 from gauge_mc.inspection.status import RunStatus, ScanStatus
+from gauge_mc.plots import PLOTS, Plot
 
 pytestmark = pytest.mark.kernels
 
@@ -177,7 +178,6 @@ def test_a_plot_is_a_figure(made, tmp_path, monkeypatch):
     [
         ("histroy", {}, r"There is no plot 'histroy'; did you mean 'history'\?"),
         ("history", {"skp": 3}, r"--skp is not an option of plot history; did you mean '--skip'\?"),
-        ("static-force", {"skip": 3}, "--skip is not an option of plot static-force"),
         ("history", {"skip": "3"}, "--skip is '3'; give a value of type int"),
         ("history", {"run": "nothing"}, "There is no run nothing"),
         ("history", {"output": "a.gif"}, "a.gif has an unknown format"),
@@ -206,3 +206,21 @@ def test_status_and_info_return_what_the_commands_print(made, tmp_path):
     assert isinstance(scan, ScanStatus)
     assert isinstance(facts, ScanFacts)
     assert facts.grids[0].beta == (2.5,)
+
+
+class Blank(Plot):
+    name, summary = "blank", "nothing"
+
+    def draw(self, runs, file, **options):
+        return []
+
+
+def test_a_plot_of_another_package_gets_options_that_are_known_and_must_draw_a_figure(made):
+    PLOTS.register(Blank())
+    try:
+        with pytest.raises(UsageError, match="--skip is not an option of plot blank"):
+            plot("blank", made[0], skip=3)
+        with pytest.raises(GaugeError, match="The plot blank draws 0 figures, instead of one"):
+            plot("blank", made[0])
+    finally:
+        PLOTS.remove("blank")

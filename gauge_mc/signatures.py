@@ -1,0 +1,102 @@
+"""Signatures of functions whose keyword arguments are declared elsewhere.
+
+``help``, editors and notebooks show the keyword arguments by name, with types and defaults. They
+are looked up when somebody asks for them, because most of them belong to plug-ins.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar, get_type_hints
+
+from gauge_mc.options import Owners
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+Keywords = Iterable[inspect.Parameter]
+"""Keyword arguments, with types and defaults."""
+
+
+class LateSignature(inspect.Signature):
+    """A signature with keyword arguments that are looked up when they are first needed.
+
+    Parameters
+    ----------
+    function : callable
+        Function whose last parameter, such as ``**options``, stands for these arguments.
+    find : callable
+        Function that returns the arguments.
+    """
+
+    __slots__ = ("_find", "_found", "_own")
+
+    def __init__(self, function: Callable[..., Any], find: Callable[[], Keywords]) -> None:
+        self._own, self._find = inspect.signature(function), find
+        self._found: Mapping[str, inspect.Parameter] | None = None
+        super().__init__(return_annotation=self._own.return_annotation)
+
+    @property
+    def parameters(self) -> Any:
+        """All parameters by name."""
+        if self._found is None:
+            own = dict(self._own.parameters)
+            assert own.popitem()[1].kind is inspect.Parameter.VAR_KEYWORD
+            more = (one for one in self._find() if one.name not in own)
+            self._found = inspect.Signature([*own.values(), *more]).parameters
+        return self._found
+
+    def replace(self, **changes: Any) -> inspect.Signature:  # type: ignore[override]
+        """Return an ordinary signature with changes; see `inspect.Signature.replace`."""
+        return inspect.Signature(
+            [*self.parameters.values()], return_annotation=self.return_annotation
+        ).replace(**changes)
+
+
+def with_keywords(find: Callable[[], Keywords]) -> Callable[[F], F]:
+    """Return a decorator that lets the signature of a function list keyword arguments."""
+
+    def decorate(function: F) -> F:
+        function.__signature__ = LateSignature(function, find)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def with_fields(*kinds: type[Any]) -> Callable[[F], F]:
+    """Return a decorator that lets the signature of a function list the fields of data classes."""
+    return with_keywords(lambda: [one for kind in kinds for one in _fields(kind)])
+
+
+def _fields(kind: type[Any]) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(kind)
+    for one in dataclasses.fields(kind):
+        # NaN stands for a default that depends on other parameters.
+        unknown = isinstance(one.default, float) and math.isnan(one.default)
+        kind = hints[one.name] | None if unknown else hints[one.name]
+        yield _keyword(one.name, kind, None if unknown else one.default)
+
+
+def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:
+    """Return a decorator that lets the signature of a function list options of several things.
+
+    Parameters
+    ----------
+    owners : callable
+        Function that returns the things with their options, which are None if they are not given.
+    """
+
+    def find() -> Iterator[inspect.Parameter]:
+        named = {one.name: one for _, options in owners() for one in options}
+        for name, option in sorted(named.items()):
+            kind: Any = str | list[str] if option.repeated else option.kind
+            yield _keyword(name, kind | None, None)
+
+    return with_keywords(find)
+
+
+def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, only, default=default, annotation=kind)
