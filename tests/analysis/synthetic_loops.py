@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.signal import lfilter
 
 from gauge_mc.analysis.loops import LoopMatrices, Loops
 from gauge_mc.files.table import Table
@@ -20,7 +19,9 @@ def autoregressive(rng, samples, series, rho):
     """Return AR(1) chains of unit variance, with tau_int = (1 + rho) / (1 - rho) / 2."""
     x = rng.normal(size=(samples, series))
     x[1:] *= math.sqrt(1 - rho**2)
-    return lfilter([1.0], [1.0, -rho], x, axis=0)
+    for n in range(1, samples if rho else 0):
+        x[n] += rho * x[n - 1]
+    return x
 
 
 def synthetic_loops(

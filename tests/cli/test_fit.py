@@ -41,7 +41,7 @@ def test_a_string_tension(tmp_path):
     assert abs(value - (SIGMA - 0.25 / 4 + 0.25 / 3)) < 4 * error
 
 
-def test_the_gradient_flow(tmp_path):
+def test_the_gradient_flow(tmp_path, sketched):
     run = make(tmp_path, 60)
     shown, code = call("fit", "scale", run, "--tree-level", "--target", "0.25", "--sqrt-t0", "0.15")
     assert (code, "given with --sqrt-t0" in " ".join(shown.split())) == (0, True)
@@ -54,6 +54,16 @@ def test_the_gradient_flow(tmp_path):
         "--energy is not an option of the plot flow"
         in call("plot", "flow", run, "--energy", "clover")[0]
     )
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Enough and too few loops, and a run without any."""
+    path = tmp_path_factory.mktemp("folders")
+    make_loops(path / "good", 20)
+    make_loops(path / "few", 6)
+    make_run(path / "run", format="none")
+    return path
 
 
 @pytest.mark.parametrize(
@@ -72,11 +82,8 @@ def test_the_gradient_flow(tmp_path):
         (("potential",), "There are no runs in runs", 2),
     ],
 )
-def test_fits_that_are_refused(tmp_path, monkeypatch, words, sentence, code):
-    monkeypatch.chdir(tmp_path)
-    make_loops(tmp_path / "good", 20)
-    make_loops(tmp_path / "few", 6)
-    make_run(tmp_path / "run", format="none")
+def test_fits_that_are_refused(folders, monkeypatch, words, sentence, code):
+    monkeypatch.chdir(folders)
     said, found = call("fit", *words)
     assert (sentence in said, found) == (True, code), said
-    assert not list(tmp_path.glob("*/*.json"))
+    assert not list(folders.glob("*/*.json"))

@@ -76,7 +76,8 @@ def test_files_whose_numbers_coincide_are_named_with_what_to_do(run):
     # The same file twice, and files without numbers.
     shown, code = call("measure", "plaquette", one, one, "--output", "again.csv")
     assert (code, f"{one} and {one} both" in shown) == (2, True)
-    make_run(run.parent / "su3", group="su3", precision="double", measure="none")
+    values = {"lattice": "4x4x4x4", "configs": 1}
+    make_run(run.parent / "su3", group="su3", precision="double", measure="none", **values)
     for name in ("a.cnfg", "b.cnfg"):
         stored = run.parent / "su3" / "configs" / "0000005.lime"
         assert call("convert", stored, name, "--to", "openqcd")[1] == 0

@@ -41,6 +41,16 @@ def made(tmp_path_factory):
     return make_run(tmp_path_factory.mktemp("made") / "run", format="none")
 
 
+@pytest.fixture(scope="module")
+def folders(made, tmp_path_factory):
+    """Enough and too few loops, and a run."""
+    path = tmp_path_factory.mktemp("folders")
+    make_loops(path / "good", 20)
+    make_loops(path / "few", 6)
+    shutil.copytree(made, path / "run")
+    return path
+
+
 @pytest.fixture
 def run(made, tmp_path):
     return shutil.copytree(made, tmp_path / "run")
@@ -109,13 +119,11 @@ def test_a_figure_lies_in_its_run(run, sketched):
         (("history",), "There are no runs in runs", 2),
     ],
 )
-def test_plots_that_are_refused(run, tmp_path, monkeypatch, words, sentence, code):
-    monkeypatch.chdir(tmp_path)
-    make_loops(tmp_path / "good", 20)
-    make_loops(tmp_path / "few", 6)
+def test_plots_that_are_refused(folders, monkeypatch, words, sentence, code):
+    monkeypatch.chdir(folders)
     said, found = call("plot", *words)
     assert (sentence in said, found) == (True, code), said
-    assert not [path for path in tmp_path.rglob("*") if path.suffix in (".pdf", ".gif")]
+    assert not [path for path in folders.rglob("*") if path.suffix in (".pdf", ".gif")]
 
 
 TINY = {

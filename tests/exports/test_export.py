@@ -1,6 +1,7 @@
 """``gauge-mc export``: exported files contain the data of the tables."""
 
 import os
+import shutil
 import sys
 
 import h5py
@@ -185,6 +186,31 @@ def test_short_tables(run, tmp_path):
     assert call("export", empty, tmp_path / "empty.json.gz")[1] == 1
 
 
+@pytest.fixture(scope="module")
+def bad(run, tmp_path_factory):
+    """A folder with runs that cannot be exported."""
+    folder = tmp_path_factory.mktemp("bad")
+    (folder / "run").symlink_to(run)
+    (folder / "unmeasured").mkdir()
+    plain = make_run(folder / "damaged")
+    for name in ("disordered", "foreign", "alien", "torn", "uneven"):
+        shutil.copytree(plain, folder / name)
+    shutil.copy(plain / "run.toml", folder / "unmeasured")
+    with (plain / "plaquette.csv").open("a") as table:
+        table.write("12,0.5\n")
+    table = folder / "disordered" / "plaquette.csv"
+    table.write_text(table.read_text().partition("# sha256: ")[0] + "11,0.5,0.5,0.5\n")
+    (folder / "foreign" / "plaquette.csv").write_text("a,b\n" + 6 * "c,d\n")
+    (folder / "alien" / "wilson_loops.csv").write_text("sweep,r\n" + 6 * "1,2\n")
+    (folder / "torn" / "wilson_loops.csv").write_text(
+        "# observable: wilson_loops\nsweep,r\n" + 6 * "1,2\n"
+    )
+    (folder / "uneven" / "tensor.csv").write_text(
+        "sweep,i,value\n1,0,0.5\n1,1,0.5\n2,0,0.5\n2,2,0.5\n"
+    )
+    return folder
+
+
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
@@ -201,26 +227,12 @@ def test_short_tables(run, tmp_path):
         (["uneven", "out.json.gz"], "tensor.csv is damaged", 1),
     ],
 )
-def test_what_cannot_be_exported(run, tmp_path, monkeypatch, words, sentence, code):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "run").symlink_to(run)
-    make_run(tmp_path / "unmeasured", measure="none")
-    with (make_run(tmp_path / "damaged") / "plaquette.csv").open("a") as table:
-        table.write("12,0.5\n")
-    table = make_run(tmp_path / "disordered") / "plaquette.csv"
-    table.write_text(table.read_text().partition("# sha256: ")[0] + "11,0.5,0.5,0.5\n")
-    (make_run(tmp_path / "foreign") / "plaquette.csv").write_text("a,b\n" + 6 * "c,d\n")
-    (make_run(tmp_path / "alien") / "wilson_loops.csv").write_text("sweep,r\n" + 6 * "1,2\n")
-    (make_run(tmp_path / "torn") / "wilson_loops.csv").write_text(
-        "# observable: wilson_loops\nsweep,r\n" + 6 * "1,2\n"
-    )
-    (make_run(tmp_path / "uneven") / "tensor.csv").write_text(
-        "sweep,i,value\n1,0,0.5\n1,1,0.5\n2,0,0.5\n2,2,0.5\n"
-    )
-    before = sorted(os.listdir(tmp_path))
+def test_what_cannot_be_exported(bad, monkeypatch, words, sentence, code):
+    monkeypatch.chdir(bad)
+    before = sorted(os.listdir(bad))
     shown, found = call("export", *words)
     assert (sentence in shown, found) == (True, code)
-    assert sorted(os.listdir(tmp_path)) == before
+    assert sorted(os.listdir(bad)) == before
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,11 @@ def test_the_anisotropy_is_found(tmp_path):
     assert values["ensemble"]["anisotropy"] == "2.0"
 
 
-def test_errors_are_those_of_many_tables(tmp_path):
+@pytest.mark.parametrize("tables", [8, pytest.param(16, marks=pytest.mark.slow)])
+def test_errors_are_those_of_many_tables(tmp_path, tables):
     found = [
         fit("anisotropy", synthetic(tmp_path / f"{n}.csv", 0.01, 40, seed=n), least=2).found.xi
-        for n in range(16)
+        for n in range(tables)
     ]
     scatter = np.std([one.value for one in found], ddof=1)
     assert 0.6 < scatter / np.mean([one.error for one in found]) < 1.5
@@ -86,10 +87,10 @@ def test_an_isotropic_lattice(tmp_path):
         output=tmp_path / "run",
         group="su2",
         beta=2.2,
-        lattice="8x8x8x8",
-        thermalize=50,
-        configs=40,
-        separation=4,
+        lattice="6x6x6x8",
+        thermalize=40,
+        configs=50,
+        separation=3,
         measure="planar-loops:4:r-max=3:t-max=4",
         format="none",
         progress=False,

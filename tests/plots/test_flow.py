@@ -13,7 +13,7 @@ from tests.plots.test_plots import drawn_texts, pixels_near
 
 
 def test_the_flow_names_its_scales(tmp_path, monkeypatch):
-    texts = drawn_texts(monkeypatch)
+    texts = drawn_texts(monkeypatch, save=True)
     run, file = make(tmp_path), tmp_path / "flow.png"
     assert PLOTS["flow"].draw([run], file) == []
     for name in ("clover", "plaquette", "improved"):
@@ -41,7 +41,7 @@ def test_the_tree_level_correction_is_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("rounded", [False, True])
 def test_the_charge(tmp_path, monkeypatch, rounded):
-    texts = drawn_texts(monkeypatch)
+    texts = drawn_texts(monkeypatch, save=True)
     run, file = make(tmp_path, 200), tmp_path / "topology.png"
     PLOTS["topology"].draw([run], file, round=rounded, t=3.0)
     assert any(r"\langle Q^2\rangle=" in text and "updates" in text for text in texts)

@@ -38,7 +38,7 @@ def test_a_fit_of_other_configurations_is_drawn_with_a_warning(tmp_path, capsys,
 
 
 def test_a_result_is_chosen_by_name(tmp_path):
-    matrices = synthetic_matrices(np.random.default_rng(1), 100, size=5)
+    matrices = synthetic_matrices(np.random.default_rng(1), 40, size=5)
     write_matrices(tmp_path / "wilson_loops.csv", matrices)
     gauge_mc.fit("potential", tmp_path, levels="0,25", r_min=1)
     assert read_potential(tmp_path).levels == (0, 25)
