@@ -70,11 +70,11 @@ def _needed(
     """Yield the kernels of a run, those that take longest to compile first."""
     p = parameters
     generator = GENERATORS[p.rng]
-    action = (*p.coupling.acting.choices, norms_of(p.precision, p.chain_version))
+    action, norms = p.coupling.acting.choices, norms_of(p.precision, p.chain_version)
     if p.heatbath:
         replicas = MANY_REPLICAS if several else ONE_REPLICA
-        yield HEATBATH, (*action, generator.choice(p.luxury), replicas)
-    yield OVERRELAXATION, action  # checks the action, also if there are no such sweeps
+        yield HEATBATH, (*action, generator.choice(p.luxury), replicas, norms)
+    yield OVERRELAXATION, (*action, norms)  # checks the action, also if there are no such sweeps
     yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)
     if p.start == "hot" and not resumed:
         yield HOT, (GENERATORS[defaults.START_RNG].choice(),)

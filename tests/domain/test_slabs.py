@@ -57,13 +57,20 @@ def test_updates_and_observables(device_groups, group, precision, generator):
     assert_same_bits([chain(devices) for devices in device_groups])
 
 
-@pytest.mark.parametrize("action", ["iwasaki", "rectangle:0.05"])
-def test_updates_with_rectangles(device_groups, action):
+@pytest.mark.parametrize(
+    ("action", "precision", "generator"),
+    [
+        ("iwasaki", "double", "philox"),
+        pytest.param("iwasaki", "single", "ranlux", marks=pytest.mark.slow),
+        pytest.param("rectangle:0.05", "single", "ranlux", marks=pytest.mark.slow),
+    ],
+)
+def test_updates_with_rectangles(device_groups, action, precision, generator):
     """Also where an action with smaller halos has been at work before."""
 
     def chain(devices):
-        field = Field.hot(LATTICE, "su3", "single", devices, seed=4)
-        random = Random.for_field(field, "ranlux", seed=5)
+        field = Field.hot(LATTICE, "su3", precision, devices, seed=4)
+        random = Random.for_field(field, generator, seed=5)
         for _ in range(2):
             heatbath(field, 5.7, random)
             heatbath(field, 2.6, random, action=action)

@@ -88,7 +88,7 @@ def test_mesons_of_dense_propagators(text, label, options, best_device, rng):
 
 def test_twisted_masses_of_dense_propagators(best_device, rng):
     """The antiquark has the twisted mass with the opposite sign."""
-    field, links = field_of("su2", rng, best_device)
+    field, links = field_of("su3", rng, best_device)
     observable = Mesons.for_lattice(LATTICE, kappa="0.1,0.12", mu="0.2,-0.3")
     assert observable.header["mu"] == "-0.3,0.2"
     found = rows(observable, field)
@@ -108,7 +108,7 @@ def test_twisted_masses_of_dense_propagators(best_device, rng):
 
 
 def test_all_pairs_of_matrices(rng):
-    field, links = field_of("su2", rng)
+    field, links = field_of("su3", rng)
     observable = Mesons.for_lattice(LATTICE, kappa="0.1", all_gammas=True)
     found = rows(observable, field)
     assert len(found) == 256
@@ -143,12 +143,14 @@ def test_nucleons_of_dense_propagators(best_device, rng):
 
 
 def test_diquarks_are_degenerate_with_mesons(best_device, rng):
-    field, _ = field_of("su2", rng, best_device)
+    lattice = Lattice(4, 4, 4, 4)
+    links = random_field(lattice.extents, "su2", rng)
+    field = Field.from_slices(lattice, "su2", links, "double", best_device)
     options = {"kappa": "0.1,0.12", "source": ("point:1,3,0,2",), "p2_max": 1}
-    mesons = rows(Mesons.for_lattice(LATTICE, **options), field)
-    observable = Baryons.for_lattice(LATTICE, **options)
+    mesons = rows(Mesons.for_lattice(lattice, **options), field)
+    observable = Baryons.for_lattice(lattice, **options)
     found = rows(observable, field)
-    assert len(found) * LATTICE.t == observable.prepared(field).records
+    assert len(found) * lattice.t == observable.prepared(field).records
     parities = {}
     for (*quarks, name, parity, px, py, pz), values in found.items():
         gamma = name.removeprefix("diquark-")

@@ -134,9 +134,9 @@ def test_orderings_along_210(group, best_device):
         assert abs(value - expected(UNEQUAL, group, 0, "210", 1, t, every=2)) > 1e-6
 
 
-@pytest.mark.parametrize("beta", [2.5, 6.0])
+@pytest.mark.parametrize("beta", [pytest.param(2.5, marks=pytest.mark.slow), 6.0])
 def test_multihit_replaces_the_links_along_t(beta, group, precision, best_device):
-    lattice = Lattice(4, 6, 8, 4)
+    lattice = Lattice(4, 4, 4, 4)
     links = random_links(lattice, group)
     replaced = with_mean_links(links, beta / int(group[2]))
     field = Field.from_slices(lattice, group, links, precision, best_device)

@@ -39,6 +39,7 @@ CHAIN = {
     "beta": 8.0,
     "action": "luscher-weisz:0.88",
     "lattice": "4x4x4x8",
+    "precision": "double",
     "thermalize": 2,
     "configs": 3,
     "separation": 2,

@@ -96,6 +96,7 @@ def test_distances_that_cannot_be(options, sentence):
         PolyakovCorrelators(UNEQUAL, **({"r_max": 1} | options))
 
 
+SLOW = pytest.mark.slow
 LEVELS = ["5,1", "2,1", "1,1", "10,1", "10,1/5,1", "2,1/1,1"]
 
 
@@ -193,11 +194,20 @@ def strong(group, beta):
     return mean_trace(int(group[2]), beta)
 
 
-@pytest.mark.parametrize(("group", "beta"), [("su2", 1.0), ("su3", 2.5)])
-def test_area_law_at_strong_coupling(group, beta, fast_device):
+@pytest.mark.parametrize(
+    ("group", "precision", "beta"),
+    [
+        ("su3", "double", 2.5),
+        *(
+            pytest.param(group, "single", beta, marks=pytest.mark.slow)
+            for group, beta in (("su2", 1.0), ("su3", 2.5))
+        ),
+    ],
+)
+def test_area_law_at_strong_coupling(group, precision, beta, fast_device):
     """<Tr L Tr L^*> = u^(r T) (1 + 4 r T u^4 + ...), which plain averages cannot see here."""
-    lattice = Lattice(8, 8, 8, 4)
-    field = Field.hot(lattice, group, "single", fast_device, seed=4)
+    lattice = Lattice(4, 8, 4, 4) if precision == "double" else Lattice(8, 8, 8, 4)
+    field = Field.hot(lattice, group, precision, fast_device, seed=4)
     random = Random.for_field(field, seed=5)
     observable = PolyakovCorrelators.for_lattice(
         lattice, r_max=2, multilevel="2,10/1,10", beta=beta, overrelax=0
@@ -216,6 +226,7 @@ def test_area_law_at_strong_coupling(group, beta, fast_device):
     assert abs(found.value - value) < 4 * found.error + 0.03 * value
 
 
+@pytest.mark.slow
 def test_multilevel_and_plain_averages_agree(fast_device):
     lattice, beta = Lattice(6, 6, 6, 4), 2.2
     field = Field.hot(lattice, "su2", "single", fast_device, seed=4)
@@ -238,7 +249,9 @@ def test_multilevel_and_plain_averages_agree(fast_device):
         assert abs(difference.value) < 4 * difference.error
 
 
-@pytest.mark.parametrize("weight", [0.3, 2.0, 6.0])
+@pytest.mark.parametrize(
+    "weight", [pytest.param(0.3, marks=SLOW), 2.0, pytest.param(6.0, marks=SLOW)]
+)
 def test_the_reference_of_mean_links_is_the_integral_over_the_group(group, weight, rng):
     n = int(group[2])
     s = (
@@ -257,7 +270,7 @@ def test_the_reference_of_mean_links_is_the_integral_over_the_group(group, weigh
     ("beta", "smooth"), [(0.2, False), (2.5, False), (6.0, True), (12.0, False), (12.0, True)]
 )
 def test_multihit_is_the_integral_over_every_link(group, precision, best_device, beta, smooth):
-    lattice = Lattice(4, 6, 8, 4)
+    lattice = Lattice(4, 4, 4, 4)
     links = random_field(lattice.extents, group, np.random.default_rng(5))
     if smooth:
         links = reunitarise(np.eye(int(group[2])) + 0.1 * links)
@@ -330,6 +343,7 @@ def test_multihit_does_not_change_the_average(group, fast_device):
         assert abs(difference.value) < 4 * difference.error
 
 
+@pytest.mark.slow
 def test_multihit_reduces_the_noise(fast_device):
     """And does not change the average."""
     for one, other in plain_and_multihit(Lattice(6, 6, 6, 4), "su2", 1.5, 50, 300, fast_device):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS
+from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -41,8 +42,8 @@ def test_rectangles(lattice, group, precision, device):
 
 
 CHAIN = {
-    "group": "su3",
-    "beta": 2.6,
+    "group": "su2",
+    "beta": 1.2,
     "action": "iwasaki",
     "lattice": "4x4x4x8",
     "thermalize": 2,
@@ -85,7 +86,7 @@ def test_strong_coupling():
     """
     action, beta = ACTIONS["iwasaki"], 0.05
     x0, x1 = (beta * c / 4 for c in (1 - 8 * action.rectangle, action.rectangle))
-    field = Field.hot(Lattice(8, 8, 8, 8), "su2", seed=2)
+    field = Field.hot(Lattice(8, 8, 8, 8), "su2", device=CpuDevice(lanes=8), seed=2)
     random = Random.for_field(field, seed=2)
     found = []
     for _ in range(150):

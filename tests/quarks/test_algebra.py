@@ -13,7 +13,7 @@ from gauge_mc.quarks.storage import STORAGES
 from tests.reference.dirac import random_spinor
 from tests.reference.fields import parity
 
-LATTICE = Lattice(4, 6, 2, 8)
+LATTICE = Lattice(4, 2, 8, 8)
 COUNT = 2 * algebra.MOST_VECTORS + 3  # a launch does not treat all of them
 
 

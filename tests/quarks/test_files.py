@@ -201,23 +201,29 @@ def test_damage_is_refused(rng, tmp_path):
         assert str(error.value).startswith(str(path))
 
 
+CUBES = Lattice(4, 4, 4, 2)
+"""A small lattice on which kernels have as many lanes as on large ones."""
+
+
 @pytest.fixture
 def field(rng):
-    links = random_field(LATTICE.extents, "su3", rng)
-    return Field.from_slices(LATTICE, "su3", links, "double", CpuDevice(1))
+    links = random_field(CUBES.extents, "su3", rng)
+    return Field.from_slices(CUBES, "su3", links, "double", CpuDevice(1))
 
 
 def test_the_propagator_in_python(field):
     found = gauge_mc.propagator(field, 0.11, "point:2,0,3,1", csw=1.2)
     matrix = reference.dense(field.to_numpy(), 0.11, PHASES, csw=1.2)
-    for spin, colour in ((0, 0), (3, 2)):
-        right = np.zeros((*SHAPE, 4, 3), complex)
-        right[1, 3, 0, 2, spin, colour] = 1
-        expected = np.linalg.solve(matrix, right.ravel()).reshape(right.shape)
-        assert np.abs(found[..., spin, colour] - expected).max() < 1e-9
+    shape, sources = (*CUBES.extents[::-1], 4, 3), ((0, 0), (3, 2))
+    right = np.zeros((*shape, 2), complex)
+    for number, one in enumerate(sources):
+        right[1, 3, 0, 2, *one, number] = 1
+    expected = np.linalg.solve(matrix, right.reshape(-1, 2)).reshape(right.shape)
+    for number, (spin, colour) in enumerate(sources):
+        assert np.abs(found[..., spin, colour] - expected[..., number]).max() < 1e-9
     correlators = gauge_mc.meson_correlators(found)
     assert set(correlators) == set(SIXTEEN)
-    waves = hadrons.waves(LATTICE.extents, (0, 0, 0), (0, 0, 0))
+    waves = hadrons.waves(CUBES.extents, (0, 0, 0), (0, 0, 0))
     for name in ("g5", "gx", "gtg5"):
         whole = hadrons.meson(found, found, SIXTEEN[name], SIXTEEN[name], waves)
         np.testing.assert_allclose(correlators[name], whole, rtol=1e-10, atol=1e-14)
@@ -227,7 +233,7 @@ def test_the_propagator_in_python(field):
 def test_propagators_are_kept(source, field, tmp_path):
     folder = tmp_path / "kept"
     options = {"kappa": "0.1,0.11", "source": (source,), "propagators": str(folder)}
-    observable = Mesons.for_lattice(LATTICE, **options)
+    observable = Mesons.for_lattice(CUBES, **options)
     first = observable.measurer(field)(field)
     files = sorted(folder.iterdir())
     assert [one.name.split("_")[0] for one in files] == ["k0.11", "k0.1"]
@@ -240,9 +246,9 @@ def test_propagators_are_kept(source, field, tmp_path):
     files[0].write_bytes(bytes_before[1])
     with pytest.raises(GaugeError, match="is not a solution on these links: its residual is"):
         observable.measurer(field)(field)
-    other = Mesons.for_lattice(LATTICE, **{**options, "boundary": "periodic"})
+    other = Mesons.for_lattice(CUBES, **{**options, "boundary": "periodic"})
     other.measurer(field)(field)
     assert len(list(folder.iterdir())) == 4
     files[0].write_bytes(bytes_before[0])
-    Mesons.for_lattice(LATTICE, **options, mu="0,0.1").measurer(field)(field)
+    Mesons.for_lattice(CUBES, **options, mu="0,0.1").measurer(field)(field)
     assert len(list(folder.iterdir())) == 6  # those without a twisted mass were there

@@ -49,7 +49,7 @@ def test_mesons_are_positive_and_symmetric_in_time():
 def test_pcac_mass_of_free_quarks():
     """At late times of quarks at rest it tends to the mass of the pole, ln(1 + m0)."""
     mass = 0.2
-    quark = free(Lattice(8, 8, 8, 64), 1 / (2 * mass + 8), (0, 0, 0, PI))
+    quark = free(Lattice(4, 4, 4, 64), 1 / (2 * mass + 8), (0, 0, 0, PI))
     tensor = spin_tensor(quark, quark)
     axial = meson(tensor, SIXTEEN["gtg5"], GAMMA_5).real
     density = meson(tensor, GAMMA_5, GAMMA_5).real
@@ -73,7 +73,7 @@ def test_baryons_are_positive_and_come_back_with_the_other_parity(angle):
 
 def test_diquarks_of_two_colours_are_mesons(rng):
     """M is the same for quarks and antiquarks, so that q^T C Gamma q is like q-bar Gamma q."""
-    lattice, kappa, place = Lattice(2, 2, 2, 4), 0.13, (1, 0, 1, 2)
+    lattice, kappa, place = Lattice(4, 4, 4, 2), 0.13, (1, 0, 1, 1)
     phases = (1, 1, 1, -1)
     links = random_field(lattice.extents, "su2", rng)
     array = reference.dense_propagator(links, kappa, phases, place)

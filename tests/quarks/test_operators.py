@@ -30,7 +30,16 @@ def largest_difference(found, expected):
     return np.abs(found - expected).max() / np.abs(expected).max()
 
 
-@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+@pytest.mark.parametrize(
+    ("group", "lattice"),
+    [
+        ("su2", LATTICES[0]),
+        *(pytest.param("su2", one, marks=pytest.mark.slow) for one in LATTICES[1:3]),
+        ("su2", LATTICES[3]),
+        *(("su3", one) for one in LATTICES),
+    ],
+    ids=str,
+)
 def test_wilson(lattice, group, precision, device, rng):
     links = random_field(lattice.extents, group, rng)
     psi = reference.random_spinor(lattice.extents, int(group[2]), rng)
@@ -40,8 +49,18 @@ def test_wilson(lattice, group, precision, device, rng):
     assert largest_difference(found, expected) < TOLERANCE[precision]
 
 
-@pytest.mark.parametrize("reals", [FEW_REALS, ALL_REALS], ids=lambda one: one.cpp)
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize(
+    ("storage", "reals"),
+    [
+        pytest.param("double", FEW_REALS, marks=pytest.mark.slow),  # see test_wilson
+        pytest.param("double", ALL_REALS, marks=pytest.mark.slow),
+        ("single", FEW_REALS),
+        ("single", ALL_REALS),
+        ("half", FEW_REALS),
+        pytest.param("half", ALL_REALS, marks=pytest.mark.slow),
+    ],
+    ids=lambda one: getattr(one, "cpp", one),
+)
 def test_all_types_of_storage(group, precision, storage, reals, device, rng):
     """Independently of the precision of the field of links."""
     links = random_field(LATTICE.extents, group, rng)
@@ -71,7 +90,9 @@ def special_links(lattice, rng):
     return links
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize(
+    "storage", ["double", pytest.param("single", marks=pytest.mark.slow), "half"]
+)
 def test_links_as_eight_reals(storage, best_device, rng):
     """No link is singular; the errors are those of the other forms."""
     links = special_links(LATTICE, rng)
@@ -158,7 +179,7 @@ def test_the_sign_of_the_clover_term():
     gamma . D - (gamma . D)^2 / 2 up to order a^2, whose eigenvalues are i x + x^2 / 2. Without the
     term, or with the other sign, their real parts differ by the order of the field strength.
     """
-    extents, kappa = (6, 6, 2, 2), 1 / 8
+    extents, kappa = (6, 6, 1, 1), 1 / 8
     links = abelian_field(extents, "su2", {(0, 1): 1})
     f = angle(extents, (0, 1), 1)
     deviations = {}

@@ -18,7 +18,7 @@ from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac as reference
 from tests.reference.fields import random_field
 
-SMALL = Lattice(4, 2, 2, 4)
+SMALL = Lattice(4, 4, 4, 2)
 LATTICE = Lattice(8, 4, 6, 4)
 PHASES = [1, 1, 1, -1]
 

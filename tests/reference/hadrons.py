@@ -95,6 +95,7 @@ def triple(
                 first[..., a, :, d],
                 second[..., b, :, e],
                 third[..., c, :, f],
+                optimize=True,
             )
     return np.asarray((density * wave[..., None, None, None, None]).sum(axis=(1, 2, 3)))
 

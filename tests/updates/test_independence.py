@@ -17,6 +17,7 @@ from gauge_mc.updates.independence import check_independence, small_lattice
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
 
 LATTICE = Lattice(4, 6, 8, 10)
+MANY_LANES = Lattice(16, 4, 8, 4)
 SHALLOW = """
 #include "update/rows.h"
 struct Shallow : Rows {
@@ -106,9 +107,19 @@ def test_sets_that_leave_out_links_are_refused(monkeypatch):
         overrelax(cold())
 
 
-@pytest.mark.parametrize("name", ["wilson", "iwasaki", "luscher-weisz:1"])
+@pytest.mark.parametrize(
+    ("name", "lattice"),
+    [
+        ("wilson", LATTICE),
+        ("iwasaki", LATTICE),
+        ("luscher-weisz:1", LATTICE),
+        ("wilson", MANY_LANES),
+        pytest.param("iwasaki", MANY_LANES, marks=pytest.mark.slow),
+        pytest.param("luscher-weisz:1", MANY_LANES, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("anisotropy", [1.0, pytest.param(2.0, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("lattice", [LATTICE, Lattice(16, 4, 8, 4)], ids=str)
 def test_the_usual_actions_pass(best_device, name, anisotropy, lattice):
     if anisotropy != 1 and ACTIONS[name].anisotropic is None:
         pytest.skip("has no anisotropic form")

@@ -23,12 +23,11 @@ from tests.reference.fields import random_field
 from tests.reference.free_gluons import free_gluons
 from tests.reference.updates import heat, reflect
 from tests.updates.links import assert_heated, assert_overrelaxed, start
-from tests.updates.test_colours import TOLERANCE, conflicts
+from tests.updates.test_colours import KINDS, LATTICES, TOLERANCE, conflicts
 from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
 NAME = "luscher-weisz:0.7"
 C1, C2 = ACTIONS[NAME].c1, ACTIONS[NAME].c2
-LATTICES = [Lattice(4, 6, 8, 10), Lattice(8, 8, 4, 4)]
 BETA = {"su2": 1.5, "su3": 4.0}
 
 
@@ -54,7 +53,7 @@ def all_conflicts(extents, mu):
 
 @pytest.mark.parametrize(
     "extents",
-    [(4, 8, 12, 16), (4, 4, 4, 4), (4, 6, 8, 10), (6, 14, 4, 4), (16, 10, 6, 12), (22, 4, 4, 26)],
+    [(4, 8, 12, 16), (4, 4, 4, 4), (4, 6, 8, 10), (6, 14, 4, 4), (16, 10, 6, 4), (22, 4, 4, 6)],
 )
 def test_no_loop_contains_two_links_of_one_colour(extents):
     links = np.zeros((*extents[::-1], 4, 1, 1))
@@ -87,7 +86,7 @@ def overrelaxed(lattice, group):
     return reference.coloured_sweep(start(lattice, group), C1, C2, lambda mu: reflect)
 
 
-@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+@KINDS
 def test_overrelaxation(lattice, group, precision, device, any_group):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
     overrelax(field, action=NAME)
@@ -103,7 +102,7 @@ def heated(lattice, group, precision):
     return reference.coloured_sweep(start(lattice, group), C1, C2, rotation)
 
 
-@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+@KINDS
 def test_heatbath(lattice, group, precision, device, any_group):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
     random = Random.for_field(field, "philox", seed=SEED)
@@ -180,10 +179,10 @@ def test_strong_coupling(best_device):
 
 def test_weak_coupling(fast_device):
     """Perturbation theory at leading order, where parallelograms matter by 12 to 14 %."""
-    lattice, action, beta = Lattice(6, 4, 6, 8), ACTIONS["luscher-weisz:0.8"], 1200.0
+    lattice, action, beta = Lattice(4, 4, 4, 12), ACTIONS["luscher-weisz:0.8"], 1200.0
     field = Field.cold(lattice, "su3", "double", fast_device)
     random, found = Random.for_field(field, seed=9), []
-    for update in range(-12, 60):
+    for update in range(-12, 100):
         heatbath(field, beta, random, 1, action.name)
         overrelax(field, 2, action.name)
         if update >= 0:
@@ -194,7 +193,7 @@ def test_weak_coupling(fast_device):
         8 / beta * np.array(free_gluons(lattice.extents, reference.loops(), (1, *c)))
         for c in ((c1, c2), (c1, 0))
     )
-    # One more power of 1/beta; modes of momentum 0 are quartic, and one in 1152 of all.
+    # One more power of 1/beta; modes of momentum 0 are quartic, and one in 768 of all.
     np.testing.assert_allclose(1 - np.mean(found, axis=0), leading, rtol=0.01)
     assert (np.abs(without / leading - 1) > 0.05).all()
 

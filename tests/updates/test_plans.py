@@ -2,6 +2,7 @@
 
 import gc
 import json
+import shutil
 import weakref
 
 import numpy as np
@@ -115,12 +116,24 @@ def unlimited(threads):
     return device
 
 
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """A plan that was found, and the file in which it is remembered."""
+    folder = tmp_path_factory.mktemp("plans")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans, "cache_folder", lambda: folder)
+        patch.setattr(plans, "_interruptions", lambda: 0)
+        _, (planner, _) = chain(unlimited(2), [400])
+        assert planner._decided
+        return planner.plan, planner._path
+
+
 @pytest.fixture
-def remembered(own_cache):
-    """Plans that were found."""
-    _, (planner, _) = chain(unlimited(2), [400])
-    assert planner._decided
-    return planner.plan, planner._path
+def remembered(found, own_cache):
+    """The same plan, in a file of the test."""
+    plan, path = found
+    shutil.copy(path, own_cache)
+    return plan, own_cache / path.name
 
 
 def begun(device):

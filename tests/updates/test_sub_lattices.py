@@ -12,7 +12,7 @@ from gauge_mc.updates.sub_lattices import SubLatticeUpdates
 from tests.reference.fields import random_field
 from tests.reference.observables import action
 
-LATTICE = Lattice(4, 6, 4, 12)
+LATTICE = Lattice(4, 4, 4, 12)
 
 
 def updated(links, group, device, thickness, updates=2, overrelax=4, seed=1, beta=2.5):
