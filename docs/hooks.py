@@ -17,7 +17,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
@@ -26,6 +26,7 @@ from rich.text import Text
 
 from gauge_mc import cli, defaults
 from gauge_mc.actions import ACTIONS
+from gauge_mc.cli.command import Chooser
 from gauge_mc.cli.document import (
     VOCABULARY,
     Heading,
@@ -33,6 +34,15 @@ from gauge_mc.cli.document import (
     documents,
     keys_of,
     vocabulary,
+)
+from gauge_mc.cli.help import (
+    COMMON,
+    DEFAULT,
+    VERBATIM,
+    description,
+    is_argument,
+    placeholder,
+    usage,
 )
 from gauge_mc.devices import BACKENDS
 from gauge_mc.exports import EXPORTS
@@ -42,7 +52,7 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, SWEEP, Observable, table_name
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, find_plot, plot_names
+from gauge_mc.plots import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
 from gauge_mc.registry import Registry
 from gauge_mc.run.chain import provenance
@@ -68,9 +78,6 @@ MERMAID = "vendor/mermaid/mermaid.tiny.js"
 
 GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 ATTRIBUTES = re.compile(r"^<!-- attributes: ([\w.]+)\.(\w+) -->$", re.MULTILINE)
-
-TYPES = {int: "integer", float: "number", str: "text", bool: "flag", Path: "path"}
-"""Types of options and arguments in words."""
 
 TOML_TYPES = {int: "integer", float: "float", str: "string", bool: "boolean"}
 """Types of Python as TOML calls them."""
@@ -153,7 +160,7 @@ def paragraphs(docstring: str | None) -> list[str]:
     """Return the paragraphs of a docstring before its sections, as Markdown."""
     text = re.split(r"\n\n[A-Z]\w+\n-{3,}\n", inspect.cleandoc(docstring or ""))[0]
     return [
-        verbatim(one.removeprefix(cli.VERBATIM)) if one.startswith(cli.VERBATIM) else prose(one)
+        verbatim(one.removeprefix(VERBATIM)) if one.startswith(VERBATIM) else prose(one)
         for one in text.split("\n\n")
     ]
 
@@ -185,76 +192,56 @@ def attribute_table(module: str, name: str) -> str:
 # Commands
 
 
-def default_and_help(parameter: Any) -> tuple[str, str]:
-    """Return the default of an option in words, and its help, from the styled help text."""
-    text = Text.from_markup(parameter.help or "")
-    dimmed = [span for span in text.spans if span.style == "dim"]
-    if not dimmed:
-        shown = parameter.default if isinstance(parameter.default, int | float) else ""
-        return "" if shown is False else str(shown), text.plain
-    default = text.plain[dimmed[0].start : dimmed[0].end]
-    return default.removeprefix("[default: ").removesuffix("]"), text.plain[: dimmed[0].start]
+def default_and_meaning(parameter: Any) -> tuple[str, str]:
+    """Return the default of an option or argument in words, and its description, as Markdown."""
+    text = description(parameter)
+    found = DEFAULT.search(text)
+    return plain(found[1] if found else ""), plain(DEFAULT.sub("", text))
 
 
-def value_of(parameter: Any, annotation: Any) -> str:
-    """Return what stands for the value of an option or argument; empty for a flag."""
-    if getattr(parameter, "is_flag", False):
-        return ""
-    if parameter.metavar:
-        return str(parameter.metavar)
-    kinds = [one for one in get_args(annotation) or (annotation,) if one in TYPES]
-    word = TYPES[kinds[0]] if kinds else "text"
-    least = getattr(parameter, "min", None)
-    return word if least is None else f"{word}, at least {least:g}"
-
-
-def is_argument(parameter: Any) -> bool:
-    """Return whether a parameter of a command is given by its place."""
-    return str(parameter.param_type_name) == "argument"
-
-
-def usage(name: str, parameters: Iterable[Any]) -> str:
-    """Return how a command is called."""
-    words = ["gauge-mc", name, "[OPTIONS]"]
-    for one in sorted(parameters, key=is_argument):
-        value = one.metavar or str(one.name).upper()
-        if is_argument(one):
-            several = "..." if one.nargs == -1 else ""
-            words.append((value if one.required else f"[{value}]") + several)
-        elif one.required:
-            words.append(f"{one.opts[0]} {value}")
-    return f"```text\n{' '.join(words)}\n```\n"
-
-
-def option_tables(parameters: Iterable[Any], hints: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a table of the options in each panel of a command's help."""
-    panels: dict[str, list[tuple[str, ...]]] = {}
+def option_tables(parameters: Iterable[Any]) -> Iterator[str]:
+    """Yield a table of the options in each section of a command's help."""
+    sections: dict[str, list[tuple[str, ...]]] = {}
     for one in parameters:
-        default, text = default_and_help(one)
-        value = value_of(one, hints.get(one.name))
-        required = "required" if one.required else default
-        row = (code(one.opts[0]), code(value), plain(required), plain(text.strip()))
-        panels.setdefault(one.rich_help_panel or "Options", []).append(row)
-    for panel, rows in panels.items():
-        yield table((panel, "value", "default", "meaning"), rows)
+        default, text = default_and_meaning(one)
+        row = (code(one.opts[0]), code(placeholder(one)), default, text)
+        sections.setdefault(one.rich_help_panel or "Options", []).append(row)
+    for section, rows in sections.items():
+        yield table((section, "value", "default", "meaning"), rows)
+
+
+def call(words: str, parameters: Iterable[Any]) -> str:
+    """Return a block with how a command is called."""
+    return f"```text\n{usage(f'gauge-mc {words}', parameters)}\n```\n"
 
 
 def command_section(name: str) -> str:
-    """Return the description of a command."""
+    """Return the description of a command, and of those of the things that it chooses from."""
     command = cli.load_command(name)
     function = getattr(importlib.import_module(f"gauge_mc.cli.{name}"), name)
-    hints = get_type_hints(function)
-    arguments = [one for one in command.params if is_argument(one)]
-    options = [one for one in command.params if not is_argument(one)]
     first, *rest = paragraphs(function.__doc__)
-    parts = [f"### gauge-mc {name} {{ #{name} }}\n", first, usage(name, command.params), *rest]
-    rows = []
-    for one in arguments:
-        default, text = default_and_help(one)
-        word = one.metavar or str(one.name).upper()
-        rows.append((code(word), plain(default), plain(text.strip())))
+    rows = [
+        (code(placeholder(one)), *default_and_meaning(one))
+        for one in command.params
+        if is_argument(one)
+    ]
+    options = option_tables(one for one in command.params if not is_argument(one))
+    parts = [f"### gauge-mc {name} {{ #{name} }}\n", first, call(name, command.params), *rest]
     parts += [table(("argument", "default", "meaning"), rows)] if rows else []
-    return "\n\n".join([*parts, *option_tables(options, hints)])
+    if isinstance(command, Chooser):
+        options = (one.replace("| Options |", "| Options of all |", 1) for one in options)
+        return "\n\n".join([*parts, *options, *thing_sections(name, command)])
+    return "\n\n".join([*parts, *options])
+
+
+def thing_sections(name: str, command: Chooser) -> Iterator[str]:
+    """Yield the descriptions of the commands of things, with their own options."""
+    for thing in command.kind.names():
+        one = command.subcommand(thing)
+        own: list[Any] = [each for each in one.params if not is_argument(each)]
+        yield f"#### gauge-mc {name} {thing} {{ #{name}-{thing} }}\n"
+        yield prose(one.help or "")
+        yield from option_tables(each for each in own if each.rich_help_panel != COMMON)
 
 
 @part
@@ -282,7 +269,7 @@ def global_options() -> str:
     from typer.main import get_command
 
     options = [one for one in get_command(cli.app).params if one.name != "help"]
-    return "\n\n".join(option_tables(options, {}))
+    return "\n\n".join(option_tables(options))
 
 
 # Documents
@@ -355,8 +342,7 @@ def json_vocabulary() -> str:
 def option_help(name: str) -> tuple[str, str]:
     """Return default and meaning of a parameter of a run, as ``gauge-mc generate`` has it."""
     known = {one.name: one for one in cli.load_command("generate").params}
-    default, text = default_and_help(known[name])
-    return plain(default), plain(text.strip())
+    return default_and_meaning(known[name])
 
 
 @part
@@ -493,13 +479,12 @@ def options_of(registry: Registry[Any]) -> str:
     for name, one in registry.items():
         for option in one.options:
             rows.append((code(name), *option_row(option)))
-    return table(("of", "option", "type", "default", "meaning"), rows) if rows else ""
+    return table(("of", "option", "value", "default", "meaning"), rows) if rows else ""
 
 
 def option_row(option: Option) -> tuple[str, ...]:
     """Return a declared option as cells of a table."""
-    kind = code(option.metavar) or TYPES[option.kind]
-    return code(option.flag), kind, plain(option.default), plain(option.help)
+    return code(option.flag), code(option.placeholder), plain(option.default), plain(option.help)
 
 
 @part
@@ -568,8 +553,5 @@ PARTS |= {
     "observables": partial(described, OBSERVABLES),
     "smearings": partial(described, SMEARINGS),
     "temporal_links": partial(described, TEMPORAL_LINKS),
-    "fit_options": partial(options_of, FITS),
-    "observable_options": partial(options_of, OBSERVABLES),
-    "plot_options": partial(options_of, PLOTS),
     "smearing_options": partial(options_of, SMEARINGS),
 }

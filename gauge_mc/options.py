@@ -76,6 +76,9 @@ class Option(Number):
     least, most : float
         Smallest and largest number, also of each number in a text that consists of numbers. What
         else a value has to satisfy is checked by the owner of the option.
+    choices : tuple of str
+        Words that the value may be, or with which it may begin. A shell completes them, and the
+        command line takes them in any case; the owner of the option checks the value.
     """
 
     default: str = ""
@@ -83,6 +86,14 @@ class Option(Number):
     repeated: bool = False
     least: float = -math.inf
     most: float = math.inf
+    choices: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def placeholder(self) -> str:
+        """What stands for the value in help texts; empty for a flag."""
+        if self.kind is bool:
+            return ""
+        return self.metavar or "|".join(self.choices) or f"<{self.kind.__name__}>"
 
     @property
     def flag(self) -> str:

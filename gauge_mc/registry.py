@@ -266,6 +266,13 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean '{match}'?" if match else f"; choose {in_words(known, 'or')}."
 
 
+def in_any_case(word: str, known: Iterable[str]) -> str:
+    """Return the known word that differs from a word only in case, or else the word itself."""
+    known = list(known)
+    alike = [one for one in known if one.casefold() == word.casefold()]
+    return alike[0] if word not in known and len(alike) == 1 else word
+
+
 def in_words(words: Iterable[str], conjunction: str = "and") -> str:
     """Join words as in ``a, b and c``."""
     *first, last = [*words] or [""]

@@ -6,6 +6,7 @@ from typing import ClassVar
 import pytest
 
 from gauge_mc import registry
+from gauge_mc.cli.command import Kind, Owner, command_of
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -220,16 +221,28 @@ def test_one_option_may_be_shared_but_not_redefined():
 
 
 def test_an_option_with_the_name_of_an_option_of_the_command_is_refused():
-    from gauge_mc.cli.options import declared
+    output, same = Option("output", str, "Output."), Option("a", str, "A.")
+    owners = {
+        "wrong": [Owner("it", [output], "Options")],
+        "twice": [Owner("it", [same], "Options"), Owner("that", [Option("a", int)], "Options")],
+        "other": [Owner("other", [Option("a", int, "Another A.")], "Options")],
+        "right": [Owner("it", [same], "Options"), Owner("that", [same], "Options")],
+    }
 
-    def show(output: str = "", **options):
+    @Kind("Things", lambda: owners, str, owners.__getitem__, lambda name: None)
+    def show(what: str, output: str = "", **options):
         """Show."""
+        shown.append((what, output, options))
 
+    shown, command = [], command_of(show)
     with pytest.raises(GaugeError, match=r"--output of it has the name of an option of .* show"):
-        declared([("it", [Option("output", str, "Output.")])])(show)
-    mixed = [("it", [Option("a", int, "A.")]), ("that", [Option("a", str, "A.")])]
-    with pytest.raises(GaugeError, match="Both it and that declare an option --a, with values of"):
-        declared(mixed)(show)
+        command.subcommand("wrong")
+    with pytest.raises(GaugeError, match="Both it and that declare an option --a, with different"):
+        command.subcommand("twice")
+    for words in (["other", "--a", "1"], ["--a=text", "right"]):
+        with command.make_context("show", words) as context:
+            context.command.invoke(context)
+    assert shown == [("other", "", {"a": 1}), ("right", "", {"a": "text"})]
 
 
 def test_the_smearings_of_this_package_share_their_options():

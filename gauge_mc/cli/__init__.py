@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import inspect
+import io
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, NoReturn, get_args
+from typing import Annotated, Any, NoReturn
 
 import typer
 import typer.core
 
 from gauge_mc import __version__, interruption
 from gauge_mc.cli.streams import Streams
-from gauge_mc.errors import REMEDIES, GaugeError
-from gauge_mc.numbers import number, whole_number
+from gauge_mc.errors import REMEDIES, GaugeError, UsageError
 from gauge_mc.quoting import printable, sentence, shortened
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
@@ -65,11 +63,11 @@ COMMANDS = {
     "doctor": Command(MACHINE, "Show what works on this machine, and how to fix the rest."),
 }
 
+COMPLETING = "_GAUGE_MC_COMPLETE"
+"""Environment variable with which a shell asks for completions."""
+
 KILLED_BY_SIGINT = 130
 """Exit code of a program that was ended by SIGINT, by convention of shells."""
-
-VERBATIM = "\b\n"
-"""Beginning of a paragraph of help text whose line breaks are kept."""
 
 
 class LazyCommand(typer.core.TyperCommand):
@@ -85,6 +83,28 @@ class LazyCommand(typer.core.TyperCommand):
 class LazyGroup(typer.core.TyperGroup):
     """The group of all commands, whose modules are not imported yet."""
 
+    def get_help(self, ctx: Any) -> NoReturn:
+        """Show the help text, and end the program."""
+        from gauge_mc.cli.help import Sections, show_help
+
+        panels: Sections = {}
+        for name, command in COMMANDS.items():
+            panels.setdefault(command.panel, []).append((name, "", command.help))
+        show_help(self, ctx, panels)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return name, command and arguments; a name may be written in any case."""
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            from gauge_mc.registry import in_any_case, nearest
+
+            name, *rest = args
+            args = [in_any_case(name, COMMANDS), *rest]
+            if args[0] not in COMMANDS:
+                raise UsageError(
+                    f"There is no command '{shortened(name)}'{nearest(name, COMMANDS)}"
+                )
+        return super().resolve_command(ctx, args)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands, in the order of `COMMANDS`."""
         return list(COMMANDS)
@@ -97,7 +117,12 @@ class LazyGroup(typer.core.TyperGroup):
         return LazyCommand(cmd_name, help=command.help, rich_help_panel=command.panel)
 
 
-app = typer.Typer(cls=LazyGroup, pretty_exceptions_enable=False, rich_markup_mode="rich")
+app = typer.Typer(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -109,49 +134,14 @@ def gauge_mc(
     if version:
         print(f"gauge-mc {__version__}")
     elif ctx.invoked_subcommand is None:
-        print(ctx.get_help())
+        ctx.get_help()
 
 
 def load_command(name: str) -> Any:
-    """Import the module of a command, and return the command for Typer."""
-    module = importlib.import_module(f"gauge_mc.cli.{name}")
-    function: Callable[..., Any] = getattr(module, name)
-    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, help="\n\n".join(map(_filled, paragraphs)))(_strict(function))
-    return typer.main.get_command(single)
+    """Import the module of a command, and return the command for Click."""
+    from gauge_mc.cli.command import command_of
 
-
-def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command accept only plain numbers where it takes numbers, and no empty paths."""
-    parsers: dict[Any, Callable[[str], Any]] = {int: whole_number, float: number, Path: a_path}
-    signature = inspect.signature(function, eval_str=True)
-    for parameter in signature.parameters.values():
-        kind, *described = get_args(parameter.annotation) or (parameter.annotation,)
-        parts = [get_args(one) or (one,) for one in get_args(kind) or [kind]]
-        kinds = {part for one in parts for part in one} & parsers.keys()
-        if kinds and described:
-            (kind,) = kinds
-            described[0].parser = parsers[kind]
-            described[0].metavar = described[0].metavar or f"<{kind.__name__.lower()}>"
-    # Typer would otherwise evaluate annotations that are text again, without the parsers.
-    function.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    return function
-
-
-def a_path(text: str | Path) -> Path:
-    """Read a path; Python takes an empty one for the current folder."""
-    if not str(text) or "\0" in str(text):
-        raise ValueError("A path is empty, or has a NUL character; give another one.")
-    return Path(text)
-
-
-def _filled(paragraph: str) -> str:
-    """Return a paragraph as one line, unless it is marked as `VERBATIM`."""
-    if paragraph.startswith(VERBATIM):
-        return paragraph.removeprefix(VERBATIM)
-    return " ".join(paragraph.split())
+    return command_of(getattr(importlib.import_module(f"gauge_mc.cli.{name}"), name))
 
 
 class TerminatedError(BaseException):
@@ -190,7 +180,7 @@ def _ending_in_order() -> Iterator[None]:
 
 def _program() -> int:
     """Carry out the command line, and return the exit code."""
-    return int(app(standalone_mode=False) or 0)
+    return int(app(prog_name="gauge-mc", standalone_mode=False) or 0)
 
 
 def main(program: Callable[[], int] = _program) -> None:
@@ -199,6 +189,8 @@ def main(program: Callable[[], int] = _program) -> None:
     Output that cannot be written costs no results. If somebody wanted to read it, so that there is
     no closed pipe, the exit code is 1.
     """
+    if COMPLETING in os.environ:
+        sys.exit(_completion(program))
     if os.environ.get("COLUMNS", "").strip("0") == "":
         os.environ.pop("COLUMNS", None)  # a width of 0 means that it is unknown
     streams = Streams()
@@ -211,6 +203,13 @@ def main(program: Callable[[], int] = _program) -> None:
         )
         streams.failure()
     sys.exit(code)
+
+
+def _completion(program: Callable[[], int]) -> int:
+    """Print what a shell asks for; whatever fails leaves the line that somebody types as it is."""
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
+        return program()
+    return 1
 
 
 def _run(program: Callable[[], int]) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gauge_mc import defaults
+from gauge_mc.actions import ACTIONS
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.devices.choice import BACKENDS
@@ -66,6 +67,7 @@ def bench(
             o.PHYSICS,
             f"Another action, whose updates are timed beside those of {defaults.ACTION}.",
             metavar="NAME",
+            choices=ACTIONS,
         ),
     ] = None,
     anisotropy: o.Anisotropy = None,

@@ -11,6 +11,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
@@ -63,7 +64,10 @@ def convert(
     to: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(writable_formats()), help="Format of OUT.", show_default=False
+            metavar="|".join(writable_formats()),
+            help="Format of OUT.",
+            show_default=False,
+            **choosing(writable_formats()),
         ),
     ] = None,
     precision: Annotated[
@@ -74,6 +78,7 @@ def convert(
                 "Precision of the links in OUT.", "as in CONFIG, if the format supports it"
             ),
             show_default=False,
+            **choosing(REALS),
         ),
     ] = None,
     basis: Annotated[

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli.command import Kind, Owner
+from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.fits import FITS
-from gauge_mc.options import Option
-
-
-def _owners() -> Iterator[tuple[str, tuple[Option, ...]]]:
-    """Yield the options that fits declare."""
-    for name, fit in FITS.items():
-        yield name, fit.options
 
 
 @prints("gauge_mc.fits:Fitted", *(kind for one in FITS.values() for kind in one.content))
-@o.declared(_owners())
-@o.listed("Fits", [(name, fit.summary) for name, fit in FITS.items()])
+@Kind(
+    "Fits",
+    lambda: FITS,
+    lambda name: FITS[name].summary,
+    lambda name: [Owner(name, FITS[name].options, f"Options of {name}")],
+    FITS.check,
+)
 def fit(
     what: Annotated[
-        str, typer.Argument(metavar="FIT", help="One of the fits above.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="FIT", help="One of the fits above.", show_default=False, **choosing(FITS)
+        ),
     ],
     run: Annotated[
         list[Path] | None,

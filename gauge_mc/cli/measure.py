@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,40 +9,51 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.command import Kind, Owner
+from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.options import Option, merged
-from gauge_mc.smearing import smear_option, smearing_owners
+from gauge_mc.smearing import SMEARINGS, smear_option
 
 
-def _owners() -> Iterator[tuple[str, Iterable[Option]]]:
-    """Yield the options that observables and smearings declare."""
-    for name, one in OBSERVABLES.items():
-        more = smearing_owners() if one.smears else []
-        merged([*one.owners(), *more])  # which are given together
-        yield name, [*one.options, *([smear_option()] if one.smears else [])]
-    yield from smearing_owners()
+def _owners(name: str) -> list[Owner]:
+    """Return what declares the options of measuring an observable."""
+    kind, section = OBSERVABLES[name], f"Options of {name}"
+    own = [Owner(who, options, section) for who, options in kind.owners()]
+    if not kind.smears:
+        return own
+    smearings = [
+        Owner(f"the smearing {name}", one.options, "Options of --smear", name)
+        for name, one in SMEARINGS.items()
+    ]
+    return [*own, Owner("--smear", (smear_option(),), section), *smearings]
 
 
 @prints("gauge_mc.run.measure:TableReport")
-@o.declared(_owners())
-@o.listed("Observables", o.OBSERVABLE_SUMMARIES)
+@Kind(
+    "Observables",
+    lambda: OBSERVABLES,
+    lambda name: OBSERVABLES[name].summary,
+    _owners,
+    OBSERVABLES.check,
+)
 def measure(
     observable: Annotated[
         str,
         typer.Argument(
-            metavar="OBSERVABLE", help="One of the observables above.", show_default=False
+            metavar="OBSERVABLE",
+            help="One of the observables above.",
+            show_default=False,
+            **choosing(OBSERVABLES),
         ),
     ],
     run: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="RUN|CONFIG",
-            help=o.with_default(
-                "One run, or configuration files of any format.", "newest run in runs/"
-            ),
+            help=o.with_default("One run, or configuration files.", "newest run in runs/"),
         ),
     ] = None,
     output: Annotated[
@@ -59,6 +69,7 @@ def measure(
             metavar="|".join(REALS),
             help=o.with_default("Precision of the links in memory.", "as in the files"),
             show_default=False,
+            **choosing(REALS),
         ),
     ] = None,
     backend: o.Backend = None,
@@ -95,7 +106,6 @@ def measure(
             "measure works in one process: start it without mpirun or srun, on several devices "
             "with --devices, or measure along the way with `gauge-mc generate --measure`."
         )
-    OBSERVABLES.check(observable)
     given = {name: value for name, value in options.items() if value not in (None, [])}
     targets = run or []
     path = output or find_ensemble(targets).table(observable)

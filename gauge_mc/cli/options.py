@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, get_type_hints
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
 
 import typer
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.cli import VERBATIM
+from gauge_mc.cli.completion import choosing
+from gauge_mc.cli.help import VERBATIM
+from gauge_mc.cli.help import with_default as with_default
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS
 from gauge_mc.domain.layout import REALS
-from gauge_mc.errors import GaugeError
 from gauge_mc.formats import writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.options import Option, flag_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words
 from gauge_mc.run import parameters as known
@@ -56,12 +56,14 @@ _leveled = in_words([name for name, one in GENERATORS.items() if one.levels], "o
 _parts = [f"{name}:N" for name in DIVIDED]
 
 
-def with_default(help: str, default: object) -> str:
-    """Return a help text with the default appended, unless the default is empty."""
-    return f"{help} [dim]\\[default: {default}][/dim]" if default != "" else help
-
-
-def option(panel: str, help: str, usual: object = "", metavar: str | None = None) -> Any:
+def option(
+    panel: str,
+    help: str,
+    usual: object = "",
+    metavar: str | None = None,
+    choices: Iterable[str] = (),
+    separator: str | None = None,
+) -> Any:
     """Return an option for Typer.
 
     Parameters
@@ -74,14 +76,24 @@ def option(panel: str, help: str, usual: object = "", metavar: str | None = None
         Default, as shown in the help text; empty if there is none.
     metavar : str, optional
         Placeholder for the value in the help text.
+    choices : iterable of str, optional
+        Words that the value may be, which a shell completes and which are taken in any case.
+    separator : str, optional
+        What separates several of these words in one value.
     """
     return typer.Option(
-        help=with_default(help, usual), rich_help_panel=panel, metavar=metavar, show_default=False
+        help=with_default(help, usual),
+        rich_help_panel=panel,
+        metavar=metavar,
+        show_default=False,
+        **(choosing(choices, separator) if choices else {}),
     )
 
 
-def _choice(panel: str, help: str, usual: object, choices: Iterable[str]) -> Any:
-    return option(panel, help, usual, "|".join(choices))
+def _choice(panel: str, help: str, usual: object, choices: Iterable[str], *others: str) -> Any:
+    """Return an option that takes one of several words, or a value that has a placeholder."""
+    words = list(choices)
+    return option(panel, help, usual, "|".join([*words, *others]), words)
 
 
 def listed(title: str, entries: Iterable[tuple[str, str]]) -> Callable[[Any], Any]:
@@ -135,7 +147,8 @@ Start = Annotated[
         PHYSICS,
         "Initial links: all 1, random, or from a configuration file.",
         _usual["start"],
-        (*known.STARTS, "FILE"),
+        known.STARTS,
+        "FILE",
     ),
 ]
 Seed = Annotated[int | None, option(PHYSICS, "Seed of the random numbers.", _usual["seed"])]
@@ -180,6 +193,8 @@ Measure = Annotated[
         f"options as in flow:50:to=6; or {known.NO_MEASUREMENT}.",
         _usual["measure"],
         "NAME[:EVERY[:OPTION=VALUE]],...",
+        (*OBSERVABLES, known.NO_MEASUREMENT),
+        ",",
     ),
 ]
 Card = Annotated[
@@ -252,85 +267,3 @@ Json = Annotated[
         "--json", help="Print the result as one JSON object; all else goes to standard error."
     ),
 ]
-
-
-def declared(owners: Iterable[tuple[str, Iterable[Option]]]) -> Callable[[Any], Any]:
-    """Add declared options to a command that takes ``**options``.
-
-    Parameters
-    ----------
-    owners : iterable of (str, iterable of Option)
-        The things that declare options, as named in the help text, and their options. Things may
-        share an option.
-    """
-
-    def decorate(function: Any) -> Any:
-        signature = inspect.signature(function)
-        hints = get_type_hints(function, include_extras=True)
-        fixed = [
-            one.replace(annotation=hints[one.name])
-            for one in signature.parameters.values()
-            if one.kind is not one.VAR_KEYWORD
-        ]
-        shared: dict[str, tuple[Option, dict[str, list[str]]]] = {}
-        for owner, options in owners:
-            for option in options:
-                first, helps = shared.setdefault(option.name, (option, {}))
-                check_shared(option, first, owner, next(iter(helps.values()), [owner])[0])
-                text = with_default(option.help, option.default)
-                helps.setdefault(text, []).append(owner)
-        taken = {one.name for one in fixed} & shared.keys()
-        for name in taken:
-            (owner, *_), *_ = shared[name][1].values()
-            raise GaugeError(
-                f"The option {flag_of(name)} of {owner} has the name of an option of gauge-mc "
-                f"{function.__name__}; rename it."
-            )
-        added = [_parameter(option, helps) for option, helps in shared.values()]
-        everything = [*fixed, *added]
-        function.__signature__ = signature.replace(parameters=everything)
-        function.__annotations__ = {one.name: one.annotation for one in everything}
-        return function
-
-    return decorate
-
-
-def check_shared(option: Option, other: Option, owner: str, whose: str) -> None:
-    """Refuse options of one name that the command line would have to read in two ways.
-
-    Parameters
-    ----------
-    option, other : Option
-    owner, whose : str
-        The things that declare them, as named in messages.
-    """
-    if (option.kind, option.repeated) != (other.kind, other.repeated):
-        raise GaugeError(
-            f"Both {whose} and {owner} declare an option {option.flag}, with values of different "
-            "types; rename one of them."
-        )
-
-
-def _parameter(option: Option, helps: Mapping[str, Sequence[str]]) -> inspect.Parameter:
-    """Return a declared option as a parameter for Typer.
-
-    Parameters
-    ----------
-    option : Option
-    helps : mapping of str to sequence of str
-        Its descriptions, each with the things that give it.
-    """
-    owners = [owner for each in helps.values() for owner in each]
-    described = [f"{in_words(each)}: {help}" for help, each in helps.items()]
-    made = typer.Option(
-        option.flag,
-        help=" ".join(described) if len(helps) > 1 else next(iter(helps)),
-        rich_help_panel=f"Options of {in_words(owners)}",
-        metavar=option.metavar or None,
-        show_default=False,
-    )
-    kind = list[str] if option.repeated else option.kind
-    annotation = Annotated[kind | None, made]  # type: ignore[valid-type]
-    return inspect.Parameter(
-        option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,20 +13,14 @@ from gauge_mc.analysis.averages import AveragePoint, Averages
 from gauge_mc.analysis.figures import ENDINGS, STYLE_DPI, Form, drawn_as
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
+from gauge_mc.cli.command import Kind, Owner
+from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.errors import UsageError
-from gauge_mc.options import Option, flag_of
-from gauge_mc.plots import AGAINST_BETA, PLOTS, find_plot, plot_names, runs_of
+from gauge_mc.plots import AGAINST_BETA, PLOTS, expected_plot, find_plot, plot_names, runs_of
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import newest_run
 from gauge_mc.scans.scan import newest_scan
-
-
-def _owners() -> Iterator[tuple[str, tuple[Option, ...]]]:
-    """Yield the options that plots declare."""
-    for name, one in PLOTS.items():
-        yield name, one.options
-
 
 _endings = in_words([f".{one}" for one in ENDINGS], "or")
 
@@ -51,8 +45,13 @@ class Drawn:
 
 
 @prints(Drawn)
-@o.declared(_owners())
-@o.listed("Plots", [(name, find_plot(name).summary) for name in plot_names()])
+@Kind(
+    "Plots",
+    plot_names,
+    lambda name: expected_plot(name).summary,
+    lambda name: [Owner(name, expected_plot(name).options, f"Options of {name}")],
+    lambda name: None,  # `find_plot` checks it, when the tables of the runs are known
+)
 def plot(
     what: Annotated[
         str,
@@ -61,6 +60,7 @@ def plot(
             help="One of the plots above. The table NAME of your own function has the plots NAME "
             f"and NAME{AGAINST_BETA}.",
             show_default=False,
+            **choosing(plot_names()),
         ),
     ],
     run: Annotated[
@@ -113,10 +113,6 @@ def plot(
     chosen = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
     given = {name: value for name, value in options.items() if value is not None}
-    own = {option.name for option in chosen.options}
-    for name in given:
-        if name not in own:
-            raise UsageError(f"{flag_of(name)} is not an option of the plot {what}; leave it out.")
     with alone_on_stdout(json), drawn_as(Form.parse(size, dpi)):
         shown = chosen.draw(runs, file, **given)
     if json:

@@ -111,7 +111,7 @@ COULOMB = Option(
     str,
     "The term 1/R of the fits: with the geometric distance, or that of the lattice at tree level.",
     CONTINUUM,
-    f"{CONTINUUM}|{LATTICE}",
+    choices=(CONTINUUM, LATTICE),
 )
 SAMPLES = Option(
     "samples", bool, "Write the samples of V(R) and their covariance to potential.h5 as well."
@@ -121,7 +121,7 @@ SOURCE = Option(
     str,
     "What V(R) is from: Wilson loops, or correlators of Polyakov loops.",
     f"{LOOPS} if the run has a table of them",
-    f"{LOOPS}|{CORRELATORS}",
+    choices=(LOOPS, CORRELATORS),
 )
 
 TABLES = {LOOPS: tuple(LOOP_COLUMNS), CORRELATORS: tuple(CORRELATOR_COLUMNS)}

@@ -19,7 +19,11 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, flag_of
 
 ENERGY = Option(
-    "energy", str, "Discretisation of E, for t0 and w0.", next(iter(ENERGIES)), "|".join(ENERGIES)
+    "energy",
+    str,
+    "Discretisation of E, for t0 and w0.",
+    next(iter(ENERGIES)),
+    choices=tuple(ENERGIES),
 )
 GOAL = Option(
     "target",

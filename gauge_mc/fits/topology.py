@@ -31,7 +31,7 @@ CHARGE = Option(
     str,
     "Discretisation of Q.",
     next(iter(CHARGES)),
-    "|".join(CHARGES),
+    choices=tuple(CHARGES),
 )
 TIME = Option(
     "t",

@@ -162,7 +162,7 @@ class GradientFlowObservable(Observable):
     main_kernel: ClassVar[Kernel | None] = CLOVER
     bench_options: ClassVar[Mapping[str, object]] = {"to": 0.0, "every": 1.0}
     options: ClassVar[tuple[Option, ...]] = (
-        Option("flow", str, "Kind of the gradient flow.", defaults.FLOW, "|".join(FLOWS)),
+        Option("flow", str, "Kind of the gradient flow.", defaults.FLOW, choices=tuple(FLOWS)),
         Option(
             "to",
             float,

@@ -164,8 +164,8 @@ class WilsonLoops(ReducedNoise):
         Option(
             "iterations",
             str,
-            "Number of smearing iterations, or several numbers, such as 0,10,25. Iterations of "
-            "several smearings are counted from the first one.",
+            "Smearing iterations, or several numbers, such as 0,10,25, counted from the first "
+            "smearing.",
             f"{ITERATIONS}, or those given with --smear",
             "N[,N...]",
         ),
@@ -174,12 +174,12 @@ class WilsonLoops(ReducedNoise):
             str,
             "Links in direction t of the loops, made from the field before it is smeared.",
             f"{NO_TEMPORAL_LINKS}, those of the field",
-            "|".join((*TEMPORAL_LINKS, NO_TEMPORAL_LINKS)),
+            choices=(*TEMPORAL_LINKS, NO_TEMPORAL_LINKS),
         ),
         Option(
             "correlations",
             bool,
-            "Measure the loops between all pairs of the smearing levels, for variational analyses.",
+            "Measure all pairs of smearing levels, for variational analyses.",
         ),
         Option(
             "orderings",
@@ -187,7 +187,7 @@ class WilsonLoops(ReducedNoise):
             "Orders of the links in a step along (2,1,0): all, or those in which the links of a "
             "direction follow each other (xxy, yxx).",
             next(iter(ORDERINGS)),
-            "|".join(ORDERINGS),
+            choices=tuple(ORDERINGS),
         ),
         *NOISE_OPTIONS,
     )

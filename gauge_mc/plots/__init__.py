@@ -209,15 +209,12 @@ def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
     UsageError
         If no plot has this name.
     """
-    from gauge_mc.plots.averages import AveragesPlot
-    from gauge_mc.plots.history import HistoryPlot
-
     if name in PLOTS:
         return PLOTS[name]
     kinds = table_kinds(runs)
     kind = kinds.get(name.removesuffix(AGAINST_BETA))
     if kind and kind.quantities:
-        return HistoryPlot(kind) if name == kind.name else AveragesPlot(kind)
+        return _plot_of_table(name, kind)
     if kind and kind.name not in PLOTS:
         raise UsageError(
             f"There is no plot of the table {kind.name}: it has several rows per measurement, or "
@@ -299,6 +296,25 @@ def _paths_of(run: Paths | None) -> list[Path]:
     if run is None:
         return []
     return [Path(run)] if isinstance(run, str | os.PathLike) else [*map(Path, run)]
+
+
+def expected_plot(name: str) -> Plot:
+    """Return a plot by name before its runs are known.
+
+    A name that is unknown is taken for that of a table of a function of the user.
+    """
+    if name in plot_names():
+        return find_plot(name)
+    table = name.removesuffix(AGAINST_BETA)
+    return _plot_of_table(name, TableKind(table, (), (Quantity("value", table, table),)))
+
+
+def _plot_of_table(name: str, kind: TableKind) -> Plot:
+    """Return the time series of a table, or its average against the coupling."""
+    from gauge_mc.plots.averages import AveragesPlot
+    from gauge_mc.plots.history import HistoryPlot
+
+    return HistoryPlot(kind) if name == kind.name else AveragesPlot(kind)
 
 
 def runs_of(paths: Sequence[Path]) -> list[Path]:

@@ -83,8 +83,7 @@ KAPPA = Option(
 MUS = Option(
     MU.name,
     str,
-    "Twisted masses of the quarks, in lattice units, such as 0.01,0.02; each is combined with each "
-    "hopping parameter.",
+    "Twisted masses, in lattice units, each with each kappa.",
     MU.default,
     "M[,M...]",
     least=-LARGEST,
@@ -98,6 +97,7 @@ SOURCE = Option(
     + ". Several are measured one after the other.",
     f"{defaults.SOURCE} at the origin",
     "NAME:PARAMETERS",
+    choices=tuple(SOURCES),
     repeated=True,
 )
 SMEAR_SINK = Option("smear_sink", bool, "Smear the sink in the same way as the source.")
@@ -107,7 +107,7 @@ MOST_MOMENTUM = 100
 MOMENTA = Option(
     "p2_max",
     int,
-    "Largest squared momentum, with components in units of 2 pi / L.",
+    "Largest n² of the momenta 2πn/L, with n for x, y and z.",
     "0",
     least=0,
     most=MOST_MOMENTUM,
@@ -115,29 +115,28 @@ MOMENTA = Option(
 BOUNDARY = Option(
     "boundary",
     str,
-    "Boundary conditions of the quarks: antiperiodic or periodic in time, or four angles in units "
-    "of pi along x, y, z and t, such as 0.2,0.4,0,1.",
+    "Antiperiodic or periodic in time, or four angles along x, y, z and t in units of pi, such as "
+    "0.2,0.4,0,1.",
     "antiperiodic",
     "NAME|ANGLES",
     least=-LARGEST,
     most=LARGEST,
 )
 
-SOLVER = Option("solver", str, "Solver of the Dirac equation.", defaults.SOLVER, "|".join(SOLVERS))
+SOLVER = Option(
+    "solver", str, "Solver of the Dirac equation.", defaults.SOLVER, choices=tuple(SOLVERS)
+)
 INNER = Option(
-    "inner", str, "Precision of the solver's iterations.", defaults.INNER, "|".join(STORAGES)
+    "inner", str, "Precision of the solver's iterations.", defaults.INNER, choices=tuple(STORAGES)
 )
 METHOD = Option(
-    "method", str, "How lower precision is combined with double.", RELIABLE, "|".join(METHODS)
+    "method", str, "How lower precision is combined with double.", RELIABLE, choices=tuple(METHODS)
 )
-LINKS = Option(
-    "links", int, "Reals per link in the iterations: 8, 12 or 18 for SU(3).", "12, or 4 for SU(2)"
-)
+LINKS = Option("links", int, "Stored reals per link: 8, 12 or 18 for SU(3).", "12, or 4 for SU(2)")
 TOLERANCE = Option(
     "tolerance",
     float,
-    "Largest norm (not its square) of the true residual in double precision, divided by that of "
-    "the source.",
+    "Largest norm of the true residual relative to the source.",
     f"{defaults.TOLERANCE:g}",
     least=LEAST_TOLERANCE,
     most=1,

@@ -18,7 +18,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, check_options, merged, parse_options
 from gauge_mc.quoting import shortened
-from gauge_mc.registry import Registry, nearest
+from gauge_mc.registry import Registry, in_words, nearest
 
 NO_SMEARING = "none"
 """Value of ``--smear`` for no smearing."""
@@ -41,16 +41,16 @@ that makes its determinant 1. For SU(2) both are the same."""
 PROJECTION = Option(
     "projection",
     str,
-    "Projection P for SU(3): with the largest trace, or polar.",
+    "P for SU(3): largest trace, or polar.",
     PROJECTIONS[0],
-    "|".join(PROJECTIONS),
+    choices=tuple(PROJECTIONS),
 )
 """The option that chooses a projection."""
 
 EXCLUDE = Option(
     "exclude",
     str,
-    "Directions, such as xt, whose links are not smeared and along which no staples extend.",
+    "Directions, such as xt, without smearing and staples.",
     DIRECTIONS[-1],
     f"DIRECTIONS|{NOTHING}",
 )
@@ -269,12 +269,12 @@ def smear_option() -> Option:
     return Option(
         "smear",
         str,
-        f"Smearing of the links ({', '.join(SMEARINGS)} or {NO_SMEARING}), with its parameters and "
-        f"its number of iterations on demand, as in {defaults.SMEARING}:0.2x25. Several are "
-        "applied in the order in which they are given.",
-        defaults.SMEARING,
+        f"Smearing: {in_words([*SMEARINGS, NO_SMEARING], 'or')}; with parameters and iterations, "
+        f"as {defaults.SMEARING}:0.2x25. Several act in the order given.",
+        f"{defaults.SMEARING} for loops",
         "NAME[:PARAMETERS][xN]",
         repeated=True,
+        choices=(*SMEARINGS, NO_SMEARING),
     )
 
 

@@ -46,23 +46,30 @@ NOISE_OPTIONS = (
     Option(
         "multilevel",
         str,
-        "Reduce the noise: average over so many values of slabs of so many time slices, as in "
-        "4,100, or 4,20/2,50 with two levels.",
+        "Reduce the noise by averages over VALUES of slabs of SLICES time slices, as in 4,100, or "
+        "4,20/2,50 with two levels.",
         metavar="SLICES,VALUES",
     ),
     Option(
         "multihit",
         bool,
-        "Reduce the noise: replace links by their means. R = 1 on axis is left out.",
+        "Reduce the noise by means of links. R = 1 on axis is left out.",
     ),
     Option("overrelax", int, "Overrelaxation sweeps per update of the slabs.", f"{OVERRELAX}"),
     Option("seed", int, "Seed of the updates of the slabs.", f"{defaults.SEED}"),
     Option("beta", float, "Coupling of the updates of the slabs.", "that of the ensemble"),
-    Option("action", str, "Action of the updates of the slabs.", "that of the ensemble"),
+    Option(
+        "action",
+        str,
+        "Action of the updates of the slabs.",
+        "that of the ensemble",
+        "NAME",
+        choices=tuple(ACTIONS),
+    ),
     Option(
         "anisotropy",
         float,
-        "Bare anisotropy of the updates of the slabs.",
+        "Bare anisotropy of these updates.",
         "that of the ensemble",
         metavar="XI0",
     ),

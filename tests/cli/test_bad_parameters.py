@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from gauge_mc import cli
+from gauge_mc.cli.command import Chooser
 from tests.calls import call, make_run
 
 pytestmark = pytest.mark.kernels
@@ -47,6 +48,8 @@ HARMLESS = {"--beta", "--seed", "--action", "--group", "--precision", "--rng", "
 def options_of(name):
     """Return the options of a command that take a value."""
     command = cli.load_command(name)
+    if isinstance(command, Chooser):
+        command = command.subcommand(COMMANDS[name][0].split()[1])
     flags = (parameter.opts for parameter in command.params)
     return [words[0] for words in flags if words[0].startswith("--") and words[0] not in LONG]
 

@@ -27,7 +27,7 @@ def test_help_imports_nothing_that_takes_time():
     """Neither NumPy nor any module of the package but those of the command line itself."""
     found = imported_by("--help")
     ours = {name for name in found if name.partition(".")[0] == "gauge_mc"}
-    own = {"cli", "cli.streams", "errors", "interruption", "numbers", "quoting"}
+    own = {"cli", "cli.help", "cli.streams", "console", "errors", "interruption", "quoting"}
     assert ours == {"gauge_mc", *(f"gauge_mc.{name}" for name in own)}
     assert "numpy" not in found
 
@@ -59,8 +59,8 @@ def test_version():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["generat"], "No such command 'generat'"),
-        (["status", "--nope"], "No such option: --nope."),
+        (["generat"], "There is no command 'generat'; did you mean 'generate'?"),
+        (["status", "--nope"], "--nope is not an option of gauge-mc status; --help shows"),
         (["generate", "--bata", "2"], "--beta"),
     ],
 )

@@ -51,7 +51,7 @@ def test_the_gradient_flow(tmp_path, sketched):
     assert call("plot", "topology", run, "--round")[0] == f"{run}/topology.pdf\n"
     assert call("plot", "flow", run, "--target", "0.2")[0] == f"{run}/flow.pdf\n"
     assert (
-        "--energy is not an option of the plot flow"
+        "--energy is not an option of gauge-mc plot flow, but of topology; leave it out"
         in call("plot", "flow", run, "--energy", "clover")[0]
     )
 
@@ -76,7 +76,7 @@ def folders(tmp_path_factory):
         (("potential", "good", "--r-min", "6"), "contains 3 distances", 2),
         (("potential", "run/plaquette.csv"), "it is not a table of Wilson loops", 1),
         (("potential", "no"), "no", 2),
-        (("creutz", "good", "--r-min", "2"), "--r-min is not an option of fit creutz", 2),
+        (("creutz", "good", "--r-min", "2"), "--r-min is not an option of gauge-mc fit creutz", 2),
         (("creutz", "good", "--level", "x"), "--level", 2),
         (("xyz",), f"no fit 'xyz'; choose {in_words(list(FITS), 'or')}", 2),
         (("potential",), "There are no runs in runs", 2),

@@ -112,7 +112,11 @@ def test_a_figure_lies_in_its_run(run, sketched):
         (("wilson-loops", "good", "--path", "110"), "no loops along 110, only along 100", 2),
         (("wilson-loops", "good", "few"), "one run at a time", 2),
         (("polyakov", "run", "--output", "x.gif"), "let its name end in .pdf, .png or .svg", 2),
-        (("polyakov", "run", "--path", "110"), "--path is not an option of the plot polyakov", 2),
+        (
+            ("polyakov", "run", "--path", "110"),
+            "--path is not an option of gauge-mc plot polyakov",
+            2,
+        ),
         (("energy", "good"), "There is no plot 'energy'", 2),
         (("plaquete", "good"), "did you mean 'plaquette'", 2),
         (("history", "no"), "There is no run no", 2),
@@ -207,7 +211,7 @@ def test_thermalisation_in_averages(tmp_path, sketched):
     assert "--skip 99 leaves no measurements" in call("plot", "history", hot, "--skip", 99)[0]
     assert "--skip 99 leaves nothing of" in call("plot", "averages", hot, "--skip", 99)[0]
     assert (
-        "--skip is not an option of the plot potential"
+        "--skip is not an option of gauge-mc plot potential"
         in call("plot", "potential", hot, "--skip", 4)[0]
     )
 

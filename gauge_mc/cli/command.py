@@ -1,0 +1,335 @@
+"""Commands as Click calls them: their help, their subcommands, and what they say of misspelt words.
+
+The first argument of some commands, such as ``gauge-mc measure``, chooses one thing of a kind. Each
+of these things has a command with its own options, which is made from what the thing declares.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar, get_args
+
+import typer
+import typer.core
+
+from gauge_mc.cli.completion import choosing
+from gauge_mc.cli.help import COMMON, VERBATIM, Sections, is_argument, show_help, with_default
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.numbers import number, whole_number
+from gauge_mc.options import Option, merged
+from gauge_mc.registry import in_any_case, in_words
+
+HELP = ["-h", "--help"]
+"""Options that show the help text."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class DescribedCommand(typer.core.TyperCommand):
+    """A command with one line for most options in its help, and advice about unknown options."""
+
+    def lists(self) -> Sections:
+        """Return the sections of its help that precede those of the options."""
+        return {}
+
+    def get_help(self, ctx: Any) -> NoReturn:
+        """Show the help text, and end the program."""
+        show_help(self, ctx, self.lists())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, and refuse an unknown option in a sentence that says what to do."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # The class of this exception depends on the version of Typer.
+            if type(error).__name__ != "NoSuchOption":
+                raise
+            flag = str(getattr(error, "option_name", ""))
+        raise UsageError(f"{flag} is not an option of {ctx.command_path}{self.advice(ctx, flag)}")
+
+    def advice(self, ctx: Any, flag: str) -> str:
+        """Return the end of the message about an unknown option."""
+        known = [word.lstrip("-") for one in self.get_params(ctx) for word in one.opts]
+        match = difflib.get_close_matches(flag.lstrip("-"), known, n=1)
+        return f"; did you mean '--{match[0]}'?" if match else "; --help shows those that exist."
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Something that declares options of a subcommand.
+
+    Attributes
+    ----------
+    name : str
+        Its name in messages.
+    options : sequence of Option
+    section : str
+        Heading of the options in the help text.
+    label : str
+        Its name before the descriptions of its options, if several owners share the section.
+    """
+
+    name: str
+    options: Sequence[Option]
+    section: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The things of which the first argument of a command chooses one.
+
+    Attributes
+    ----------
+    title : str
+        Heading of their list, such as ``Observables``.
+    names : callable
+        Returns the names of all things.
+    summary : callable
+        Returns the short description of a thing, given its name.
+    owners : callable
+        Returns what declares the options of a thing, given its name.
+    check : callable
+        Raises a `UsageError` if there is no thing of a name. If it raises nothing, the function of
+        the command refuses the name.
+    """
+
+    title: str
+    names: Callable[[], Iterable[str]]
+    summary: Callable[[str], str]
+    owners: Callable[[str], Sequence[Owner]]
+    check: Callable[[str], object]
+
+    def __call__(self, function: Function) -> Function:
+        """Let the first argument of a function be one of the things; this is a decorator."""
+        function.kind = self  # type: ignore[attr-defined]
+        return function
+
+    def options(self, name: str) -> list[tuple[Option, Owner, str]]:
+        """Return the options of a thing, with what declares them first, and their descriptions.
+
+        Raises
+        ------
+        GaugeError
+            If two different options have one name.
+        """
+        owners, found = self.owners(name), []
+        for option in merged((one.name, one.options) for one in owners):
+            having = [one for one in owners if option in one.options]
+            labels = [one.label for one in having if one.label]
+            if having == [one for one in owners if one.section == having[0].section]:
+                labels = []
+            text = f"{in_words(labels)}: {option.help}" if labels else option.help
+            found.append((option, having[0], with_default(text, option.default)))
+        return found
+
+    def with_option(self, flag: str) -> dict[str, Option]:
+        """Return the things that have an option, given its name on the command line."""
+        return {
+            name: option
+            for name in self.names()
+            for owner in self.owners(name)
+            for option in owner.options
+            if option.flag == flag
+        }
+
+
+class Chooser(DescribedCommand):
+    """A command whose first argument chooses one thing of a kind, and with it a subcommand."""
+
+    function: Callable[..., Any]
+    kind: Kind
+
+    def lists(self) -> Sections:
+        """Return the list of the things."""
+        names = self.kind.names()
+        return {self.kind.title: [(name, "", self.kind.summary(name)) for name in names]}
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Return the context of a subcommand, or of this command if nothing is chosen."""
+        place = self._place(args)
+        if place < len(args):
+            name = in_any_case(args[place], self.kind.names())
+            try:
+                chosen = self.subcommand(name)
+            except GaugeError:
+                if not extra.get("resilient_parsing"):  # a shell that completes takes no advice
+                    raise
+            else:
+                rest = args[:place] + args[place + 1 :]
+                return chosen.make_context(f"{info_name} {name}", rest, parent, **extra)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except Exception as error:
+            if type(error).__name__ != "MissingParameter":  # of the version of Typer
+                raise
+        raise UsageError(
+            f"gauge-mc {info_name} needs a name; choose {in_words(self.kind.names(), 'or')}."
+        )
+
+    def _place(self, args: Sequence[str]) -> int:
+        """Return the index of the first word that is neither an option nor its value."""
+        place = 0
+        while place < len(args) and args[place].startswith("-") and args[place] != "-":
+            if args[place] == "--":
+                return place + 1
+            place += 1 + self._takes_value(args[place])
+        return place
+
+    def _takes_value(self, flag: str) -> bool:
+        """Return whether the word after an option is its value."""
+        if flag in HELP or "=" in flag:
+            return False
+        for one in self.params:
+            if flag in one.opts:
+                return not getattr(one, "is_flag", False)
+        return any(one.kind is not bool for one in self.kind.with_option(flag).values())
+
+    def subcommand(self, name: str) -> OneOfKind:
+        """Return the command of a thing.
+
+        Raises
+        ------
+        UsageError
+            If there is no thing of this name.
+        GaugeError
+            If an option of the thing has the name of an option of all things.
+        """
+        self.kind.check(name)
+        function = self.function
+
+        def one(**values: Any) -> Any:
+            return function(name, **values)
+
+        verb = (function.__doc__ or "").split(maxsplit=1)[0]
+        one.__doc__ = f"{verb} {self.kind.summary(name)}."
+        _, *common = parameters_of(function)
+        taken = {each.name for each in common}
+        own = []
+        for option, owner, text in self.kind.options(name):
+            if option.name in taken:
+                raise GaugeError(
+                    f"The option {option.flag} of {owner.name} has the name of an option of "
+                    f"gauge-mc {function.__name__}; rename it."
+                )
+            own.append(declared_parameter(option, owner.section, text))
+        made = made_command(OneOfKind, function.__name__, one, [*own, *common])
+        made.kind = self.kind
+        for each in made.params:
+            if each.name in taken and not is_argument(each):
+                each.rich_help_panel = COMMON  # type: ignore[attr-defined]
+        return made
+
+
+class OneOfKind(DescribedCommand):
+    """The command of one thing, which has the options of the thing."""
+
+    kind: Kind
+
+    def advice(self, ctx: Any, flag: str) -> str:
+        """Return the end of the message about an unknown option."""
+        if others := self.kind.with_option(flag):
+            return f", but of {in_words(others)}; leave it out."
+        return super().advice(ctx, flag)
+
+
+def command_of(function: Callable[..., Any]) -> DescribedCommand:
+    """Return the command of a function that is annotated for Typer."""
+    kind: Kind | None = getattr(function, "kind", None)
+    parameters = parameters_of(function)
+    if not kind:
+        return made_command(DescribedCommand, function.__name__, function, parameters)
+    made = made_command(Chooser, function.__name__, function, parameters)
+    made.function, made.kind = function, kind
+    return made
+
+
+Made = TypeVar("Made", bound=DescribedCommand)
+
+
+def made_command(
+    cls: type[Made],
+    name: str,
+    function: Callable[..., Any],
+    parameters: Sequence[inspect.Parameter],
+) -> Made:
+    """Return a command that calls a function with the given parameters."""
+
+    def call(**values: Any) -> Any:
+        return function(**values)
+
+    # Typer reads both, and would evaluate annotations that are text without the parsers.
+    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(
+        name,
+        cls=cls,
+        help="\n\n".join(map(_filled, paragraphs)),
+        context_settings={"help_option_names": HELP},
+    )(call)
+    made = typer.main.get_command(single)
+    assert isinstance(made, cls)
+    return made
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a command, which accept only plain numbers and no empty paths."""
+    found = inspect.signature(function, eval_str=True).parameters.values()
+    parameters = [
+        one.replace(kind=one.KEYWORD_ONLY) for one in found if one.kind is not one.VAR_KEYWORD
+    ]
+    for parameter in parameters:
+        kind, *described = get_args(parameter.annotation) or (parameter.annotation,)
+        parts = [get_args(one) or (one,) for one in get_args(kind) or [kind]]
+        kinds = {part for one in parts for part in one} & PARSERS.keys()
+        if kinds and described:
+            (kind,) = kinds
+            described[0].parser = PARSERS[kind]
+            described[0].metavar = described[0].metavar or f"<{kind.__name__.lower()}>"
+    return parameters
+
+
+def declared_parameter(option: Option, section: str, text: str) -> inspect.Parameter:
+    """Return a declared option as a parameter for Typer, in a section and with a description."""
+    more: dict[str, Any] = choosing(option.choices) if option.choices else {}
+    if option.kind in PARSERS:
+        more = {"parser": PARSERS[option.kind]}
+    made = typer.Option(
+        option.flag,
+        help=text,
+        rich_help_panel=section,
+        metavar=option.placeholder,
+        show_default=False,
+        **more,
+    )
+    kind = list[str] if option.repeated else option.kind
+    annotation = Annotated[kind | None, made]  # type: ignore[valid-type]
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )
+
+
+def a_path(text: str | Path) -> Path:
+    """Read a path; Python takes an empty one for the current folder."""
+    if not str(text) or "\0" in str(text):
+        raise ValueError("A path is empty, or has a NUL character; give another one.")
+    return Path(text)
+
+
+PARSERS: Mapping[Any, Callable[[str], Any]] = {int: whole_number, float: number, Path: a_path}
+"""How the values of options and arguments are read."""
+
+
+def _filled(paragraph: str) -> str:
+    """Return a paragraph as one line, unless it is marked as `VERBATIM`."""
+    if paragraph.startswith(VERBATIM):
+        return paragraph
+    return " ".join(paragraph.split())

@@ -1,0 +1,36 @@
+"""Values that a shell completes, and that are read in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gauge_mc.registry import in_any_case
+
+
+def choosing(words: Iterable[str], separator: str | None = None) -> dict[str, Any]:
+    """Return arguments of `typer.Option` for an option whose value begins with a known word.
+
+    A shell completes the words, and they are read in any case. Other values are left as they are,
+    so that the owner of the option can refuse them.
+
+    Parameters
+    ----------
+    words : iterable of str
+    separator : str, optional
+        What separates several values in one, as in ``plaquette,flow:50``.
+    """
+    known = list(words)
+
+    def complete(incomplete: str) -> list[str]:
+        before, found, _ = incomplete.rpartition(separator) if separator else ("", "", "")
+        return [before + found + word for word in known]
+
+    def read(text: str) -> str:
+        return (separator or "").join(map(begun, text.split(separator) if separator else [text]))
+
+    def begun(text: str) -> str:
+        word, colon, parameters = text.partition(":")
+        return in_any_case(word, known) + colon + parameters
+
+    return {"autocompletion": complete, "parser": read}

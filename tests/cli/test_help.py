@@ -1,0 +1,190 @@
+"""Help texts and completion: what a user is told about commands before they do something."""
+
+import re
+
+import pytest
+
+from gauge_mc.cli import COMMANDS, load_command
+from gauge_mc.fits import FITS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.plots import plot_names
+from tests.calls import call, call_apart
+
+WIDTH, MOST_LINES = 100, 45
+THINGS = {"measure": list(OBSERVABLES), "fit": list(FITS), "plot": plot_names()}
+PAIRS = [(command, name) for command, names in THINGS.items() for name in names]
+
+
+@pytest.fixture(autouse=True)
+def width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    monkeypatch.delenv("TERMINAL_WIDTH", raising=False)
+
+
+def shown(*words):
+    text, code = call(*words)
+    assert code == 0
+    return text
+
+
+def flags(text):
+    """The options that a help text lists, as opposed to those that it mentions."""
+    return set(re.findall(r"^  (?:-h, )?(--[a-z0-9-]+)|, (--[a-z0-9-]+)", text, re.M))
+
+
+@pytest.mark.parametrize(("command", "name"), PAIRS)
+def test_a_thing_has_a_help_text_of_its_own_that_fits_on_a_page(command, name):
+    text = shown(command, name, "--help")
+    lines = text.splitlines()
+    assert lines[0].startswith(f"Usage: gauge-mc {command} {name} [OPTIONS] [RUN")
+    assert len(lines) <= MOST_LINES
+    assert max(map(len, lines)) <= WIDTH
+    assert "<bool>" not in text
+    listed = {one or other for one, other in flags(text)}
+    chosen = load_command(command).subcommand(name)
+    own = {flag for one in chosen.params for flag in one.opts if flag.startswith("--")}
+    assert listed == own | {"--help"}
+    others = {option.flag for other in THINGS[command] for option, *_ in chosen.kind.options(other)}
+    declared = {option.flag for option, *_ in chosen.kind.options(name)}
+    assert not listed & (others - declared)
+
+
+def test_a_description_is_that_of_the_thing():
+    """The tolerance of solvers was described at that of the flow."""
+    assert "residual" not in shown("measure", "flow", "--help")
+    assert "error of every link" in shown("measure", "flow", "--help")
+    assert "Largest norm of the true residual" in shown("measure", "mesons", "--help")
+    assert "[default: 6, or half the lattice]" in shown("measure", "planar-loops", "--help")
+
+
+@pytest.mark.parametrize("command", THINGS)
+def test_a_command_lists_the_things_and_common_options(command):
+    lines = shown(command, "--help").splitlines()
+    assert len(lines) <= MOST_LINES
+    rows = {line.split()[0] for line in lines if line.startswith("  ")}
+    assert {*THINGS[command], "--json", "--output"} <= rows
+    chosen = load_command(command)
+    own = {option.flag for name in THINGS[command] for option, *_ in chosen.kind.options(name)}
+    assert not rows & own
+
+
+def test_common_options_are_abridged_only_where_they_must_be():
+    long = " ".join(shown("measure", "wilson-loops", "--help").split())
+    assert "Common options, which gauge-mc measure --help describes" in long
+    assert "--devices N|I,J,...|all|cpu:N, --split, --threads <int>" in long
+    assert "Number of CPU threads" in shown("measure", "plaquette", "--help")
+
+
+@pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS), ("measure", "flow")])
+def test_h_is_help(words):
+    text = shown(*words, "-h")
+    assert text == shown(*words, "--help")
+    assert text.startswith(" ".join(["Usage: gauge-mc", *words, "[OPTIONS]"]))
+    assert "<bool>" not in text
+    assert re.search(r"^  -h, --help  +Show this message and exit\.$", text, re.M)
+
+
+def test_flags_have_no_value():
+    assert re.search(r"^  --dry-run  +Show", shown("generate", "--help"), re.M)
+    assert re.search(r"^  --slices  +Also record", shown("measure", "flow", "--help"), re.M)
+    assert re.search(r"^  --seed <int>  +Seed", shown("generate", "--help"), re.M)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("measur", "There is no command 'measur'; did you mean 'measure'?"),
+        ("measure flwo", "There is no observable 'flwo'; did you mean 'flow'?"),
+        ("fit potental", "There is no fit 'potental'; did you mean 'potential'?"),
+        ("measure flow --tolerence 1", "measure flow; did you mean '--tolerance'?"),
+        ("measure flow --kappa 0.1", "but of baryons and mesons; leave it out."),
+        ("generate --groop su3", "did you mean '--group'?"),
+        ("fit", "gauge-mc fit needs a name; choose anisotropy, baryons, "),
+        ("measure --json", "gauge-mc measure needs a name; choose baryons, "),
+        ("generate --group su9", "There is no group 'su9'; did you mean 'su8'?"),
+    ],
+)
+def test_misspelt_words_get_advice(words, sentence):
+    said, code = call(*words.split())
+    assert (sentence in said, code) == (True, 2), said
+
+
+def test_names_are_taken_in_any_case(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = "--lattice 4 --thermalize 1 --configs 2 --separation 1 --quiet --backend CPU"
+    words += " --output run --precision Single --start Cold --rng PHILOX --format NERSC"
+    shown("Generate", *words.split(), "--group", "SU2", "--measure", "Plaquette:2,POLYAKOV")
+    card = (tmp_path / "run" / "run.toml").read_text()
+    for line in ('group = "su2"', 'measure = "plaquette:2,polyakov"', 'start = "cold"'):
+        assert line in card
+    assert shown("Measure", "Plaquette", "run", "--backend", "Cpu").endswith("_configs.csv\n")
+    assert shown("measure", "Flow", "--help") == shown("measure", "flow", "--help")
+
+
+def test_options_may_precede_the_name_of_a_thing():
+    """Whether they take a value, belong to all things, or only to one."""
+    sentence = "nowhere cannot be read"
+    for words in (
+        "--to 0.4 flow nowhere",
+        "--to=0.4 --slices --backend cpu flow nowhere",
+        "--quiet flow --to 0.4 nowhere",
+        "-- flow nowhere",
+    ):
+        said, code = call("measure", *words.split())
+        assert sentence in said
+        assert code in (1, 2)
+    assert shown("measure", "--help", "flow") == shown("measure", "flow", "--help")
+
+
+def completed(monkeypatch, words):
+    """Return what a shell would offer after words, of which the last one is incomplete."""
+    monkeypatch.setenv("_GAUGE_MC_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"gauge-mc {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" "))))
+    out, err, code = call_apart()
+    assert err == ""
+    return out.split(), code
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("meas", ["measure"]),
+        ("measure ", THINGS["measure"]),
+        ("fit po", ["potential"]),
+        ("plot to", ["topology"]),
+        ("measure --quiet fl", ["flow"]),
+        ("measure flow --flow ", ["symanzik", "wilson", "zeuthen"]),
+        ("measure wilson-loops --smear h", ["hyp"]),
+        ("measure --backend c", ["cuda", "cpu"]),
+        ("fit topology --charge ", ["clover", "improved"]),
+        ("generate --group su", ["su2", "su3", "su4", "su5", "su6", "su7", "su8"]),
+        ("generate --action iw", ["iwasaki"]),
+        ("generate --rng ", ["lcg", "philox", "ranlux"]),
+        ("generate --format n", ["nersc", "none"]),
+        ("generate --precision ", ["single", "double"]),
+        ("generate --measure plaquette,polyakov-", ["plaquette,polyakov-correlators"]),
+        ("scan --group=su3", ["su3"]),
+        ("convert a b --to i", ["ildg"]),
+        ("measure flow --to", ["--to", "--tolerance"]),
+        ("measure nonsense --out", ["--output"]),
+        ("nonsense --gr", []),
+    ],
+)
+def test_a_shell_completes(monkeypatch, words, offered):
+    assert completed(monkeypatch, words) == (offered, 0)
+
+
+def test_a_shell_offers_only_the_options_of_the_thing(monkeypatch):
+    offered, _ = completed(monkeypatch, "measure flow --")
+    assert {"--to", "--tolerance", "--backend", "--json"} <= {*offered}
+    assert not {"--kappa", "--smear", "--weight"} & {*offered}
+    assert "--kappa" in completed(monkeypatch, "measure mesons --k")[0]
+
+
+def test_a_failure_leaves_the_line_of_the_shell_as_it_is(monkeypatch):
+    def fail(name):
+        raise RuntimeError
+
+    monkeypatch.setattr("gauge_mc.cli.load_command", fail)
+    assert completed(monkeypatch, "measure fl") == ([], 1)
