@@ -22,9 +22,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 import typer.core
 
-from gauge_mc import __version__, interruption
+from gauge_mc import __version__
 from gauge_mc.cli.streams import Streams
 from gauge_mc.errors import REMEDIES, GaugeError, UsageError
+from gauge_mc.interruption import note
 from gauge_mc.quoting import printable, sentence, shortened
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
@@ -160,7 +161,7 @@ def _ending_in_order() -> Iterator[None]:
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
-        interruption.note(signal.Signals(number).name)
+        note(signal.Signals(number).name)
         raise TerminatedError(number)
 
     numbers = (signal.SIGTERM, signal.SIGHUP)
