@@ -27,10 +27,10 @@ def devices(request, best_device):
 
 def chain(devices, updates):
     """Yield a field after each of some updates."""
-    field = Field.hot(LATTICE, "su3", "single", devices, seed=5)
+    field = Field.hot(LATTICE, "su2", "single", devices, seed=5)
     random = Random.for_field(field, "philox", seed=6)
     for _ in range(updates):
-        heatbath(field, 5.5, random)
+        heatbath(field, 2.3, random)
         yield field
 
 

@@ -61,14 +61,22 @@ def measured(field, **options):
     return {where: value for *where, value in map(tuple, records) for where in [tuple(where)]}
 
 
+LEVELS = [
+    (UNEQUAL, "5,1"),
+    (UNEQUAL, "2,1"),
+    (UNEQUAL, "1,1"),
+    (UNEQUAL, "2,1/1,1"),
+    (MANY_LANES, "2,1"),
+]
+"""Lattices and levels, every second one for each group in quick tests."""
+
+
 @pytest.mark.parametrize(
-    ("lattice", "multilevel"),
+    ("group", "lattice", "multilevel"),
     [
-        (UNEQUAL, "5,1"),
-        (UNEQUAL, "2,1"),
-        (UNEQUAL, "1,1"),
-        (UNEQUAL, "2,1/1,1"),
-        (MANY_LANES, "2,1"),
+        pytest.param(group, *one, marks=() if number % 2 == rest else pytest.mark.slow)
+        for rest, group in enumerate(("su2", "su3"))
+        for number, one in enumerate(LEVELS)
     ],
     ids=str,
 )

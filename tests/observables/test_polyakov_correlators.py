@@ -127,7 +127,7 @@ def test_threads_do_not_change_a_bit(group):
     links = random_links(UNEQUAL, group)
     one, two = (
         measured(
-            Field.from_slices(UNEQUAL, group, links, "single", CpuDevice(threads)),
+            Field.from_slices(UNEQUAL, group, links, "double", CpuDevice(threads)),
             multilevel="5,2/1,3",
             beta=2.0,
         )
@@ -267,7 +267,14 @@ def test_the_reference_of_mean_links_is_the_integral_over_the_group(group, weigh
 
 
 @pytest.mark.parametrize(
-    ("beta", "smooth"), [(0.2, False), (2.5, False), (6.0, True), (12.0, False), (12.0, True)]
+    ("beta", "smooth"),
+    [
+        (0.2, False),
+        pytest.param(2.5, False, marks=SLOW),
+        (6.0, True),
+        (12.0, False),
+        (12.0, True),
+    ],
 )
 def test_multihit_is_the_integral_over_every_link(group, precision, best_device, beta, smooth):
     lattice = Lattice(4, 4, 4, 4)

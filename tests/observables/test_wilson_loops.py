@@ -54,6 +54,25 @@ DEVICES = [
     pytest.param("cuda", "double", marks=pytest.mark.gpu),
 ]
 
+QUICK = {("cpu-8", "double", "su3", UNEQUAL), ("cpu-8", "single", "su2", MANY_LANES)}
+"""Devices, precisions, groups and lattices of quick tests."""
+
+KINDS = pytest.mark.parametrize(
+    ("name", "precision", "group", "lattice"),
+    [
+        pytest.param(*values, group, lattice, marks=[*marks, *slow])
+        for values, marks in (
+            (getattr(one, "values", one), getattr(one, "marks", ())) for one in DEVICES
+        )
+        for group in ("su2", "su3")
+        for lattice in (UNEQUAL, MANY_LANES)
+        for slow in [
+            () if values[0] == "cuda" or (*values, group, lattice) in QUICK else (pytest.mark.slow,)
+        ]
+    ],
+    ids=str,
+)
+
 
 @cache
 def expected(lattice, group, smeared=0):
@@ -84,8 +103,7 @@ def measured(field, **how):
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("lattice", [UNEQUAL, MANY_LANES], ids=str)
-@pytest.mark.parametrize(("name", "precision"), DEVICES)
+@KINDS
 def test_loops_are_those_of_the_reference(lattice, group, name, precision):
     links = random_links(lattice, group)
     field = Field.from_slices(lattice, group, links, precision, open_by_name(name))
@@ -239,8 +257,7 @@ def test_threads_do_not_change_a_bit(group):
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("lattice", [UNEQUAL, MANY_LANES], ids=str)
-@pytest.mark.parametrize(("name", "precision"), DEVICES)
+@KINDS
 def test_loops_between_levels_are_those_of_the_reference(lattice, group, name, precision):
     """The matrix is averaged over both orders, and its diagonal are the loops of each level."""
     links = random_links(lattice, group)

@@ -35,9 +35,19 @@ def inverted(matrix, source, kind="general"):
     return solve(matrix, columns, assume_a=kind).T.reshape(source.shape)
 
 
-@pytest.mark.parametrize(("csw", "precision"), [(0.0, "single"), (1.3, "double")])
-def test_shifts_of_dense_matrices(group, csw, precision, best_device, rng):
-    field, source = field_and_source(group, rng, best_device, precision)
+@pytest.mark.parametrize(
+    ("name", "csw", "precision"),
+    [
+        ("su2", 0.0, "double"),
+        *(
+            pytest.param(name, *one, marks=pytest.mark.slow)
+            for name in ("su2", "su3")
+            for one in ((0.0, "single"), (1.3, "double"))
+        ),
+    ],
+)
+def test_shifts_of_dense_matrices(name, csw, precision, best_device, rng):
+    field, source = field_and_source(name, rng, best_device, precision)
     found = solve_shifted(Wilson(field, KAPPA, csw), source, SHIFTS, 1e-11)
     matrix = reference.dense(field.to_numpy(), KAPPA, PHASES, csw=csw)
     square = matrix @ matrix.conj().T
