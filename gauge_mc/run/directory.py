@@ -186,6 +186,8 @@ class Run:
                 raise ValueError(f"no key {min(missing)}")
             return parameters, sessions
         except (ValueError, TypeError, GaugeError) as error:
+            if isinstance(error.__cause__, OSError):  # unreadable, and perhaps sound
+                raise
             reason = " ".join(str(error).split()).rstrip(".")
             raise GaugeError(f"{self.toml} is damaged: {reason}.") from error
 

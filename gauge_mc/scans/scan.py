@@ -263,6 +263,8 @@ class Scan:
                 raise ValueError(f"unknown key {min(unknown)}")
             return scan
         except (ValueError, TypeError, LookupError, AttributeError, GaugeError) as error:
+            if isinstance(error.__cause__, OSError):  # unreadable, and perhaps sound
+                raise
             reason = " ".join(str(error).split()).rstrip(".")
             raise GaugeError(f"{empty.toml} is damaged: {reason}.") from error
 

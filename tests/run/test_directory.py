@@ -1,6 +1,7 @@
 """Run directories: the run lock, run.toml, checkpoints."""
 
 import dataclasses
+import errno
 import hashlib
 import json
 import os
@@ -23,6 +24,7 @@ from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import State
 from gauge_mc.run.directory import Run, SessionRecord, newest_run
 from gauge_mc.run.parameters import Parameters
+from tests.calls import call
 
 STATE = State(7, 35, {"group": "su3", "action": "wilson", "beta": 5.7, "seed": 3})
 
@@ -374,3 +376,20 @@ def test_a_checkpoint_with_wrong_arrays_and_a_right_checksum_is_refused(tmp_path
     with pytest.raises(GaugeError, match="is damaged") as caught:
         Chain.resume(parameters, CpuDevice(threads=1), path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["v0_2/finished", "scan"])
+def test_what_may_not_be_read_is_not_called_damaged(root, monkeypatch, name):
+    """As another user's files, or an administrator without all rights."""
+    path = root / "tests" / "pins" / name
+    really = os.open
+
+    def refuse(file, *args, **more):
+        if str(file).endswith((".toml", "plaquette.csv")):
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return really(file, *args, **more)
+
+    monkeypatch.setattr(os, "open", refuse)
+    for command in ("status", "info"):
+        shown, code = call(command, path)
+        assert (code, "Permission denied" in shown, "damaged" in shown) == (1, True, False), shown
