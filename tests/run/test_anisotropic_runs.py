@@ -12,7 +12,7 @@ from tests.calls import call, make_run
 from tests.run.sessions import written
 
 CHAIN = {
-    "group": "su3",
+    "group": "su2",
     "beta": 3.0,
     "action": "symanzik",
     "anisotropy": 2.5,
@@ -44,7 +44,7 @@ def test_an_isotropic_run_does_not_mention_it(tmp_path):
 
 
 def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path):
-    chain = {**CHAIN, "group": "su2", "action": "wilson", "beta": 1.2}
+    chain = {**CHAIN, "action": "wilson", "beta": 1.2}
     run = make_run(tmp_path / "run", **chain, format="nersc")
     path = next(iter(Run(run).configs().values()))
     assert open_configuration(path).header.provenance["anisotropy"] == "2.5"
@@ -79,8 +79,8 @@ def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path)
 
 def test_a_flow_along_the_way_is_that_of_the_configurations(tmp_path):
     """In double precision, as which links come back from files with no bit lost."""
-    values = {**CHAIN, "precision": "double", "measure": "flow:1:to=0.2"}
-    run = make_run(tmp_path / "run", **values)
+    values = {**CHAIN, "group": "su3", "action": "wilson", "precision": "double"}
+    run = make_run(tmp_path / "run", **{**values, "measure": "flow:1:to=0.2"})
     along = read_table(run / "flow.csv")
     assert along.header["flow anisotropy"] == "2.5"
     said, code = call("measure", "flow", run, "--to", "0.2", "--output", run / "later.csv")

@@ -55,9 +55,20 @@ def found_in(path, parameters):
     return [written(path / f"batch_{n}") for n in range(len(parameters))]
 
 
-@pytest.mark.parametrize("precision", ["single", "double"])
-@pytest.mark.parametrize("group", BETAS)
-@pytest.mark.parametrize(("start", "rng"), [("hot", "philox"), ("cold", "ranlux"), ("hot", "lcg")])
+@pytest.mark.parametrize(
+    ("group", "precision", "start", "rng"),
+    [
+        ("su2", "single", "hot", "lcg"),
+        ("su2", "single", "cold", "ranlux"),
+        ("su3", "double", "hot", "philox"),
+        *(
+            pytest.param(group, precision, start, rng, marks=pytest.mark.slow)
+            for group in BETAS
+            for precision in ("single", "double")
+            for start, rng in (("hot", "philox"), ("cold", "ranlux"), ("hot", "lcg"))
+        ),
+    ],
+)
 def test_runs_of_a_batch_write_what_each_writes_alone(
     tmp_path, best_device, group, precision, start, rng
 ):
@@ -76,7 +87,7 @@ def test_lattices_of_any_shape_can_be_batched(tmp_path, best_device, lattice):
     assert found_in(tmp_path, parameters) == expected
 
 
-@pytest.mark.parametrize("action", ["wilson", "iwasaki"])
+@pytest.mark.parametrize("action", ["wilson", pytest.param("iwasaki", marks=pytest.mark.slow)])
 def test_runs_of_a_batch_can_have_different_anisotropies(tmp_path, best_device, action):
     ratios = (2.0, 2.0, 3.5, 0.7, 1.5)
     same = members("su3", precision="double", lattice="8x4x6x4", action=action)

@@ -120,7 +120,7 @@ def test_default_names_tell_what_runs_share(folder, monkeypatch):
     assert "no scan in one" in call("plot", "scan", "one")[0]
 
 
-def test_a_scan_from_beginning_to_end(folder):
+def test_a_scan_from_beginning_to_end(folder, sketched):
     grid = ("--beta", "2.2:2.3:0.1", "--lattice", A, "--chains", 2)
     shown = scan(*grid, "--output", "s", *SMALL)
     assert "s begins, 0 of 4 runs complete" in shown
