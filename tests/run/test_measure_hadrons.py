@@ -98,7 +98,7 @@ def test_slabs_and_threads_give_the_same_bytes(made, tmp_path, words):
     assert len(found) == 2 * 3 * 18 * 8
 
 
-def test_diquarks_have_the_masses_of_mesons(made):
+def test_diquarks_have_the_masses_of_mesons(made, sketched):
     call("fit", "mesons", made, "--t-min", 1, "--t-max", 4)
     call("fit", "baryons", made, "--t-min", 1, "--t-max", 4)
     masses = {
