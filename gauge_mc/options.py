@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gauge_mc.errors import GaugeError, UsageError
@@ -79,6 +79,14 @@ class Option(Number):
     choices : tuple of str
         Words that the value may be, or with which it may begin. A shell completes them, and the
         command line takes them in any case; the owner of the option checks the value.
+    each : type or None
+        Type of the numbers, if a text consists of numbers with commas between them. Python also
+        gives them as a number or a sequence of numbers, and the value is then a tuple.
+    rows : bool
+        Whether there may be several rows of such numbers, with slashes between them; a sequence of
+        sequences in Python.
+    accepts : type or None
+        Class whose objects Python also gives in place of a text that may be given several times.
     """
 
     default: str = ""
@@ -87,6 +95,9 @@ class Option(Number):
     least: float = -math.inf
     most: float = math.inf
     choices: tuple[str, ...] = field(default=(), kw_only=True)
+    each: type[int] | type[float] | None = field(default=None, kw_only=True)
+    rows: bool = field(default=False, kw_only=True)
+    accepts: type[Any] | None = field(default=None, kw_only=True)
 
     @property
     def placeholder(self) -> str:
@@ -120,12 +131,13 @@ class Option(Number):
             self._check_number(value)
         return value
 
-    def numbers(self, text: str, read: Callable[[str], N]) -> tuple[N, ...]:
+    def numbers(self, text: str | tuple[N, ...], read: Callable[[str], N]) -> tuple[N, ...]:
         """Return the numbers that a text consists of, with commas or semicolons between them.
 
         Parameters
         ----------
-        text : str
+        text : str or tuple
+            A tuple has been checked, and is returned as it is.
         read : callable
             `gauge_mc.numbers.number` or `gauge_mc.numbers.whole_number`.
 
@@ -134,6 +146,8 @@ class Option(Number):
         UsageError
             If something is not a number, is outside of the bounds, or is missing.
         """
+        if not isinstance(text, str):
+            return text
         try:
             found = listed(text, read)
         except ValueError:
@@ -227,16 +241,40 @@ def check_options(
 def _converted(option: Option, value: object) -> object:
     """Return a value converted to the type of its option; a float option also accepts an int."""
     kind = option.kind
+    if hasattr(value, "tolist"):  # of NumPy
+        value = value.tolist()
     if option.repeated:
-        values = (value,) if isinstance(value, str) else value
-        if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
+        values = value if isinstance(value, list | tuple) else (value,)
+        objects = (option.accepts,) if option.accepts else ()
+        if not all(isinstance(one, (str, *objects)) for one in values):
             raise UsageError(f"{option.flag} is {value!r}; give text, or several texts.")
-        return tuple(map(option.checked, values))
+        return tuple(option.checked(one) if isinstance(one, str) else one for one in values)
+    if option.each and not isinstance(value, str):
+        return _numbers(option, value)
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         raise UsageError(f"{option.flag} is {quoted(value)}; give a value of type {kind.__name__}.")
     checked = option.checked(value)
     return kind(checked)
+
+
+def _numbers(option: Option, value: object) -> tuple[object, ...]:
+    """Return a number or a sequence of numbers as a tuple of numbers of the right type."""
+    items = value if isinstance(value, list | tuple) else (value,)
+    accepted = int if option.each is int else (int, float)
+    found: list[object] = []
+    for one in items:
+        if option.rows and isinstance(one, list | tuple):
+            found.append(_numbers(replace(option, rows=False), one))
+        elif option.each and isinstance(one, accepted) and not isinstance(one, bool):
+            option.checked(one)
+            found.append(option.each(one))
+        else:
+            what = "a whole number" if option.each is int else "a number"
+            raise UsageError(f"{option.flag} is {quoted(value)}; give {what}, or several.")
+    if not found:
+        raise UsageError(f"{option.flag} is empty; give a value, or leave the option out.")
+    return tuple(found)
 
 
 def parse_options(

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, get_type_hints
 
-from gauge_mc.options import Owners
+from gauge_mc.options import Option, Owners
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -91,10 +91,21 @@ def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:
     def find() -> Iterator[inspect.Parameter]:
         named = {one.name: one for _, options in owners() for one in options}
         for name, option in sorted(named.items()):
-            kind: Any = str | list[str] if option.repeated else option.kind
-            yield _keyword(name, kind | None, None)
+            yield _keyword(name, _type(option) | None, None)
 
     return with_keywords(find)
+
+
+def _type(option: Option) -> Any:
+    """Return the type of the values of an option in Python."""
+    kind: Any = option.kind
+    if option.each:
+        row: Any = list[option.each]  # type: ignore[name-defined]
+        return kind | (list[row] if option.rows else option.each) | row
+    if not option.repeated:
+        return kind
+    items: Any = kind | option.accepts if option.accepts else kind
+    return items | list[items]
 
 
 def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:

@@ -1,8 +1,5 @@
 """What a user of Python and of notebooks meets: names, errors and progress."""
 
-import dataclasses
-import inspect
-import pydoc
 import re
 import sys
 from types import SimpleNamespace
@@ -11,13 +8,8 @@ import pytest
 import rich.console
 
 import gauge_mc
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fits import FITS
-from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots import PLOTS
 from gauge_mc.run import display as progress
-from gauge_mc.run.parameters import Execution
 
 
 def test_a_misspelt_name_of_the_package_is_answered_with_the_right_one():
@@ -106,43 +98,3 @@ def test_the_last_update_of_a_run_is_shown(notebook):
         if due[-1]:
             bar._shown_at = now
     assert due == [True, False, True]
-
-
-@pytest.mark.parametrize("name", ["generate", "generate_chains", "scan"])
-def test_signatures_list_the_parameters_of_a_run(name):
-    shown = inspect.signature(getattr(gauge_mc, name)).parameters
-    fields = [*dataclasses.fields(gauge_mc.Parameters), *dataclasses.fields(Execution)]
-    assert {one.name for one in fields} <= shown.keys()
-    assert all(shown[one.name].kind is inspect.Parameter.KEYWORD_ONLY for one in fields)
-    assert not [one for one in shown.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
-    assert (shown["seed"].annotation, shown["seed"].default) == (int, gauge_mc.Parameters().seed)
-    assert shown["threads"].annotation == int | None
-    if name != "scan":  # whose grid has several couplings and lattices
-        assert shown["lattice"].annotation is Lattice
-        assert (shown["beta"].annotation, shown["beta"].default) == (float | None, None)
-
-
-@pytest.mark.parametrize(
-    ("name", "things", "more"),
-    [
-        ("measure", OBSERVABLES, {"smear": str | list[str] | None, "rho": float | None}),
-        ("fit", FITS, {}),
-        ("plot", PLOTS, {"skip": int | None}),
-    ],
-)
-def test_signatures_list_the_options_of_all_things(name, things, more):
-    shown = inspect.signature(getattr(gauge_mc, name)).parameters
-    options = [option for one in things.values() for option in one.options]
-    assert {one.name for one in options} | more.keys() <= shown.keys()
-    assert all(shown[one.name].default is None for one in options)
-    assert {key: shown[key].annotation for key in more} == more
-    assert not [one for one in shown.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
-
-
-def test_help_shows_a_signature_and_a_changed_one_is_ordinary():
-    function = gauge_mc.generate
-    assert "checkpoint_every: float = " in pydoc.render_doc(function)
-    changed = inspect.signature(function).replace(return_annotation=int)
-    assert changed.return_annotation is int
-    assert "checkpoint_every" in changed.parameters
-    assert inspect.signature(function).return_annotation == "RunResult"

@@ -26,7 +26,7 @@ HALF = "half"
 """Value of ``--t0`` for t0 = t/2, rounded up, as far as C(t0) is known well enough."""
 
 
-def reference_time(text: str) -> int | None:
+def reference_time(text: str | tuple[int, ...]) -> int | None:
     """Parse ``--t0``: a number, or ``half``, which becomes None.
 
     Raises
@@ -36,6 +36,10 @@ def reference_time(text: str) -> int | None:
     """
     if text == HALF:
         return None
+    if isinstance(text, tuple):
+        if len(text) > 1:
+            raise UsageError(f"--t0 has {len(text)} numbers; give one, or {HALF}.")
+        return text[0]
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) < 10**6:
         raise UsageError(f"--t0 is '{text[:20]}'; give a time from 1 on, or {HALF}.")
     return int(text)

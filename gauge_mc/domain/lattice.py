@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gauge_mc.errors import UsageError
@@ -46,19 +47,24 @@ class Lattice:
             )
 
     @classmethod
-    def parse(cls, text: str) -> Lattice:
+    def parse(cls, text: str | Sequence[int]) -> Lattice:
         """Return the lattice given as ``XxYxZxT``, such as ``24x24x24x32``.
 
-        A single number sets all four extents.
+        A single number sets all four extents. In Python the extents are also given as numbers.
 
         Raises
         ------
         UsageError
             If `text` does not have this form or an extent is not allowed.
         """
-        words = text.lower().split("x")
-        whole = all(re.fullmatch(r" *-?[0-9]{1,10} *", word) for word in words)
-        extents = [int(word) for word in words] if whole else []
+        if isinstance(text, str):
+            words = text.lower().split("x")
+            whole = all(re.fullmatch(r" *-?[0-9]{1,10} *", word) for word in words)
+            extents = [int(word) for word in words] if whole else []
+        else:
+            extents = list(text)
+        if not all(type(one) is int for one in extents):
+            extents = []
         if len(extents) == 1:
             extents *= 4
         if len(extents) != 4:

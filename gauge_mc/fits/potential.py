@@ -96,6 +96,8 @@ LEVELS = Option(
     "between all of them.",
     "one level",
     "N,N[,N...]",
+    least=0,
+    each=int,
 )
 REFERENCE = Option(
     "t0",
@@ -104,6 +106,8 @@ REFERENCE = Option(
     "matrix there is known to 10 %.",
     HALF,
     f"N|{HALF}",
+    least=1,
+    each=int,
 )
 SINGLE = Option("single", bool, "Include plateaus of a single t.")
 COULOMB = Option(
@@ -314,7 +318,7 @@ def _reference(matrices: list[LoopMatrices]) -> str:
     return f"t0 = t/2, rounded up, at most {ends} (up to which all states are known to 10 %)"
 
 
-def parse_levels(text: str) -> list[int]:
+def parse_levels(text: str | tuple[int, ...]) -> list[int]:
     """Parse smearing levels, such as ``0,5,10,25``.
 
     Raises
@@ -322,13 +326,17 @@ def parse_levels(text: str) -> list[int]:
     UsageError
         If the text is not of this form, or there are fewer than two or more than `MOST_LEVELS`.
     """
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
-        raise UsageError(f"{LEVELS.flag} is '{shortened(text)}'; give numbers, such as 0,5,10,25.")
-    levels = sorted({int(word) for word in words})
+    levels = sorted({*text} if isinstance(text, tuple) else _levels_of(text))
     if not 2 <= len(levels) <= MOST_LEVELS:
         raise UsageError(f"{LEVELS.flag} has {len(levels)} levels; give 2 to {MOST_LEVELS}.")
     return levels
+
+
+def _levels_of(text: str) -> set[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        raise UsageError(f"{LEVELS.flag} is '{shortened(text)}'; give numbers, such as 0,5,10,25.")
+    return {int(word) for word in words}
 
 
 FITS.register(PotentialFit())

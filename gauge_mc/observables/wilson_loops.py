@@ -168,6 +168,7 @@ class WilsonLoops(ReducedNoise):
             "smearing.",
             f"{ITERATIONS}, or those given with --smear",
             "N[,N...]",
+            each=int,
         ),
         Option(
             "temporal",
@@ -397,8 +398,10 @@ def _in_words(levels: tuple[int, int], both: bool) -> str:
     return f"smearing={levels[0]}" + (f",{OTHER_LEVEL}={levels[1]}" if both else "")
 
 
-def _parse_levels(text: str) -> tuple[int, ...]:
+def _parse_levels(text: str | tuple[int, ...]) -> tuple[int, ...]:
     """Parse numbers of iterations, such as ``0,10,25``."""
+    if not isinstance(text, str):
+        return text
     words = text.split(",")
     if not all(re.fullmatch("[0-9]{1,9}", word.strip()) for word in words):
         raise UsageError(

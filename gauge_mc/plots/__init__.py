@@ -45,7 +45,7 @@ from gauge_mc.observables import (
     Quantity,
     table_name,
 )
-from gauge_mc.options import Option, Owners, check_options
+from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import STARTS, Parameters
@@ -223,13 +223,7 @@ def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
     raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names(runs))}")
 
 
-def _owners() -> Owners:
-    """Yield the plots with the options that they declare; those of observables have one."""
-    yield from ((name, one.options) for name, one in PLOTS.items())
-    yield "observables", (SKIP,)
-
-
-@with_options(_owners)
+@with_options(lambda: ((name, one.options) for name, one in PLOTS.items()))
 def plot(
     what: str,
     run: Paths | None = None,

@@ -63,7 +63,7 @@ from gauge_mc.quarks.transport import Boundary, reals_of
 
 if TYPE_CHECKING:
     from gauge_mc.quarks.kept import Kept
-from gauge_mc.quoting import shortened
+from gauge_mc.quoting import quoted
 from gauge_mc.smearing import (
     NO_SMEARING,
     Smearing,
@@ -79,6 +79,7 @@ KAPPA = Option(
     metavar="K[,K...]",
     least=1 / LARGEST,
     most=LARGEST,
+    each=float,
 )
 MUS = Option(
     MU.name,
@@ -88,6 +89,7 @@ MUS = Option(
     "M[,M...]",
     least=-LARGEST,
     most=LARGEST,
+    each=float,
 )
 SOURCE = Option(
     "source",
@@ -121,6 +123,7 @@ BOUNDARY = Option(
     "NAME|ANGLES",
     least=-LARGEST,
     most=LARGEST,
+    each=float,
 )
 
 SOLVER = Option(
@@ -453,7 +456,7 @@ def numbers_of(given: Mapping[str, Any], option: Option) -> tuple[float, ...]:
     )
 
 
-def angles_of(text: str) -> tuple[float, ...]:
+def angles_of(text: str | tuple[float, ...]) -> tuple[float, ...]:
     """Return the angles of boundary conditions along x, y, z and t in units of pi.
 
     Raises
@@ -462,14 +465,14 @@ def angles_of(text: str) -> tuple[float, ...]:
         If the text is neither a name nor four numbers.
     """
     names = {"antiperiodic": (0.0, 0.0, 0.0, 1.0), "periodic": (0.0, 0.0, 0.0, 0.0)}
-    if text in names:
+    if isinstance(text, str) and text in names:
         return names[text]
     with suppress(UsageError):
         angles = BOUNDARY.numbers(text, number)
         if len(angles) == len(names["periodic"]):
             return angles
     raise UsageError(
-        f"{BOUNDARY.flag} is '{shortened(text)}'; give {' or '.join(names)}, or four angles in "
+        f"{BOUNDARY.flag} is {quoted(text)}; give {' or '.join(names)}, or four angles in "
         "units of pi, such as 0,0,0,1."
     )
 

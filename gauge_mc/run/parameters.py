@@ -629,7 +629,9 @@ def _flag(value: object) -> bool:
 
 
 def _lattice(value: object) -> Lattice:
-    return value if isinstance(value, Lattice) else Lattice.parse(_word(value))
+    if isinstance(value, Lattice):
+        return value
+    return Lattice.parse(value if isinstance(value, list | tuple) else _word(value))
 
 
 def _measurements(value: object) -> tuple[Measurement, ...]:

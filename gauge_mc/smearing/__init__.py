@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -275,19 +275,23 @@ def smear_option() -> Option:
         "NAME[:PARAMETERS][xN]",
         repeated=True,
         choices=(*SMEARINGS, NO_SMEARING),
+        accepts=Smearing,
     )
 
 
-def make_smearing(names: str | Sequence[str], values: Mapping[str, Any]) -> Smearing | None:
+def make_smearing(
+    names: str | Smearing | Sequence[str | Smearing], values: Mapping[str, Any]
+) -> Smearing | None:
     """Return the smearing that texts such as ``ape`` or ``ape:0.2x25`` describe.
 
     Parameters
     ----------
-    names : str or sequence of str
+    names : str, Smearing or sequence of them
         `NO_SMEARING`; the name of a smearing; or one or several texts of the form
         ``NAME[:PARAMETERS][xN]`` for a chain of smearings, each with N iterations. Parameters are
         separated by commas, and are numbers in the order of `Smearing.positional` or have the form
-        ``OPTION=VALUE``. In a chain of several, N is 1 if it is missing.
+        ``OPTION=VALUE``. In a chain of several, N is 1 if it is missing. Objects stand for
+        themselves, and the smearings of a `Chain` for those of the chain.
     values : mapping of str to object
         Values of options by name, for a single smearing without parameters. None means that an
         option was not given.
@@ -302,25 +306,36 @@ def make_smearing(names: str | Sequence[str], values: Mapping[str, Any]) -> Smea
     UsageError
         If the smearing is unknown, or if it does not have an option or accept its value.
     """
-    texts = [names] if isinstance(names, str) else list(names)
+    items = [names] if isinstance(names, str | Smearing) else list(names)
     given = [key for key, value in values.items() if value is not None]
-    if texts == [NO_SMEARING]:
+    if items == [NO_SMEARING]:
         if given:
             raise UsageError(f"--{given[0].replace('_', '-')} is not for --smear {NO_SMEARING}.")
         return None
-    if NO_SMEARING in texts:
+    if NO_SMEARING in items:
         raise UsageError(f"--smear {NO_SMEARING} excludes other smearings; leave one of them out.")
-    parts = [_Part.parse(text) for text in texts]
-    if given and (len(parts) > 1 or parts[0].words):
+    parts = [_Part.parse(one) if isinstance(one, str) else one for one in items]
+    first = parts[0]
+    if given and (len(parts) > 1 or isinstance(first, Smearing) or first.words):
         raise UsageError(
             f"--{given[0].replace('_', '-')} is for one --smear without parameters; give the "
-            f"parameters with the smearing, as in --smear {parts[0].name}:{given[0]}=VALUE."
+            f"parameters with the smearing, as in --smear {first.name}:{given[0]}=VALUE."
         )
-    smearings = [part.smearing(values) for part in parts]
-    if len(parts) == 1 and parts[0].times is None:
-        return smearings[0]
-    times = [1 if part.times is None else part.times for part in parts]
-    return Chain(tuple(zip(smearings, times, strict=True)))
+    steps = [step for part in parts for step in _steps(part, values)]
+    if len(steps) == 1 and steps[0][1] is None:
+        return steps[0][0]
+    return Chain(tuple((one, 1 if times is None else times) for one, times in steps))
+
+
+def _steps(
+    part: _Part | Smearing, values: Mapping[str, Any]
+) -> Iterable[tuple[Smearing, int | None]]:
+    """Return the smearings of a part of a chain, with their numbers of iterations if known."""
+    if isinstance(part, Chain):
+        return part.steps
+    if isinstance(part, Smearing):
+        return [(part, None)]
+    return [(part.smearing(values), part.times)]
 
 
 @dataclass(frozen=True)

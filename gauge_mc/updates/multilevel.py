@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, add_slices
 from gauge_mc.fields.time_lines import Place, hand_on
 from gauge_mc.groups import Group
-from gauge_mc.quoting import shortened
+from gauge_mc.quoting import quoted
 from gauge_mc.updates.sub_lattices import SubLatticeUpdates
 
 SLAB_LINES = Kernel("slab_lines")
@@ -76,23 +77,37 @@ class Level:
         return f"{self.thickness},{self.values}"
 
 
-def parse_levels(text: str) -> tuple[Level, ...]:
+def parse_levels(text: str | tuple[Any, ...]) -> tuple[Level, ...]:
     """Read levels such as ``4,100``, or ``4,20/2,50`` with the thicker slabs first.
+
+    Parameters
+    ----------
+    text : str or tuple
+        In Python also two numbers, or pairs of them.
 
     Raises
     ------
     UsageError
         If the text does not have this form, or the levels do not fit each other.
     """
-    words = text.split("/")
-    if not all(re.fullmatch("[0-9]{1,9},[0-9]{1,9}", word.strip()) for word in words):
+    pairs = _pairs_of(text) if isinstance(text, str) else text
+    pairs = (pairs,) if all(isinstance(one, int) for one in pairs) else pairs
+    if not all(isinstance(one, tuple) and len(one) == 2 for one in pairs):
         raise UsageError(
-            f"--multilevel: '{shortened(text)}' is not of the form THICKNESS,VALUES, such as "
+            f"--multilevel: {quoted(text)} is not of the form THICKNESS,VALUES, such as "
             "4,100, or 4,20/2,50 for two levels."
         )
-    levels = tuple(Level(*map(int, word.split(","))) for word in words)
+    levels = tuple(Level(*pair) for pair in pairs)
     check_levels(levels)
     return levels
+
+
+def _pairs_of(text: str) -> tuple[Any, ...]:
+    """Return the pairs of numbers of a text, or an empty pair if it has another form."""
+    words = text.split("/")
+    if not all(re.fullmatch("[0-9]{1,9},[0-9]{1,9}", word.strip()) for word in words):
+        return ((),)
+    return tuple(tuple(map(int, word.split(","))) for word in words)
 
 
 def check_levels(levels: Sequence[Level]) -> None:

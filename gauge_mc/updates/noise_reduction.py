@@ -49,6 +49,8 @@ NOISE_OPTIONS = (
         "Reduce the noise by averages over VALUES of slabs of SLICES time slices, as in 4,100, or "
         "4,20/2,50 with two levels.",
         metavar="SLICES,VALUES",
+        each=int,
+        rows=True,
     ),
     Option(
         "multihit",

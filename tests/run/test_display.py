@@ -27,8 +27,9 @@ def empty_cache(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "form", [{}, {"quiet": True}, {"force_terminal": True}, {"force_jupyter": True}]
 )
-def test_a_log_file_says_once_that_kernels_are_compiled(empty_cache, form):
+def test_a_log_file_says_once_that_kernels_are_compiled(empty_cache, monkeypatch, form):
     text = io.StringIO()
+    monkeypatch.setattr("rich.jupyter.display", lambda segments, said: text.write(said))
     with announced_compilation(Console(file=text, **form)):
         CpuDevice(1).compile(ADD_PARTIAL_SUMS, ANY_VARIANT)
         cache.clear_cache()

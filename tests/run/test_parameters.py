@@ -115,7 +115,7 @@ def test_name_tells_the_chain(values, name):
     ("values", "message"),
     [
         ({"lattice": "5x4x4x4"}, "even"),
-        ({"lattice": [4, 4, 4, 4]}, "lattice must be a string"),
+        ({"lattice": 4}, "lattice must be a string"),
         ({"group": "su9"}, "no group 'su9'; did you mean 'su8'"),
         ({"group": "e8"}, "no group 'e8'; choose su2, su3, su4, su5, su6, su7 or su8"),
         ({"action": "iwasaki", "lattice": "4x4x4x2"}, "do not fit on the lattice 4x4x4x2"),

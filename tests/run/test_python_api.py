@@ -548,7 +548,7 @@ def test_the_default_place_is_that_of_the_command(folder):
         (lambda: generate(bata=2.5), "no parameter 'bata'; did you mean 'beta'"),
         (lambda: generate({"latice": "4"}), "no parameter 'latice'; did you mean 'lattice'"),
         (lambda: generate(beta="2.5"), "beta must be a number, not '2.5'"),
-        (lambda: generate(lattice=[4, 4, 4, 4]), "lattice must be a string"),
+        (lambda: generate(lattice=[4, 4, 4]), "does not have the form XxYxZxT"),
         (lambda: generate(time_limit=60), "'60' is not of the form HH:MM:SS"),
         (lambda: generate(measure=["plaquette", "plaquette:2"]), "names an observable twice"),
         (lambda: generate("none.toml"), "The run card none.toml cannot be read"),

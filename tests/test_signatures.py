@@ -1,0 +1,61 @@
+"""Signatures of functions of Python, as `help` and editors show them."""
+
+import dataclasses
+import inspect
+import pydoc
+
+import pytest
+
+import gauge_mc
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fits import FITS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.plots import PLOTS
+from gauge_mc.run.parameters import Execution
+from gauge_mc.smearing import Smearing
+
+SMEAR = str | Smearing
+
+
+@pytest.mark.parametrize("name", ["generate", "generate_chains", "scan"])
+def test_signatures_list_the_parameters_of_a_run(name):
+    shown = inspect.signature(getattr(gauge_mc, name)).parameters
+    fields = [*dataclasses.fields(gauge_mc.Parameters), *dataclasses.fields(Execution)]
+    assert {one.name for one in fields} <= shown.keys()
+    assert all(shown[one.name].kind is inspect.Parameter.KEYWORD_ONLY for one in fields)
+    assert not [one for one in shown.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
+    assert (shown["seed"].annotation, shown["seed"].default) == (int, gauge_mc.Parameters().seed)
+    assert shown["threads"].annotation == int | None
+    if name != "scan":  # whose grid has several couplings and lattices
+        assert shown["lattice"].annotation is Lattice
+        assert (shown["beta"].annotation, shown["beta"].default) == (float | None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "things", "more"),
+    [
+        (
+            "measure",
+            OBSERVABLES,
+            {"smear": str | Smearing | list[str | Smearing] | None, "rho": float | None},
+        ),
+        ("fit", FITS, {}),
+        ("plot", PLOTS, {"skip": int | None}),
+    ],
+)
+def test_signatures_list_the_options_of_all_things(name, things, more):
+    shown = inspect.signature(getattr(gauge_mc, name)).parameters
+    options = [option for one in things.values() for option in one.options]
+    assert {one.name for one in options} | more.keys() <= shown.keys()
+    assert all(shown[one.name].default is None for one in options)
+    assert {key: shown[key].annotation for key in more} == more
+    assert not [one for one in shown.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
+
+
+def test_help_shows_a_signature_and_a_changed_one_is_ordinary():
+    function = gauge_mc.generate
+    assert "checkpoint_every: float = " in pydoc.render_doc(function)
+    changed = inspect.signature(function).replace(return_annotation=int)
+    assert changed.return_annotation is int
+    assert "checkpoint_every" in changed.parameters
+    assert inspect.signature(function).return_annotation == "RunResult"
