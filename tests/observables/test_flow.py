@@ -231,7 +231,7 @@ def test_adaptive_steps(run):
         (("--until", "11"), "--until is 11; choose a number from 0.001 to 10."),
         (("--every", "0"), "--every is 0; choose a number from 1e-05 to 100000."),
         (("--tolerance", "-1"), "--tolerance is -1; choose a number"),
-        (("--r-max", "2"), "--r-max is not an option of flow"),
+        (("--r-max", "2"), "--r-max is not an option of gauge-mc measure flow, but of "),
     ],
 )
 def test_what_cannot_be_measured_is_one_sentence(run, words, sentence):

@@ -201,8 +201,8 @@ def test_half_precision_falls_back_to_higher_ones(rng):
 def test_a_solver_without_patience_hands_over_to_a_safer_one(monkeypatch, rng):
     """The solution goes on where it is, with the other form of the operator."""
     monkeypatch.setattr(SOLVERS["bicgstab"], "patience", -1)
-    field = thermal_field(LATTICE, "su2", CpuDevice(1), 2.5)
-    b = SpinorField.from_numpy(field, reference.random_spinor(LATTICE.extents, 2, rng))
+    field = thermal_field(LATTICE, "su3", CpuDevice(1), 6.0)
+    b = SpinorField.from_numpy(field, reference.random_spinor(LATTICE.extents, 3, rng))
     found = solve(Wilson(field, 0.14, csw=1.0), b, "bicgstab", Request(inner="single"))
     assert (found.solver, found.inner, len(found.notes)) == ("cg", "single", 2)
     assert "with bicgstab in double precision, so that the iteration" in found.notes[1]

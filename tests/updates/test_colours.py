@@ -156,7 +156,7 @@ def test_lanes_do_not_matter(group, lattice, generator):
 
 
 def test_refusals(best_device):
-    field = Field.cold(Lattice(4, 4, 4, 2), "su3", device=best_device)
+    field = Field.cold(Lattice(4, 4, 4, 2), "su3", "double", best_device)
     with pytest.raises(UsageError, match="The loops of the action iwasaki do not fit"):
         overrelax(field, action="iwasaki")
     for name in ("rectangle", "rectangle:", "rectangle:x", "rectangle:0.125", "rectangle:nan"):

@@ -214,6 +214,6 @@ def test_refusals(best_device):
         overrelax(field, action="luscher-weisz:0.9")
     with pytest.raises(UsageError, match="no anisotropic form"):
         overrelax(field, action="luscher-weisz:1", anisotropy=2.0)
-    small = Field.cold(Lattice(4, 4, 4, 2), "su3", device=best_device)
+    small = Field.cold(Lattice(4, 4, 4, 2), "su3", "double", best_device)
     with pytest.raises(UsageError, match="do not fit"):
         overrelax(small, action="luscher-weisz:0.9")

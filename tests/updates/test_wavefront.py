@@ -33,7 +33,7 @@ def number_of(work):
 
 
 @pytest.mark.parametrize("group", [pytest.param("su3", marks=pytest.mark.slow), "su2"])
-@pytest.mark.parametrize("extent", [2, 4, 6, 16])
+@pytest.mark.parametrize("extent", [2, 4, pytest.param(6, marks=pytest.mark.slow), 16])
 @pytest.mark.parametrize(
     ("slices", "expected"),
     [(0, None), (1.2, Wavefront(2, 2)), (3, Wavefront(4, 5)), (7, Wavefront(4, 16))],
@@ -81,7 +81,7 @@ def test_many_threads_need_enough_to_do_in_every_step(extent, threads, megabytes
 
 
 @pytest.mark.parametrize(("planes", "slices"), [(2, 2), (4, 6), (10, 4), (16, 16)])
-@pytest.mark.parametrize("depth", [1, 2, 4, 8])
+@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow), 4, 8])
 def test_updates_find_their_neighbours_as_they_need_them(planes, slices, depth):
     """Neighbours have had the updates before, and at most the same one."""
     slab = Field.cold(Lattice(2, 2, planes, slices), "su2", "single", CpuDevice(1, 1)).slabs[0]
