@@ -23,11 +23,11 @@ def call(*words):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run of twelve configurations of SU(2), with mesons and baryons."""
+    """A run of ten configurations of SU(2), with mesons and baryons."""
     run = tmp_path_factory.mktemp("made") / "run"
     call(
         "generate", "--output", run, "--lattice", "4x4x4x8", "--group", "su2", "--beta", "2.3",
-        "--configs", 12, "--thermalize", 50, "--separation", 5, "--quiet",
+        "--configs", 10, "--thermalize", 50, "--separation", 5, "--quiet",
     )  # fmt: skip
     for what in ("mesons", "baryons"):
         call("measure", what, run, "--kappa", "0.12,0.13", "--quiet")
@@ -38,11 +38,11 @@ def test_tables(made):
     table = read_table(made / "mesons.csv")
     assert table.header["kappa"] == "0.12,0.13"
     assert table.header["boundary"] == "0,0,0,1 (angles in units of pi)"
-    assert len(table) == 12 * 3 * 18 * 8
+    assert len(table) == 10 * 3 * 18 * 8
     pion = (table["gamma_source"] == "g5") & (table["gamma_sink"] == "g5")
     assert (table["re"][pion] > 0).all()
     solves = read_table(made / "mesons_solves.csv")
-    assert len(solves) == 12 * 2
+    assert len(solves) == 10 * 2
     assert (solves["residual"] <= 1e-10).all()
     assert (solves["iterations"] > 5).all()
     assert set(solves["kappa"]) == {0.12, 0.13}
