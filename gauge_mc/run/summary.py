@@ -250,13 +250,18 @@ def _without_averages(measured: Sequence[Measured]) -> str:
 
 
 def _slow_modes(measured: Iterable[Measured]) -> Iterator[tuple[str, Estimate, int]]:
-    """Yield the name, the average and the updates between measurements of every slow mode."""
+    """Yield the name, the average and the updates between measurements of every slow mode.
+
+    Modes of a single measurement are left out, since nothing is known of their tau_int.
+    """
     for item, _, tables in measured:
         filled = [table for table in tables if len(table)]
         if item.observable in OBSERVABLES and filled:
             series = [OBSERVABLES[item.observable].slow_modes(table) for table in filled]
             for name in series[0]:
-                yield name, estimate(*(one[name] for one in series)), item.every
+                found = estimate(*(one[name] for one in series))
+                if math.isfinite(found.tau_int):
+                    yield name, found, item.every
 
 
 def _averages(
