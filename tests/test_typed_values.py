@@ -59,6 +59,7 @@ def test_options_take_numbers_and_objects_as_well_as_text(observable, text, type
         ("wilson-loops", {"iterations": []}, "--iterations is empty"),
         ("wilson-loops", {"iterations": True}, "give a whole number, or several"),
         ("wilson-loops", {"iterations": -1}, "A smearing level is negative"),
+        ("wilson-loops", {"multilevel": "4x10"}, "'4x10' is not of the form THICKNESS,VALUES"),
         ("wilson-loops", {"multilevel": (4, 10, 3)}, "is not of the form THICKNESS,VALUES"),
         ("wilson-loops", {"multilevel": [(4, 10, 3)]}, "is not of the form THICKNESS,VALUES"),
         ("wilson-loops", {"smear": [0.3]}, "give text, or several texts"),

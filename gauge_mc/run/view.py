@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc.analysis.timeseries import Estimate
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
 from gauge_mc.files.mapping import FileMapping, Named, unknown
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, table_name
@@ -71,7 +71,7 @@ class RunView:
         if name in tables:
             return tables[name]
         if observable in OBSERVABLES:
-            raise UsageError(
+            raise UnknownNameError(
                 f"The run {self.path} has no table of {observable}; make one with "
                 f"gauge_mc.measure(run, '{observable}')."
             )

@@ -137,7 +137,7 @@ def test_misspelt_names_are_answered_with_the_right_ones(made):
     run = made[0]
     with pytest.raises(UsageError, match=r"There is no table 'plaquete'; did you mean 'plaquette'"):
         run["plaquete"]
-    with pytest.raises(UsageError, match=r"has no table of flow; make one with gauge_mc.measure"):
+    with pytest.raises(KeyError, match=r"has no table of flow; make one with gauge_mc.measure"):
         run["flow"]
     with pytest.raises(KeyError, match=r"There is no entry 'plaquete'; did you mean 'plaquette'"):
         run.averages["plaquete"]
