@@ -11,7 +11,6 @@ The pages of ``runs/`` become pages of the site, where the pages of ``docs/`` ar
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import inspect
 import re
@@ -20,7 +19,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -56,7 +55,8 @@ from gauge_mc.plots import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
 from gauge_mc.registry import Registry
 from gauge_mc.run.chain import provenance
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.parameters import Execution, Parameters, known_options
+from gauge_mc.run.settings import options_of as settings_of
 from gauge_mc.run.summary import Average
 from gauge_mc.scans.averages import NUMBERS, column_of
 from gauge_mc.smearing import SMEARINGS
@@ -339,28 +339,27 @@ def json_vocabulary() -> str:
 # Files
 
 
-def option_help(name: str) -> tuple[str, str]:
-    """Return default and meaning of a parameter of a run, as ``gauge-mc generate`` has it."""
-    known = {one.name: one for one in cli.load_command("generate").params}
-    return default_and_meaning(known[name])
+def setting_rows(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return rows of a table with the key, type, default and meaning of settings of a run."""
+    known = known_options()
+    return [
+        (code(name), TOML_TYPES[one.kind], plain(one.default_in_words), plain(one.help))
+        for name, one in known.items()
+        if name in names
+    ]
 
 
 @part
 def parameter_keys() -> str:
-    """Describe the keys of `Parameters`."""
-    values = Parameters().values()
-    rows = [(code(name), TOML_TYPES[type(values[name])], *option_help(name)) for name in values]
-    return table(("key", "type", "default", "meaning"), rows)
+    """Describe the keys of `Parameters`, and of the options of actions."""
+    names = known_options().keys() - settings_of(Execution).keys()
+    return table(("key", "type", "default", "meaning"), setting_rows(names))
 
 
 @part
 def execution_keys() -> str:
     """Describe the keys of `Execution`."""
-    hints, rows = get_type_hints(Execution), []
-    for one in dataclasses.fields(Execution):
-        hint = str if "kind" in one.metadata else hints[one.name]  # a kind is written as text
-        kind = next(word for word in get_args(hint) or (hint,) if word in TOML_TYPES)
-        rows.append((code(one.name), TOML_TYPES[kind], *option_help(one.name)))
+    rows = setting_rows(settings_of(Execution))
     return table(("key", "type", "default", "meaning"), rows)
 
 
@@ -490,8 +489,16 @@ def option_row(option: Option) -> tuple[str, ...]:
 @part
 def actions() -> str:
     """List the gauge actions."""
-    rows = [(code(name), plain(one.formula)) for name, one in ACTIONS.items()]
-    return table(("name", "S"), rows)
+    rows = [
+        (
+            code(name),
+            plain(one.formula),
+            plain(one.beta_is),
+            ", ".join(code(option.flag) for option in one.options),
+        )
+        for name, one in ACTIONS.items()
+    ]
+    return table(("name", "S", "β", "options"), rows)
 
 
 @part

@@ -69,6 +69,16 @@ class Option(Number):
     ----------
     default : str
         The default in words, for help texts.
+    usual : object
+        The value if the option is not given; None if there is none, or if it depends on others.
+    tag : str
+        Abbreviation that precedes the value in names of directories.
+    panel : str
+        Panel of the help text.
+    open : bool
+        Whether other words than the choices can be given.
+    separator : str
+        What separates several of the choices in one value; empty if there is one.
     metavar : str
         Placeholder of the value in help texts.
     repeated : bool
@@ -94,10 +104,30 @@ class Option(Number):
     repeated: bool = False
     least: float = -math.inf
     most: float = math.inf
+    usual: Any = field(default=None, kw_only=True)
+    tag: str = field(default="", kw_only=True)
+    panel: str = field(default="", kw_only=True)
     choices: tuple[str, ...] = field(default=(), kw_only=True)
     each: type[int] | type[float] | None = field(default=None, kw_only=True)
     rows: bool = field(default=False, kw_only=True)
     accepts: type[Any] | None = field(default=None, kw_only=True)
+    open: bool = field(default=False, kw_only=True)
+    separator: str = field(default="", kw_only=True)
+
+    @property
+    def default_in_words(self) -> str:
+        """The default for help texts; empty if there is none."""
+        if self.default or self.usual is None:
+            return self.default
+        return f"{self.usual:g}" if isinstance(self.usual, float) else str(self.usual)
+
+    def said(self, value: float) -> str:
+        """Return a value with the symbol, such as ``ξ₀ = 2``."""
+        return f"{self.short} = {value:g}"
+
+    def drawn(self, value: float) -> str:
+        """Return a value with the symbol, for figures."""
+        return f"{self.axis or self.short} = {value:g}"
 
     @property
     def placeholder(self) -> str:
@@ -169,12 +199,18 @@ class Option(Number):
     def _wanted(self) -> str:
         """What numbers are allowed, as the end of a message."""
         what = "a whole number" if self.kind is int else "a number"
-        least, most = (f"{bound:g}" for bound in (self.least, self.most))
+        least, most = (_bound(bound) for bound in (self.least, self.most))
         if math.isinf(self.least) and math.isinf(self.most):
             return f"give {what}"
         if math.isinf(self.most):
             return f"give {what} of at least {least}"
         return f"give {what} from {least} to {most}"
+
+
+def _bound(bound: float) -> str:
+    """Return a bound as text, a whole number with all its digits."""
+    whole = math.isfinite(bound) and bound == int(bound)
+    return str(int(bound)) if whole else f"{bound:g}"
 
 
 def flag_of(name: str) -> str:

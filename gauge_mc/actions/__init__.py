@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from gauge_mc import defaults
 from gauge_mc.devices.kernels import Choice
@@ -20,11 +21,44 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group
+from gauge_mc.numbers import number
+from gauge_mc.options import Option, check_options, flag_of, merged
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import Registry
 
-ANISOTROPIES = (0.01, 100.0)
-"""Smallest and largest bare anisotropy, to catch typing errors."""
+BETA = Option(
+    "beta",
+    float,
+    "Coupling of the action.",
+    least=1e-6,
+    most=1e6,
+    symbol="β",
+    axis=r"$\beta$",
+    tag="b",
+)
+"""The coupling of every action. Single precision can represent it with room to spare."""
+
+ANISOTROPY = Option(
+    "anisotropy",
+    float,
+    "Bare anisotropy: loops in space are multiplied by 1/ξ₀, those with links along t by ξ₀.",
+    metavar="XI0",
+    least=0.01,
+    most=100.0,
+    usual=1.0,
+    symbol="ξ₀",
+    axis=r"$\xi_0$",
+    tag="xi",
+)
+"""The option of actions that have an anisotropic form.
+
+With the sums of the loops in space and of those with links in direction t, the action is
+
+    S = beta (1/xi0 S_space + xi0 S_time),
+
+where the loops have the same coefficients c0 and c1 as on an isotropic lattice (F. Karsch, Nucl.
+Phys. B 205 (1982) 285; T. R. Klassen, hep-lat/9803010; with rectangles: S. Sakai, T. Saito and A.
+Nakamura, hep-lat/0002029). The bounds catch typing errors."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +87,7 @@ class UpdateSet:
 
 
 class Action(ABC):
-    """A gauge action.
+    """A gauge action. Instances contain the values of its options.
 
     Attributes
     ----------
@@ -69,13 +103,17 @@ class Action(ABC):
         Links that are updated simultaneously, for loops as large as those of the action: `PARITIES`
         for plaquettes, `ROWS` for rectangles of 2x1 links, `CUBES` for parallelograms. The first
         update with an action checks it (`gauge_mc.updates.independence`).
+    beta_is : str
+        What the coupling beta is for this action.
+    options : tuple of Option
+        Couplings besides beta, all of them numbers. One without a usual value must be given.
     rectangle : float or None
         Coefficient c1 of rectangles in units of c0 + 8 c1, where c0 is the coefficient of
         plaquettes, for perturbation theory at tree level; None if the action is of another kind.
     anisotropic : Choice or None
         Compile-time selection of the class that multiplies the staples in planes in space and with
-        the direction t by the members ``in_space`` and ``along_t`` of its ``Coefficients``; None if
-        there is none.
+        the direction t by the members ``in_space`` and ``along_t`` of its ``Coefficients``, for
+        actions with the option `ANISOTROPY`.
     """
 
     name: str
@@ -83,48 +121,115 @@ class Action(ABC):
     header: str | Path
     cpp: str
     colouring: Colouring
+    beta_is: str = "2 N / g^2"
+    options: tuple[Option, ...] = ()
     rectangle: float | None = None
     anisotropic: Choice | None = None
+    _given: Mapping[str, float] = {}
 
     @abstractmethod
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
-        """Return the members of ``Coefficients`` in the header, for beta = 2 N / g^2."""
+        """Return the members of ``Coefficients`` in the header, for an isotropic lattice."""
 
     def facts(self, beta: float) -> dict[str, str]:
         """Return entries for the headers of tables that state the action beyond its name."""
         return {}
 
-    def with_parameter(self, text: str) -> Action:
-        """Return the action with a parameter that the user has given after the name and a colon.
+    @property
+    def values(self) -> dict[str, float]:
+        """Values of the options by name; those that must be given are missing until they are."""
+        usual = {one.name: one.usual for one in self.options if one.usual is not None}
+        return {**usual, **self._given}
+
+    def with_options(self, **given: object) -> Action:
+        """Return the action with values of its options, which are numbers by name.
 
         Raises
         ------
         UsageError
-            If the action has no parameter, or the text is not a valid one.
+            If the action has no such option, or a value is invalid.
         """
-        raise UsageError(
-            f"The action {self.name} has no parameter; leave ':{shortened(text)}' out."
-        )
+        checked = check_options(self.options, given, f"the action {self.name}")
+        return _configured(self, tuple(checked.items())) if checked else self
 
-    def with_anisotropy(self, anisotropy: float) -> Action:
-        """Return the action with a bare anisotropy xi0, which is this one if xi0 = 1.
-
-        Loops in space are multiplied by 1 / xi0, and all loops with links in direction t by xi0.
+    def check(self) -> Action:
+        """Return this action if it has everything that it needs.
 
         Raises
         ------
         UsageError
-            If the anisotropy is outside of `ANISOTROPIES`, or the action has no anisotropic form.
+            If an option is missing that must be given.
         """
-        check_anisotropy(anisotropy)
-        if anisotropy == 1:
-            return self
-        if self.anisotropic is None:
-            raise UsageError(
-                f"The action {self.name} has no anisotropic form; choose another action, or leave "
-                "the anisotropy out."
-            )
-        return _with_anisotropy(self, anisotropy)
+        for one in self.options:
+            if one.name not in self.values:
+                raise UsageError(
+                    f"The action {self.name} needs {one.flag} {one.metavar}: {one.help}"
+                )
+        return self
+
+    @property
+    def changed(self) -> dict[Option, float]:
+        """The options that do not have their usual values, with their values."""
+        values = self.values
+        return {
+            one: values[one.name]
+            for one in self.options
+            if one.name in values and values[one.name] != one.usual
+        }
+
+    def __str__(self) -> str:
+        """Return the action as text, such as ``rectangle:c1=-0.1``, which `parse` reads."""
+        return ":".join([self.name, *(f"{o.name}={v!r}" for o, v in self.changed.items())])
+
+    @property
+    def said(self) -> str:
+        """The action in words, such as ``rectangle, c₁ = -0.1``."""
+        return ", ".join([self.name, *(one.said(value) for one, value in self.changed.items())])
+
+    @property
+    def tags(self) -> list[str]:
+        """Words that name the action and its options in names of directories, unless usual."""
+        changed = self.changed
+        needed = [f"{value:.10g}" for one, value in changed.items() if one.usual is None]
+        usual = self.name == defaults.ACTION and not needed
+        words = [] if usual else [":".join([self.name, *needed])]
+        return words + [f"{o.tag}{v:.12g}" for o, v in changed.items() if o.usual is not None]
+
+    @property
+    def stated(self) -> dict[str, str]:
+        """The name and the options that are not usual, for headers of tables."""
+        return {NAME: self.name, **{o.name: str(v) for o, v in self.changed.items()}}
+
+    def __repr__(self) -> str:
+        return f"<Action {self}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Action) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        return type(self), *self.values.items()
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return parse, (str(self),)
+
+    @property
+    def anisotropy(self) -> float:
+        """The bare anisotropy xi0."""
+        return float(self.values.get(ANISOTROPY.name, ANISOTROPY.usual))
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """The factors of loops in space and of those with links along t; empty if they are 1."""
+        xi0 = self.anisotropy
+        return {} if xi0 == ANISOTROPY.usual else {"in_space": 1 / xi0, "along_t": xi0}
 
     def update_sets(self, lattice: Lattice) -> tuple[UpdateSet, ...]:
         """Return the sets of links in the order in which a sweep updates them.
@@ -156,9 +261,14 @@ class Action(ABC):
         return self.colouring.depth
 
     @cached_property
+    def isotropic(self) -> Choice:
+        """The compile-time selection of this action on an isotropic lattice."""
+        return Choice.of("action", self.name, self.header, self.cpp)
+
+    @cached_property
     def choice(self) -> Choice:
         """The compile-time selection of this action."""
-        return Choice.of("action", self.name, self.header, self.cpp)
+        return self.anisotropic if self.factors and self.anisotropic else self.isotropic
 
     @property
     def choices(self) -> tuple[Choice, Choice]:
@@ -166,100 +276,63 @@ class Action(ABC):
         return self.choice, self.colouring.choice
 
 
-class AnisotropicAction(Action):
-    """An action on a lattice whose spacing along t is smaller than that in space.
-
-    With the sums of the loops in space and of those with links in direction t, it is
-
-        S = beta (1/xi0 S_space + xi0 S_time),
-
-    where the loops have the same coefficients c0 and c1 as on an isotropic lattice (F. Karsch,
-    Nucl. Phys. B 205 (1982) 285; T. R. Klassen, hep-lat/9803010; with rectangles: S. Sakai,
-    T. Saito and A. Nakamura, hep-lat/0002029).
-
-    Parameters
-    ----------
-    isotropic : Action
-        The action for xi0 = 1.
-    anisotropy : float
-        The bare anisotropy xi0.
-    """
-
-    def __init__(self, isotropic: Action, anisotropy: float) -> None:
-        self._isotropic, self._anisotropy = isotropic, anisotropy
-        self.name, self.colouring = isotropic.name, isotropic.colouring
-        self.header, self.cpp = isotropic.header, isotropic.cpp
-        self.formula = (
-            f"{isotropic.formula}; loops in space times 1 / xi0, loops with links along t times "
-            f"xi0, xi0 = {anisotropy:.12g}"
-        )
-
-    def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
-        """Return those of the isotropic action, and the factors of the two kinds of planes."""
-        factors = {"in_space": 1 / self._anisotropy, "along_t": self._anisotropy}
-        return {**self._isotropic.coefficients(group, beta), **factors}
-
-    def facts(self, beta: float) -> dict[str, str]:
-        """Return those of the isotropic action, the formula, and beta in space and along t."""
-        xi0 = self._anisotropy
-        betas = {"beta_space": f"{beta / xi0:.10g}", "beta_time": f"{beta * xi0:.10g}"}
-        return {**self._isotropic.facts(beta), "formula": self.formula, **betas}
-
-    @cached_property
-    def choice(self) -> Choice:
-        """The compile-time selection of the anisotropic class."""
-        assert self._isotropic.anisotropic
-        return self._isotropic.anisotropic
-
-
-def check_anisotropy(anisotropy: float) -> None:
-    """Refuse anisotropies outside of `ANISOTROPIES`.
-
-    Raises
-    ------
-    UsageError
-    """
-    least, most = ANISOTROPIES
-    if not least <= anisotropy <= most:
-        raise UsageError(f"anisotropy must lie between {least:g} and {most:g}, not {anisotropy:g}.")
-
-
 @cache
-def _with_anisotropy(action: Action, anisotropy: float) -> Action:
-    return AnisotropicAction(action, anisotropy)
+def _configured(action: Action, given: tuple[tuple[str, float], ...]) -> Action:
+    """Return the action with other values of its options."""
+    configured = type(action)()
+    configured._given = {**action.values, **dict(given)}
+    return configured
 
 
 @dataclass(frozen=True)
 class Coupling:
-    """The couplings of an ensemble.
+    """A gauge action with all its couplings.
 
     Attributes
     ----------
     beta : float
-        The coupling 2 N / g^2.
-    action : str
-        Name of the action.
-    anisotropy : float
-        The bare anisotropy xi0.
+        The coupling, which `Action.beta_is` describes.
+    action : Action
+        The action, with the values of its options.
     """
 
     beta: float
-    action: str = defaults.ACTION
-    anisotropy: float = defaults.ANISOTROPY
+    action: Action
 
-    @property
-    def acting(self) -> Action:
-        """The action; for the errors see `Registry` and `Action.with_anisotropy`."""
-        return ACTIONS[self.action].with_anisotropy(self.anisotropy)
+    @classmethod
+    def of(cls, beta: float, action: str | Action = defaults.ACTION, **options: object) -> Coupling:
+        """Return the coupling of an action, which may be given by its name, with its options.
+
+        Raises
+        ------
+        UsageError
+            See `parse` and `Action.with_options`; also if an option is missing.
+        """
+        return cls(beta, parse(action).with_options(**options).check())
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, str]) -> Coupling:
+        """Return the coupling that the header of a table states, with ``beta`` and ``action``."""
+        return cls(float(facts["beta"]), action_of(facts))
 
     @property
     def facts(self) -> dict[str, str]:
         """Entries for the headers of tables that state the action beyond its name."""
-        return self.acting.facts(self.beta)
+        factors = self.action.factors
+        own = self.action.facts(self.beta)
+        if not factors:
+            return own
+        xi0 = f"{self.action.anisotropy:.12g}"
+        formula = (
+            f"{self.action.formula}; loops in space times 1 / xi0, loops with links along t times "
+            f"xi0, xi0 = {xi0}"
+        )
+        space, time = (f"{self.beta * one:.10g}" for one in factors.values())
+        return {**own, "formula": formula, "beta_space": space, "beta_time": time}
 
     def coefficients(self, group: Group) -> Mapping[str, float]:
         """Return the members of ``Coefficients`` in the header of the action."""
-        return self.acting.coefficients(group, self.beta)
+        return {**self.action.coefficients(group, self.beta), **self.action.factors}
 
     def check_precision(self, group: Group, precision: str) -> None:
         """Refuse a precision in which rounding errors compete with the fluctuations of the links.
@@ -274,7 +347,7 @@ class Coupling:
         UsageError
             If that is more than `LARGEST_SHARE` of the average.
         """
-        ratio = max(self.anisotropy, 1 / self.anisotropy)
+        ratio = max(self.action.factors.values(), default=1.0)
         most = LARGEST_SHARE * (group.colours**2 - 1) / (16 * ROUNDING[precision])
         if self.beta * ratio > most:
             raise UsageError(
@@ -307,21 +380,7 @@ ANISOTROPIC_RECTANGLES = replace(
 """The same for anisotropic lattices."""
 
 
-class RectangleKernels(Action):
-    """An action whose kernels are those with rectangles."""
-
-    header = HEADER
-    cpp = CPP
-    colouring = ROWS
-    anisotropic = ANISOTROPIC_RECTANGLES
-
-    @cached_property
-    def choice(self) -> Choice:
-        """The compile-time selection of the kernels."""
-        return RECTANGLES
-
-
-class RectangleAction(RectangleKernels):
+class RectangleAction(Action):
     """S = beta (c0 sum (1 - Re Tr U_p / N) + c1 sum (1 - Re Tr U_r / N)), c0 = 1 - 8 c1.
 
     The sums are over all plaquettes and all rectangles of 2x1 links.
@@ -334,15 +393,29 @@ class RectangleAction(RectangleKernels):
         Publication that proposes this coefficient.
     """
 
+    header = HEADER
+    cpp = CPP
+    colouring = ROWS
+    isotropic = RECTANGLES
+    anisotropic = ANISOTROPIC_RECTANGLES
+    options: tuple[Option, ...] = (ANISOTROPY,)
     c1: float
     source: str
 
-    def __init__(self) -> None:
-        self.rectangle = self.c1
-        self.formula = (
+    @property
+    def rectangle(self) -> float:  # type: ignore[override]
+        """Coefficient of the rectangles in units of c0 + 8 c1 = 1."""
+        return self.c1
+
+    @property
+    def formula(self) -> str:  # type: ignore[override]
+        """Formula of the action, with its coefficients."""
+        numbers = f"c1 = {self.c1:.10g}, c0 = 1 - 8 c1 = {1 - 8 * self.c1:.10g}"
+        if self.c1 != self.c1:
+            numbers = "with any c1, c0 = 1 - 8 c1"
+        return (
             "beta (c0 sum over plaquettes of (1 - Re Tr U_p / N) + c1 sum over 2x1 rectangles of "
-            f"(1 - Re Tr U_r / N)), c1 = {self.c1:.10g}, c0 = 1 - 8 c1 = {1 - 8 * self.c1:.10g} "
-            f"({self.source}), beta = 2 N / g^2"
+            f"(1 - Re Tr U_r / N)), {numbers} ({self.source}), beta = 2 N / g^2"
         )
 
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
@@ -355,17 +428,69 @@ class RectangleAction(RectangleKernels):
         return {"formula": self.formula, "beta_c0": other}
 
 
-class Actions(Registry[Action]):
-    """The actions by name; a parameter follows the name after a colon, as in ``rectangle:-0.1``."""
+NAME, BETA_IS = "action", "beta_is"
+"""Keys in headers of tables: the name of the action, and what beta is."""
 
-    def __getitem__(self, name: str) -> Action:
-        """Return an action by name; see `Registry`, and `Action.with_parameter` for errors."""
-        base, colon, parameter = name.partition(":")
-        action = super().__getitem__(base)
-        return action.with_parameter(parameter) if colon else action
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and super().__contains__(name.partition(":")[0])
+ACTIONS: Registry[Action] = Registry("action", __name__, Action)
 
 
-ACTIONS = Actions("action", __name__, Action)
+def parse(text: str | Action) -> Action:
+    """Read an action: a name, or a name and options as in ``rectangle:c1=-0.1``.
+
+    A number without a name, as in ``rectangle:-0.1``, is the value of the first option. It is how
+    versions up to 0.2 wrote actions.
+
+    Raises
+    ------
+    UsageError
+        If there is no such action, or an option is unknown or invalid.
+    """
+    if isinstance(text, Action):
+        return text
+    name, *words = text.split(":")
+    ACTIONS.check(name, "action")
+    action = ACTIONS[name]
+    given: dict[str, float] = {}
+    for word in words:
+        key, equals, value = word.rpartition("=")
+        if not equals and not action.options:
+            raise UsageError(f"The action {name} has no parameter; leave ':{shortened(word)}' out.")
+        option = key.strip() if equals else action.options[0].name
+        try:
+            given[option] = number(value)
+        except ValueError:
+            raise UsageError(
+                f"The action {name} has the option {flag_of(option)} with the value "
+                f"'{shortened(value)}', which is not a number; write {name}:{option}=NUMBER."
+            ) from None
+    return action.with_options(**given)
+
+
+def action_of(facts: Mapping[str, str]) -> Action:
+    """Return the action that the header of a table states, with the options that it states.
+
+    Raises
+    ------
+    UsageError
+        If there is no such action.
+    """
+    action = parse(facts.get(NAME, defaults.ACTION))
+    return action.with_options(
+        **{one.name: float(facts[one.name]) for one in action.options if one.name in facts}
+    )
+
+
+def restated(facts: Mapping[str, str]) -> dict[str, str]:
+    """Return the header of a table, which may be of an earlier version, as it is written now."""
+    action = action_of(facts)
+    return {**facts, **action.stated, BETA_IS: action.beta_is}
+
+
+def ensemble_keys() -> tuple[str, ...]:
+    """Return the keys in headers of tables that identify an ensemble."""
+    return ("group", "beta", "lattice", "action", *(one.name for one in couplings()))
+
+
+def couplings() -> tuple[Option, ...]:
+    """Return the options of all actions, each once."""
+    return merged([(f"the action {one.name}", one.options) for one in ACTIONS.values()])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gauge_mc.actions import ACTIONS, Action
+from gauge_mc.actions import ACTIONS, ANISOTROPY, Action
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.colouring import PARITIES
 from gauge_mc.groups import Group
@@ -18,6 +18,7 @@ class Wilson(Action):
     header = "action/wilson.h"
     cpp = "Wilson"
     colouring = PARITIES
+    options = (ANISOTROPY,)
     rectangle = 0.0
     anisotropic = Choice.of(
         "action", "anisotropic wilson", "action/anisotropic_wilson.h", "AnisotropicWilson"

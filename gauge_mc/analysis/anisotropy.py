@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.linear_fit import fit_linear
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.errors import GaugeError, UsageError
@@ -29,7 +30,7 @@ Array = NDArray[np.float64]
 SPACE, TIME = "space", "time"
 """Values of the column ``plane``."""
 
-FACTS = ("group", "beta", "lattice", "action", "anisotropy")
+FACTS = ensemble_keys()
 """Entries of the header that describe the ensemble."""
 
 POINTS = 4

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.actions import Action
 from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -123,9 +124,10 @@ class History:
         return History(self.label, self.sweeps[later], self.values[later])
 
 
-def ratio_label(ratio: float) -> list[str]:
-    """Return a bare anisotropy in words, or nothing if it is 1."""
-    return [] if ratio == defaults.ANISOTROPY else [f"ξ₀ = {ratio:g}"]
+def named_apart(action: Action) -> tuple[list[str], list[str]]:
+    """Return the name of an action, unless it is the usual one, and its unusual options."""
+    name = [] if action.name == defaults.ACTION else [action.name]
+    return name, [one.drawn(value) for one, value in action.changed.items()]
 
 
 def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -41,7 +42,7 @@ WHOLE = -1
 FLOW_ANISOTROPY = "flow anisotropy"
 """Key of the header with the anisotropy xi of the flow, whose units are then those of a_s."""
 
-FACTS = ("group", "beta", "lattice", "action", "flow", FLOW_ANISOTROPY)
+FACTS = (*ensemble_keys(), "flow", FLOW_ANISOTROPY)
 """Keys of the header that identify the ensemble and its flow."""
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.actions import ACTIONS
+from gauge_mc.actions import ACTIONS, action_of
 from gauge_mc.analysis.flow import FLOW_ANISOTROPY, FlowTable, weights_of
 from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.analysis.tree_level import tree_level
@@ -338,7 +338,8 @@ def _correction(flow: FlowTable, energy: str, t: Array) -> Array:
             "The header of the table does not state the action and the flow, on which the "
             "tree-level correction depends; leave --tree-level out."
         )
-    rectangle = ACTIONS[action].rectangle if action in ACTIONS else None
+    known = action.partition(":")[0] in ACTIONS
+    rectangle = action_of(flow.ensemble).rectangle if known else None
     if rectangle is None:
         raise GaugeError(
             f"The tree-level correction for the action '{action}' is not known; leave --tree-level "

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
@@ -41,7 +42,7 @@ BARYON_COLUMNS = ("sweep", *BARYON_LABELS, *VALUES)
 TEXT = ("source", "gamma_source", "gamma_sink", "baryon")
 """Columns that contain names."""
 
-FACTS = ("group", "beta", "lattice", "action", "csw", "mu", "boundary")
+FACTS = (*ensemble_keys(), "csw", "mu", "boundary")
 """Keys of the header that identify the ensemble and its quarks."""
 
 AT = "@"

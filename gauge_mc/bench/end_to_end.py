@@ -34,7 +34,8 @@ from gauge_mc.run.chain import Chain
 from gauge_mc.run.convert import convert
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue
-from gauge_mc.run.parameters import NO_FORMAT, NO_MEASUREMENT, Parameters
+from gauge_mc.run.measurement import NO_MEASUREMENT
+from gauge_mc.run.parameters import NO_FORMAT, Parameters
 from gauge_mc.run.run_output import Task
 from gauge_mc.run.session import Work, carry_out
 

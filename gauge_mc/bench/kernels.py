@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 
 from gauge_mc import __version__, defaults
-from gauge_mc.actions import ACTIONS, Coupling
+from gauge_mc.actions import ACTIONS, Action, Coupling
 from gauge_mc.bench.energy import energy_of
 from gauge_mc.bench.timing import COPY_SECONDS, copy_bandwidth, seconds_of
 from gauge_mc.devices import Device
@@ -172,8 +172,7 @@ def benchmark(
     seconds: float = 1.0,
     luxury: int | None = None,
     progress: Callable[[str, int], object] = lambda name, total: None,
-    action: str | None = None,
-    anisotropy: float = defaults.ANISOTROPY,
+    action: Action | None = None,
 ) -> Benchmark:
     """Time all kernels on a thermal field.
 
@@ -189,13 +188,13 @@ def benchmark(
         Quality level of the generator.
     progress : callable
         Function that is called with the name of the next kernel and the number of kernels.
-    action, anisotropy : str and float, optional
-        Another action and anisotropy, whose updates are timed as well.
+    action : Action, optional
+        Another action, whose updates are timed as well.
 
     Raises
     ------
     UsageError, GaugeError
-        See `Field.hot`, `Random.for_field` and `Action.with_anisotropy`.
+        See `Field.hot`, `Random.for_field` and `Action.check`.
     """
     devices = DeviceGroup.of(device)
     field = Field.hot(lattice, group, precision, devices)
@@ -206,8 +205,9 @@ def benchmark(
     heatbath(field, beta, generator, THERMALISATION)
     overrelax(field, THERMALISATION // 2)
     left_out: list[str] = []
-    another = Coupling(beta, action or defaults.ACTION, anisotropy)
-    other_updates = _updates_with(another, field, generator) if another != Coupling(beta) else ()
+    usual = Coupling.of(beta)
+    another = Coupling.of(beta, action) if action else usual
+    other_updates = _updates_with(another, field, generator) if another != usual else ()
     items = [*_updates(field, beta, generator), *other_updates, *_observables(field)]
     others = [name for name in GENERATORS if name != random]
     link_bytes = field.group.components * field.layouts[0].real.itemsize
@@ -252,7 +252,7 @@ def benchmark(
 
 def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
     """Yield the updates and, for several slabs, the halo exchange."""
-    sweep = heatbath_sweep(field, [Coupling(beta)], [generator])
+    sweep = heatbath_sweep(field, [Coupling.of(beta)], [generator])
     yield Item(HEATBATH, partial(heatbath, field, beta, generator), UPDATE_MOVES, sweep.registers)
     if len(field.layouts) > 1:  # timed directly after the heatbath, because clock rates drift
         apart = replace(field)
@@ -262,28 +262,26 @@ def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
         yield Item(WITHOUT_EXCHANGE, alone, UPDATE_MOVES, sweep.registers)
         moved = 4 * len(field.layouts) / field.lattice.t
         yield Item(EXCHANGE, partial(_exchange, field), moved)
-    reflect = overrelaxation_sweep(field, [Coupling(beta)])
+    reflect = overrelaxation_sweep(field, [Coupling.of(beta)])
     yield Item(OVERRELAXATION, partial(overrelax, field), UPDATE_MOVES, reflect.registers)
 
 
 def _updates_with(coupling: Coupling, field: Field, generator: Random) -> Iterator[Item]:
     """Yield the updates with another action, which stand beside those of the default action."""
-    options = (coupling.action, coupling.anisotropy)
-    ratio = f", xi0 = {coupling.anisotropy:g}" if coupling.anisotropy != 1 else ""
-    name = f"{coupling.action}{ratio}"
+    action = coupling.action
     # A launch reads all links, and all launches together write each once.
-    moved = len(coupling.acting.update_sets(field.lattice)) + 1.0
+    moved = len(action.update_sets(field.lattice)) + 1.0
     sweep = heatbath_sweep(field, [coupling], [generator])
     reflect = overrelaxation_sweep(field, [coupling])
 
     def heat(sweeps: int) -> None:
-        heatbath(field, coupling.beta, generator, sweeps, *options)
+        heatbath(field, coupling.beta, generator, sweeps, action=action)
 
     def turn(sweeps: int) -> None:
-        overrelax(field, sweeps, *options)
+        overrelax(field, sweeps, action=action)
 
-    yield Item(f"{HEATBATH}, {name}", heat, moved, sweep.registers)
-    yield Item(f"{OVERRELAXATION}, {name}", turn, moved, reflect.registers)
+    yield Item(f"{HEATBATH}, {action.said}", heat, moved, sweep.registers)
+    yield Item(f"{OVERRELAXATION}, {action.said}", turn, moved, reflect.registers)
 
 
 def _observables(field: Field) -> Iterator[Item]:
@@ -313,7 +311,7 @@ def _other_generators(
             left_out.append(f"{HEATBATH}, {name}: its states do not fit into the free memory")
             continue
         random = Random.for_field(field, name, luxury=luxury)
-        sweep = heatbath_sweep(field, [Coupling(beta)], [random])
+        sweep = heatbath_sweep(field, [Coupling.of(beta)], [random])
         call = partial(heatbath, field, beta, random)
         yield Item(f"{HEATBATH}, {name}", call, UPDATE_MOVES, sweep.registers)
         del random, sweep, call

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from gauge_mc import defaults
-from gauge_mc.actions import Coupling
+from gauge_mc.actions import Action, Coupling
 from gauge_mc.bench.timing import seconds_of
 from gauge_mc.devices.base import Registers, TunableDevice
 from gauge_mc.devices.kernels import Kernel, Variant
@@ -56,8 +56,7 @@ def tune(
     random: str = defaults.RNG,
     luxury: int | None = None,
     seconds: float = 0.2,
-    action: str = defaults.ACTION,
-    anisotropy: float = defaults.ANISOTROPY,
+    action: str | Action = defaults.ACTION,
 ) -> Iterator[Trial]:
     """Find the fastest launch bounds of heatbath and overrelaxation, and keep them for the device.
 
@@ -68,8 +67,8 @@ def tune(
         Gauge group, lattice, precision of the links, and random number generator with its level.
     seconds : float
         Approximate time for each choice in seconds.
-    action, anisotropy : str and float
-        Action and bare anisotropy of the updates.
+    action : str or Action
+        Action of the updates.
 
     Yields
     ------
@@ -80,17 +79,17 @@ def tune(
     generator, beta = Random.for_field(field, random, luxury=luxury), GROUPS[group].beta
     heatbath(field, beta, generator, sweeps=5)
     slab = field.slabs[0]
-    acting = (*Coupling(beta, action, anisotropy).acting.choices, norms_of(precision))
+    acting = (*Coupling.of(beta, action).action.choices, norms_of(precision))
     calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
         (
             HEATBATH,
             slab.variant(*acting, generator.choice, ONE_REPLICA),
-            partial(heatbath, field, beta, generator, action=action, anisotropy=anisotropy),
+            partial(heatbath, field, beta, generator, action=action),
         ),
         (
             OVERRELAXATION,
             slab.variant(*acting),
-            partial(overrelax, field, action=action, anisotropy=anisotropy),
+            partial(overrelax, field, action=action),
         ),
     ]
     for kernel, variant, call in calls:

@@ -56,6 +56,7 @@ COMMANDS = {
     "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),
     "plot": Command(ANALYSE, "Draw figures of the results of runs."),
     "export": Command(ANALYSE, "Write the tables of a run to one file for other tools."),
+    "card": Command(GENERATE, "Write a run card with comments, or check one."),
     "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
     "verify": Command(FILES, "Check runs, scans, configurations and tables for damage."),
     "thin": Command(FILES, "Remove configurations of a run, except every Nth one."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as text
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS
+from gauge_mc.actions import Action, couplings, parse
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
+from gauge_mc.cli.settings import with_settings
 from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import Kind, replacing
@@ -46,7 +47,23 @@ SAVED = Kind("a result of bench", json_with(("device", "group", "lattice"), MAX_
 RUN_EXTENT = 32
 """Largest extent of the lattice of whole runs, unless one is given."""
 
-_extents = ", ".join(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
+SETTINGS = (
+    *("group", "lattice", "precision", "action", *(one.name for one in couplings())),
+    *("rng", "luxury", "backend", "devices", "threads", "share_gpus"),
+)
+"""Options of runs that say what is timed, and where."""
+
+CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "lattice": {
+        "default": ", ".join(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
+    },
+    "action": {
+        "help": f"Another action, whose updates are timed beside those of {defaults.ACTION}.",
+        "default": "",
+        "usual": None,
+    },
+}
+"""What differs from the options of runs."""
 
 
 @prints(
@@ -55,28 +72,18 @@ _extents = ", ".join(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKEN
     "gauge_mc.bench.quarks:QuarksTime",
     "gauge_mc.bench.end_to_end:EndToEnd",
 )
+@with_settings(SETTINGS, CHANGES)
 def bench(
-    group: o.Group = None,
-    lattice: Annotated[
-        str | None, o.option(o.PHYSICS, "Even extents of the lattice.", _extents, "XxYxZxT")
-    ] = None,
-    precision: o.Precision = None,
-    action: Annotated[
-        str | None,
-        o.option(
-            o.PHYSICS,
-            f"Another action, whose updates are timed beside those of {defaults.ACTION}.",
-            metavar="NAME",
-            choices=ACTIONS,
-        ),
-    ] = None,
-    anisotropy: o.Anisotropy = None,
-    rng: o.Rng = None,
-    luxury: o.Luxury = None,
-    backend: o.Backend = None,
-    threads: o.Threads = None,
-    devices: o.Devices = None,
-    share_gpus: o.ShareGpus = None,
+    group: str | None = None,
+    lattice: str | None = None,
+    precision: str | None = None,
+    action: str | None = None,
+    rng: str | None = None,
+    luxury: int | None = None,
+    backend: str | None = None,
+    devices: str | None = None,
+    threads: int | None = None,
+    share_gpus: bool | None = None,
     seconds: Annotated[
         float, typer.Option(help="Approximate time in seconds for each kernel.", min=0.05)
     ] = 1.0,
@@ -116,6 +123,7 @@ def bench(
         Path | None,
         typer.Option(help="Show ratios to the times in a file written by --save.", metavar="FILE"),
     ] = None,
+    **options: float | None,
 ) -> None:
     """Time all kernels on a thermal field, and compare the times with the memory bandwidth.
 
@@ -137,11 +145,15 @@ def bench(
         raise UsageError(
             f"--seconds must lie between {LEAST_SECONDS} and {MAX_SECONDS:g}, not {seconds:g}."
         )
-    if (action or anisotropy) and (observables or quarks or end_to_end):
+    given = {name: value for name, value in options.items() if value is not None}
+    if (action or given) and (observables or quarks or end_to_end):
         raise UsageError(
-            "--action and --anisotropy are for the times of updates; leave them out, or leave out "
+            "--action and its options are for the times of updates; leave them out, or leave out "
             "--observables, --quarks and --end-to-end."
         )
+    another = None
+    if action or given:
+        another = parse(action or defaults.ACTION).with_options(**given).check()
     before = _saved(compare) if compare else None
     if save:
         SAVED.check(save)
@@ -161,8 +173,8 @@ def bench(
         if advice and root:
             console.print(advice, soft_wrap=True)
         if tune:
-            coupling = action or defaults.ACTION, anisotropy or defaults.ANISOTROPY
-            _tune(group_of_devices, console, *kind, rng or defaults.RNG, luxury, *coupling)
+            acting = another or parse(defaults.ACTION)
+            _tune(group_of_devices, console, *kind, rng or defaults.RNG, luxury, acting)
         with _progress(Console(stderr=True, quiet=not root)) as progress:
             found: EndToEnd | ObservablesTime | QuarksTime | Benchmark
             if end_to_end:
@@ -173,7 +185,6 @@ def bench(
                 found = quarks_time(group_of_devices, *kind[:2], seconds, progress)
             else:
                 generator = rng or defaults.RNG
-                xi0 = defaults.ANISOTROPY if anisotropy is None else anisotropy
                 found = benchmark(
                     group_of_devices,
                     *kind,
@@ -181,8 +192,7 @@ def bench(
                     seconds=seconds,
                     luxury=luxury,
                     progress=progress,
-                    action=action,
-                    anisotropy=xi0,
+                    action=another,
                 )
     if not root:
         return
@@ -230,8 +240,7 @@ def _tune(
     precision: str,
     rng: str,
     luxury: int | None,
-    action: str,
-    anisotropy: float,
+    action: Action,
 ) -> None:
     """Try launch bounds, and show the times; a star marks a choice that was kept."""
     from gauge_mc.bench.tune import tune
@@ -240,9 +249,7 @@ def _tune(
     device = devices.devices[0]
     if not isinstance(device, TunableDevice) or devices.processes.size > 1:
         raise UsageError("--tune works only on a GPU and in one process; leave it out.")
-    for trial in tune(
-        device, group, lattice, precision, rng, luxury, action=action, anisotropy=anisotropy
-    ):
+    for trial in tune(device, group, lattice, precision, rng, luxury, action=action):
         registers = f"{trial.registers.count:3} registers" if trial.registers else ""
         spilled = f"{trial.registers.spilled:4} B spilled" if trial.registers else ""
         time = f"{trial.ns_per_link:.4g} ns/link{'  *' * trial.kept}"

@@ -299,14 +299,16 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 def declared_parameter(option: Option, section: str, text: str) -> inspect.Parameter:
     """Return a declared option as a parameter for Typer, in a section and with a description."""
-    more: dict[str, Any] = choosing(option.choices) if option.choices else {}
+    more: dict[str, Any] = {}
+    if option.choices:
+        more = choosing(option.choices, option.separator or None)
     if option.kind in PARSERS:
         more = {"parser": PARSERS[option.kind]}
     made = typer.Option(
         option.flag,
         help=text,
         rich_help_panel=section,
-        metavar=option.placeholder,
+        metavar=option.placeholder or None,
         show_default=False,
         **more,
     )

@@ -11,6 +11,7 @@ import typer
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.settings import of_runs
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 
 
@@ -19,26 +20,10 @@ from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
     "gauge_mc.run.summary:RunReports",
     "gauge_mc.run.forecast:Forecast",
 )
+@of_runs()
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def generate(
     ctx: typer.Context,
-    group: o.Group = None,
-    beta: o.Beta = None,
-    lattice: o.Extents = None,
-    action: o.Action = None,
-    anisotropy: o.Anisotropy = None,
-    precision: o.Precision = None,
-    start: o.Start = None,
-    seed: o.Seed = None,
-    rng: o.Rng = None,
-    luxury: o.Luxury = None,
-    heatbath: o.Heatbath = None,
-    overrelax: o.Overrelax = None,
-    chain_version: o.ChainVersion = None,
-    thermalize: o.Thermalize = None,
-    configs: o.Configs = None,
-    separation: o.Separation = None,
-    measure: o.Measure = None,
     chains: Annotated[
         int | None,
         o.option(
@@ -49,15 +34,6 @@ def generate(
         ),
     ] = None,
     card: o.Card = None,
-    output: o.Output = None,
-    format: o.Format = None,
-    backend: o.Backend = None,
-    threads: o.Threads = None,
-    devices: o.Devices = None,
-    share_gpus: o.ShareGpus = None,
-    time_limit: o.TimeLimit = None,
-    checkpoint_every: o.CheckpointEvery = None,
-    quiet: o.Quiet = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -68,6 +44,7 @@ def generate(
         ),
     ] = False,
     json: o.Json = False,
+    **settings: object,
 ) -> None:
     """Generate an ensemble of configurations, and measure observables along the way.
 
@@ -75,8 +52,8 @@ def generate(
     are not given are taken from the run. SIGTERM, SIGINT, SIGHUP, SIGUSR1 and the time limit
     write a checkpoint and stop the run with exit code 75.
     """
+    from gauge_mc.run.cards import read_card
     from gauge_mc.run.generate import generate_from
-    from gauge_mc.run.parameters import read_card
 
     given = {name: value for name, value in ctx.params.items() if value is not None}
     as_json, only_forecast = given.pop("json"), given.pop("dry_run")

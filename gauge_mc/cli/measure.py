@@ -12,6 +12,7 @@ from gauge_mc.cli import say
 from gauge_mc.cli.command import Kind, Owner
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.settings import with_settings
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.observables import OBSERVABLES
@@ -39,6 +40,7 @@ def _owners(name: str) -> list[Owner]:
     _owners,
     OBSERVABLES.check,
 )
+@with_settings(("backend", "devices", "threads", "quiet"))
 def measure(
     observable: Annotated[
         str,
@@ -72,8 +74,6 @@ def measure(
             **choosing(REALS),
         ),
     ] = None,
-    backend: o.Backend = None,
-    devices: o.Devices = None,
     split: Annotated[
         bool | None,
         typer.Option(
@@ -82,9 +82,11 @@ def measure(
             rich_help_panel=o.EXECUTION,
         ),
     ] = None,
-    threads: o.Threads = None,
-    quiet: o.Quiet = None,
     json: o.Json = False,
+    backend: str | None = None,
+    devices: str | None = None,
+    threads: int | None = None,
+    quiet: bool | None = None,
     **options: Any,
 ) -> None:
     """Measure an observable on stored configurations.

@@ -3,22 +3,50 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.settings import of_runs
 from gauge_mc.errors import INTERRUPTED, UsageError
-from gauge_mc.run.parameters import Parameters, read_card
-from gauge_mc.scans.grid import Grid
+from gauge_mc.run.cards import read_card
+from gauge_mc.scans.grid import Grid, axes
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.slurm import NAME, PARALLELISM
 
 GRID = "Grid"
 
-_usual = Parameters().values()
+
+def _changes() -> dict[str, dict[str, Any]]:
+    """Return how options of runs differ for scans: numbers of the grid may have several values."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, option in axes().items():
+        if name == "lattice":
+            found[name] = {"help": "Lattices of even extents.", "metavar": "XxYxZxT,..."}
+            continue
+        value = option.metavar or name.upper()
+        found[name] = {"kind": str, "metavar": f"{value}|FIRST:LAST:STEP,..."}
+    found["beta"] |= {"default": "", "usual": None}
+    for one in found.values():
+        one["panel"] = GRID
+    found["seed"] = {"help": "Seed of the first run; each further run has the next number."}
+    found["output"] = {
+        "help": "Scan directory.",
+        "default": "runs/scan_NAME, where NAME identifies the shared parameters",
+    }
+    found["devices"] = {
+        "help": f"Number of {o.NUMBERED}s, or their numbers, or all; or {o.UNDIVIDED}.",
+        "default": f"all {o.NUMBERED}s, else the {o.DIVIDED_LABELS}",
+        "metavar": f"N|I,J,...|all|{'|'.join(o.DIVIDED)}",
+    }
+    found["threads"] = {
+        "help": "Number of CPU threads of each run.",
+        "default": "1; with --per-device K, 1/K of the cores; with --submit, all cores of a job",
+    }
+    return found
 
 
 @prints(
@@ -26,80 +54,14 @@ _usual = Parameters().values()
     "gauge_mc.scans.forecast:ScanForecast",
     "gauge_mc.scans.carry_out:Submission",
 )
+@of_runs(_changes(), without=("share_gpus",))
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def scan(
     ctx: typer.Context,
-    beta: Annotated[
-        str | None,
-        o.option(
-            GRID,
-            "Couplings: numbers and ranges, such as 2.2:2.8:0.05.",
-            metavar="BETA|FIRST:LAST:STEP,...",
-        ),
-    ] = None,
-    lattice: Annotated[
-        str | None,
-        o.option(GRID, "Lattices of even extents.", _usual["lattice"], "XxYxZxT,..."),
-    ] = None,
-    anisotropy: Annotated[
-        str | None,
-        o.option(
-            GRID, "Bare anisotropies.", f"{_usual['anisotropy']:g}", "XI0|FIRST:LAST:STEP,..."
-        ),
-    ] = None,
     chains: Annotated[
         int | None, o.option(GRID, "Independent chains at each point.", Grid.chains)
     ] = None,
-    group: o.Group = None,
-    action: o.Action = None,
-    precision: o.Precision = None,
-    start: o.Start = None,
-    seed: Annotated[
-        int | None,
-        o.option(
-            o.PHYSICS,
-            "Seed of the first run; each further run has the next number.",
-            _usual["seed"],
-        ),
-    ] = None,
-    rng: o.Rng = None,
-    luxury: o.Luxury = None,
-    heatbath: o.Heatbath = None,
-    overrelax: o.Overrelax = None,
-    chain_version: o.ChainVersion = None,
-    thermalize: o.Thermalize = None,
-    configs: o.Configs = None,
-    separation: o.Separation = None,
-    measure: o.Measure = None,
     card: o.Card = None,
-    output: Annotated[
-        str | None,
-        o.option(
-            o.FILES,
-            "Scan directory.",
-            "runs/scan_NAME, where NAME identifies the shared parameters",
-            "PATH",
-        ),
-    ] = None,
-    format: o.Format = None,
-    backend: o.Backend = None,
-    devices: Annotated[
-        str | None,
-        o.option(
-            o.EXECUTION,
-            f"Number of {o.NUMBERED}s, or their numbers, or all; or {o.UNDIVIDED}.",
-            f"all {o.NUMBERED}s, else the {o.DIVIDED_LABELS}",
-            f"N|I,J,...|all|{'|'.join(o.DIVIDED)}",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        o.option(
-            o.EXECUTION,
-            "Number of CPU threads of each run.",
-            "1; with --per-device K, 1/K of the cores; with --submit, all cores of a job",
-        ),
-    ] = None,
     per_device: Annotated[
         int | None,
         o.option(
@@ -109,8 +71,6 @@ def scan(
             "K",
         ),
     ] = None,
-    time_limit: o.TimeLimit = None,
-    checkpoint_every: o.CheckpointEvery = None,
     submit: Annotated[
         str | None,
         o.option(
@@ -138,7 +98,6 @@ def scan(
         int | None,
         o.option(o.EXECUTION, "Leave measurements up to update N out of the averages.", "0", "N"),
     ] = None,
-    quiet: o.Quiet = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -150,6 +109,7 @@ def scan(
         ),
     ] = False,
     json: o.Json = False,
+    **settings: object,
 ) -> None:
     """Carry out independent runs on a grid of couplings and lattices.
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import Kind, replacing
@@ -131,7 +132,7 @@ class Fit(ABC):
         GaugeError
         """
         header = read_heading(table)[0]
-        anisotropy = header.get("anisotropy")
+        anisotropy = header.get(ANISOTROPY.name)
         if self.isotropic and anisotropy is not None and self.knows not in header:
             raise GaugeError(
                 f"fit {self.name} assumes equal lattice spacings in space and along t, but {table} "

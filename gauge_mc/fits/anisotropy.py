@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
+from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.anisotropy import Anisotropy, read_anisotropy
 from gauge_mc.fits import FITS, SKIP, Fit, FitResult
 from gauge_mc.options import Option
@@ -49,7 +50,7 @@ class AnisotropyResult(FitResult):
         for x in sorted({one.x for one in f.points}):
             row = {one.y: one for one in f.points if one.x == x}
             table.add_row(str(x), *(str(row[y].xi) if y in row else "" for y in ys))
-        bare = float(f.ensemble.get("anisotropy", 0))
+        bare = float(f.ensemble.get(ANISOTROPY.name, 0))
         interpolation = f"± {f.interpolation:.1g} from the interpolation in t"
         lines = [
             f"ξ = {f.xi}, the average over x and y from {f.least} on",

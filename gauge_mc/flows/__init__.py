@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gauge_mc.actions import check_anisotropy
+from gauge_mc.actions import ANISOTROPY
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
 from gauge_mc.registry import Registry
@@ -62,9 +62,10 @@ class Flow:
         Raises
         ------
         UsageError
-            If the anisotropy is outside of `ANISOTROPIES`, or the flow has no anisotropic form.
+            If the anisotropy is outside of the bounds of `ANISOTROPY`, or the flow has no
+            anisotropic form.
         """
-        check_anisotropy(anisotropy)
+        ANISOTROPY.checked(anisotropy)
         if anisotropy == 1:
             return self
         return self._with_anisotropy(anisotropy)

@@ -16,7 +16,7 @@ from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import removed_from
-from gauge_mc.scans.grid import AXES, Grid
+from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.report import MemberReport
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
@@ -214,10 +214,9 @@ def scan_facts(scan: Scan) -> Iterator[Facts]:
 
 
 def _of_scan(scan: Scan) -> ScanFacts:
-    shared = scan.parameters.values()
     return ScanFacts(
         scan=str(scan.path),
-        parameters={k: v for k, v in shared.items() if k not in AXES},
+        parameters=scan.shared(),
         grids=scan.grids,
         runs=[MemberReport.of(member) for member in scan.members()],
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gauge_mc.actions import Action
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
@@ -22,7 +23,8 @@ from gauge_mc.observables import OBSERVABLES, SWEEP, observable_of_table
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous
 from gauge_mc.run.functions import observable_along
-from gauge_mc.run.parameters import Measurement, Parameters
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import Removed
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
@@ -285,8 +287,13 @@ def _scan_table(scan: Scan, advance: Advance) -> str:
     done = _updates_measured(scan)
     for row in range(len(table) if scan.grids else 0):
         beta, lattice = float(table["beta"][row]), str(table["lattice"][row])
-        ratio = float(table["anisotropy"][row]) if "anisotropy" in table.columns else 1.0
-        averaged, there = table["sweeps"][row], done.get((beta, lattice, ratio), 0)
+        options = {
+            one.name: float(table[one.name][row])
+            for one in scan.parameters.action.options
+            if one.name in table.columns
+        }
+        action = scan.parameters.action.with_options(**options)
+        averaged, there = table["sweeps"][row], done.get((beta, lattice, action), 0)
         if averaged > there:
             raise GaugeError(
                 f"{scan.table} contains averages over {averaged} updates at beta = {beta:.12g} on "
@@ -314,15 +321,15 @@ def _single_table(path: Path, advance: Advance) -> str:
     return _table(path, None, 0, advance)
 
 
-def _updates_measured(scan: Scan) -> dict[tuple[float, str, float], float]:
+def _updates_measured(scan: Scan) -> dict[tuple[float, str, Action], float]:
     """Return the total number of updates after thermalisation at each point.
 
     The number is infinite where a run is damaged; the checks of that run report the damage.
     """
-    result: dict[tuple[float, str, float], float] = {}
+    result: dict[tuple[float, str, Action], float] = {}
     for member in scan.members():
         point = member.point
-        key = (point.beta, str(point.lattice), point.anisotropy)
+        key = (point.beta, str(point.lattice), point.action)
         done = max(0, member.sweep() - member.parameters.thermalize)
         found = math.inf if member.damage() else done
         result[key] = result.get(key, 0) + found

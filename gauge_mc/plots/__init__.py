@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc import defaults
 from gauge_mc.analysis.figures import (
     STYLE_DPI,
     Form,
     History,
     drawn_as,
     kept_figures,
+    named_apart,
     physics_label,
-    ratio_label,
     typeset,
     write_figure,
 )
@@ -48,7 +47,8 @@ from gauge_mc.observables import (
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.run.directory import Run, newest_run
-from gauge_mc.run.parameters import STARTS, Parameters
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.settings import STARTS
 from gauge_mc.scans.scan import Scan, newest_scan
 from gauge_mc.signatures import with_options
 
@@ -452,9 +452,9 @@ def _physics(run: Path) -> str:
         p = Run(run).read()[0]
     except GaugeError:
         return ""
-    action = [] if p.action == defaults.ACTION else [p.action]
+    action, options = named_apart(p.action)
     group = ", ".join([GROUPS[p.group].label, *action])
-    return ", ".join([physics_label(group, p.lattice, p.beta), *ratio_label(p.anisotropy)])
+    return ", ".join([physics_label(group, p.lattice, p.beta), *options])
 
 
 def one_run(runs: Sequence[Path], what: str) -> Path:

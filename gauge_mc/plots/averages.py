@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gauge_mc import defaults
+from gauge_mc.actions import Action, action_of
 from gauge_mc.analysis.averages import Averages
-from gauge_mc.analysis.figures import Curves, draw_panels, physics_label, ratio_label
+from gauge_mc.analysis.figures import Curves, draw_panels, named_apart, physics_label
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
@@ -73,14 +74,13 @@ PLOTS.register(AveragesPlot())
 
 def _curves(tables: Sequence[TableData], column: str) -> Curves:
     """Return the averages of a column over the chains at each beta, for each kind of ensemble."""
-    curves: dict[tuple[str, tuple[int, ...], str, float], dict[float, list[Any]]] = {}
+    curves: dict[tuple[str, tuple[int, ...], Action], dict[float, list[Any]]] = {}
     for table in tables:
         header = table.header
         try:
             beta, lattice = float(header["beta"]), Lattice.parse(header["lattice"])
-            action = header.get("action", defaults.ACTION)
-            ratio = float(header.get("anisotropy", defaults.ANISOTROPY))
-            ensemble = (header["group"], lattice.extents, action, ratio)
+            action = action_of(header)
+            ensemble = (header["group"], lattice.extents, action)
         except (KeyError, ValueError) as error:
             raise GaugeError(
                 "A table does not state its group, lattice and beta; measure it again."
@@ -91,11 +91,12 @@ def _curves(tables: Sequence[TableData], column: str) -> Curves:
             _label(*ensemble),
             [(beta, estimate(*chains)) for beta, chains in sorted(points.items())],
         )
-        for ensemble, points in sorted(curves.items())
+        for ensemble, points in sorted(curves.items(), key=lambda one: str(one[0]))
     ]
 
 
-def _label(group: str, extents: tuple[int, ...], action: str, ratio: float) -> str:
-    """Return the label of a curve: group, unusual action, lattice and anisotropy."""
-    words = [GROUPS[group].label, *([] if action == defaults.ACTION else [action])]
-    return ", ".join([physics_label(", ".join(words), Lattice(*extents)), *ratio_label(ratio)])
+def _label(group: str, extents: tuple[int, ...], action: Action) -> str:
+    """Return the label of a curve: group, unusual action, lattice and options of the action."""
+    name, options = named_apart(action)
+    words = [GROUPS[group].label, *name]
+    return ", ".join([physics_label(", ".join(words), Lattice(*extents)), *options])

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gauge_mc import __version__, defaults
+from gauge_mc import __version__
+from gauge_mc.actions import BETA_IS
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices import Device
@@ -19,7 +20,8 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
-from gauge_mc.run.parameters import STARTS, UNSTATED, Parameters
+from gauge_mc.run.parameters import UNSTATED, Parameters
+from gauge_mc.run.settings import STARTS
 
 SAMPLING = ("configs", "thermalize", "separation", "measure", "format")
 """Parameters that determine how a chain is sampled but do not change the chain itself."""
@@ -201,7 +203,9 @@ def provenance(parameters: Parameters) -> dict[str, str]:
     """
     p = parameters
     start = p.start if p.start in STARTS else Path(p.start).name
-    values = p.values() | p.coupling.facts | {"start": start, "version": f"gauge-mc {__version__}"}
-    usual = {"anisotropy": defaults.ANISOTROPY, **UNSTATED}
-    omitted = {*SAMPLING, *(name for name in usual if values[name] == usual[name])}
+    more = {"start": start, "version": f"gauge-mc {__version__}"}
+    values = p.values() | {BETA_IS: p.action.beta_is} | p.coupling.facts | more
+    usual = {name for name, value in UNSTATED.items() if values[name] == value}
+    usual |= {one.name for one in p.action.options if one not in p.action.changed}
+    omitted = {*SAMPLING, *usual}
     return {name: str(value) for name, value in values.items() if name not in omitted}

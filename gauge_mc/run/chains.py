@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc import defaults
+from gauge_mc.actions import couplings
 from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.domain.layout import WORD_BYTES
 from gauge_mc.domain.mpi import find_processes
@@ -17,9 +18,11 @@ from gauge_mc.errors import UsageError
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import Observable
 from gauge_mc.random import GENERATORS
+from gauge_mc.run.cards import Wanted, named_values
 from gauge_mc.run.directory import RUNS, Run, SessionRecord
 from gauge_mc.run.generate import Asked, RunResult
-from gauge_mc.run.parameters import Execution, Measurement, Parameters, Wanted, named_values
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.run.run_output import Task
 from gauge_mc.run.session import Work, carry_out
 from gauge_mc.run.stop import Stop
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.run.disk import DiskNeeds
 
-OWN = ("beta", "anisotropy", "seed")
+OWN = {"beta", "seed", *(one.name for one in couplings())}
 """Parameters in which the runs of a batch may differ, if their kernels are the same."""
 
 MAX_CHAINS = 10_000
@@ -351,7 +354,7 @@ class _Together:
 def shared_values(parameters: Parameters) -> tuple[object, ...]:
     """Return the values of the parameters that all runs of a batch share."""
     values = parameters.values()
-    kernels = parameters.coupling.acting.choice.name
+    kernels = parameters.coupling.action.choice.name
     return (kernels, *(value for name, value in values.items() if name not in OWN))
 
 

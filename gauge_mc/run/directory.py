@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gauge_mc import __version__
+from gauge_mc.actions import couplings
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.folders import make_folder, remove_empty
@@ -29,8 +30,9 @@ from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml
 from gauge_mc.formats import FORMATS
 from gauge_mc.observables import table_name
+from gauge_mc.run.cards import MAX_CARD, RECORD, flat
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
-from gauge_mc.run.parameters import MAX_CARD, RECORD, UNSTATED, Parameters
+from gauge_mc.run.parameters import UNSTATED, Parameters, known_options
 
 RUNS = Path("runs")
 """Default parent directory of runs and scans."""
@@ -39,7 +41,7 @@ RUNS = Path("runs")
 CONFIG = re.compile(r"[0-9]{7,}\.[^.]+")
 """Form of the name of a configuration."""
 
-LATER = {"action", "anisotropy", *UNSTATED}
+LATER = {"action", *(one.name for one in couplings()), *UNSTATED}
 """Parameters that the run.toml of earlier versions do not have."""
 
 
@@ -178,11 +180,11 @@ class Run:
         try:
             values = parse_toml(read_text(self.toml, MAX_CARD))
             sessions = [SessionRecord(**session) for session in values.pop(RECORD, [])]
+            values = flat(values)
             parameters = Parameters.from_run({**UNSTATED, **values})
-            known = parameters.values().keys()
-            if unknown := values.keys() - known:
+            if unknown := values.keys() - known_options().keys():
                 raise ValueError(f"unknown key {min(unknown)}")
-            if missing := known - values.keys() - LATER:
+            if missing := parameters.values().keys() - values.keys() - LATER:
                 raise ValueError(f"no key {min(missing)}")
             return parameters, sessions
         except (ValueError, TypeError, GaugeError) as error:

@@ -21,7 +21,8 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import Observable
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.directory import Run
-from gauge_mc.run.parameters import Measurement, Parameters
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Parameters
 
 SLACK = 2**16
 """Number of bytes for headers and for the blocks of the file system, per file."""

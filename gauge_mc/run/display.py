@@ -16,7 +16,6 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from gauge_mc import defaults
 from gauge_mc.devices.cache import watching
 from gauge_mc.fields.field import Field
 from gauge_mc.notebook_bar import NotebookBar
@@ -25,7 +24,8 @@ from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.parameters import STARTS, Parameters
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.settings import STARTS
 
 LIVE_SECONDS = 0.5
 """Minimum time in seconds between two measurements for the live display."""
@@ -149,9 +149,8 @@ def opening(
 def describe(parameters: Parameters) -> str:
     """Return a short description of the chain, such as ``su2, beta = 2.5, 16x16x16x16, …``."""
     p = parameters
-    words = [p.group, f"beta = {p.beta:g}"]
-    words += [p.action] if p.action != defaults.ACTION else []
-    words += [f"xi0 = {p.anisotropy:g}"] if p.anisotropy != defaults.ANISOTROPY else []
+    words = [p.group, f"beta = {p.beta:g} ({p.action.beta_is})"]
+    words += [p.action.said] if p.action.tags else []
     return ", ".join([*words, str(p.lattice), f"{p.precision} precision", p.generator])
 
 

@@ -28,8 +28,10 @@ from gauge_mc.run.directory import RUNS, Run
 from gauge_mc.run.disk import DiskNeeds, check_disk, free_disk
 from gauge_mc.run.display import describe, duration, link_rate
 from gauge_mc.run.generate import Asked
-from gauge_mc.run.parameters import STARTS, Execution, Measurement, Parameters
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.run.preparation import compile_kernels
+from gauge_mc.run.settings import STARTS
 
 TRIAL_SECONDS = 0.5
 """Time in seconds for which updates are tried."""

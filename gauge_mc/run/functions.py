@@ -22,9 +22,10 @@ from gauge_mc.observables import (
     Record,
     table_name,
 )
-from gauge_mc.options import check_options, merged, parse_options
+from gauge_mc.options import Option, check_options, merged, parse_options
 from gauge_mc.registry import in_words
-from gauge_mc.run.parameters import Measurement, Parameters
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import smear_option, smearing_owners
 
 Function = Callable[[Field], Any]
@@ -240,9 +241,7 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
     UsageError
         If an option is unknown or invalid, or the observable needs to see a configuration first.
     """
-    kind = OBSERVABLES[item.observable]
-    smearing = [("--smear", (smear_option(),)), *smearing_owners()] if kind.smears else []
-    known = merged([*kind.owners(), *smearing])
+    kind, known = OBSERVABLES[item.observable], options_of_observable(item.observable)
     given = parse_options(known, item.options, item.observable)
     observable = kind.for_lattice(parameters.lattice, **given).for_group(parameters.group)
     if not observable.records:
@@ -251,6 +250,13 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
             "measure, or choose other options."
         )
     return observable
+
+
+def options_of_observable(name: str) -> tuple[Option, ...]:
+    """Return the options of a registered observable, with those of smearings if it has some."""
+    kind = OBSERVABLES[name]
+    smearing = [("--smear", (smear_option(),)), *smearing_owners()] if kind.smears else []
+    return merged([*kind.owners(), *smearing])
 
 
 def observable_of(what: UserDefined, lattice: Lattice, **options: Any) -> Observable:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.processes import Processes
 from gauge_mc.observables import Observable
+from gauge_mc.run.cards import Wanted, named_values
 from gauge_mc.run.directory import RUNS, Run, SessionRecord
 from gauge_mc.run.functions import Catalogue, Given
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.parameters import Execution, Measurement, Parameters, Wanted, named_values
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.run.run_output import Task
 from gauge_mc.run.session import OnUpdate, Work, carry_out
 from gauge_mc.run.stop import Stop

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gauge_mc.actions import restated
 from gauge_mc.analysis.timeseries import caution_series, caution_short, estimate
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
@@ -57,7 +58,6 @@ from gauge_mc.run.display import (
 from gauge_mc.run.ensemble import Ensemble, find_ensemble, number_in_name
 from gauge_mc.run.functions import UserDefined, observable_of
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.parameters import with_defaults
 from gauge_mc.run.session import version
 from gauge_mc.run.summary import Average
 from gauge_mc.signatures import with_options
@@ -233,7 +233,7 @@ def _compare(path: Path, header: Mapping[str, str], formerly: Mapping[str, str])
     found = lacking | read_table(path).header
     found.pop("version", None)
     if "action" in header:
-        found = with_defaults(found)
+        found = restated(found)
     names = dict.fromkeys([*header, *found])
     differences = [
         f"{name} = {found.get(name, 'none')}, not {header.get(name, 'none')}"

@@ -1,61 +1,50 @@
-"""Parameters of a run: defaults, checks, run cards.
+"""Parameters of a run: defaults and checks.
 
 `Parameters` determines the numbers that a run writes. `Execution` determines how and where the run
 is carried out, which may change from one session to the next. Run cards (TOML) and the command line
-use the same names for both.
+use the same names for both, and for the options of the action.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
-import os
-import re
-import unicodedata
-from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS, Coupling
-from gauge_mc.devices.choice import AUTOMATIC, check_threads
+from gauge_mc.actions import ACTIONS, BETA, NAME, Action, Coupling, couplings
+from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, check_threads
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import parse_toml
-from gauge_mc.formats import FORMATS, check_writable
+from gauge_mc.formats import FORMATS, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.quoting import quoted, shortened
+from gauge_mc.options import Option
 from gauge_mc.random import GENERATORS
-from gauge_mc.registry import in_words, nearest
+from gauge_mc.registry import in_words
+from gauge_mc.run.measurement import MAX_UPDATES, NO_MEASUREMENT, Measurement
+from gauge_mc.run.settings import (
+    ENSEMBLE,
+    EXECUTION,
+    FILES,
+    LARGEST,
+    PHYSICS,
+    STARTS,
+    check_bounds,
+    converted,
+    options_of,
+    setting,
+)
 from gauge_mc.updates.chain_versions import FIRST, LATEST
-
-STARTS = ("cold", "hot")
-"""Values of ``start`` other than a file."""
 
 NO_FORMAT = "none"
 """The format of a run that keeps no configurations."""
 
-NO_MEASUREMENT = "none"
-"""The measurements of a run that measures nothing."""
-
-MAX_SEED = 2**63 - 1
-"""Largest seed: TOML guarantees only signed 64-bit integers."""
-
 MAX_SWEEPS = 10**6
 """Largest number of sweeps of a kind in one update."""
-
-MAX_UPDATES = 10**12
-"""Largest number of updates of a kind, and of configurations."""
-
-BETAS = (1e-6, 1e6)
-"""Smallest and largest coupling, which single precision can represent with room to spare."""
-
-MAX_CARD = 2**20
-"""Maximum size of a run card in bytes. A run.toml with thousands of sessions is smaller."""
 
 USUAL_LATTICE = Lattice.parse(defaults.LATTICE)
 """The default lattice."""
@@ -66,8 +55,13 @@ USUAL_BETA = float("nan")
 UNSTATED: Mapping[str, object] = {"chain_version": FIRST}
 """Values of parameters that the files of runs and scans of earlier versions lack."""
 
-RECORD = "session"
-"""Key of the records of sessions in a run.toml; ignored when the file is used as a run card."""
+_levels = max(len(one.levels) for one in GENERATORS.values())
+_leveled = in_words([name for name, one in GENERATORS.items() if one.levels], "or")
+_numbered = in_words(dict.fromkeys(one.label for one in BACKENDS.values() if one.numbered), "or")
+_divided = [name for name, one in BACKENDS.items() if not one.numbered]
+_divided_labels = in_words(dict.fromkeys(BACKENDS[name].label for name in _divided), "or")
+_parts = [f"{name}:N" for name in _divided]
+_backends = (AUTOMATIC, *sorted(BACKENDS, key=lambda name: -BACKENDS[name].preference))
 
 
 def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
@@ -75,85 +69,14 @@ def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
         raise UsageError(f"{name}: '{value}' is unknown; choose {in_words(known, 'or')}.")
 
 
-def _between(name: str, value: int, least: int, most: int) -> None:
-    if value < least:
-        raise UsageError(f"{name} must be at least {least}, not {value}.")
-    if value > most:
-        raise UsageError(f"{name} must be at most {most}, not {value}.")
-
-
-def check_beta(beta: float) -> None:
-    """Refuse a coupling that is not positive, or with which the heatbath cannot compute.
-
-    Raises
-    ------
-    UsageError
-        If the coupling is outside of `BETAS`.
-    """
-    least, most = BETAS
-    if not beta > 0:
-        raise UsageError(f"beta must be a positive number, not {beta:g}.")
-    if not least <= beta <= most:
-        raise UsageError(f"beta must lie between {least:g} and {most:g}, not {beta:g}.")
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """An observable and the interval between its measurements.
-
-    Attributes
-    ----------
-    observable : str
-        Name of an observable.
-    every : int
-        Updates from one measurement to the next, counted from the end of thermalisation.
-    options : tuple of str
-        Options of the observable as text, such as ``to=6.5``, or ``slices`` for a flag.
-
-    Raises
-    ------
-    UsageError
-        If `every` is below 1.
-    """
-
-    observable: str
-    every: int = 1
-    options: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.every <= MAX_UPDATES:
-            raise UsageError(
-                f"measure: {self.observable} cannot be measured after each {self.every} updates; "
-                f"choose an interval from 1 to {MAX_UPDATES}."
-            )
-
-    @classmethod
-    def parse(cls, text: str) -> Measurement:
-        """Read a measurement from text.
-
-        This is a name; a name and an interval as in ``polyakov:10``; or these and options of the
-        observable as in ``flow:50:to=6.5:slices``. A colon before a digit belongs to the value of
-        an option, as in ``wilson-loops:20:smear=ape:0.2x25``, but for the interval.
-
-        Raises
-        ------
-        UsageError
-            If the interval is not a whole number, or is below 1.
-        """
-        name, colon, rest = text.partition(":")
-        words = re.split(r":(?![0-9])", rest) if colon else []
-        name, *more = (word.strip() for word in (name, *words))
-        if more and not re.fullmatch("[0-9]{1,18}", more[0]):
-            raise UsageError(
-                f"measure: '{shortened(text)}' is not of the form OBSERVABLE:UPDATES, such as "
-                f"{defaults.MEASURE[0]}:10, or OBSERVABLE:UPDATES:OPTION=VALUE."
-            )
-        return cls(name, int(more[0]) if more else 1, tuple(more[1:]))
-
-    def __str__(self) -> str:
-        if self.every == 1 and not self.options:
-            return self.observable
-        return ":".join((self.observable, str(self.every), *self.options))
+def meaning_of_beta() -> str:
+    """Return what beta means for every action, for help texts."""
+    actions: dict[str, list[str]] = {}
+    for name, action in ACTIONS.items():
+        actions.setdefault(action.beta_is, []).append(name)
+    usual = ACTIONS[defaults.ACTION].beta_is
+    others = [f"{each} for {in_words(names)}" for each, names in actions.items() if each != usual]
+    return f"Coupling, which is {'; '.join([usual, *others])}."
 
 
 @dataclass(frozen=True)
@@ -170,12 +93,10 @@ class Parameters:
     group : str
         Name of a gauge group.
     beta : float, optional
-        Coupling 2 N / g^2; by default a typical value for the group.
-    action : str
-        Name of a gauge action.
-    anisotropy : float
-        Bare anisotropy xi0 of the action: loops in space are multiplied by 1 / xi0, and all loops
-        with links in direction t by xi0.
+        Coupling, 2 N / g^2 for most actions; by default a typical value for the group.
+    action : Action
+        Gauge action with the values of its options; also accepted as a name, or as text such as
+        ``rectangle:c1=-0.1``.
     precision : str
         Precision of the links in memory and in the files, ``single`` or ``double``.
     start : str
@@ -210,52 +131,129 @@ class Parameters:
         If a value is invalid.
     """
 
-    lattice: Lattice = USUAL_LATTICE
-    group: str = defaults.GROUP
-    beta: float = USUAL_BETA
-    action: str = defaults.ACTION
-    anisotropy: float = defaults.ANISOTROPY
-    precision: str = defaults.PRECISION
-    start: str = field(default=defaults.START, metadata={"kind": "start"})
-    seed: int = defaults.SEED
-    rng: str = defaults.RNG
-    luxury: int = defaults.LUXURY
-    heatbath: int = defaults.HEATBATH
-    overrelax: int = defaults.OVERRELAX
-    thermalize: int = defaults.THERMALIZE
-    configs: int = defaults.CONFIGS
-    separation: int = defaults.SEPARATION
-    measure: tuple[Measurement, ...] = tuple(map(Measurement, defaults.MEASURE))
-    format: str = defaults.FORMAT
-    chain_version: int = defaults.CHAIN_VERSION
+    lattice: Lattice = setting(
+        USUAL_LATTICE,
+        PHYSICS,
+        "Even extents of the lattice.",
+        default=defaults.LATTICE,
+        metavar="XxYxZxT",
+    )
+    group: str = setting(defaults.GROUP, PHYSICS, "Gauge group.", choices=tuple(GROUPS))
+    beta: float = setting(
+        USUAL_BETA,
+        PHYSICS,
+        meaning_of_beta(),
+        default=", ".join(f"{group.beta} for {name}" for name, group in GROUPS.items()),
+    )
+    action: Action = setting(
+        ACTIONS[defaults.ACTION],
+        PHYSICS,
+        "Gauge action.",
+        default=defaults.ACTION,
+        choices=tuple(ACTIONS),
+    )
+    precision: str = setting(
+        defaults.PRECISION, PHYSICS, "Precision of the links.", choices=tuple(REALS)
+    )
+    start: str = setting(
+        defaults.START,
+        PHYSICS,
+        "Initial links: all 1, random, or from a configuration file.",
+        read="start",
+        choices=(*STARTS, "FILE"),
+        open=True,
+    )
+    seed: int = setting(
+        defaults.SEED, PHYSICS, "Seed of the random numbers.", least=0, most=LARGEST, tag="seed"
+    )
+    rng: str = setting(defaults.RNG, PHYSICS, "Random number generator.", choices=tuple(GENERATORS))
+    luxury: int = setting(
+        defaults.LUXURY,
+        PHYSICS,
+        f"Quality level from 0 to {_levels - 1}, for {_leveled}.",
+        tag="luxury",
+    )
+    heatbath: int = setting(
+        defaults.HEATBATH,
+        PHYSICS,
+        "Heatbath sweeps per update.",
+        least=1,
+        most=MAX_SWEEPS,
+        tag="hb",
+    )
+    overrelax: int = setting(
+        defaults.OVERRELAX,
+        PHYSICS,
+        "Overrelaxation sweeps per update.",
+        least=0,
+        most=MAX_SWEEPS,
+        tag="or",
+    )
+    chain_version: int = setting(
+        defaults.CHAIN_VERSION,
+        PHYSICS,
+        "Version of the Markov chain; 2 removes a bias of 4e-8 from the norms of links in single "
+        "precision.",
+        least=FIRST,
+        most=LATEST,
+    )
+    thermalize: int = setting(
+        defaults.THERMALIZE,
+        ENSEMBLE,
+        "Updates before the first measurement.",
+        least=0,
+        most=MAX_UPDATES,
+    )
+    configs: int = setting(
+        defaults.CONFIGS,
+        ENSEMBLE,
+        "Number of configurations; can be increased later.",
+        least=0,
+        most=MAX_UPDATES,
+    )
+    separation: int = setting(
+        defaults.SEPARATION,
+        ENSEMBLE,
+        "Updates from one configuration to the next.",
+        least=1,
+        most=MAX_UPDATES,
+    )
+    measure: tuple[Measurement, ...] = setting(
+        tuple(map(Measurement, defaults.MEASURE)),
+        ENSEMBLE,
+        "Observables to measure after every update, or after each EVERY updates, with their "
+        f"options as in flow:50:to=6; or {NO_MEASUREMENT}.",
+        default=",".join(defaults.MEASURE),
+        metavar="NAME[:EVERY[:OPTION=VALUE]],...",
+        choices=(*OBSERVABLES, NO_MEASUREMENT),
+        open=True,
+        separator=",",
+    )
+    format: str = setting(
+        defaults.FORMAT,
+        FILES,
+        f"Format of the configurations, or {NO_FORMAT} to write none.",
+        choices=(*writable_formats(), NO_FORMAT),
+    )
 
     def __post_init__(self) -> None:
-        words = {"lattice": self.lattice, "measure": self.measure}
-        for name, value in _converted(type(self), words).items():
+        words = {"lattice": self.lattice, "action": self.action, "measure": self.measure}
+        for name, value in converted(type(self), words).items():
             object.__setattr__(self, name, value)
         GROUPS.check(self.group, "group")
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
-        ACTIONS.check(self.action, "action")
-        action = ACTIONS[self.action].with_anisotropy(self.anisotropy)
-        action.update_sets(self.lattice)
+        self.action.check().update_sets(self.lattice)
         _choose("precision", self.precision, tuple(REALS))
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
-        check_beta(self.beta)
-        action.coefficients(GROUPS[self.group], self.beta)
+        BETA.checked(self.beta)
+        self.coupling.coefficients(GROUPS[self.group])
         self.coupling.check_precision(GROUPS[self.group], self.precision)
-        if not 0 <= self.seed <= MAX_SEED:
-            raise UsageError(f"seed must lie between 0 and 2^63 - 1, not {self.seed}.")
         if not self.start:
             choices = in_words((*STARTS, "the path of a configuration file"), "or")
             raise UsageError(f"start must be {choices}.")
-        _between("heatbath", self.heatbath, 1, MAX_SWEEPS)
-        _between("overrelax", self.overrelax, 0, MAX_SWEEPS)
-        _between("thermalize", self.thermalize, 0, MAX_UPDATES)
-        _between("configs", self.configs, 0, MAX_UPDATES)
-        _between("separation", self.separation, 1, MAX_UPDATES)
-        _between("chain_version", self.chain_version, FIRST, LATEST)
+        check_bounds(self)
         if self.format != NO_FORMAT:
             FORMATS.check(self.format, "format")
             check_writable(self.format, self.group, self.precision)
@@ -298,7 +296,7 @@ class Parameters:
         UsageError
             If a value has the wrong type or is invalid.
         """
-        return cls(**_converted(cls, values))
+        return cls(**_read(values))
 
     def check_observables(self, own: Container[str] = ()) -> None:
         """Check that every observable is registered or in the given collection.
@@ -318,29 +316,41 @@ class Parameters:
                 OBSERVABLES.check(item.observable, "measure")
 
     def __repr__(self) -> str:
-        usual = Parameters(group=self.group).values()
+        usual, options = Parameters(group=self.group).values(), self.action.options
+        named = ("lattice", "group", "beta")
+        values = {**self.values(), "action": str(self.action)}
+        own = {one.name for one in options}
         shown = {
             name: value
-            for name, value in self.values().items()
-            if value != usual[name] or name in ("lattice", "group", "beta")
+            for name, value in values.items()
+            if name not in own and (value != usual[name] or name in named)
         }
         return f"Parameters({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def values(self) -> dict[str, str | int | float]:
-        """Return the parameters as TOML keys and values, which `from_run` reads back."""
-        values = {name: getattr(self, name) for name in _names(type(self))}
-        return values | {
-            "lattice": str(self.lattice),
-            "measure": ",".join(map(str, self.measure)) or NO_MEASUREMENT,
+        """Return the parameters as TOML keys and values, which `from_run` reads back.
+
+        The options of the action follow its name.
+        """
+        own: dict[str, dict[str, str | int | float]] = {
+            "lattice": {"lattice": str(self.lattice)},
+            "action": {"action": self.action.name, **self.action.values},
+            "measure": {"measure": ",".join(map(str, self.measure)) or NO_MEASUREMENT},
         }
+        found: dict[str, str | int | float] = {}
+        for name in options_of(type(self)):
+            found |= own.get(name) or {name: getattr(self, name)}
+        return found
 
     def is_of(self, stored: Mapping[str, Any]) -> bool:
         """Return whether a checkpoint with these fixed parameters is of this run.
 
-        Those of earlier versions do not state the action, the anisotropy or the chain's version.
+        Those of earlier versions do not state the action, its options or the chain's version.
         """
-        lacking = {"anisotropy": defaults.ANISOTROPY, **UNSTATED}
-        return {**lacking, **with_defaults(stored)} == self.fixed()
+        try:
+            return Parameters.from_run({**UNSTATED, **stored}).fixed() == self.fixed()
+        except GaugeError:
+            return False
 
     def fixed(self) -> dict[str, str | int | float]:
         """Return the parameters that must not change when a run is continued: all but `configs`."""
@@ -368,12 +378,12 @@ class Parameters:
             If a parameter other than `configs` would change, `configs` would decrease, or a value
             has the wrong type or is invalid.
         """
-        asked = dataclasses.replace(self, **_converted(type(self), values))
+        asked = dataclasses.replace(self, **_read(values, self.action))
         mine, theirs = self.fixed(), asked.fixed()
         differences = [
-            f"{name} = {mine[name]}, not {theirs[name]}"
-            for name in mine
-            if mine[name] != theirs[name]
+            f"{name} = {mine.get(name, 'none')}, not {theirs.get(name, 'none')}"
+            for name in {**mine, **theirs}
+            if mine.get(name) != theirs.get(name)
         ]
         if differences:
             raise UsageError(f"{whose} has {'; '.join(differences)}; choose another --output.")
@@ -387,7 +397,7 @@ class Parameters:
     @property
     def coupling(self) -> Coupling:
         """The couplings and the action."""
-        return Coupling(self.beta, self.action, self.anisotropy)
+        return Coupling(self.beta, self.action)
 
     @property
     def updates(self) -> int:
@@ -415,65 +425,50 @@ class Parameters:
         """Default name of the run directory, such as ``su2_b2.5_24x24x24x32``.
 
         It contains group, beta and lattice, followed by the other parameters of the Markov chain
-        (action, anisotropy, precision, start, seed, generator, sweeps) that differ from their
+        (action with its options, precision, start, seed, generator, sweeps) that differ from their
         defaults. The parameters of the sampling (thermalize, configs, separation, measure, format)
         do not appear.
         """
-        usual = Parameters()
+        usual, options = Parameters(), options_of(type(self))
         start = self.start if self.start in STARTS else f"from-{Path(self.start).stem}"
-        extras = {
-            "action": self.action,
-            "anisotropy": f"xi{self.anisotropy:.12g}",
-            "precision": self.precision,
-            "start": start,
-            "seed": f"seed{self.seed}",
-            "rng": self.rng,
-            "luxury": f"luxury{self.luxury}",
-            "heatbath": f"hb{self.heatbath}",
-            "overrelax": f"or{self.overrelax}",
-        }
+        words = {"action": "_".join(self.action.tags), "start": start}
         changed = [
-            word for key, word in extras.items() if getattr(self, key) != getattr(usual, key)
+            words.get(name) or f"{options[name].tag}{getattr(self, name)}"
+            for name in NAMING
+            if getattr(self, name) != getattr(usual, name)
         ]
         return "_".join([self.group, f"b{self.beta:.12g}", str(self.lattice), *changed])
 
 
-Wanted = Parameters | Mapping[str, object] | str | os.PathLike[str] | None
-"""Parameters, a mapping of some parameters by name, or the path of a run card."""
+NAMING = ("action", "precision", "start", "seed", "rng", "luxury", "heatbath", "overrelax")
+"""Parameters that names of directories contain if they differ from their defaults."""
 
 
-def named_values(wanted: Wanted, more: Mapping[str, object]) -> dict[str, object]:
-    """Return values for `Parameters.from_values` and `Execution.from_values`.
+def _read(values: Mapping[str, object], action: Action | None = None) -> dict[str, Any]:
+    """Return the parameters that values give, with their types; options of the action join it.
 
     Parameters
     ----------
-    wanted : Parameters, mapping, path or None
-        Parameters, a mapping of values by name, or the path of a run card.
-    more : mapping of str to object
-        Values that override those of `wanted`, unless they are None.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, or the run card cannot be read.
+    values : mapping of str to object
+        Values by name; other keys are ignored.
+    action : Action, optional
+        The action whose options are not given, if it is not named.
     """
-    if wanted is None:
-        values: dict[str, object] = {}
-    elif isinstance(wanted, Parameters):
-        values = dict(wanted.values())
+    read = converted(Parameters, values)
+    declared = {one.name: one for one in couplings()}
+    given = {name: values[name] for name in declared if name in values}
+    named = read.get("action")
+    before = action or ACTIONS[defaults.ACTION]
+    if named is None and not given:
+        return read
+    if named is None or named.name == before.name:
+        chosen = before.with_options(**(named.values if named and named.changed else {}))
     else:
-        values = dict(wanted) if isinstance(wanted, Mapping) else read_card(wanted)
-    values |= {name: value for name, value in more.items() if value is not None}
-    known = _names(Parameters) + _names(Execution)
-    for name in values:
-        if name not in known:
-            raise UsageError(f"There is no parameter '{name}'{nearest(name, known)}")
-    return values
-
-
-def with_defaults(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Add parameters that files of earlier versions lack, with their default values."""
-    return {"action": defaults.ACTION, **stored}
+        chosen = named
+    own = {one.name for one in chosen.options}
+    # Files of version 0.2 state the usual anisotropy also for actions that have none.
+    meant = {n: v for n, v in given.items() if n in own or v != declared[n].usual}
+    return {**read, "action": chosen.with_options(**meant)}
 
 
 @dataclass(frozen=True)
@@ -506,21 +501,53 @@ class Execution:
         If a value is invalid.
     """
 
-    output: str | None = field(default=None, metadata={"kind": "path"})
-    backend: str = AUTOMATIC
-    threads: int | None = None
-    devices: str | None = None
-    share_gpus: bool = False
-    quiet: bool = False
-    time_limit: float | None = field(default=None, metadata={"kind": "duration"})
-    checkpoint_every: float = defaults.CHECKPOINT_EVERY
+    output: str | None = setting(
+        None,
+        FILES,
+        "Run directory.",
+        read="path",
+        default="runs/NAME, where NAME identifies the chain",
+        metavar="PATH",
+    )
+    backend: str = setting(
+        AUTOMATIC,
+        EXECUTION,
+        "Backend, the type of device to compute on.",
+        choices=_backends,
+    )
+    devices: str | None = setting(
+        None,
+        EXECUTION,
+        f"Number of {_numbered}s, or their numbers, or all; or {in_words(_parts, 'or')} to divide "
+        f"the {_divided_labels} into N parts, which share its threads.",
+        metavar="|".join(["N", "I,J,...", "all", *_parts]),
+    )
+    threads: int | None = setting(
+        None,
+        EXECUTION,
+        "Number of CPU threads, over all slabs.",
+        default="all cores, or fewer if faster",
+    )
+    share_gpus: bool = setting(False, EXECUTION, "Let processes of an MPI job share GPUs.")
+    time_limit: float | None = setting(
+        None,
+        EXECUTION,
+        "Time within which to write a checkpoint and stop.",
+        read="duration",
+        metavar="HH:MM:SS",
+    )
+    checkpoint_every: float = setting(
+        defaults.CHECKPOINT_EVERY,
+        EXECUTION,
+        "Minutes between checkpoints.",
+        least=0,
+        metavar="MINUTES",
+    )
+    quiet: bool = setting(False, EXECUTION, "Show no progress and no summary.")
 
     def __post_init__(self) -> None:
         check_threads(self.threads)
-        if not 0 <= self.checkpoint_every < math.inf:
-            raise UsageError(
-                f"checkpoint_every must be 0 minutes or more, not {self.checkpoint_every:g}."
-            )
+        check_bounds(self)
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Execution:
@@ -528,161 +555,22 @@ class Execution:
 
         Other keys are ignored.
         """
-        return cls(**_converted(cls, values))
+        return cls(**converted(cls, values))
 
 
-def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
-    """Read a run card, a TOML file with fields of `Parameters` and `Execution`, all optional.
+def known_options() -> dict[str, Option]:
+    """Return all options of runs by name: of parameters, of actions, and of the execution.
 
-    A ``run.toml`` can also be used as a run card.
-
-    Returns
-    -------
-    dict
-        Unchecked values, for `Parameters.from_values` and `Execution.from_values`.
-
-    Raises
-    ------
-    UsageError
-        If the run card cannot be read, is not valid TOML, or contains an unknown key.
+    Options of actions follow the action; their descriptions say which actions have them.
     """
-    try:
-        values = parse_toml(read_text(Path(path), MAX_CARD))
-    except GaugeError as error:
-        raise UsageError(f"The run card {error}") from error
-    except ValueError as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise UsageError(f"The run card {path} is not valid TOML: {reason}.") from error
-    known = _names(Parameters) + _names(Execution)
-    lacking = UNSTATED if RECORD in values else {}
-    given = {key.replace("-", "_"): value for key, value in values.items() if key != RECORD}
-    card = {**lacking, **given}
-    for key in card:
-        if key not in known:
-            raise UsageError(f"Unknown key '{key}' in {path}{nearest(key, known)}")
-    return card
+    found: dict[str, Option] = {}
+    for name, option in options_of(Parameters).items():
+        found[name] = option
+        if name == NAME:
+            found |= {one.name: _of_actions(one) for one in couplings()}
+    return {**found, **options_of(Execution)}
 
 
-def parse_duration(value: object) -> float:
-    """Convert a time ``HH:MM:SS`` to seconds. The hours may have up to nine digits.
-
-    Raises
-    ------
-    UsageError
-        If the value does not have this form.
-    """
-    words = str(value).split(":")
-    if len(words) != 3 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
-        raise UsageError(
-            f"time_limit: '{shortened(str(value))}' is not of the form HH:MM:SS, such as 23:30:00."
-        )
-    hours, minutes, seconds = map(int, words)
-    return 3600.0 * hours + 60.0 * minutes + seconds
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("a whole number")
-    if abs(value) > MAX_SEED:
-        raise ValueError("a whole number between -2^63 and 2^63")
-    return value
-
-
-def _real(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("a number")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError("a number below 1e308") from None
-
-
-def _word(value: object) -> str:
-    if not isinstance(value, str | Path):
-        raise ValueError("a string")
-    word = str(value)
-    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in word):
-        # Files of runs contain the words, and cannot contain these.
-        raise ValueError("a string of UTF-8 without control characters")
-    return word
-
-
-def _path(value: object) -> str:
-    """Read a path, which need not be UTF-8."""
-    if not isinstance(value, str | Path):
-        raise ValueError("a path")
-    if not str(value) or "\0" in str(value):
-        raise ValueError("a path that is not empty and has no NUL characters")
-    return str(value)
-
-
-def _start(value: object) -> str:
-    """Read a start. The path of a file is made absolute, so that it is valid in every folder."""
-    word = _word(value)
-    return word if word in STARTS or not word else str(Path(word).absolute())
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("true or false")
-    return value
-
-
-def _lattice(value: object) -> Lattice:
-    if isinstance(value, Lattice):
-        return value
-    return Lattice.parse(value if isinstance(value, list | tuple) else _word(value))
-
-
-def _measurements(value: object) -> tuple[Measurement, ...]:
-    """Read measurements from a list, from text with commas, or from `NO_MEASUREMENT`.
-
-    The result is sorted by name.
-    """
-    if isinstance(value, list | tuple):
-        words = [str(item) for item in value]
-    else:
-        # Not within wilson-loops:10:iterations=0,25, or wilson-loops:10:smear=stout:0.1,exclude=xt.
-        words = re.split(r",(?![0-9]|\w+=)", _word(value))
-    if words == [NO_MEASUREMENT]:
-        return ()
-    found = {item.observable: item for item in map(Measurement.parse, words)}
-    if len(found) < len(words):
-        raise UsageError(f"measure: '{','.join(words)}' names an observable twice.")
-    return tuple(found[name] for name in sorted(found))
-
-
-_CONVERTERS: dict[str, Callable[[object], object]] = {
-    "int": _whole,
-    "int | None": _whole,
-    "float": _real,
-    "str": _word,
-    "str | None": _word,
-    "path": _path,
-    "bool": _flag,
-    "duration": parse_duration,
-    "start": _start,
-    "Lattice": _lattice,
-    "tuple[Measurement, ...]": _measurements,
-}
-
-
-def _names(cls: type[Parameters] | type[Execution]) -> tuple[str, ...]:
-    return tuple(item.name for item in dataclasses.fields(cls))
-
-
-def _converted(
-    cls: type[Parameters] | type[Execution], values: Mapping[str, object]
-) -> dict[str, Any]:
-    """Return the values whose keys are fields of `cls`, converted to the types of the fields."""
-    result = {}
-    for item in dataclasses.fields(cls):
-        if item.name in values:
-            kind = item.metadata.get("kind", item.type)
-            try:
-                result[item.name] = _CONVERTERS[kind](values[item.name])
-            except ValueError as error:
-                raise UsageError(
-                    f"{item.name} must be {error}, not {quoted(values[item.name])}."
-                ) from error
-    return result
+def _of_actions(option: Option) -> Option:
+    names = [name for name, action in ACTIONS.items() if option in action.options]
+    return replace(option, panel=PHYSICS, help=f"{option.help} For {in_words(names)}.")

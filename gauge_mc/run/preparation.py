@@ -70,7 +70,7 @@ def _needed(
     """Yield the kernels of a run, those that take longest to compile first."""
     p = parameters
     generator = GENERATORS[p.rng]
-    action, norms = p.coupling.acting.choices, norms_of(p.precision, p.chain_version)
+    action, norms = p.coupling.action.choices, norms_of(p.precision, p.chain_version)
     if p.heatbath:
         replicas = MANY_REPLICAS if several else ONE_REPLICA
         yield HEATBATH, (*action, generator.choice(p.luxury), replicas, norms)

@@ -18,7 +18,8 @@ from gauge_mc.observables import SWEEP, Accompanied, Observable, Records
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.parameters import Measurement, Parameters
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Parameters
 
 
 @dataclass(frozen=True)

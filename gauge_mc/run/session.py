@@ -25,7 +25,8 @@ from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.checkpoint import State
 from gauge_mc.run.disk import DiskGuard
 from gauge_mc.run.functions import FunctionObservable
-from gauge_mc.run.parameters import Measurement, Parameters
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.preparation import compile_kernels
 from gauge_mc.run.run_output import RunOutput, Task, is_due, refuse_leftovers
 

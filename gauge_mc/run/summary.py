@@ -31,7 +31,8 @@ from gauge_mc.options import Option
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
-from gauge_mc.run.parameters import Measurement, Parameters
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Parameters
 
 if TYPE_CHECKING:
     from gauge_mc.run.generate import RunResult

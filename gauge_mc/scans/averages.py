@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc import defaults
-from gauge_mc.analysis.figures import Curves, draw_panels, physics_label, ratio_label
+from gauge_mc.actions import couplings
+from gauge_mc.analysis.figures import Curves, draw_panels, physics_label
 from gauge_mc.analysis.timeseries import (
     Estimate,
     caution_skip,
@@ -25,9 +25,10 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, Value, read_table, write_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
+from gauge_mc.options import Option
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.grid import AXES, Point
+from gauge_mc.scans.grid import Point, axes
 from gauge_mc.scans.scan import Member, Scan
 
 NUMBERS = ("", "_error", "_tau_int")
@@ -121,7 +122,7 @@ class ScanAverages:
         shared = self.scan.parameters
         row: dict[str, Value] = {
             "beta": point.beta,
-            **({"anisotropy": point.anisotropy} if self._has_ratios else {}),
+            **{one.name: point.action.values[one.name] for one in self._options},
             "lattice": str(point.lattice),
             "chains": len(chains),
             "sweeps": sum(member.sweep() - max(shared.thermalize, self.skip) for member in chains),
@@ -140,9 +141,15 @@ class ScanAverages:
             self.failures[first] = str(error)
 
     @property
-    def _has_ratios(self) -> bool:
-        """Whether some point is anisotropic."""
-        return any(point.anisotropy != defaults.ANISOTROPY for point in self.members)
+    def _options(self) -> list[Option]:
+        """The options of the action that are not usual at some point, or that differ."""
+        actions = [point.action for point in self.members]
+        return [
+            one
+            for one in self.scan.parameters.action.options
+            if len({one.usual or action.values[one.name] for action in actions}) > 1
+            or any(one.usual not in (None, action.values[one.name]) for action in actions)
+        ]
 
     @property
     def cautions(self) -> list[str]:
@@ -157,17 +164,19 @@ class ScanAverages:
         ]
 
     def sorted_rows(self) -> list[dict[str, Value]]:
-        """Return the rows, sorted by lattice, anisotropy and then by beta."""
+        """Return the rows, sorted by lattice, options of the action and then by beta."""
         lattices = list(dict.fromkeys(point.lattice for point in self.members))
         order = sorted(
-            self.rows, key=lambda one: (lattices.index(one.lattice), one.anisotropy, one.beta)
+            self.rows,
+            key=lambda one: (lattices.index(one.lattice), *one.action.values.values(), one.beta),
         )
         return [self.rows[point] for point in order]
 
     def write(self) -> None:
         """Write the scan's table, which appears complete or not at all."""
         facts = provenance(self.scan.parameters)
-        varying = {*AXES, *self.scan.parameters.coupling.facts}
+        fixed = self.scan.parameters.action.changed.keys() - {*self._options}
+        varying = {*axes(), *self.scan.parameters.coupling.facts} - {one.name for one in fixed}
         header = {name: fact for name, fact in facts.items() if name not in varying}
         notes = {
             column_of(observable, one.name): one.note
@@ -282,7 +291,8 @@ def draw_scan(table: Path, figure: Path) -> None:
     if "beta" not in data.columns or words != ["lattice"]:
         raise GaugeError(f"{table} is not the table of a scan; create one with gauge-mc scan.")
     lattices = dict.fromkeys(data.columns["lattice"].tolist())
-    ratios = sorted({*_ratios(data).tolist()})
+    options = [one for one in couplings() if one.name in data.columns]
+    kinds = sorted({*zip(*(data[one.name].tolist() for one in options), strict=True)} or {()})
     name = data.header.get("group", "")
     group = GROUPS[name].label if name in GROUPS else name
     drawn: list[tuple[str, Curves]] = [
@@ -290,11 +300,11 @@ def draw_scan(table: Path, figure: Path) -> None:
             panel.symbol,
             [
                 (
-                    ", ".join([physics_label(group, Lattice.parse(each)), *ratio_label(ratio)]),
-                    _curve(data, panel.column, each, ratio),
+                    ", ".join([physics_label(group, Lattice.parse(each)), *_said(options, kind)]),
+                    _curve(data, panel.column, each, options, kind),
                 )
                 for each in lattices
-                for ratio in ratios
+                for kind in kinds
             ],
         )
         for panel in panels()
@@ -305,16 +315,21 @@ def draw_scan(table: Path, figure: Path) -> None:
     draw_panels(drawn, r"$\beta$", figure)
 
 
-def _ratios(table: TableData) -> NDArray[np.float64]:
-    """Return the bare anisotropy of every row."""
-    ratios = table.columns.get("anisotropy", np.full(len(table), defaults.ANISOTROPY))
-    return np.asarray(ratios, np.float64)
+def _said(options: Sequence[Option], values: Sequence[float]) -> list[str]:
+    """Return the options that are not usual, in words."""
+    pairs = zip(options, values, strict=True)
+    return [one.drawn(value) for one, value in pairs if value != one.usual]
 
 
-def _curve(table: TableData, name: str, lattice: str, ratio: float) -> list[tuple[float, Estimate]]:
-    """Return the averages of a quantity on one lattice and anisotropy, sorted by beta."""
+def _curve(
+    table: TableData, name: str, lattice: str, options: Sequence[Option], kind: Sequence[float]
+) -> list[tuple[float, Estimate]]:
+    """Return the averages on one lattice, with one kind of action, sorted by beta."""
     columns = table.columns
-    here = np.flatnonzero((columns["lattice"] == lattice) & (_ratios(table) == ratio))
+    chosen = columns["lattice"] == lattice
+    for one, value in zip(options, kind, strict=True):
+        chosen &= columns[one.name] == value
+    here = np.flatnonzero(chosen)
     curve = []
     for row in here[np.argsort(columns["beta"][here])]:
         value, error = float(columns[name][row]), float(columns[f"{name}_error"][row])

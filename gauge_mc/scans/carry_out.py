@@ -11,9 +11,10 @@ from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.run.parameters import Execution, Parameters, Wanted, named_values
+from gauge_mc.run.cards import Wanted, named_values
+from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.run.stop import Stop
-from gauge_mc.scans.grid import AXES
+from gauge_mc.scans.grid import axes
 from gauge_mc.scans.process import Commands, job
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
@@ -93,7 +94,6 @@ def scan(
     *,
     beta: str | float | Iterable[float] | None = None,
     lattice: str | Lattice | Iterable[str | Lattice] | None = None,
-    anisotropy: str | float | Iterable[float] | None = None,
     chains: int | None = None,
     output: str | Path | None = None,
     per_device: int | None = None,
@@ -114,8 +114,6 @@ def scan(
         Couplings; also accepted as on the command line, such as ``2.2:2.8:0.05``.
     lattice : Lattice, iterable of Lattice or str, optional
         Lattices; also accepted as on the command line, such as ``4x4x4x8,4``.
-    anisotropy : float, iterable of float or str, optional
-        Bare anisotropies; also accepted as on the command line, such as ``1.5,2``.
     chains : int, optional
         Number of independent chains at each point.
     output : path, optional
@@ -127,7 +125,8 @@ def scan(
     progress : bool
         Whether to show progress and a summary.
     **options : object
-        Other fields of `Parameters` and `Execution` by name.
+        Other fields of `Parameters` and `Execution` by name. Options of the action may have several
+        values, also as on the command line, such as ``anisotropy="1.5,2"``.
 
     Returns
     -------
@@ -142,9 +141,11 @@ def scan(
     """
     if isinstance(parameters, Parameters):  # its point does not belong to the grid
         shared = parameters.values()
-        parameters = {name: shared[name] for name in shared if name not in AXES}
-    axes = (beta, lattice, anisotropy)
-    grid = {name: _words(one) for name, one in zip(AXES, axes, strict=True)}
+        needed = {one.name for one in parameters.action.options if one.usual is None}
+        left_out = axes().keys() - needed
+        parameters = {name: shared[name] for name in shared if name not in left_out}
+    grid: dict[str, object] = {"beta": _words(beta), "lattice": _words(lattice)}
+    grid |= {name: _words(options.pop(name)) for name in axes() if name in options}
     options = {"quiet": not progress, **options}
     values = named_values(parameters, {**grid, "output": output, **options})
     return carry_out(ScanRequest.of({**values, "chains": chains, "skip": skip}), per_device)

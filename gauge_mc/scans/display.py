@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from gauge_mc.analysis.figures import ratio_label
+from gauge_mc.actions import couplings
 from gauge_mc.files.table import Value
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
@@ -187,9 +187,10 @@ def show_progress(
 def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = None) -> str:
     """Return the lines shown at the start: scan, grid, parameters, devices, and a hint."""
     points = scan.points()
-    betas, ratios = sorted({p.beta for p in points}), sorted({p.anisotropy for p in points})
+    betas = sorted({p.beta for p in points})
     lattices = dict.fromkeys(str(one.lattice) for one in points)
-    words = [word for ratio in ratios for word in ratio_label(ratio)]
+    said = (point.action.changed.items() for point in points)
+    words = list(dict.fromkeys(one.said(value) for each in said for one, value in each))
     state = f"continues, {tally}" if any(tally.sweeps.values()) else f"begins, {tally}"
     couplings = f"beta = {betas[0]:g}" + (f" to {betas[-1]:g}" if len(betas) > 1 else "")
     lines = [
@@ -217,8 +218,8 @@ def places(slots: Sequence[Slot]) -> str:
 
 def point_name(point: Point) -> str:
     """Return the name of a point, such as ``beta = 2.4 on 8x8x8x8``."""
-    ratio = "".join(f", {word}" for word in ratio_label(point.anisotropy))
-    return f"beta = {point.beta:.12g}{ratio} on {point.lattice}"
+    words = "".join(f", {one.said(value)}" for one, value in point.action.changed.items())
+    return f"beta = {point.beta:.12g}{words} on {point.lattice}"
 
 
 def point_words(point: Point, row: Mapping[str, Value], chains: int) -> str:
@@ -245,15 +246,13 @@ def results(averages: ScanAverages) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("lattice")
     labels = [panel.label for panel in panels() if panel.column in rows[0]]
-    ratios = ["ξ₀"] if "anisotropy" in rows[0] else []
-    for heading in ("β", *ratios, *labels, "chains", "updates"):
+    options = [one for one in couplings() if one.name in rows[0]]
+    for heading in ("β", *(one.short for one in options), *labels, "chains", "updates"):
         table.add_column(heading, justify="right")
     for row in rows:
         numbers = row_in_words(row)
         counts = (str(row["chains"]), str(row["sweeps"]))
-        axes = ("beta", *(["anisotropy"] if ratios else []))
-        couplings = [f"{float(row[name]):.12g}" for name in axes]
-        table.add_row(
-            str(row["lattice"]), *couplings, *(numbers[label] for label in labels), *counts
-        )
+        numbers_of = ("beta", *(one.name for one in options))
+        place = [f"{float(row[name]):.12g}" for name in numbers_of]
+        table.add_row(str(row["lattice"]), *place, *(numbers[label] for label in labels), *counts)
     return Group(table, *averages.cautions) if averages.cautions else table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.filesize import decimal
 from rich.table import Table
 
+from gauge_mc.actions import couplings
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.mpi import find_processes
@@ -64,8 +65,8 @@ class PointForecast:
         Coupling.
     lattice : str
         Extents of the lattice.
-    anisotropy : float
-        Bare anisotropy of the action.
+    couplings : mapping of str to float
+        Values of the options of the action, by name.
     chains : int
         Number of chains at each point.
     complete : int
@@ -83,7 +84,7 @@ class PointForecast:
 
     beta: float
     lattice: str
-    anisotropy: float
+    couplings: Mapping[str, float]
     chains: int
     complete: int
     updates_left: int
@@ -138,15 +139,19 @@ class ScanForecast:
         """Return the content as a table."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("lattice")
-        ratios = any(one.anisotropy != 1 for one in self.points)
-        numbers = ("β", *["ξ₀"] * ratios, "complete", "updates left", "time", "memory", "disk")
-        for heading in numbers:
+        shown = [
+            one
+            for one in couplings()
+            if {one.usual} != {each.couplings.get(one.name, one.usual) for each in self.points}
+        ]
+        needs = ("complete", "updates left", "time", "memory", "disk")
+        for heading in ("β", *(one.short for one in shown), *needs):
             table.add_column(heading, justify="right")
         for one in self.points:
             table.add_row(
                 one.lattice,
                 f"{one.beta:.12g}",
-                *[f"{one.anisotropy:.12g}"] * ratios,
+                *(f"{one.couplings[each.name]:.12g}" for each in shown),
                 f"{one.complete} of {one.chains}",
                 str(one.updates_left),
                 duration(one.seconds),
@@ -324,7 +329,7 @@ def _point(
     return PointForecast(
         point.beta,
         str(point.lattice),
-        point.anisotropy,
+        point.action.values,
         len(members),
         sum(map(tally.done, members)),
         sum(member.parameters.updates - tally.sweeps[member.name] for member in members),

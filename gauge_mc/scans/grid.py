@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import product
 from typing import NamedTuple
 
-from gauge_mc import defaults
+from gauge_mc.actions import BETA, Action, couplings
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.run.parameters import check_beta
+from gauge_mc.options import Option
+from gauge_mc.run.parameters import known_options
 
 MAX_RUNS = 10_000
 """Maximum number of runs in a scan, to catch mistyped ranges."""
@@ -19,16 +22,25 @@ MAX_RUNS = 10_000
 MAX_DIGITS = 40
 """Maximum length of a number as text."""
 
-AXES = ("beta", "lattice", "anisotropy")
-"""Parameters in which the points of a grid differ."""
+PLACE = ("beta", "lattice")
+"""The axes that every grid has."""
+
+
+def axes() -> dict[str, Option]:
+    """Return the numbers that may differ between the points of a grid, by name.
+
+    These are the coupling, the lattice and the options of actions.
+    """
+    found = known_options()
+    return {name: found[name] for name in (*PLACE, *(one.name for one in couplings()))}
 
 
 class Point(NamedTuple):
-    """A coupling, a lattice and a bare anisotropy."""
+    """A coupling, a lattice and an action with the values of its options."""
 
     beta: float
     lattice: Lattice
-    anisotropy: float = defaults.ANISOTROPY
+    action: Action
 
 
 @dataclass(frozen=True)
@@ -43,8 +55,8 @@ class Grid:
         Lattices, without duplicates.
     chains : int
         Number of chains at each point.
-    anisotropy : tuple of float
-        Bare anisotropies, without duplicates.
+    options : mapping of str to tuple of float
+        Values of options of the action by name, without duplicates.
 
     Raises
     ------
@@ -55,34 +67,45 @@ class Grid:
     beta: tuple[float, ...]
     lattice: tuple[Lattice, ...]
     chains: int = 1
-    anisotropy: tuple[float, ...] = (defaults.ANISOTROPY,)
+    options: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "beta", tuple(dict.fromkeys(self.beta)))
         object.__setattr__(self, "lattice", tuple(dict.fromkeys(self.lattice)))
-        object.__setattr__(self, "anisotropy", tuple(dict.fromkeys(self.anisotropy)))
+        usual = {one.name: (one.usual,) for one in couplings()}
+        only = {name: tuple(dict.fromkeys(values)) for name, values in self.options.items()}
+        only = {name: values for name, values in only.items() if values != usual.get(name)}
+        object.__setattr__(self, "options", only)
         for beta in self.beta:
-            check_beta(beta)
+            BETA.checked(beta)
         if self.chains < 1:
             raise UsageError(f"chains must be at least 1, not {self.chains}.")
-        runs = len(self.points) * self.chains
+        sizes = (len(self.beta), len(self.lattice), *map(len, only.values()))
+        runs = math.prod(sizes) * self.chains
         if not 1 <= runs <= MAX_RUNS:
             raise UsageError(f"A scan has 1 to {MAX_RUNS} runs, not {runs}.")
 
-    @property
-    def points(self) -> list[Point]:
-        """The points of the grid, in the order of their runs."""
-        ratios, lattices = self.anisotropy, self.lattice
-        return [Point(b, one, xi0) for one in lattices for xi0 in ratios for b in self.beta]
+    def points(self, action: Action) -> list[Point]:
+        """Return the points of the grid, in the order of their runs.
+
+        Parameters
+        ----------
+        action : Action
+            The action, with the values of the options that the grid does not state.
+        """
+        actions = [
+            action.with_options(**dict(zip(self.options, values, strict=True)))
+            for values in product(*self.options.values())
+        ]
+        return [Point(b, one, each) for one in self.lattice for each in actions for b in self.beta]
 
     def values(self) -> dict[str, object]:
         """Return the grid as TOML keys and values, which `from_values` reads back."""
-        isotropic = self.anisotropy == (defaults.ANISOTROPY,)
         return {
             "beta": list(self.beta),
             "lattice": list(map(str, self.lattice)),
             "chains": self.chains,
-            **({} if isotropic else {"anisotropy": list(self.anisotropy)}),
+            **{name: [*values] for name, values in self.options.items()},
         }
 
     @classmethod
@@ -90,21 +113,26 @@ class Grid:
         """Return a grid from TOML keys and values."""
         beta = tuple(float(str(one)) for one in values["beta"])
         lattice = tuple(Lattice.parse(str(one)) for one in values["lattice"])
-        ratios = tuple(float(str(one)) for one in values.get("anisotropy", [defaults.ANISOTROPY]))
-        return cls(beta, lattice, int(str(values["chains"])), ratios)
+        options = {
+            one.name: tuple(float(str(value)) for value in values[one.name])
+            for one in couplings()
+            if one.name in values
+        }
+        return cls(beta, lattice, int(str(values["chains"])), options)
 
 
-def parse_numbers(text: str, name: str = "beta") -> tuple[float, ...]:
-    """Read couplings: numbers and ranges ``FIRST:LAST:STEP``, separated by commas.
+def parse_numbers(text: str, option: Option = BETA) -> tuple[float, ...]:
+    """Read values of a coupling: numbers and ranges ``FIRST:LAST:STEP``, separated by commas.
 
     Ranges include their last number, and are computed in decimal arithmetic.
 
     Raises
     ------
     UsageError
-        If the text does not have this form, or a range does not end at its last number.
+        If the text does not have this form, a range does not end at its last number, or a number is
+        outside of the bounds of the option.
     """
-    return tuple(one for word in text.split(",") for one in _range(word.strip(), name))
+    return tuple(one for word in text.split(",") for one in _range(word.strip(), option))
 
 
 def parse_lattices(text: str) -> tuple[Lattice, ...]:
@@ -112,18 +140,19 @@ def parse_lattices(text: str) -> tuple[Lattice, ...]:
     return tuple(Lattice.parse(word.strip()) for word in text.split(","))
 
 
-def _range(word: str, name: str) -> list[float]:
+def _range(word: str, option: Option) -> list[float]:
     """Read a number or a range."""
+    name = option.name
     numbers = [_number(part, word, name) for part in word.split(":")]
-    if len(numbers) == 1:
-        return [float(numbers[0])]
-    if len(numbers) != 3:
+    if len(numbers) not in (1, 3):
         raise UsageError(
             f"{name}: '{word}' is not of the form FIRST:LAST:STEP, as in 2.2:2.8:0.05."
         )
-    first, last, step = numbers
+    first, last, step = numbers if len(numbers) == 3 else (*numbers, *numbers, Decimal(1))
     if last < first:
         raise UsageError(f"{name}: in {word} the last number must not be below the first.")
+    if step <= 0:
+        raise UsageError(f"{name}: in {word} the step must be a positive number.")
     steps = (last - first) / step
     if steps >= MAX_RUNS:
         raise UsageError(f"{name}: {word} has more than {MAX_RUNS} numbers.")
@@ -131,16 +160,19 @@ def _range(word: str, name: str) -> list[float]:
         raise UsageError(
             f"{name}: in {word} the distance from {first} to {last} is not a multiple of the step."
         )
-    return [float(first + i * step) for i in range(int(steps) + 1)]
+    found = [float(first + i * step) for i in range(int(steps) + 1)]
+    for one in found:
+        option.checked(one)
+    return found
 
 
 def _number(part: str, word: str, name: str) -> Decimal:
-    """Read a positive number of at most 12 digits, which the names of runs can represent."""
-    plain = re.fullmatch(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", part.strip())
+    """Read a number of at most 12 digits, which the names of runs can represent."""
+    plain = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", part.strip())
     number = Decimal(part.strip() if plain and len(part) <= MAX_DIGITS else "NaN")
     value = float(number)
-    if not (math.isfinite(value) and value > 0):
-        raise UsageError(f"{name}: '{word}' must consist of positive numbers, as in 2.2:2.8:0.05.")
+    if not math.isfinite(value):
+        raise UsageError(f"{name}: '{word}' must consist of numbers, as in 2.2:2.8:0.05.")
     if float(f"{value:.12g}") != value:
         raise UsageError(f"{name}: {part} has more than 12 digits.")
     return number

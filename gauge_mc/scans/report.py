@@ -23,8 +23,8 @@ class MemberReport:
         Coupling.
     lattice : str
         Extents of the lattice.
-    anisotropy : float
-        Bare anisotropy of the action.
+    couplings : mapping of str to float
+        Values of the options of the action, by name.
     chain : int
         Number of the chain at its point, from 1.
     sweep, sweeps : int
@@ -36,7 +36,7 @@ class MemberReport:
     run: str
     beta: float
     lattice: str
-    anisotropy: float
+    couplings: Mapping[str, float]
     chain: int
     sweep: int
     sweeps: int
@@ -50,7 +50,7 @@ class MemberReport:
             str(member.run.path),
             p.beta,
             str(p.lattice),
-            p.anisotropy,
+            p.action.values,
             member.chain,
             member.sweep(),
             p.updates,

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gauge_mc.actions import couplings
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.folders import remove_empty
+from gauge_mc.run.cards import flat
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Execution, Parameters
-from gauge_mc.scans.grid import AXES, parse_lattices, parse_numbers
+from gauge_mc.scans.grid import PLACE, axes, parse_lattices, parse_numbers
 from gauge_mc.scans.scan import Scan, default_path
 
 
@@ -28,8 +30,8 @@ class ScanRequest:
     execution : Execution
     path : Path
         Scan directory.
-    beta, lattice, anisotropy : str, optional
-        Couplings, lattices and bare anisotropies of the grid, as on the command line.
+    axes : mapping of str to str
+        Couplings, lattices and options of the action of the grid, as on the command line.
     chains : int, optional
         Number of chains at each point.
     skip : int
@@ -39,9 +41,7 @@ class ScanRequest:
     values: Mapping[str, object]
     execution: Execution
     path: Path
-    beta: str | None
-    lattice: str | None
-    anisotropy: str | None
+    axes: Mapping[str, str]
     chains: int | None
     skip: int = 0
 
@@ -54,13 +54,17 @@ class ScanRequest:
         UsageError
             If a value has the wrong type or is invalid.
         """
-        shared = {name: value for name, value in values.items() if name not in AXES}
+        values = flat(values)
+        words = {name: _words(values[name]) for name in axes() if values.get(name) is not None}
+        shared = {name: value for name, value in values.items() if name not in axes()}
+        for one in couplings():
+            if one.usual is None and one.name in words:
+                shared[one.name] = parse_numbers(words[one.name], one)[0]
         execution = Execution.from_values(values)
         path = Path(execution.output or default_path(Parameters.from_values(shared)))
         chains: Any = values.get("chains")
         skip: Any = values.get("skip") or 0
-        beta, lattice, anisotropy = (_words(values, name) for name in AXES)
-        return cls(shared, execution, path, beta, lattice, anisotropy, chains, skip)
+        return cls(shared, execution, path, words, chains, skip)
 
     def scan(self) -> Scan:
         """Return the requested scan: a new one, or the existing one with new points and chains.
@@ -74,11 +78,16 @@ class ScanRequest:
             there = Scan.read(self.path).continued(self.values)
         else:
             there = Scan(self.path, Parameters.from_values(self.values))
+        beta, lattice = map(self.axes.get, PLACE)
         return there.enlarged(
-            parse_numbers(self.beta) if self.beta is not None else None,
-            parse_lattices(self.lattice) if self.lattice is not None else None,
+            parse_numbers(beta) if beta is not None else None,
+            parse_lattices(lattice) if lattice is not None else None,
             self.chains,
-            parse_numbers(self.anisotropy, "anisotropy") if self.anisotropy is not None else None,
+            {
+                name: parse_numbers(words, axes()[name])
+                for name, words in self.axes.items()
+                if name not in PLACE
+            },
         )
 
     @contextmanager
@@ -135,9 +144,6 @@ class ScanRequest:
                 observable_along(item, parameters)
 
 
-def _words(values: Mapping[str, object], name: str) -> str | None:
+def _words(value: object) -> str:
     """Return a value as on the command line. In a run card it may be a number or a list."""
-    value = values.get(name)
-    if value is None:
-        return None
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -18,16 +18,19 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
+from gauge_mc.actions import Action
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml
+from gauge_mc.options import Option
+from gauge_mc.run.cards import MAX_CARD
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run, last_use, modified
-from gauge_mc.run.parameters import MAX_CARD, UNSTATED, Parameters
-from gauge_mc.scans.grid import AXES, MAX_RUNS, Grid, Point
+from gauge_mc.run.parameters import UNSTATED, Parameters
+from gauge_mc.scans.grid import MAX_RUNS, Grid, Point, axes
 
 GRIDS = "grid"
 """Key of the grids in a scan.toml; all other keys are parameters that the runs share."""
@@ -60,7 +63,7 @@ class Member:
     def point(self) -> Point:
         """Couplings and lattice of the run."""
         p = self.parameters
-        return Point(p.beta, p.lattice, p.anisotropy)
+        return Point(p.beta, p.lattice, p.action)
 
     def sweep(self) -> int:
         """Return the number of updates in the last checkpoint; 0 if it is missing or damaged."""
@@ -165,10 +168,23 @@ class Scan:
         for number, (point, chain) in enumerate(self._keys()):
             seed = self.parameters.seed + number
             own = dataclasses.replace(self.parameters, **point._asdict(), seed=seed)
-            ratio = f"_xi{point.anisotropy:.12g}" if point.anisotropy != 1 else ""
-            run = Run(self.path / f"b{point.beta:.12g}_{point.lattice}{ratio}_chain{chain}")
+            words = "".join(f"_{o.tag}{v:.12g}" for o, v in self._own(point.action).items())
+            run = Run(self.path / f"b{point.beta:.12g}_{point.lattice}{words}_chain{chain}")
             result.append(Member(own, chain, run))
         return result
+
+    def _own(self, action: Action) -> dict[Option, float]:
+        """Return the options of an action that names of runs state.
+
+        These are the ones that are not usual. An option that has no usual value is stated if the
+        value is not that of the parameters.
+        """
+        shared = self.parameters.action.values
+        return {
+            one: value
+            for one, value in action.changed.items()
+            if one.usual is not None or value != shared[one.name]
+        }
 
     def points(self) -> dict[Point, int]:
         """Return the number of chains at each point."""
@@ -182,16 +198,17 @@ class Scan:
         beta: tuple[float, ...] | None = None,
         lattice: tuple[Lattice, ...] | None = None,
         chains: int | None = None,
-        anisotropy: tuple[float, ...] | None = None,
+        options: Mapping[str, tuple[float, ...]] | None = None,
     ) -> Scan:
         """Return the scan with points and chains added.
 
         Parameters
         ----------
-        beta, lattice, anisotropy : tuple, optional
-            Couplings, lattices and bare anisotropies of the points. If only some of them are given,
-            the others consist of all values in the scan. If none is given, the points are those of
-            the scan.
+        beta, lattice : tuple, optional
+            Couplings and lattices of the points.
+        options : mapping of str to tuple, optional
+            Values of options of the action. If only some of all these are given, the others consist
+            of all values in the scan. If none is given, the points are those of the scan.
         chains : int, optional
             Number of chains at each of these points; by default the largest number of chains at any
             point of the scan.
@@ -204,19 +221,20 @@ class Scan:
         points = self.points()
         if not points:
             first = self._first_points(beta, lattice)
-            ratios = anisotropy or (self.parameters.anisotropy,)
-            return self._with(Grid(*first, 1 if chains is None else chains, ratios))
+            return self._with(Grid(*first, 1 if chains is None else chains, options or {}))
         chains = max(points.values()) if chains is None else chains
-        if beta is None and lattice is None and anisotropy is None:
-            on: dict[tuple[Lattice, float], list[float]] = {}
+        if beta is None and lattice is None and not options:
+            on: dict[tuple[Lattice, Action], list[float]] = {}
             for one in points:
-                on.setdefault((one.lattice, one.anisotropy), []).append(one.beta)
-            asked = [Grid(tuple(b), (each,), chains, (xi0,)) for (each, xi0), b in on.items()]
+                on.setdefault((one.lattice, one.action), []).append(one.beta)
+            asked = [
+                Grid(tuple(b), (each,), chains, _of([action])) for (each, action), b in on.items()
+            ]
         else:
             betas = tuple(dict.fromkeys(one.beta for one in points))
             lattices = tuple(dict.fromkeys(one.lattice for one in points))
-            ratios = tuple(dict.fromkeys(one.anisotropy for one in points))
-            asked = [Grid(beta or betas, lattice or lattices, chains, anisotropy or ratios)]
+            others = {**_of([one.action for one in points]), **(options or {})}
+            asked = [Grid(beta or betas, lattice or lattices, chains, others)]
         return reduce(Scan._with, asked, self)
 
     def _first_points(
@@ -258,7 +276,7 @@ class Scan:
             values = parse_toml(read_text(empty.toml, MAX_CARD))
             grids = tuple(map(Grid.from_values, values.pop(GRIDS)))
             scan = cls(path, Parameters.from_values({**UNSTATED, **values}), grids)
-            unknown = values.keys() - scan._shared().keys()
+            unknown = values.keys() - scan.shared().keys()
             if unknown:
                 raise ValueError(f"unknown key {min(unknown)}")
             return scan
@@ -274,7 +292,7 @@ class Scan:
 
         grids = tomli_w.dumps({GRIDS: [grid.values() for grid in self.grids]})
         with replacing(self.toml) as file:
-            file.write(f"{tomli_w.dumps(self._shared())}\n{grids}".encode())
+            file.write(f"{tomli_w.dumps(self.shared())}\n{grids}".encode())
 
     def check_place(self) -> None:
         """Refuse a path at which there is something else than a scan.
@@ -316,18 +334,30 @@ class Scan:
                 file.unlink(missing_ok=True)
             remove_empty(made)
 
-    def _shared(self) -> dict[str, str | int | float]:
+    def shared(self) -> dict[str, str | int | float]:
+        """Return the parameters that are not those of the grid.
+
+        An option of the action that has no usual value remains, as the first one of the grid.
+        """
         values = self.parameters.values()
-        return {name: value for name, value in values.items() if name not in AXES}
+        needed = {one.name for one in self.parameters.action.options if one.usual is None}
+        varying = axes().keys() - needed
+        return {name: value for name, value in values.items() if name not in varying}
 
     def _keys(self) -> dict[tuple[Point, int], None]:
         """Return point and chain of every run, without duplicates and in order."""
         return {
             (point, chain): None
             for grid in self.grids
-            for point in grid.points
+            for point in grid.points(self.parameters.action)
             for chain in range(1, grid.chains + 1)
         }
+
+
+def _of(actions: Sequence[Action]) -> dict[str, tuple[float, ...]]:
+    """Return the values that the options have in several instances of one action."""
+    names = actions[0].values
+    return {name: tuple(dict.fromkeys(one.values[name] for one in actions)) for name in names}
 
 
 def default_path(parameters: Parameters) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gauge_mc import defaults
-from gauge_mc.actions import Coupling
+from gauge_mc.actions import Action, Coupling
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
@@ -32,8 +32,8 @@ def heatbath(
     beta: float,
     random: Random,
     sweeps: int = 1,
-    action: str = defaults.ACTION,
-    anisotropy: float = defaults.ANISOTROPY,
+    action: str | Action = defaults.ACTION,
+    **options: float,
 ) -> None:
     """Draw every link from its conditional distribution, given all other links.
 
@@ -46,22 +46,22 @@ def heatbath(
     field : Field
         Updated in place.
     beta : float
-        The coupling 2 N / g^2 > 0.
+        The coupling; 2 N / g^2 for most actions.
     random : Random
         The random numbers; `random.step` increases by one per sweep.
     sweeps : int
         Number of sweeps, each of which updates every link once.
-    action : str
-        Name of the action.
-    anisotropy : float
-        The bare anisotropy xi0.
+    action : str or Action
+        The action or its name.
+    **options : float
+        Options of the action by name, such as ``anisotropy`` or ``c1``.
 
     Raises
     ------
     UsageError
-        If beta or the anisotropy is not positive and finite, or the action is unknown.
+        If beta is not positive and finite, the action is unknown, or an option is invalid.
     """
-    coupling = Coupling(beta, action, anisotropy)
+    coupling = Coupling.of(beta, action, **options)
     heatbath_sweep(field, [coupling], [random])(sweeps, random.step + 1)
     random.step += sweeps
 
@@ -96,7 +96,7 @@ def heatbath_sweep(
         one.check_precision(field.group, field.precision)
     norms = norms_of(field.precision, version)
     check_independence(field, couplings[0], OVERRELAXATION, norms)
-    chosen, first, several = couplings[0].acting, randoms[0], len(couplings) > 1
+    chosen, first, several = couplings[0].action, randoms[0], len(couplings) > 1
     choices = (first.choice, MANY_REPLICAS if several else ONE_REPLICA, norms)
     states = tuple(state.address for state in first.states)
     seeds = tuple(random.seed for random in randoms)

@@ -68,7 +68,7 @@ def check_independence(field: Field, coupling: Coupling, kernel: Kernel, norms: 
     GaugeError
         If the colouring of the action does not fit its loops.
     """
-    slab, action = field.slabs[0], coupling.acting
+    slab, action = field.slabs[0], coupling.action
     layout = slab.layout
     most = slab.device.lanes(layout.precision)
     lattice = small_lattice(layout.lattice, action.halo_depth, most)

@@ -341,7 +341,7 @@ class MultilevelAverages:
         if not self._multihit:
             slab.launch(SLAB_LINES, _slabs(slab, inner), **values)
             return
-        choice = coupling.acting.choice
+        choice = coupling.action.choice
         kind = MEAN_SLAB_LINES.part("ACTION::Coefficients", slab.variant(choice))
         coefficients = kind(**coupling.coefficients(slab.group))
         slab.launch(MEAN_SLAB_LINES, _slabs(slab, inner), choice, **values, action=coefficients)
@@ -410,9 +410,10 @@ def check_means(group: Group, coupling: Coupling) -> None:
     UsageError
         If they are too large.
     """
-    beta, largest = coupling.beta * coupling.anisotropy, MEAN_BETA * max(group.colours, 3) ** 2
+    factor, largest = coupling.action.anisotropy, MEAN_BETA * max(group.colours, 3) ** 2
+    beta = coupling.beta * factor
     if beta > largest:
-        what = "beta" if coupling.anisotropy == 1 else "beta times the anisotropy"
+        what = "beta" if factor == 1 else "beta times the anisotropy"
         raise UsageError(
             f"The means of links of {group} are computed for {what} up to {largest:.3g}, not "
             f"{beta:g}; leave out multihit."

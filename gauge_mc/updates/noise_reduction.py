@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS, Coupling
+from gauge_mc.actions import ACTIONS, Coupling, couplings, parse
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.paths import PATHS, steps_along
 from gauge_mc.errors import UsageError
@@ -68,12 +68,9 @@ NOISE_OPTIONS = (
         "NAME",
         choices=tuple(ACTIONS),
     ),
-    Option(
-        "anisotropy",
-        float,
-        "Bare anisotropy of these updates.",
-        "that of the ensemble",
-        metavar="XI0",
+    *(
+        replace(one, help=f"{one.short} of the action.", default="that of the ensemble", usual=None)
+        for one in couplings()
     ),
 )
 """The options of all observables with noise reduction."""
@@ -92,8 +89,10 @@ class NoiseReduction:
         Overrelaxation sweeps per update of the slabs.
     seed : int
         Seed of the updates of the slabs.
-    beta, action, anisotropy : float, str and float, optional
-        Couplings and action of the updates of the slabs, if those of the ensemble are unknown.
+    beta, action : float and str, optional
+        Coupling and action of the updates of the slabs, if those of the ensemble are unknown.
+    options : tuple of (str, float)
+        Options of the action that are given.
     multihit : bool
         Whether the links of the lines are replaced by their means, given all other links. The lines
         must then be further apart than one lattice unit.
@@ -114,7 +113,7 @@ class NoiseReduction:
     action: str | None = None
     multihit: bool = False
     ensemble: Coupling | None = None
-    anisotropy: float | None = None
+    options: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         check_levels(self.levels)
@@ -131,10 +130,7 @@ class NoiseReduction:
         GENERATORS[defaults.START_RNG].check(self.seed, 0)
         if self.beta is not None and not 0 < self.beta < math.inf:
             raise UsageError(f"--beta is {self.beta:g}; choose a positive coupling.")
-        if self.action is not None:
-            ACTIONS.check(self.action, "--action")
-        if self.anisotropy is not None:
-            ACTIONS[self.action or defaults.ACTION].with_anisotropy(self.anisotropy)
+        parse(self.action or defaults.ACTION).with_options(**dict(self.options))
 
     @classmethod
     def from_options(
@@ -157,14 +153,16 @@ class NoiseReduction:
         """
         names = [option.name for option in NOISE_OPTIONS if option.name in given]
         own = {name: given.pop(name) for name in names}
+        own_names = [one.name for one in couplings() if one.name in own]
+        if own_names:
+            own["options"] = tuple((name, own.pop(name)) for name in own_names)
         if "multilevel" in own:
             return cls(lattice, parse_levels(own.pop("multilevel")), **own)
         if own.get("multihit"):
             return cls(lattice, (Level(thinnest, 1),), **own)
         if own:
             raise UsageError(
-                f"{flag_of(next(iter(own)))} is for --multilevel and --multihit; give one of "
-                "them too."
+                f"{flag_of(names[0])} is for --multilevel and --multihit; give one of them too."
             )
         return None
 
@@ -194,7 +192,7 @@ class NoiseReduction:
     @property
     def _given(self) -> dict[str, str]:
         """The couplings and the action, if they are given."""
-        given = {"beta": self.beta, "action": self.action, "anisotropy": self.anisotropy}
+        given = {"beta": self.beta, "action": self.action, **dict(self.options)}
         return {key: f"{value}" for key, value in given.items() if value is not None}
 
     def informed(self, facts: Mapping[str, str]) -> NoiseReduction:
@@ -208,14 +206,19 @@ class NoiseReduction:
         """
         if not {"beta", "action"} <= facts.keys():
             return replace(self, ensemble=self.coupling)
-        facts = {"anisotropy": f"{defaults.ANISOTROPY}", **facts}
+        coupling = Coupling.of_facts(facts)
+        action = coupling.action
+        known = {"beta": coupling.beta, "action": action.name, **action.values}
         for key, value in self._given.items():
-            same = value == facts[key] if key == "action" else float(value) == float(facts[key])
+            there = known.get(key)
+            same = parse(value) == action if key == "action" else float(value) == there
+            if key == "action" and ":" not in value:
+                same = value == there
             if not same:
                 raise UsageError(
-                    f"--{key} is {value}, but the ensemble has {facts[key]}; leave --{key} out."
+                    f"{flag_of(key)} is {value}, but the ensemble has {facts.get(key, there)}; "
+                    f"leave {flag_of(key)} out."
                 )
-        coupling = Coupling(float(facts["beta"]), facts["action"], float(facts["anisotropy"]))
         if self.multihit and "group" in facts:
             check_means(GROUPS[facts["group"]], coupling)
         return replace(self, ensemble=coupling)
@@ -237,8 +240,7 @@ class NoiseReduction:
                 "need; give it "
                 f"with --beta, and the action with --action unless it is {defaults.ACTION}."
             )
-        anisotropy = defaults.ANISOTROPY if self.anisotropy is None else self.anisotropy
-        return Coupling(self.beta, self.action or defaults.ACTION, anisotropy)
+        return Coupling.of(self.beta, self.action or defaults.ACTION, **dict(self.options))
 
     def averages(
         self, like: Field, vectors: Sequence[Vector], above: int = 0

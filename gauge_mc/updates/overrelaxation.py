@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gauge_mc import defaults
-from gauge_mc.actions import Coupling
+from gauge_mc.actions import Action, Coupling
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.updates.chain_versions import norms_of
@@ -20,8 +20,8 @@ OVERRELAXATION = Kernel("overrelaxation")
 def overrelax(
     field: Field,
     sweeps: int = 1,
-    action: str = defaults.ACTION,
-    anisotropy: float = defaults.ANISOTROPY,
+    action: str | Action = defaults.ACTION,
+    **options: float,
 ) -> None:
     """Reflect every link about its staples, which leaves the action unchanged.
 
@@ -31,17 +31,17 @@ def overrelax(
         Updated in place.
     sweeps : int
         Number of sweeps, each of which updates every link once.
-    action : str
-        Name of the action.
-    anisotropy : float
-        The bare anisotropy xi0.
+    action : str or Action
+        The action or its name.
+    **options : float
+        Options of the action by name, such as ``anisotropy`` or ``c1``.
 
     Raises
     ------
     UsageError
-        If the action is unknown, or the anisotropy is not positive and finite.
+        If the action is unknown, or an option is invalid.
     """
-    overrelaxation_sweep(field, [Coupling(1.0, action, anisotropy)])(sweeps)
+    overrelaxation_sweep(field, [Coupling.of(1.0, action, **options)])(sweeps)
 
 
 def overrelaxation_sweep(
@@ -65,7 +65,7 @@ def overrelaxation_sweep(
     # beta multiplies all coefficients and does not affect a reflection.
     relative = tuple(replace(one, beta=1.0) for one in couplings)
     first = relative[0]
-    chosen, coefficients = first.acting, first.coefficients(field.group)
+    chosen, coefficients = first.action, first.coefficients(field.group)
     norms = norms_of(field.precision, version)
     check_independence(field, first, OVERRELAXATION, norms)
     several = len(set(relative)) > 1

@@ -57,7 +57,7 @@ class SubLatticeUpdates:
     def __init__(
         self, field: Field, thickness: int, coupling: Coupling, seed: int, overrelax: int
     ) -> None:
-        chosen = coupling.acting
+        chosen = coupling.action
         if chosen.halo_depth != 1:
             raise UsageError(
                 f"The action {chosen.name} has loops that extend over {chosen.halo_depth} time "

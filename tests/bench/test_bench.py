@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 
+from gauge_mc.actions import parse
 from gauge_mc.bench import kernels as updates
 from gauge_mc.bench import observables as measurements
 from gauge_mc.bench import quarks, timing
@@ -71,11 +72,8 @@ def test_updates_with_another_action_are_timed_beside_the_usual_ones(monkeypatch
     only(monkeypatch, updates, "GENERATORS", ["philox"])
     only(monkeypatch, updates, "OBSERVABLES", ["plaquette"])
     lattice = Lattice(4, 4, 4, 4)
-    for more, name in (
-        ({"action": "iwasaki"}, "iwasaki"),
-        ({"anisotropy": 2.0}, "wilson, xi0 = 2"),
-    ):
-        result = benchmark(CpuDevice(1), "su2", lattice, seconds=0.001, **more)
+    for text, name in (("iwasaki", "iwasaki"), ("wilson:anisotropy=2", "wilson, ξ₀ = 2")):
+        result = benchmark(CpuDevice(1), "su2", lattice, seconds=0.001, action=parse(text))
         kernels = {kernel.name: kernel for kernel in result.kernels}
         for update in ("heatbath", "overrelaxation"):
             ratio = kernels[f"{update}, {name}"].ns_per_link / kernels[update].ns_per_link
@@ -84,7 +82,7 @@ def test_updates_with_another_action_are_timed_beside_the_usual_ones(monkeypatch
             assert kernels[f"{update}, {name}"].bytes_per_link == moved * 4 * 4
     said, code = call("bench", *ON_CPU, "--action", "iwasaki", "--quarks")
     assert code == 2
-    assert "--action and --anisotropy are for the times of updates" in said
+    assert "--action and its options are for the times of updates" in said
 
 
 def test_bench_prints_one_json_object(tmp_path):

@@ -69,8 +69,8 @@ def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path,
         ("generate --chains 2 --start nosuch", "There is no start file", 2),
         ("generate --chains 2 --measure flow:1:to=x", "--to is 'x', but needs a number", 2),
         ("generate --beta 1e6", "rounding errors in single precision", 2),
-        ("generate --action rectangle:-1e300", "needs a coefficient c1 from -1000", 2),
-        ("generate --action rectangle:0.0_1", "needs a coefficient c1 from -1000", 2),
+        ("generate --action rectangle:-1e300", "--c1 is -1e", 2),
+        ("generate --action rectangle:0.0_1", "which is not a number", 2),
         ("scan --beta 2.3 --skip -1", "--skip is -1", 2),
         ("scan --beta 2.3 --start /dev/zero", "/dev/zero is not a regular file", 1),
         ("scan --beta 2.3 --start nosuch", "There is no start file", 2),
@@ -258,7 +258,7 @@ def test_single_precision_resolves_the_fluctuations_of_the_links(group, most):
     """1 - P is (N^2 - 1) / (4 beta); four links, each rounded to 2^-24, change it by 1 %."""
     Parameters(group=group, beta=most * 0.9999)
     Parameters(group=group, beta=1e6, precision="double")
-    for values in ({"beta": most * 1.0001}, {"beta": most * 0.51, "anisotropy": 2.0}):
+    for values in ({"beta": most * 1.0001}, {"beta": most * 0.51, "action": "wilson:anisotropy=2"}):
         with pytest.raises(UsageError, match="choose double precision, or beta of at most"):
             Parameters(group=group, **values)
     field = Field.cold(Lattice(4, 4, 4, 4), group, "single", CpuDevice(1))

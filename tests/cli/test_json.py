@@ -211,6 +211,7 @@ CALLS = {
     "export": [("run", "out.h5"), ("run", "out.json.gz")],
     "info": [("run",), ("s",), ("run/configs/0000005.lime",)],
     "verify": [("run",), ("s",)],
+    "card": [("run/run.toml",)],
     "thin": [("run", "--keep", 2, "--dry-run")],
     "convert": [
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),

@@ -133,7 +133,7 @@ def test_only_the_wilson_flow_is_anisotropic():
     assert FLOWS["symanzik"].with_anisotropy(1.0) is FLOWS["symanzik"]
     with pytest.raises(UsageError, match="The symanzik flow has no anisotropic form"):
         FLOWS["symanzik"].with_anisotropy(2.0)
-    with pytest.raises(UsageError, match=r"anisotropy must lie between 0\.01 and 100, not 0"):
+    with pytest.raises(UsageError, match=r"--anisotropy is 0; give a number from 0\.01 to 100"):
         FLOWS["wilson"].with_anisotropy(0.0)
 
 

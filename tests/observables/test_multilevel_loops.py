@@ -111,7 +111,7 @@ def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_
     found = measured(field, **options)
     levels = observable(UNEQUAL, **options).noise.levels
     number = digest_of(lattice_sums(field, PLAQUETTE, 2))
-    drawn = multilevel_links(field, levels, Coupling(2.0), 3, 2, number)
+    drawn = multilevel_links(field, levels, Coupling.of(2.0), 3, 2, number)
     fixed, thick = smeared_links(UNEQUAL, group, 2), [one.thickness for one in levels]
     for (_, path, r, t), value in found.items():
         if path in ("100", "210"):

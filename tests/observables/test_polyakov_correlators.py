@@ -116,9 +116,9 @@ def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_
     field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)
     levels = parse_levels(multilevel)
     vectors = [(1, 0, 0), (0, 2, 0), (0, 0, 3), (1, -2, 1)]
-    averages = MultilevelAverages(field, levels, vectors, Coupling(2.0), 3, 2)
-    drawn = multilevel_links(field, levels, Coupling(2.0), 3, 2, 7)
-    for vector, found in zip(vectors, averages(field, Coupling(2.0), 7), strict=True):
+    averages = MultilevelAverages(field, levels, vectors, Coupling.of(2.0), 3, 2)
+    drawn = multilevel_links(field, levels, Coupling.of(2.0), 3, 2, 7)
+    for vector, found in zip(vectors, averages(field, Coupling.of(2.0), 7), strict=True):
         expected = two_level_correlator(drawn, vector, *(one.thickness for one in levels))
         assert found == pytest.approx(expected, abs=1e-12)
 

@@ -95,4 +95,4 @@ def test_refusals():
     for value in ("0", "-1", "1e9"):
         said, code = call("generate", "--anisotropy", value)
         assert code == 2
-        assert "anisotropy must lie between 0.01 and 100" in said
+        assert "give a number from 0.01 to 100" in said

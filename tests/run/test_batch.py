@@ -92,7 +92,8 @@ def test_runs_of_a_batch_can_have_different_anisotropies(tmp_path, best_device, 
     ratios = (2.0, 2.0, 3.5, 0.7, 1.5)
     same = members("su3", precision="double", lattice="8x4x6x4", action=action)
     parameters = [
-        dataclasses.replace(one, anisotropy=xi0) for one, xi0 in zip(same, ratios, strict=True)
+        dataclasses.replace(one, action=one.action.with_options(anisotropy=xi0))
+        for one, xi0 in zip(same, ratios, strict=True)
     ]
     expected = alone(tmp_path, parameters, best_device)
     together(tmp_path, parameters, best_device)
@@ -101,7 +102,10 @@ def test_runs_of_a_batch_can_have_different_anisotropies(tmp_path, best_device, 
 
 def test_isotropic_and_anisotropic_runs_are_not_batched():
     one = members("su3")[0]
-    others = [dataclasses.replace(one, anisotropy=xi0) for xi0 in (2.0, 3.0)]
+    others = [
+        dataclasses.replace(one, action=one.action.with_options(anisotropy=xi0))
+        for xi0 in (2.0, 3.0)
+    ]
     shared = [shared_values(p) for p in (one, *others)]
     assert shared[1] == shared[2] != shared[0]
 

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.run.parameters import Parameters, read_card
+from gauge_mc.run.cards import read_card
+from gauge_mc.run.parameters import Parameters
 
 NAMED = {
     "su2_levels_b2.55",

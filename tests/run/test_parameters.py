@@ -9,14 +9,10 @@ from gauge_mc.actions import ACTIONS
 from gauge_mc.actions.wilson import Wilson
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.run.parameters import (
-    MAX_CARD,
-    Execution,
-    Measurement,
-    Parameters,
-    parse_duration,
-    read_card,
-)
+from gauge_mc.run.cards import MAX_CARD, read_card
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.settings import parse_duration
 
 
 def card(tmp_path, text):
@@ -80,7 +76,7 @@ def test_what_goes_on_keeps_its_parameters_and_may_have_more_configs():
     assert more == dataclasses.replace(there, configs=60)
     with pytest.raises(UsageError, match=r"^It has configs = 50; .* not decreased to 49\.$"):
         there.continued({"configs": 49}, "It")
-    with pytest.raises(UsageError, match="configs must be at least 0"):
+    with pytest.raises(UsageError, match="--configs is -1; give a whole number from 0"):
         there.continued({"configs": -1}, "It")
 
 
@@ -120,11 +116,11 @@ def test_name_tells_the_chain(values, name):
         ({"group": "e8"}, "no group 'e8'; choose su2, su3, su4, su5, su6, su7 or su8"),
         ({"action": "iwasaki", "lattice": "4x4x4x2"}, "do not fit on the lattice 4x4x4x2"),
         ({"action": "wilsen"}, "no action 'wilsen'; did you mean 'wilson'"),
-        ({"action": "rectangle"}, "rectangle needs a coefficient c1"),
-        ({"action": "luscher-weisz"}, "luscher-weisz needs a tadpole factor u0"),
-        ({"action": "luscher-weisz:0.9"}, "choose this group, or luscher-weisz:1 at tree level"),
-        ({"beta": 0}, "beta must be a positive number"),
-        ({"beta": float("nan")}, "beta must be a positive number"),
+        ({"action": "rectangle"}, "rectangle needs --c1"),
+        ({"action": "luscher-weisz"}, "luscher-weisz needs --u0"),
+        ({"action": "luscher-weisz:0.9"}, "choose this group, or --u0 1 at tree level"),
+        ({"beta": 0}, "--beta is 0; give a number from 1e-06 to 1000000"),
+        ({"beta": float("nan")}, "--beta is nan; give a number"),
         ({"beta": "2.5"}, "beta must be a number, not '2.5'"),
         ({"precision": "half"}, "single or double"),
         ({"rng": "mt19937"}, "philox"),
@@ -137,7 +133,7 @@ def test_name_tells_the_chain(values, name):
         ({"seed": 1.5}, "seed must be a whole number"),
         ({"configs": True}, "configs must be a whole number"),
         ({"start": ""}, "start"),
-        ({"heatbath": 0}, "heatbath must be at least 1"),
+        ({"heatbath": 0}, "--heatbath is 0; give a whole number from 1 to 1000000"),
         ({"overrelax": -1}, "overrelax"),
         ({"thermalize": -1}, "thermalize"),
         ({"configs": -1}, "configs"),
@@ -164,7 +160,7 @@ def test_execution_reads_the_same_card(tmp_path):
     "values", [{"threads": 0}, {"threads": 10**6}, {"checkpoint_every": -1}, {"quiet": 1}]
 )
 def test_wrong_execution_is_refused(values):
-    with pytest.raises(UsageError, match=next(iter(values))):
+    with pytest.raises(UsageError, match=next(iter(values)).replace("_", "[_-]")):
         Execution.from_values(values)
 
 
@@ -183,7 +179,7 @@ def test_durations():
     [
         ("overelax = 4", "Unknown key 'overelax'.*did you mean 'overrelax'"),
         ("time_limits = '1:0:0'", "did you mean 'time_limit'"),
-        ("zzz = 4", "Unknown key 'zzz'.*choose lattice, group, .* or checkpoint_every"),
+        ("zzz = 4", "Unknown key 'zzz'.*choose lattice, group, .* or quiet"),
         ("beta = ", "not valid TOML"),
         ("beta = '\xff'", "not text in UTF-8"),
         ("beta = " + 1000 * "[", "nested too deeply"),
@@ -202,18 +198,18 @@ def test_wrong_cards_are_refused(tmp_path, text, message):
     [
         ("beta = " + 400 * "9", "beta must be a number below 1e308"),
         ("heatbath = " + 20 * "9", r"heatbath must be a whole number between -2\^63 and 2\^63"),
-        ("heatbath = 1000001", "heatbath must be at most 1000000, not 1000001"),
-        ("configs = 2000000000000", "configs must be at most 1000000000000"),
-        ("beta = 1e7", r"beta must lie between 1e-06 and 1e\+06, not 1e\+07"),
-        ("beta = 1e-7", "beta must lie between"),
-        ("beta = nan", "beta must be a positive number"),
+        ("heatbath = 1000001", "--heatbath is 1000001; give .* to 1000000"),
+        ("configs = 2000000000000", "--configs is 2000000000000; give .* to 1000000000000"),
+        ("beta = 1e7", r"--beta is 1e\+07; give a number from 1e-06 to 1000000"),
+        ("beta = 1e-7", "--beta is 1e-07; give a number"),
+        ("beta = nan", "--beta is nan; give a number"),
         ('start = "a\\u0000b"', "start must be a string of UTF-8 without control characters"),
         ('output = "a\\u0000b"', "output must be a path that is not empty"),
         ("output = ''", "output must be a path that is not empty"),
         ("time_limit = '" + 400 * "9" + ":0:0'", "characters.*is not of the form HH:MM:SS"),
         ("lattice = '1_6x4x4x4'", "does not have the form"),
         ("measure = 'plaquette:" + 5000 * "9" + "'", "is not of the form OBSERVABLE:UPDATES"),
-        ("checkpoint_every = inf", "checkpoint_every must be 0 minutes or more"),
+        ("checkpoint_every = inf", "--checkpoint-every is inf; give a number of at least 0"),
     ],
 )
 def test_values_beyond_all_bounds_are_refused(tmp_path, text, message):

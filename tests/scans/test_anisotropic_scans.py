@@ -39,7 +39,7 @@ def test_a_scan_is_enlarged_by_an_anisotropy(folder):
     scan("--beta", "2.0", *words)
     assert "anisotropy" not in (folder / "s" / "scan.toml").read_text()
     scan("--anisotropy", "1.5", "--output", "s")
-    assert [one.point.anisotropy for one in Scan.read(folder / "s").members()] == [1.0, 1.5]
+    assert [one.point.action.anisotropy for one in Scan.read(folder / "s").members()] == [1.0, 1.5]
     scan("--output", "s")
     assert len(Scan.read(folder / "s").members()) == 2
 
@@ -48,4 +48,4 @@ def test_bad_anisotropies_are_refused(folder):
     shown = scan("--beta", "2", "--anisotropy", "2:1:1", "--output", "s", expect=2)
     assert "anisotropy: in 2:1:1 the last number must not be below the first." in shown
     shown = scan("--beta", "2", "--anisotropy", "1000", "--output", "s", expect=2)
-    assert "anisotropy must lie between 0.01 and 100" in shown
+    assert "give a number from 0.01 to 100" in shown

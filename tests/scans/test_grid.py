@@ -39,14 +39,14 @@ def test_grids_are_checked():
     ],
 )
 def test_what_is_not_a_plain_number_is_no_coupling(text):
-    with pytest.raises(UsageError, match="must consist of positive numbers"):
+    with pytest.raises(UsageError, match=r"must consist of|is 0; give a number"):
         parse_numbers(text)
 
 
 def test_couplings_have_bounds():
-    with pytest.raises(UsageError, match=r"beta must lie between 1e-06 and 1e\+06"):
+    with pytest.raises(UsageError, match="give a number from 1e-06 to 1000000"):
         Grid(parse_numbers("1e7"), (A,))
-    with pytest.raises(UsageError, match="beta must lie between"):
+    with pytest.raises(UsageError, match="give a number from 1e-06"):
         Grid((1e9,), (A,))
 
 

@@ -11,8 +11,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from gauge_mc.actions import parse
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.parameters import Execution, Parameters, parse_duration
+from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.settings import parse_duration
 from gauge_mc.scans import display as display_module
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.display import ProgressDisplay, Tally, point_words
@@ -171,8 +173,9 @@ def test_plain_lines_say_that_no_run_updates_yet_and_nothing_later(folder, clock
 
 def test_lines_are_named_after_the_point():
     row = {"chains": 1, "sweeps": 5, "plaquette": 0.5, "plaquette_error": 0.01}
-    words = point_words(Point(2.4, A), row, 2)
+    words = point_words(Point(2.4, A, parse("wilson")), row, 2)
     assert words.startswith(f"beta = 2.4 on {A}: ")
     assert words.endswith("  (1 of 2 chains)")
-    assert "chain" not in point_words(Point(2.4, A, 1.5), row, 1)
-    assert point_words(Point(2.4, A, 1.5), row, 1).startswith(f"beta = 2.4, ξ₀ = 1.5 on {A}: ")
+    words = point_words(Point(2.4, A, parse("wilson:anisotropy=1.5")), row, 1)
+    assert "chain" not in words
+    assert words.startswith(f"beta = 2.4, ξ₀ = 1.5 on {A}: ")

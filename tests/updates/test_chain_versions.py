@@ -8,8 +8,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.run.cards import read_card
 from gauge_mc.run.directory import Run
-from gauge_mc.run.parameters import Parameters, read_card
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED, norms_of
 from gauge_mc.updates.heatbath import heatbath_sweep
 from gauge_mc.updates.overrelaxation import overrelaxation_sweep
@@ -21,7 +22,7 @@ ROUNDING = 6e-8
 
 def updated(group, version, device, kind, sweeps):
     field = Field.hot(LATTICE, group, "single", device, seed=5)
-    couplings, random = [Coupling(2.4 if group == "su2" else 6.0)], Random.for_field(field)
+    couplings, random = [Coupling.of(2.4 if group == "su2" else 6.0)], Random.for_field(field)
     if kind == "heatbath":
         heatbath_sweep(field, couplings, [random], version)(sweeps, 1)
     else:

@@ -6,8 +6,8 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from gauge_mc.actions import ACTIONS
-from gauge_mc.actions.luscher_weisz import GivenLuscherWeisz
+from gauge_mc.actions import ACTIONS, parse
+from gauge_mc.actions.luscher_weisz import LuscherWeisz
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -27,7 +27,7 @@ from tests.updates.test_colours import KINDS, LATTICES, TOLERANCE, conflicts
 from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
 NAME = "luscher-weisz:0.7"
-C1, C2 = ACTIONS[NAME].c1, ACTIONS[NAME].c2
+C1, C2 = parse(NAME).c1, parse(NAME).c2
 BETA = {"su2": 1.5, "su3": 4.0}
 
 
@@ -38,7 +38,7 @@ def any_group(monkeypatch):
     def coefficients(self, group, beta):
         return {"beta_over_n": beta / group.colours, "c1": self.c1, "c2": self.c2}
 
-    monkeypatch.setattr(GivenLuscherWeisz, "coefficients", coefficients)
+    monkeypatch.setattr(LuscherWeisz, "coefficients", coefficients)
 
 
 def all_conflicts(extents, mu):
@@ -58,7 +58,7 @@ def all_conflicts(extents, mu):
 def test_no_loop_contains_two_links_of_one_colour(extents):
     links = np.zeros((*extents[::-1], 4, 1, 1))
     covered = np.zeros((*extents[::-1], 4), int)
-    for one in ACTIONS[NAME].update_sets(Lattice(*extents)):
+    for one in parse(NAME).update_sets(Lattice(*extents)):
         mask = reference.colour_mask(links, one.mu, one.colour)[..., 0, 0]
         covered += mask
         where = mask[..., one.mu].transpose()
@@ -136,9 +136,9 @@ def test_lanes_do_not_matter(lattice):
 @pytest.mark.slow
 def test_tree_level_is_the_symanzik_action(best_device):
     """With u0 = 1 and 5/3 of its beta, because the factor of the plaquettes is c0 = 5/3 there."""
-    one, other = ACTIONS["luscher-weisz:1"].c1, ACTIONS["symanzik"].c1
+    one, other = parse("luscher-weisz:1").c1, ACTIONS["symanzik"].c1
     assert one == pytest.approx(other / (1 - 8 * other), rel=1e-15)
-    assert ACTIONS["luscher-weisz:1"].c2 == 0
+    assert parse("luscher-weisz:1").c2 == 0
     means, errors = [], []
     for name, beta in (("luscher-weisz:1", 7.5), ("symanzik", 4.5)):
         field = Field.hot(Lattice(4, 4, 4, 4), "su3", device=best_device, seed=7)
@@ -163,13 +163,13 @@ def test_strong_coupling(best_device):
     A plaquette and a rectangle make up a plaquette, so 4 x0 x1 are added to P. A parallelogram
     takes three plaquettes of a cube, of third order, which is far below the errors.
     """
-    action, beta = ACTIONS["luscher-weisz:0.5"], 0.6
+    action, beta = parse("luscher-weisz:0.5"), 0.6
     x0, x1, x2 = (beta * c / 18 for c in (1, action.c1, action.c2))
     field = Field.hot(Lattice(8, 8, 8, 8), "su3", device=best_device, seed=2)
     random = Random.for_field(field, seed=2)
     found = []
     for _ in range(60):
-        heatbath(field, beta, random, action=action.name)
+        heatbath(field, beta, random, action=action)
         found.append((plaquette(field), Parallelograms().measure(field)[0]))
     (p, q), error = np.mean(found[10:], axis=0), np.std(found[10:], axis=0) / np.sqrt(50)
     assert abs(x2) > 8 * error[1]
@@ -179,12 +179,12 @@ def test_strong_coupling(best_device):
 
 def test_weak_coupling(fast_device):
     """Perturbation theory at leading order, where parallelograms matter by 12 to 14 %."""
-    lattice, action, beta = Lattice(4, 4, 4, 12), ACTIONS["luscher-weisz:0.8"], 1200.0
+    lattice, action, beta = Lattice(4, 4, 4, 12), parse("luscher-weisz:0.8"), 1200.0
     field = Field.cold(lattice, "su3", "double", fast_device)
     random, found = Random.for_field(field, seed=9), []
     for update in range(-12, 100):
-        heatbath(field, beta, random, 1, action.name)
-        overrelax(field, 2, action.name)
+        heatbath(field, beta, random, 1, action)
+        overrelax(field, 2, action)
         if update >= 0:
             loops = [one.measure(field)[0] for one in (Rectangles(), Parallelograms())]
             found.append((plaquette(field), *loops))
@@ -200,19 +200,24 @@ def test_weak_coupling(fast_device):
 
 def test_coefficients():
     """Those that the MILC code prints for u0 = 0.87, with constants of four digits."""
-    action = ACTIONS["luscher-weisz:0.87"]
+    action = parse("luscher-weisz:0.87")
     assert action.c1 == pytest.approx(-7.182149e-02, rel=1e-5)
     assert action.c2 == pytest.approx(-7.975969e-03, rel=2e-4)
 
 
 def test_refusals(best_device):
     field = Field.cold(Lattice(4, 4, 4, 4), "su2", device=best_device)
-    for name in ("luscher-weisz", "luscher-weisz:", "luscher-weisz:x", "luscher-weisz:1.1"):
-        with pytest.raises(UsageError, match="needs a tadpole factor"):
+    for name, said in (
+        ("luscher-weisz", "needs --u0 U0: Tadpole factor"),
+        ("luscher-weisz:", "which is not a number; write luscher-weisz:u0=NUMBER"),
+        ("luscher-weisz:u0=x", "which is not a number"),
+        ("luscher-weisz:1.1", "--u0 is 1.1; give a number from 0.1 to 1"),
+    ):
+        with pytest.raises(UsageError, match=said):
             overrelax(field, action=name)
     with pytest.raises(UsageError, match=r"are those for SU\(3\)"):
         overrelax(field, action="luscher-weisz:0.9")
-    with pytest.raises(UsageError, match="no anisotropic form"):
+    with pytest.raises(UsageError, match="--anisotropy is not an option of the action"):
         overrelax(field, action="luscher-weisz:1", anisotropy=2.0)
     small = Field.cold(Lattice(4, 4, 4, 2), "su3", "double", best_device)
     with pytest.raises(UsageError, match="do not fit"):

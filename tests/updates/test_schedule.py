@@ -240,7 +240,7 @@ def calls(slices, sweeps, side_stream=False, reaches=False):
     group = DeviceGroup(devices, slices=slices)
     field = Field.empty(Lattice(2, 2, 2, sum(slices)), "su2", "single", group)
     log.clear()
-    overrelaxation_sweep(field, [Coupling(1.0)])(sweeps)
+    overrelaxation_sweep(field, [Coupling.of(1.0)])(sweeps)
     return log
 
 

@@ -18,7 +18,7 @@ LATTICE = Lattice(4, 4, 4, 12)
 def updated(links, group, device, thickness, updates=2, overrelax=4, seed=1, beta=2.5):
     """Return the links after updates of the slabs."""
     field = Field.from_slices(LATTICE, group, links, "double", device)
-    update = SubLatticeUpdates(field, thickness, Coupling(beta), seed, overrelax)
+    update = SubLatticeUpdates(field, thickness, Coupling.of(beta), seed, overrelax)
     for step in range(updates):
         update(step)
     return field.to_numpy()
@@ -67,7 +67,7 @@ def test_sweeps_in_one_launch(t, gpu, monkeypatch):
     for fits in (SweepFunction.fits, lambda *_: False):
         monkeypatch.setattr(SweepFunction, "fits", fits)
         field = Field.hot(lattice, "su3", "single", gpu)
-        update = SubLatticeUpdates(field, 4, Coupling(6.0), 1, 4)
+        update = SubLatticeUpdates(field, 4, Coupling.of(6.0), 1, 4)
         update(0)
         found.append(field.to_numpy())
     np.testing.assert_array_equal(*found)

@@ -1,4 +1,4 @@
-// Twice the Wilson action: the same staples with twice the weight.
+// Twice the Wilson action, or another multiple: the same staples with another weight.
 #pragma once
 
 #include "action/wilson.h"
@@ -6,9 +6,10 @@
 struct DoubleWilson {
     struct Coefficients {
         double beta, colours;
+        double strength;
     };
 
-    static INLINE scalar weight(const Coefficients& c) { return (scalar)(2 * c.beta / c.colours); }
+    static INLINE scalar weight(const Coefficients& c) { return (scalar)(c.strength * c.beta / c.colours); }
 
     template <class G, bool UNROLLED>
     static INLINE typename G::Matrix staples(const typename G::Field& links, const Geometry& g, const Site& site,

@@ -6,6 +6,7 @@ from pathlib import Path
 from gauge_mc.actions import Action
 from gauge_mc.domain.colouring import PARITIES
 from gauge_mc.groups import Group
+from gauge_mc.options import Option
 
 
 class DoubleWilson(Action):
@@ -16,10 +17,11 @@ class DoubleWilson(Action):
     header = Path(__file__).parent / "double_wilson.h"
     cpp = "DoubleWilson"
     colouring = PARITIES
+    options = (Option("strength", float, "Multiple of the Wilson action.", usual=2.0, symbol="w"),)
 
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
         """Return the members of ``Coefficients`` in the header."""
-        return {"beta": beta, "colours": group.colours}
+        return {"beta": beta, "colours": group.colours, **self.values}
 
 
 DOUBLE_WILSON = DoubleWilson()

@@ -1,0 +1,60 @@
+"""``gauge-mc card``: write a run card with comments, check one, or print their schema."""
+
+from __future__ import annotations
+
+import json as text
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gauge_mc.cli import say
+from gauge_mc.cli.document import print_document, prints
+from gauge_mc.cli.settings import of_runs
+from gauge_mc.errors import UsageError
+
+
+@prints("gauge_mc.run.cards:CardReport")
+@of_runs()
+def card(
+    ctx: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="CARD", help="Run card to check.", show_default=False),
+    ] = None,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", help="Print the JSON schema of run cards, for editors."),
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result of the check as one JSON object.")
+    ] = False,
+    **settings: object,
+) -> None:
+    """Check a run card, or print one with all options and comments.
+
+    Without CARD a card is printed that has the options that are given; all others are comments with
+    their defaults. With CARD its keys and values are checked as a run would check them.
+    """
+    from gauge_mc.run.cards import CardReport, check_card, commented
+    from gauge_mc.run.cards import schema as json_schema
+
+    own = ("file", "schema", "json")
+    given = {k: v for k, v in ctx.params.items() if v is not None and k not in own}
+    if schema:
+        print(text.dumps(json_schema(), indent=1, ensure_ascii=False))
+        return
+    if file is None:
+        if json:
+            raise UsageError("--json describes the check of a card; name one, or leave it out.")
+        print("\n".join(commented(given)))
+        return
+    if given:
+        raise UsageError(
+            f"{file} is only checked; leave the other options out, or leave out CARD to print one."
+        )
+    parameters = check_card(file)
+    if json:
+        print_document("card", CardReport.of(file, parameters))
+    else:
+        say(f"{file} is sound: {parameters!r}")

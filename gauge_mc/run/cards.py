@@ -1,0 +1,271 @@
+"""Run cards: TOML files with the options of a run, their schema, and cards with comments.
+
+A key has the name of an option. The options of the action may also stand in the table ``[action]``
+beside its name, and observables have tables of their own::
+
+    beta = 2.6
+    lattice = "24x24x24x24"
+
+    [action]
+    name = "rectangle"
+    c1 = -0.1
+
+    [measure.flow]
+    every = 50
+    to = 6.4
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gauge_mc import defaults
+from gauge_mc.actions import couplings
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_toml
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.options import Option
+from gauge_mc.registry import nearest
+from gauge_mc.run.functions import observable_along, options_of_observable
+from gauge_mc.run.measurement import EVERY, MAX_UPDATES
+from gauge_mc.run.parameters import UNSTATED, Execution, Parameters, known_options
+
+MAX_CARD = 2**20
+"""Maximum size of a run card in bytes. A run.toml with thousands of sessions is smaller."""
+
+RECORD = "session"
+"""Key of the records of sessions in a run.toml; ignored when the file is used as a run card."""
+
+ACTION, NAME, MEASURE = "action", "name", "measure"
+"""Keys that may have tables, and the key of the action's name in its table."""
+
+WIDTH = 96
+"""Width of the comments in a card."""
+
+EXAMPLE = ("[measure.plaquette]", "[measure.flow]", "every = 50", "to = 6.4")
+"""Lines of a card that show how observables are measured."""
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+"""Version of the JSON schema."""
+
+Wanted = Parameters | Mapping[str, object] | str | os.PathLike[str] | None
+"""Parameters, a mapping of some parameters by name, or the path of a run card."""
+
+
+def named_values(wanted: Wanted, more: Mapping[str, object]) -> dict[str, object]:
+    """Return values for `Parameters.from_values` and `Execution.from_values`.
+
+    Parameters
+    ----------
+    wanted : Parameters, mapping, path or None
+        Parameters, a mapping of values by name, or the path of a run card.
+    more : mapping of str to object
+        Values that override those of `wanted`, unless they are None.
+
+    Raises
+    ------
+    UsageError
+        If a name is unknown, or the run card cannot be read.
+    """
+    if wanted is None:
+        values: dict[str, object] = {}
+    elif isinstance(wanted, Parameters):
+        values = dict(wanted.values())
+    else:
+        values = flat(wanted) if isinstance(wanted, Mapping) else read_card(wanted)
+    values |= {name: value for name, value in more.items() if value is not None}
+    known = known_options()
+    for name in values:
+        if name not in known:
+            raise UsageError(f"There is no parameter '{name}'{nearest(name, known)}")
+    return values
+
+
+def flat(values: Mapping[str, object]) -> dict[str, object]:
+    """Return values with the options of the action beside its name instead of in its table.
+
+    Raises
+    ------
+    UsageError
+        If the table of the action has no name, or an option of the action is given twice.
+    """
+    found = {key.replace("-", "_"): value for key, value in values.items()}
+    table = found.get(ACTION)
+    if not isinstance(table, Mapping):
+        return found
+    if NAME not in table:
+        raise UsageError(f"The table [{ACTION}] has no {NAME}; add it, as in {NAME} = 'wilson'.")
+    own = {key.replace("-", "_"): value for key, value in table.items() if key != NAME}
+    if twice := own.keys() & found.keys():
+        raise UsageError(f"{min(twice)} is given twice, in the table [{ACTION}] and outside of it.")
+    known = {one.name for one in couplings()}
+    if unknown := own.keys() - known:
+        raise UsageError(
+            f"Unknown key '{min(unknown)}' in [{ACTION}]{nearest(min(unknown), known)}"
+        )
+    return {**found, ACTION: table[NAME], **own}
+
+
+def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
+    """Read a run card, a TOML file with fields of `Parameters` and `Execution`, all optional.
+
+    A ``run.toml`` can also be used as a run card.
+
+    Returns
+    -------
+    dict
+        Unchecked values, for `Parameters.from_values` and `Execution.from_values`.
+
+    Raises
+    ------
+    UsageError
+        If the run card cannot be read, is not valid TOML, or contains an unknown key.
+    """
+    try:
+        values = parse_toml(read_text(Path(path), MAX_CARD))
+    except GaugeError as error:
+        raise UsageError(f"The run card {error}") from error
+    except ValueError as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise UsageError(f"The run card {path} is not valid TOML: {reason}.") from error
+    lacking = UNSTATED if RECORD in values else {}
+    card = {**lacking, **flat({key: one for key, one in values.items() if key != RECORD})}
+    known = known_options()
+    for key in card:
+        if key not in known:
+            raise UsageError(f"Unknown key '{key}' in {path}{nearest(key, known)}")
+    return card
+
+
+def check_card(path: str | os.PathLike[str]) -> Parameters:
+    """Return the parameters of a run card, all of whose values have been checked.
+
+    Raises
+    ------
+    UsageError
+        If the card cannot be read, or a run with it would be refused.
+    """
+    values = read_card(path)
+    Execution.from_values(values)
+    parameters = Parameters.from_values(values)
+    for item in parameters.measure:
+        observable_along(item, parameters)
+    return parameters
+
+
+@dataclass(frozen=True)
+class CardReport:
+    """A run card that has been checked.
+
+    Attributes
+    ----------
+    file : str
+        File that was written or read.
+    parameters : mapping of str to str, int or float
+        Parameters of the run by name.
+    """
+
+    file: str
+    parameters: Mapping[str, str | int | float]
+
+    @classmethod
+    def of(cls, file: Path, parameters: Parameters) -> CardReport:
+        """Return the report on a card with these parameters."""
+        return cls(str(file), parameters.values())
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of run cards, with which editors complete and check them."""
+    of_action = {one.name: _property(one) for one in couplings()}
+    properties = {one.name: _property(one) for one in known_options().values()}
+    action = properties[ACTION]
+    table = {
+        "type": "object",
+        "properties": {NAME: action, **of_action},
+        "required": [NAME],
+        "additionalProperties": False,
+    }
+    properties[ACTION] = {"description": action["description"], "anyOf": [action, table]}
+    interval = {"type": "integer", "minimum": 1, "maximum": MAX_UPDATES}
+    measured = {name: _measured(name, interval) for name in OBSERVABLES}
+    properties[MEASURE] = {
+        "description": properties[MEASURE]["description"],
+        "anyOf": [
+            {"type": "string"},
+            {"type": "array", "items": {"type": "string"}},
+            {"type": "object", "properties": measured},
+        ],
+    }
+    return {
+        "$schema": DRAFT,
+        "title": "Run card of gauge-mc",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _measured(name: str, interval: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of the value of an observable: an interval, or a table of options."""
+    own = {one.name: _property(one) for one in options_of_observable(name)}
+    table = {
+        "type": "object",
+        "properties": {EVERY: interval, **own},
+        "additionalProperties": False,
+    }
+    return {"description": OBSERVABLES[name].summary, "anyOf": [interval, table]}
+
+
+def _property(option: Option) -> dict[str, Any]:
+    """Return the schema of the value of an option."""
+    types = {int: "integer", float: "number", bool: "boolean", str: "string"}
+    found: dict[str, Any] = {"description": option.help, "type": types[option.kind]}
+    if option.kind in (int, float):
+        bounds = {"minimum": option.least, "maximum": option.most}
+        found |= {key: bound for key, bound in bounds.items() if abs(bound) < float("inf")}
+    if option.choices and not option.open:
+        found["enum"] = [*option.choices]
+    if isinstance(option.usual, int | float | str) and option.usual == option.usual:
+        found["default"] = option.usual
+    return found
+
+
+def commented(values: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lines of a run card with all options, each with its description as a comment.
+
+    Options that are not given are comments themselves, with their defaults.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        Values by name, as plain numbers and text.
+    """
+    import tomli_w
+
+    panel = ""
+    for name, option in known_options().items():
+        if option.panel != panel:
+            panel = option.panel
+            yield f"\n## {panel}"
+        usual = option.usual if isinstance(option.usual, int | float | str) else option.default
+        if usual != usual:  # beta depends on the group
+            usual = GROUPS[str(values.get("group", defaults.GROUP))].beta
+        about = [option.help, *([f"One of {', '.join(option.choices)}."] if option.choices else [])]
+        if option.usual is None and option.default:
+            about.append(f"Default: {option.default}.")
+        yield from ("", *(f"# {line}" for line in textwrap.wrap(" ".join(about), WIDTH)))
+        if name in values:
+            yield tomli_w.dumps({name: values[name]}).rstrip()
+        elif option.usual is None:
+            yield f"# {name} = {option.metavar or '...'}"
+        else:
+            yield f"# {tomli_w.dumps({name: usual}).rstrip()}"
+    yield from ("", "# Observables may have tables instead, after everything else:")
+    yield from ("#", *(f"# {line}" for line in EXAMPLE))

@@ -1,0 +1,152 @@
+"""Measurements of a run: an observable, the interval, and the options of the observable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gauge_mc import defaults
+from gauge_mc.errors import UsageError
+from gauge_mc.quoting import quoted, shortened
+
+NO_MEASUREMENT = "none"
+"""The measurements of a run that measures nothing."""
+
+MAX_UPDATES = 10**12
+"""Largest number of updates of a kind, and of configurations."""
+
+EVERY = "every"
+"""Key of the interval in the table of an observable in a run card."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """An observable and the interval between its measurements.
+
+    Attributes
+    ----------
+    observable : str
+        Name of an observable.
+    every : int
+        Updates from one measurement to the next, counted from the end of thermalisation.
+    options : tuple of str
+        Options of the observable as text, such as ``to=6.5``, or ``slices`` for a flag.
+
+    Raises
+    ------
+    UsageError
+        If `every` is below 1.
+    """
+
+    observable: str
+    every: int = 1
+    options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.every <= MAX_UPDATES:
+            raise UsageError(
+                f"measure: {self.observable} cannot be measured after each {self.every} updates; "
+                f"choose an interval from 1 to {MAX_UPDATES}."
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Measurement:
+        """Read a measurement from text.
+
+        This is a name; a name and an interval as in ``polyakov:10``; or these and options of the
+        observable as in ``flow:50:to=6.5:slices``. A colon before a digit belongs to the value of
+        an option, as in ``wilson-loops:20:smear=ape:0.2x25``, but for the interval.
+
+        Raises
+        ------
+        UsageError
+            If the interval is not a whole number, or is below 1.
+        """
+        name, colon, rest = text.partition(":")
+        words = re.split(r":(?![0-9])", rest) if colon else []
+        name, *more = (word.strip() for word in (name, *words))
+        if more and not re.fullmatch("[0-9]{1,18}", more[0]):
+            raise UsageError(
+                f"measure: '{shortened(text)}' is not of the form OBSERVABLE:UPDATES, such as "
+                f"{defaults.MEASURE[0]}:10, or OBSERVABLE:UPDATES:OPTION=VALUE."
+            )
+        return cls(name, int(more[0]) if more else 1, tuple(more[1:]))
+
+    @classmethod
+    def of_table(cls, name: str, table: object) -> Measurement:
+        """Return a measurement from a table of a run card, or from an interval.
+
+        Parameters
+        ----------
+        name : str
+            Name of the observable.
+        table : mapping of str to object, or int
+            Options by name, and the interval as ``every``; or the interval alone.
+
+        Raises
+        ------
+        UsageError
+            If the interval is not a whole number, or a value is not one that text can state.
+        """
+        options = dict(table) if isinstance(table, Mapping) else {EVERY: table}
+        every = options.pop(EVERY, 1)
+        if isinstance(every, bool) or not isinstance(every, int):
+            raise UsageError(f"measure.{name}: every is {quoted(every)}; give a whole number.")
+        words = (_word(name, key, value) for key, value in options.items())
+        return cls(name, every, tuple(word for word in words if word))
+
+    def __str__(self) -> str:
+        if self.every == 1 and not self.options:
+            return self.observable
+        return ":".join((self.observable, str(self.every), *self.options))
+
+
+def _word(observable: str, key: str, value: object) -> str:
+    """Return an option as text; a flag that is off is empty."""
+    name = key.replace("-", "_")
+    if isinstance(value, bool):
+        return name if value else ""
+    if isinstance(value, list | tuple):
+        return f"{name}={','.join(map(str, value))}"
+    if isinstance(value, int | float | str):
+        return f"{name}={value}"
+    raise UsageError(f"measure.{observable}: {key} is {quoted(value)}; give a number or text.")
+
+
+def measurements(value: object) -> tuple[Measurement, ...]:
+    """Read measurements from a list, a mapping, text with commas, or `NO_MEASUREMENT`.
+
+    Parameters
+    ----------
+    value : object
+        A mapping has tables of options, or intervals, by observable, as in run cards.
+
+    Returns
+    -------
+    tuple of Measurement
+        Sorted by name.
+
+    Raises
+    ------
+    ValueError
+        If the value is of another type.
+    UsageError
+        If a measurement is invalid, or an observable is named twice.
+    """
+    if isinstance(value, Mapping):
+        found = [Measurement.of_table(name, table) for name, table in value.items()]
+    elif isinstance(value, list | tuple):
+        found = [
+            one if isinstance(one, Measurement) else Measurement.parse(str(one)) for one in value
+        ]
+    elif isinstance(value, str):
+        # Not within wilson-loops:10:iterations=0,25, or wilson-loops:10:smear=stout:0.1,exclude=xt.
+        words = re.split(r",(?![0-9]|\w+=)", value)
+        found = [] if words == [NO_MEASUREMENT] else [Measurement.parse(word) for word in words]
+    else:
+        raise ValueError("text, a list, or a table")
+    by_name = {item.observable: item for item in found}
+    if len(by_name) < len(found):
+        raise UsageError(f"measure: '{','.join(map(str, found))}' names an observable twice.")
+    return tuple(by_name[name] for name in sorted(by_name))
