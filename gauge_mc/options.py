@@ -72,7 +72,7 @@ class Option(Number):
     usual : object
         The value if the option is not given; None if there is none, or if it depends on others.
     tag : str
-        Abbreviation that precedes the value in names of directories.
+        Abbreviation that precedes the value in names of directories; by default the name.
     panel : str
         Panel of the help text.
     open : bool
@@ -124,6 +124,10 @@ class Option(Number):
     def said(self, value: float) -> str:
         """Return a value with the symbol, such as ``ξ₀ = 2``."""
         return f"{self.short} = {value:g}"
+
+    def tagged(self, value: float) -> str:
+        """Return a value as names of directories state it."""
+        return f"{self.tag or self.name}{value:.12g}"
 
     def drawn(self, value: float) -> str:
         """Return a value with the symbol, for figures."""

@@ -193,7 +193,7 @@ class Action(ABC):
         needed = [f"{value:.10g}" for one, value in changed.items() if one.usual is None]
         usual = self.name == defaults.ACTION and not needed
         words = [] if usual else [":".join([self.name, *needed])]
-        return words + [f"{o.tag}{v:.12g}" for o, v in changed.items() if o.usual is not None]
+        return words + [o.tagged(v) for o, v in changed.items() if o.usual is not None]
 
     @property
     def stated(self) -> dict[str, str]:

@@ -168,7 +168,7 @@ class Scan:
         for number, (point, chain) in enumerate(self._keys()):
             seed = self.parameters.seed + number
             own = dataclasses.replace(self.parameters, **point._asdict(), seed=seed)
-            words = "".join(f"_{o.tag}{v:.12g}" for o, v in self._own(point.action).items())
+            words = "".join(f"_{o.tagged(v)}" for o, v in self._own(point.action).items())
             run = Run(self.path / f"b{point.beta:.12g}_{point.lattice}{words}_chain{chain}")
             result.append(Member(own, chain, run))
         return result

@@ -71,7 +71,7 @@ def test_a_command_lists_the_things_and_common_options(command):
 def test_common_options_are_abridged_only_where_they_must_be():
     long = " ".join(shown("measure", "wilson-loops", "--help").split())
     assert "Common options, which gauge-mc measure --help describes" in long
-    assert "--devices N|I,J,...|all|cpu:N, --split, --threads <int>" in long
+    assert "--devices N|I,J,...|all|cpu:N, --threads <int>" in long
     assert "Number of CPU threads" in shown("measure", "plaquette", "--help")
 
 
