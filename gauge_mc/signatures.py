@@ -65,9 +65,21 @@ def with_keywords(find: Callable[[], Keywords]) -> Callable[[F], F]:
     return decorate
 
 
-def with_fields(*kinds: type[Any]) -> Callable[[F], F]:
-    """Return a decorator that lets the signature of a function list the fields of data classes."""
-    return with_keywords(lambda: [one for kind in kinds for one in _fields(kind)])
+def with_fields(
+    *kinds: type[Any], options: Callable[[], Iterable[Option]] = tuple
+) -> Callable[[F], F]:
+    """Return a decorator that lets the signature of a function list the fields of data classes.
+
+    Parameters
+    ----------
+    *kinds : type
+        Data classes.
+    options : callable
+        Function that returns further options.
+    """
+    return with_keywords(
+        lambda: [*(one for kind in kinds for one in _fields(kind)), *_keywords(options())]
+    )
 
 
 def _fields(kind: type[Any]) -> Iterator[inspect.Parameter]:
@@ -87,13 +99,13 @@ def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:
     owners : callable
         Function that returns the things with their options, which are None if they are not given.
     """
+    return with_keywords(lambda: _keywords(one for _, options in owners() for one in options))
 
-    def find() -> Iterator[inspect.Parameter]:
-        named = {one.name: one for _, options in owners() for one in options}
-        for name, option in sorted(named.items()):
-            yield _keyword(name, _type(option) | None, None)
 
-    return with_keywords(find)
+def _keywords(options: Iterable[Option]) -> Iterator[inspect.Parameter]:
+    """Yield options as keyword arguments, in alphabetical order."""
+    for name, option in sorted({one.name: one for one in options}.items()):
+        yield _keyword(name, _type(option) | None, None)
 
 
 def _type(option: Option) -> Any:

@@ -7,6 +7,7 @@ import pydoc
 import pytest
 
 import gauge_mc
+from gauge_mc.actions import couplings
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
@@ -26,6 +27,7 @@ def test_signatures_list_the_parameters_of_a_run(name):
     assert not [one for one in shown.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
     assert (shown["seed"].annotation, shown["seed"].default) == (int, gauge_mc.Parameters().seed)
     assert shown["threads"].annotation == int | None
+    assert {one.name for one in couplings()} <= shown.keys()
     if name != "scan":  # whose grid has several couplings and lattices
         assert shown["lattice"].annotation is Lattice
         assert (shown["beta"].annotation, shown["beta"].default) == (float | None, None)

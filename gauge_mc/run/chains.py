@@ -44,7 +44,7 @@ MEMORY_SHARE = 0.8
 """Fraction of the free memory of a device that the links and random numbers of a batch may take."""
 
 
-@with_fields(Parameters, Execution)
+@with_fields(Parameters, Execution, options=couplings)
 def generate_chains(
     parameters: Wanted = None,
     *,

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gauge_mc.actions import couplings
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.processes import Processes
 from gauge_mc.observables import Observable
@@ -64,7 +65,7 @@ class RunResult(RunView):
         return f"<Run {self.path}: {state}, {self.sweep} of {self.parameters.updates} updates>"
 
 
-@with_fields(Parameters, Execution)
+@with_fields(Parameters, Execution, options=couplings)
 def generate(
     parameters: Wanted = None,
     *,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gauge_mc.actions import couplings
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -88,7 +89,7 @@ class Submission:
         return f"{self.scan}: {done}, {len(self.submitted)} submitted{array}"
 
 
-@with_fields(Parameters, Execution)
+@with_fields(Parameters, Execution, options=couplings)
 def scan(
     parameters: Wanted = None,
     *,
