@@ -143,7 +143,9 @@ CHAINS = {
 """Chains of smearings, and temporal links of static sources."""
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if "static" in one else pytest.mark.slow) for one in CHAINS]
+)
 def test_chains_and_static_sources(group, best_device, name):
     """The smeared links are those of the reference, and so are the temporal links."""
     steps, temporal = CHAINS[name]
