@@ -94,6 +94,14 @@ class LazyGroup(typer.core.TyperGroup):
             panels.setdefault(command.panel, []).append((name, "", command.help))
         show_help(self, ctx, panels)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; Click calls this."""
+        if ctx.resilient_parsing:
+            from gauge_mc.cli.completion import leave_values
+
+            leave_values(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return name, command and arguments; a name may be written in any case."""
         if args[0] not in COMMANDS and not ctx.resilient_parsing:

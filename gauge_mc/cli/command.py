@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, TypeVar, get_args
 import typer
 import typer.core
 
-from gauge_mc.cli.completion import choosing
+from gauge_mc.cli.completion import choosing, leave_values
 from gauge_mc.cli.help import COMMON, VERBATIM, Sections, is_argument, show_help, with_default
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.numbers import number, whole_number
@@ -42,6 +42,8 @@ class DescribedCommand(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, and refuse an unknown option in a sentence that says what to do."""
+        if ctx.resilient_parsing:
+            leave_values(self.get_params(ctx))
         try:
             return super().parse_args(ctx, args)
         except Exception as error:

@@ -14,10 +14,12 @@ from tests.calls import call
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(package.__file__).parent.parent)}
 
 
-def imported_by(*words):
+def imported_by(*words, **variables):
     """Return the modules that a command imports."""
     command = [sys.executable, "-X", "importtime", "-m", "gauge_mc", *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=300)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=ENVIRONMENT | variables, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     lines = (line for line in done.stderr.splitlines() if line.startswith("import time:"))
     return {line.rpartition("|")[2].strip() for line in lines}
@@ -36,6 +38,13 @@ def test_help_imports_nothing_that_takes_time():
 def test_what_few_need_is_imported_when_it_is_needed(command):
     libraries = {name.partition(".")[0] for name in imported_by(command, "--help")}
     assert not libraries & {"scipy", "matplotlib", "pyerrors", "h5py", "mpi4py", "pycuda"}
+
+
+def test_completion_imports_neither_what_converts_values_nor_what_computes():
+    asked = {"COMP_WORDS": "gauge-mc measure flow --flow ", "COMP_CWORD": "4"}
+    found = imported_by(_GAUGE_MC_COMPLETE="complete_bash", **asked)
+    assert "gauge_mc.observables.flow" in found
+    assert not {name.partition(".")[0] for name in found} & {"pydantic", "scipy", "matplotlib"}
 
 
 def test_help_names_all_commands():
