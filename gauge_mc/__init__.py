@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gauge_mc.benchmarks import bench
     from gauge_mc.devices import open_device
     from gauge_mc.domain.device_group import DeviceGroup, open_device_group
     from gauge_mc.domain.lattice import Lattice
@@ -52,6 +53,7 @@ _HOMES = {
     "StoredPropagator": "quarks.files",
     "UsageError": "errors",
     "Wilson": "quarks.operators",
+    "bench": "benchmarks",
     "convert": "run.convert",
     "export": "exports",
     "fit": "fits",
@@ -86,6 +88,7 @@ __all__ = [
     "StoredPropagator",
     "UsageError",
     "Wilson",
+    "bench",
     "convert",
     "export",
     "fit",

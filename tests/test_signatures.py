@@ -8,6 +8,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.actions import couplings
+from gauge_mc.benchmarks import BenchPlan
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
@@ -61,3 +62,10 @@ def test_help_shows_a_signature_and_a_changed_one_is_ordinary():
     assert changed.return_annotation is int
     assert "checkpoint_every" in changed.parameters
     assert inspect.signature(function).return_annotation == "RunResult"
+
+
+def test_the_signature_of_bench_lists_what_can_be_timed():
+    shown = inspect.signature(gauge_mc.bench).parameters
+    named = {one.name for one in (*dataclasses.fields(BenchPlan), *couplings())}
+    assert {*named, "backend", "devices", "threads"} == shown.keys()
+    assert shown["seconds"].default == BenchPlan().seconds

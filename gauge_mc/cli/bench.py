@@ -14,6 +14,7 @@ import typer
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, couplings, parse
+from gauge_mc.benchmarks import BenchPlan
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.settings import with_settings
@@ -26,26 +27,20 @@ from gauge_mc.files.structured import json_with, parse_json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gauge_mc.bench.end_to_end import EndToEnd
-    from gauge_mc.bench.kernels import Benchmark
-    from gauge_mc.bench.observables import ObservablesTime
-    from gauge_mc.bench.quarks import QuarksTime
+    from gauge_mc.benchmarks.end_to_end import EndToEnd
+    from gauge_mc.benchmarks.kernels import Benchmark
+    from gauge_mc.benchmarks.observables import ObservablesTime
+    from gauge_mc.benchmarks.quarks import QuarksTime
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
 
-
-LEAST_SECONDS, MAX_SECONDS = 0.05, 3600.0
-"""Smallest and largest time for a kernel."""
 
 MAX_SAVED = 2**20
 """Maximum size of a saved result in bytes."""
 
 SAVED = Kind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
 """Kind of the files that ``--save`` writes."""
-
-RUN_EXTENT = 32
-"""Largest extent of the lattice of whole runs, unless one is given."""
 
 SETTINGS = (
     *("group", "lattice", "precision", "action", *(one.name for one in couplings())),
@@ -67,10 +62,10 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
 
 
 @prints(
-    "gauge_mc.bench.kernels:Benchmark",
-    "gauge_mc.bench.observables:ObservablesTime",
-    "gauge_mc.bench.quarks:QuarksTime",
-    "gauge_mc.bench.end_to_end:EndToEnd",
+    "gauge_mc.benchmarks.kernels:Benchmark",
+    "gauge_mc.benchmarks.observables:ObservablesTime",
+    "gauge_mc.benchmarks.quarks:QuarksTime",
+    "gauge_mc.benchmarks.end_to_end:EndToEnd",
 )
 @with_settings(SETTINGS, CHANGES)
 def bench(
@@ -132,28 +127,17 @@ def bench(
     first. Values above 100 % mean that the caches hold the field. "nJ/link" is the energy that the
     devices use, if they have counters that can be read.
     """
-    from gauge_mc.bench.kernels import benchmark
-    from gauge_mc.bench.observables import observables_time
-    from gauge_mc.bench.quarks import quarks_time
     from gauge_mc.console import Console
     from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
     from gauge_mc.domain.device_group import open_device_group
-    from gauge_mc.domain.lattice import Lattice
     from gauge_mc.domain.mpi import find_processes
 
-    if not LEAST_SECONDS <= seconds <= MAX_SECONDS:
-        raise UsageError(
-            f"--seconds must lie between {LEAST_SECONDS} and {MAX_SECONDS:g}, not {seconds:g}."
-        )
-    given = {name: value for name, value in options.items() if value is not None}
-    if (action or given) and (observables or quarks or end_to_end):
-        raise UsageError(
-            "--action and its options are for the times of updates; leave them out, or leave out "
-            "--observables, --quarks and --end-to-end."
-        )
-    another = None
-    if action or given:
-        another = parse(action or defaults.ACTION).with_options(**given).check()
+    given: dict[str, Any] = dict(
+        options, group=group, lattice=lattice, precision=precision, action=action
+    )
+    given |= dict(rng=rng, luxury=luxury, seconds=seconds)
+    given |= dict(observables=observables, quarks=quarks, end_to_end=end_to_end)
+    plan = BenchPlan.from_values(given)
     before = _saved(compare) if compare else None
     if save:
         SAVED.check(save)
@@ -161,39 +145,19 @@ def bench(
     processes = find_processes()
     with processes.aborting():
         chosen = backend or AUTOMATIC
-        extent = BACKENDS[choose_devices(devices, chosen, threads)[0].backend].bench_extent
-        extent = min(extent, RUN_EXTENT) if end_to_end else extent
-        extents = Lattice.parse(lattice or str(extent))
+        extents = plan.lattice_on(choose_devices(devices, chosen, threads)[0].backend)
         group_of_devices = open_device_group(
             devices, chosen, threads, processes, bool(share_gpus), lattice=extents
         )
-        kind = (group or defaults.GROUP, extents, precision or defaults.PRECISION)
         root = group_of_devices.root
         advice = hint() if chosen == AUTOMATIC and not devices else None
         if advice and root:
             console.print(advice, soft_wrap=True)
         if tune:
-            acting = another or parse(defaults.ACTION)
-            _tune(group_of_devices, console, *kind, rng or defaults.RNG, luxury, acting)
+            acting, kind = plan.action or parse(defaults.ACTION), (plan.group, extents)
+            _tune(group_of_devices, console, *kind, plan.precision, plan.rng, plan.luxury, acting)
         with _progress(Console(stderr=True, quiet=not root)) as progress:
-            found: EndToEnd | ObservablesTime | QuarksTime | Benchmark
-            if end_to_end:
-                found = _end_to_end(group_of_devices, *kind, progress)
-            elif observables:
-                found = observables_time(group_of_devices, *kind, seconds, progress)
-            elif quarks:
-                found = quarks_time(group_of_devices, *kind[:2], seconds, progress)
-            else:
-                generator = rng or defaults.RNG
-                found = benchmark(
-                    group_of_devices,
-                    *kind,
-                    random=generator,
-                    seconds=seconds,
-                    luxury=luxury,
-                    progress=progress,
-                    action=another,
-                )
+            found = plan.carry_out(group_of_devices, extents, progress)
     if not root:
         return
     values = asdict(found)
@@ -243,7 +207,7 @@ def _tune(
     action: Action,
 ) -> None:
     """Try launch bounds, and show the times; a star marks a choice that was kept."""
-    from gauge_mc.bench.tune import tune
+    from gauge_mc.benchmarks.tune import tune
     from gauge_mc.devices.base import TunableDevice
 
     device = devices.devices[0]
@@ -276,9 +240,9 @@ def _show(
     console: Console,
 ) -> None:
     """Print the results of a benchmark."""
-    from gauge_mc.bench.end_to_end import EndToEnd
-    from gauge_mc.bench.observables import ObservablesTime
-    from gauge_mc.bench.quarks import QuarksTime
+    from gauge_mc.benchmarks.end_to_end import EndToEnd
+    from gauge_mc.benchmarks.observables import ObservablesTime
+    from gauge_mc.benchmarks.quarks import QuarksTime
 
     match found:
         case EndToEnd():
@@ -342,23 +306,6 @@ def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
             row.append(f"{kernel.ns_per_link / old:.3f}" if old else "–")
         table.add_row(*row)
     return table
-
-
-def _end_to_end(
-    devices: DeviceGroup,
-    group: str,
-    lattice: Lattice,
-    precision: str,
-    progress: Callable[[str, int], object],
-) -> EndToEnd:
-    from gauge_mc.bench.end_to_end import end_to_end
-
-    if len(devices.devices) > 1 or devices.processes.size > 1:
-        raise UsageError(
-            "--end-to-end times one device and one process; choose one with --devices, and leave "
-            "out mpirun."
-        )
-    return end_to_end(devices, group, lattice, precision, Path.cwd(), progress)
 
 
 def _whole_runs(found: EndToEnd) -> list[Any]:

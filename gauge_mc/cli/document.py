@@ -84,8 +84,8 @@ def prints(*kinds: type[Any] | str) -> Callable[[Function], Function]:
     Parameters
     ----------
     *kinds : type or str
-        Classes, or their modules and names (``gauge_mc.bench.kernels:Benchmark``), which are then
-        imported only for the vocabulary.
+        Classes, or their modules and names (``gauge_mc.benchmarks.kernels:Benchmark``), which are
+        then imported only for the vocabulary.
     """
 
     def declare(function: Function) -> Function:

@@ -11,11 +11,13 @@ from functools import partial
 
 import pytest
 
+import gauge_mc
 from gauge_mc.actions import parse
-from gauge_mc.bench import kernels as updates
-from gauge_mc.bench import observables as measurements
-from gauge_mc.bench import quarks, timing
-from gauge_mc.bench.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
+from gauge_mc.benchmarks import BenchPlan, quarks, timing
+from gauge_mc.benchmarks import kernels as updates
+from gauge_mc.benchmarks import observables as measurements
+from gauge_mc.benchmarks.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
+from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import device as cuda_device
@@ -23,6 +25,7 @@ from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.devices.cuda.nvcc import registers_of
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.quarks.storage import STORAGES
@@ -83,6 +86,43 @@ def test_updates_with_another_action_are_timed_beside_the_usual_ones(monkeypatch
     said, code = call("bench", *ON_CPU, "--action", "iwasaki", "--quarks")
     assert code == 2
     assert "--action and its options are for the times of updates" in said
+
+
+def test_bench_returns_in_python_what_the_command_prints(monkeypatch):
+    only(monkeypatch, updates, "GENERATORS", ["philox"])
+    only(monkeypatch, updates, "OBSERVABLES", ["plaquette"])
+    for registry, names in FEW.items():
+        only(monkeypatch, measurements, registry, names[:1])
+    monkeypatch.setattr(measurements, "KINDS", tuple({} for _ in measurements.KINDS))
+    how = {"lattice": (4, 4, 4, 6), "seconds": 0.05, "backend": "cpu", "threads": 1}
+    found = gauge_mc.bench(**how, anisotropy=2.0)
+    assert isinstance(found, updates.Benchmark)
+    assert (found.lattice, found.group, found.random) == ("4x4x4x6", "su2", "philox")
+    assert {"heatbath", "plaquette", "heatbath, wilson, ξ₀ = 2"} <= {
+        kernel.name for kernel in found.kernels
+    }
+    assert isinstance(gauge_mc.bench(**how, observables=True), measurements.ObservablesTime)
+
+
+def test_a_lattice_that_suits_the_device_is_timed_by_default():
+    assert BenchPlan().lattice_on("cpu").t == BACKENDS["cpu"].bench_extent
+    assert BenchPlan(end_to_end=True).lattice_on("cuda") == Lattice(32, 32, 32, 32)
+    assert BenchPlan.from_values({"lattice": "4x4x4x6"}).lattice_on("cuda") == Lattice(4, 4, 4, 6)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"seconds": 0.01}, "--seconds must lie between 0.05 and 3600, not 0.01"),
+        ({"gruop": "su3"}, r"no parameter 'gruop'; did you mean 'group'\?"),
+        ({"quarks": True, "anisotropy": 2.0}, "--action and its options are for the times of upd"),
+        ({"action": "wilsn"}, "wilsn"),
+        ({"group": "su33", "lattice": 4 * (4,), "backend": "cpu"}, "no group 'su33'"),
+    ],
+)
+def test_bad_input_in_python_ends_in_one_sentence(values, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        gauge_mc.bench(**values)
 
 
 def test_bench_prints_one_json_object(tmp_path):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from gauge_mc.bench import end_to_end, timing
+from gauge_mc.benchmarks import end_to_end, timing
 from tests.calls import call
 
 TINY = ("--backend", "cpu", "--threads", "1", "--lattice", "4x4x4x6", "--group", "su2")

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from gauge_mc.bench import energy, timing
-from gauge_mc.bench.energy import energy_of, slope
+from gauge_mc.benchmarks import energy, timing
+from gauge_mc.benchmarks.energy import energy_of, slope
 from gauge_mc.devices.cpu import device as cpu_device
 from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.domain.device_group import DeviceGroup

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.bench.tune import tune
+from gauge_mc.benchmarks.tune import tune
 from gauge_mc.devices.cuda import bounds
 from gauge_mc.devices.kernels import Variant
 from gauge_mc.domain.lattice import Lattice

@@ -12,10 +12,10 @@ import pytest
 
 import gauge_mc
 from gauge_mc.analysis.timeseries import estimate, with_error
-from gauge_mc.bench.end_to_end import EndToEnd
-from gauge_mc.bench.kernels import Benchmark
-from gauge_mc.bench.observables import ObservablesTime
-from gauge_mc.bench.quarks import QuarksTime
+from gauge_mc.benchmarks.end_to_end import EndToEnd
+from gauge_mc.benchmarks.kernels import Benchmark
+from gauge_mc.benchmarks.observables import ObservablesTime
+from gauge_mc.benchmarks.quarks import QuarksTime
 from gauge_mc.cli import COMMANDS
 from gauge_mc.cli.document import VOCABULARY, documents, keys_of, vocabulary
 from gauge_mc.devices.base import Finding
@@ -239,10 +239,10 @@ def sample(kind):
 
 
 BENCHMARKS = {
-    "gauge_mc.bench.kernels.benchmark": Benchmark,
-    "gauge_mc.bench.observables.observables_time": ObservablesTime,
-    "gauge_mc.bench.quarks.quarks_time": QuarksTime,
-    "gauge_mc.bench.end_to_end.end_to_end": EndToEnd,
+    "gauge_mc.benchmarks.kernels.benchmark": Benchmark,
+    "gauge_mc.benchmarks.observables.observables_time": ObservablesTime,
+    "gauge_mc.benchmarks.quarks.quarks_time": QuarksTime,
+    "gauge_mc.benchmarks.end_to_end.end_to_end": EndToEnd,
 }
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
-from gauge_mc.bench.timing import seconds_of
+from gauge_mc.benchmarks.timing import seconds_of
 from gauge_mc.devices.base import Registers, TunableDevice
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.lattice import Lattice

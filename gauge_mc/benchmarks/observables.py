@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from gauge_mc import defaults
-from gauge_mc.bench.kernels import THERMALISATION
-from gauge_mc.bench.timing import seconds_of
+from gauge_mc.benchmarks.kernels import THERMALISATION
+from gauge_mc.benchmarks.timing import seconds_of
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice

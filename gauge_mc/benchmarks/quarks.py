@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-from gauge_mc.bench.timing import copy_bandwidth, seconds_of
+from gauge_mc.benchmarks.timing import copy_bandwidth, seconds_of
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice

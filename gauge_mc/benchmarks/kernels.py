@@ -10,8 +10,8 @@ from itertools import chain
 
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS, Action, Coupling
-from gauge_mc.bench.energy import energy_of
-from gauge_mc.bench.timing import COPY_SECONDS, copy_bandwidth, seconds_of
+from gauge_mc.benchmarks.energy import energy_of
+from gauge_mc.benchmarks.timing import COPY_SECONDS, copy_bandwidth, seconds_of
 from gauge_mc.devices import Device
 from gauge_mc.devices.base import Registers
 from gauge_mc.domain.device_group import DeviceGroup

@@ -1,1 +1,0 @@
-"""Benchmarks of the kernels, compared with the limit set by the memory bandwidth."""

@@ -1,0 +1,199 @@
+"""Benchmarks of the kernels, compared with the limit set by the memory bandwidth."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gauge_mc import defaults
+from gauge_mc.actions import Action, couplings, parse
+from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, choose_devices
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.registry import nearest
+from gauge_mc.signatures import with_fields
+
+if TYPE_CHECKING:
+    from gauge_mc.benchmarks.end_to_end import EndToEnd
+    from gauge_mc.benchmarks.kernels import Benchmark
+    from gauge_mc.benchmarks.observables import ObservablesTime
+    from gauge_mc.benchmarks.quarks import QuarksTime
+    from gauge_mc.domain.device_group import DeviceGroup
+
+SECONDS = 0.05, 3600.0
+"""Smallest and largest time for a kernel."""
+
+RUN_EXTENT = 32
+"""Largest extent of the lattice of whole runs, unless one is given."""
+
+Progress = Callable[[str, int], object]
+"""Function that is called with the name of what is timed next and with the number of all things."""
+
+
+@dataclass(frozen=True)
+class BenchPlan:
+    """What a benchmark times.
+
+    Attributes
+    ----------
+    group, precision, rng : str
+        Gauge group, precision of the links, and random number generator.
+    lattice : Lattice, optional
+        By default a lattice that suits the device.
+    action : Action, optional
+        Another action, whose updates are timed beside those of the default one.
+    luxury : int, optional
+        Quality level of the generator.
+    seconds : float
+        Approximate time for each kernel in seconds.
+    observables, quarks, end_to_end : bool
+        Time observables, the hopping term or whole runs, instead of updates.
+
+    Raises
+    ------
+    UsageError
+        If the time is out of bounds, or there is an action for other times than those of updates.
+    """
+
+    group: str = defaults.GROUP
+    lattice: Lattice | None = None
+    precision: str = defaults.PRECISION
+    action: Action | None = None
+    rng: str = defaults.RNG
+    luxury: int | None = None
+    seconds: float = 1.0
+    observables: bool = False
+    quarks: bool = False
+    end_to_end: bool = False
+
+    def __post_init__(self) -> None:
+        least, most = SECONDS
+        if not least <= self.seconds <= most:
+            raise UsageError(
+                f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}."
+            )
+        if self.action and (self.observables or self.quarks or self.end_to_end):
+            raise UsageError(
+                "--action and its options are for the times of updates; leave them out, or leave "
+                "out --observables, --quarks and --end-to-end."
+            )
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> BenchPlan:
+        """Return the plan for values by name, options of the action among them.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            Values; None means that one was not given. The lattice and the action may be text.
+
+        Raises
+        ------
+        UsageError
+            If a name is unknown, or a value is invalid.
+        """
+        given = {name: value for name, value in values.items() if value is not None}
+        own = {one.name for one in dataclasses.fields(cls)}
+        options = {one.name for one in couplings()}
+        for name in given:
+            if name not in own | options:
+                raise UsageError(f"There is no parameter '{name}'{nearest(name, own | options)}")
+        acting = {name: value for name, value in given.items() if name in options}
+        named = {name: value for name, value in given.items() if name in own}
+        if "action" in named or acting:
+            action = named.get("action", defaults.ACTION)
+            action = action if isinstance(action, Action) else parse(action)
+            named["action"] = action.with_options(**acting).check()
+        if not isinstance(named.get("lattice"), Lattice | None):
+            named["lattice"] = Lattice.parse(named["lattice"])
+        return cls(**named)
+
+    def lattice_on(self, backend: str) -> Lattice:
+        """Return the lattice, by default one that suits a backend."""
+        extent = BACKENDS[backend].bench_extent
+        extent = min(extent, RUN_EXTENT) if self.end_to_end else extent
+        return self.lattice or Lattice(extent, extent, extent, extent)
+
+    def carry_out(
+        self,
+        devices: DeviceGroup,
+        lattice: Lattice,
+        progress: Progress = lambda name, total: None,
+    ) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd:
+        """Return the times on devices.
+
+        Raises
+        ------
+        UsageError
+            If there are several devices or processes for whole runs.
+        """
+        from gauge_mc.benchmarks.end_to_end import end_to_end
+        from gauge_mc.benchmarks.kernels import benchmark
+        from gauge_mc.benchmarks.observables import observables_time
+        from gauge_mc.benchmarks.quarks import quarks_time
+
+        kind = self.group, lattice, self.precision
+        if self.end_to_end:
+            if len(devices.devices) > 1 or devices.processes.size > 1:
+                raise UsageError(
+                    "--end-to-end times one device and one process; choose one with --devices, and "
+                    "leave out mpirun."
+                )
+            return end_to_end(devices, *kind, Path.cwd(), progress)
+        if self.observables:
+            return observables_time(devices, *kind, self.seconds, progress)
+        if self.quarks:
+            return quarks_time(devices, *kind[:2], self.seconds, progress)
+        return benchmark(
+            devices,
+            *kind,
+            random=self.rng,
+            seconds=self.seconds,
+            luxury=self.luxury,
+            progress=progress,
+            action=self.action,
+        )
+
+
+@with_fields(BenchPlan, options=couplings)
+def bench(
+    *,
+    backend: str = AUTOMATIC,
+    devices: str | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd:
+    """Time the kernels on this machine, and compare the times with the memory bandwidth.
+
+    Parameters
+    ----------
+    backend, devices, threads
+        See `gauge_mc.devices.choose_devices`.
+    **options : object
+        Fields of `gauge_mc.benchmarks.BenchPlan`, and options of the action, by name.
+
+    Returns
+    -------
+    Benchmark, ObservablesTime, QuarksTime or EndToEnd
+        What ``gauge-mc bench --json`` prints.
+
+    Raises
+    ------
+    UsageError
+        If a name is unknown, or a value is invalid.
+    GaugeError
+        If a device cannot be opened, or has too little memory.
+    """
+    from gauge_mc.domain.device_group import open_device_group
+    from gauge_mc.domain.mpi import find_processes
+
+    plan, processes = BenchPlan.from_values(options), find_processes()
+    with processes.aborting():
+        lattice = plan.lattice_on(choose_devices(devices, backend, threads)[0].backend)
+        opened = open_device_group(devices, backend, threads, processes, lattice=lattice)
+        with closing(opened) as group:
+            return plan.carry_out(group, lattice)
