@@ -321,7 +321,7 @@ def test_a_run_at_its_time_limit_can_be_continued(folder):
     [
         ({"lattice": "5x4x4x4"}, "even"),
         ({"lattice": "4x4x4"}, "does not have the form XxYxZxT"),
-        ({"beta": "0"}, "beta must be a positive number"),
+        ({"beta": "0"}, "--beta is 0; give a number from"),
         ({"beta": "abc"}, "beta"),
         ({"group": "su9"}, "no group 'su9'; did you mean 'su8'"),
         ({"rng": "dice"}, "no generator 'dice'; choose lcg, philox or ranlux"),
@@ -338,7 +338,7 @@ def test_a_run_at_its_time_limit_can_be_continued(folder):
         ({"start": "su3.lime", "group": "su3", "lattice": "4x4x4x6"}, "contains su3 on 4x4x4x4"),
         ({"output": "odd.toml"}, "is a file"),
         ({"output": "."}, "not empty"),
-        ({"bata": 2}, "No such option: --bata"),
+        ({"bata": 2}, "--bata is not an option of gauge-mc generate; did you mean '--beta'"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(inputs, values, sentence):

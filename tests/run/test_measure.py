@@ -354,7 +354,10 @@ def test_a_configuration_of_another_lattice(run, folder):
         ),
         (("wilson-loops", "runs/one", "--output", "no/x.csv"), "no folder no"),
         (("wilson-loops", "runs/one", "--output", "runs/one/plaquette.csv"), "has observable"),
-        (("plaquette", "runs/one", "--t-max", "4"), "--t-max is not an option of plaquette"),
+        (
+            ("plaquette", "runs/one", "--t-max", "4"),
+            "--t-max is not an option of .*measure plaquette, but of",
+        ),
         (("energy",), f"no observable 'energy'; choose {in_words(OBSERVABLES, 'or')}"),
     ],
 )
