@@ -206,7 +206,7 @@ def test_a_killed_process_ends_the_job_which_goes_on_later(tmp_path):
 @with_mpi
 def test_failures_and_signals_end_all_processes(tmp_path):
     said = finish(job(2, tmp_path / "bad", beta=-1), expect=2)
-    assert said.count("gauge-mc: beta must be a positive number") == 1
+    assert said.count("gauge-mc: --beta is -1") == 1
     assert "Traceback" not in said
     process = job(2, tmp_path / "long", configs=10000)
     while not Run(tmp_path / "long").table("plaquette").exists():
