@@ -43,7 +43,7 @@ def test_what_few_need_is_imported_when_it_is_needed(command):
 def test_completion_imports_neither_what_converts_values_nor_what_computes():
     asked = {"COMP_WORDS": "gauge-mc measure flow --flow ", "COMP_CWORD": "4"}
     found = imported_by(_GAUGE_MC_COMPLETE="complete_bash", **asked)
-    assert "gauge_mc.observables.flow" in found
+    assert "gauge_mc.fields.gradient_flow" in found
     assert not {name.partition(".")[0] for name in found} & {"pydantic", "scipy", "matplotlib"}
 
 
