@@ -21,8 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from gauge_mc import cli, defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.cli.command import Chooser
@@ -37,7 +35,6 @@ from gauge_mc.cli.document import (
 from gauge_mc.cli.help import (
     COMMON,
     DEFAULT,
-    VERBATIM,
     description,
     is_argument,
     placeholder,
@@ -159,15 +156,7 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def paragraphs(docstring: str | None) -> list[str]:
     """Return the paragraphs of a docstring before its sections, as Markdown."""
     text = re.split(r"\n\n[A-Z]\w+\n-{3,}\n", inspect.cleandoc(docstring or ""))[0]
-    return [
-        verbatim(one.removeprefix(VERBATIM)) if one.startswith(VERBATIM) else prose(one)
-        for one in text.split("\n\n")
-    ]
-
-
-def verbatim(markup: str) -> str:
-    """Return a paragraph of a help text whose line breaks are kept."""
-    return f"```text\n{Text.from_markup(markup).plain}\n```"
+    return [prose(one) for one in text.split("\n\n")]
 
 
 def literal_block(docstring: str | None) -> str:
@@ -227,6 +216,11 @@ def command_section(name: str) -> str:
     ]
     options = option_tables(one for one in command.params if not is_argument(one))
     parts = [f"### gauge-mc {name} {{ #{name} }}\n", first, call(name, command.params), *rest]
+    chooses = isinstance(command, Chooser)
+    for title, entries in command.lists().items():
+        links = (f"[`{one}`](#{name}-{one})" if chooses else code(one) for one, *_ in entries)
+        summaries = (plain(summary) for *_, summary in entries)
+        parts += [table((title, "what it is"), zip(links, summaries, strict=True))]
     parts += [table(("argument", "default", "meaning"), rows)] if rows else []
     if isinstance(command, Chooser):
         options = (one.replace("| Options |", "| Options of all |", 1) for one in options)

@@ -17,7 +17,7 @@ import typer
 import typer.core
 
 from gauge_mc.cli.completion import choosing, leave_values
-from gauge_mc.cli.help import COMMON, VERBATIM, Sections, is_argument, show_help, with_default
+from gauge_mc.cli.help import COMMON, Sections, is_argument, show_help, with_default
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.numbers import number, whole_number
 from gauge_mc.options import Option, merged
@@ -32,9 +32,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class DescribedCommand(typer.core.TyperCommand):
     """A command with one line for most options in its help, and advice about unknown options."""
 
+    function: Callable[..., Any]
+
     def lists(self) -> Sections:
-        """Return the sections of its help that precede those of the options."""
-        return {}
+        """Return the lists of its help text, which `listed` declares."""
+        lists: Sections = getattr(self.function, "lists", {})
+        return lists
 
     def get_help(self, ctx: Any) -> NoReturn:
         """Show the help text, and end the program."""
@@ -143,7 +146,6 @@ class Kind:
 class Chooser(DescribedCommand):
     """A command whose first argument chooses one thing of a kind, and with it a subcommand."""
 
-    function: Callable[..., Any]
     kind: Kind
 
     def lists(self) -> Sections:
@@ -244,11 +246,11 @@ class OneOfKind(DescribedCommand):
 def command_of(function: Callable[..., Any]) -> DescribedCommand:
     """Return the command of a function that is annotated for Typer."""
     kind: Kind | None = getattr(function, "kind", None)
-    parameters = parameters_of(function)
+    name, parameters = function.__name__, parameters_of(function)
     if not kind:
-        return made_command(DescribedCommand, function.__name__, function, parameters)
-    made = made_command(Chooser, function.__name__, function, parameters)
-    made.function, made.kind = function, kind
+        return made_command(DescribedCommand, name, function, parameters)
+    made = made_command(Chooser, name, function, parameters)
+    made.kind = kind
     return made
 
 
@@ -269,16 +271,16 @@ def made_command(
     # Typer reads both, and would evaluate annotations that are text without the parsers.
     call.__annotations__ = {one.name: one.annotation for one in parameters}
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
     single.command(
         name,
         cls=cls,
-        help="\n\n".join(map(_filled, paragraphs)),
+        help=inspect.cleandoc(function.__doc__ or ""),
         context_settings={"help_option_names": HELP},
     )(call)
     made = typer.main.get_command(single)
     assert isinstance(made, cls)
+    made.function = function
     return made
 
 
@@ -330,10 +332,3 @@ def a_path(text: str | Path) -> Path:
 
 PARSERS: Mapping[Any, Callable[[str], Any]] = {int: whole_number, float: number, Path: a_path}
 """How the values of options and arguments are read."""
-
-
-def _filled(paragraph: str) -> str:
-    """Return a paragraph as one line, unless it is marked as `VERBATIM`."""
-    if paragraph.startswith(VERBATIM):
-        return paragraph
-    return " ".join(paragraph.split())

@@ -33,9 +33,6 @@ COLUMN = 25
 LEAST_WIDTH = 60
 """Width that is used even if the terminal is narrower."""
 
-VERBATIM = "\b\n"
-"""Beginning of a paragraph of help text whose line breaks are kept."""
-
 DEFAULT = re.compile(r"\s*\[default:\s(.*)\]\Z", re.DOTALL)
 """The default at the end of a description."""
 
@@ -65,7 +62,8 @@ def show_help(command: Any, ctx: Any, lists: Sections) -> NoReturn:
     parameters = command.get_params(ctx)
     rest = getattr(command, "subcommand_metavar", "")  # of a group
     blocks = [Text(f"Usage: {usage(ctx.command_path, parameters)} {rest}".rstrip())]
-    blocks += [_paragraph(one, width) for one in (command.help or "").split("\n\n")]
+    paragraphs = Text.from_markup(command.help or "").plain.split("\n\n")
+    blocks += [Text(textwrap.fill(one, width)) for one in paragraphs]
     sections = lists | option_sections(parameters)
     blocks += [_section(heading, rows, width) for heading, rows in sections.items()]
     if COMMON in sections and "\n\n".join(map(str, blocks)).count("\n") >= MOST_LINES:
@@ -74,14 +72,6 @@ def show_help(command: Any, ctx: Any, lists: Sections) -> NoReturn:
         blocks[where] = _abridged(sections[COMMON], parent, width)
     console.print(Text("\n\n").join(blocks), soft_wrap=True)
     raise typer.Exit
-
-
-def _paragraph(markup: str, width: int) -> Text:
-    """Return a paragraph that fills the lines, unless it is marked as `VERBATIM`."""
-    from rich.text import Text
-
-    text = Text.from_markup(markup.removeprefix(VERBATIM)).plain
-    return Text(text if markup.startswith(VERBATIM) else textwrap.fill(text, width))
 
 
 def _section(heading: str, rows: Iterable[Row], width: int) -> Text:

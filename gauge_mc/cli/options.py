@@ -5,15 +5,12 @@ All options default to None, which means that an option was not given.
 
 from __future__ import annotations
 
-import inspect
-import textwrap
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from gauge_mc.cli.completion import choosing
-from gauge_mc.cli.help import VERBATIM
 from gauge_mc.cli.help import with_default as with_default
 from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.observables import OBSERVABLES
@@ -22,6 +19,8 @@ from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
 from gauge_mc.run.settings import EXECUTION as EXECUTION
 from gauge_mc.run.settings import FILES as FILES
 from gauge_mc.run.settings import PHYSICS as PHYSICS
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 NEWEST = "newest run or scan in runs/"
 """Default of an argument that names a run or a scan."""
@@ -40,9 +39,6 @@ DIVIDED_LABELS = in_words(dict.fromkeys(BACKENDS[name].label for name in DIVIDED
 
 OBSERVABLE_SUMMARIES = [(name, one.summary) for name, one in OBSERVABLES.items()]
 """Names and summaries of the observables, for `listed`."""
-
-LIST_WIDTH = 76
-"""Width of a list in a help text, which fits in a terminal of 80 columns."""
 
 
 def option(
@@ -79,11 +75,8 @@ def option(
     )
 
 
-def listed(title: str, entries: Iterable[tuple[str, str]]) -> Callable[[Any], Any]:
-    """Append a list of names with summaries, one per line, to the help text of a command.
-
-    The help text needs at least two paragraphs before the list, since Typer would otherwise remove
-    the indentation.
+def listed(title: str, entries: Iterable[tuple[str, str]]) -> Callable[[Function], Function]:
+    """Add a list of names with summaries to the help text of a command; this is a decorator.
 
     Parameters
     ----------
@@ -92,20 +85,10 @@ def listed(title: str, entries: Iterable[tuple[str, str]]) -> Callable[[Any], An
     entries : iterable of (str, str)
         Names and their summaries.
     """
-    entries = list(entries)
-    width = max(len(name) for name, _ in entries) + 4
-    lines = [f"{title}:"]
-    for name, summary in entries:
-        lines += textwrap.wrap(
-            summary,
-            LIST_WIDTH,
-            initial_indent=f"  {name}".ljust(width),
-            subsequent_indent=" " * width,
-        )
-    text = "\n".join(lines).replace("[", "\\[")  # Rich would read brackets as markup
+    rows = [(name, "", summary) for name, summary in entries]
 
-    def decorate(function: Any) -> Any:
-        function.__doc__ = f"{inspect.cleandoc(function.__doc__)}\n\n{VERBATIM}{text}"
+    def decorate(function: Function) -> Function:
+        function.lists = {title: rows}  # type: ignore[attr-defined]
         return function
 
     return decorate

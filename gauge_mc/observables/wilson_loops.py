@@ -173,8 +173,8 @@ class WilsonLoops(ReducedNoise):
         Option(
             "temporal",
             str,
-            "Links in direction t of the loops, made from the field before it is smeared.",
-            f"{NO_TEMPORAL_LINKS}, those of the field",
+            "Links along t, made from the unsmeared field.",
+            f"{NO_TEMPORAL_LINKS}, its own",
             choices=(*TEMPORAL_LINKS, NO_TEMPORAL_LINKS),
         ),
         Option(
