@@ -175,7 +175,7 @@ def test_twisted_boundaries_of_free_quarks(best_device):
     [
         ({}, "--kappa is missing; give the hopping parameters"),
         ({"kappa": "a"}, "--kappa is 'a'; give one number, or several"),
-        ({"kappa": "-0.1"}, "--kappa is -0.1; give a number from 1e-06 to 1e"),
+        ({"kappa": "-0.1"}, "--kappa is -0.1; give a number from 1e-06 to 1000000"),
         ({"kappa": "0.1", "mu": "b"}, "--mu is 'b'; give one number"),
         ({"kappa": "0.1", "mu": "0,inf"}, "--mu is '0,inf'; give one number, or several"),
         ({"kappa": "nan"}, "--kappa is 'nan'; give one number, or several"),

@@ -54,6 +54,6 @@ def test_runs_on_several_devices_and_in_several_sessions(tmp_path):
         make_run(path, devices=devices, **(CHAIN | {"configs": configs}))
     assert written(path) == written(whole)
     table = read_table(Run(whole).table("parallelograms"))
-    assert table.header["action"] == CHAIN["action"]
+    assert f"{table.header['action']}:{table.header['u0']}" == CHAIN["action"]
     assert "c2 = -0.0" in table.header["formula"]
     assert np.all(np.abs(table["parallelogram"]) < 1)

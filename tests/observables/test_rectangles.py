@@ -76,7 +76,7 @@ def test_a_given_coefficient_and_refusals(tmp_path):
     assert "do not fit on the lattice 4x4x4x2" in said
     said, code = call("generate", "--action", "rectangle")
     assert code == 2
-    assert "needs a coefficient c1" in said
+    assert "The action rectangle needs --c1 C1: " in said
 
 
 def test_strong_coupling():

@@ -159,8 +159,14 @@ def test_refusals(best_device):
     field = Field.cold(Lattice(4, 4, 4, 2), "su3", "double", best_device)
     with pytest.raises(UsageError, match="The loops of the action iwasaki do not fit"):
         overrelax(field, action="iwasaki")
-    for name in ("rectangle", "rectangle:", "rectangle:x", "rectangle:0.125", "rectangle:nan"):
-        with pytest.raises(UsageError, match="needs a coefficient"):
+    for name, sentence in (
+        ("rectangle", "needs --c1 C1"),
+        ("rectangle:", "--c1 with the value '', which is not a number"),
+        ("rectangle:x", "--c1 with the value 'x', which is not a number"),
+        ("rectangle:0.125", "needs a coefficient c1 below 1/8"),
+        ("rectangle:nan", "--c1 with the value 'nan', which is not a number"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
             overrelax(field, action=name)
-    with pytest.raises(UsageError, match="The action wilson has no parameter"):
-        overrelax(field, action="wilson:2")
+    with pytest.raises(UsageError, match="--c1 is not an option of the action wilson"):
+        overrelax(field, action="wilson:c1=2")
