@@ -42,11 +42,12 @@ from gauge_mc.cli.help import (
 )
 from gauge_mc.devices import BACKENDS
 from gauge_mc.exports import EXPORTS
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.fits import FITS
 from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES, SWEEP, Observable, table_name
+from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.options import Option
 from gauge_mc.plots import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
@@ -380,13 +381,7 @@ def table_header() -> str:
     """Show the header of a table."""
     first = OBSERVABLES[defaults.MEASURE[0]]
     lines = [f"# {key}: {value}" for key, value in header_of(first).items()]
-    return "```text\n" + "\n".join([*lines, ",".join((SWEEP, *first.columns))]) + "\n```\n"
-
-
-def meaning_of_column(observable: type[Observable], column: str) -> str:
-    """Return what a column holds: as the observable describes it, or as it is called in tables."""
-    labels = {one.column: one.label for one in observable.quantities}
-    return plain(observable.descriptions.get(column, labels.get(column, "")))
+    return "```text\n" + "\n".join([*lines, ",".join((SWEEP, *first.columns.names))]) + "\n```\n"
 
 
 @part
@@ -394,11 +389,14 @@ def observable_tables() -> str:
     """Describe the table of every observable."""
     sections = []
     for name, one in OBSERVABLES.items():
-        columns = dict.fromkeys((*one.descriptions, *one.columns))
-        rows = [(code(column), meaning_of_column(one, column)) for column in columns]
+        rows = [(code(column.name), plain(column.meaning)) for column in one.columns]
         facts = f"{plain(one.summary[0].upper() + one.summary[1:])}. "
         facts += f"Normalisation: {plain(one.normalisation)}. Units: {plain(one.units)}."
         sections += [f"### `{table_name(name)}.csv`\n", facts, table(("column", "meaning"), rows)]
+        for other in one.secondary_tables:
+            rows = [(code(column.name), plain(column.meaning)) for column in other.columns]
+            facts = f"`{table_name(name)}_{other.name}.csv`, which `measure` writes beside it, has "
+            sections += [f"{facts}{plain(other.summary)}.", table(("column", "meaning"), rows)]
     return "\n\n".join(sections)
 
 
@@ -408,11 +406,11 @@ def scan_columns() -> str:
     average, error, tau = NUMBERS
     rows = []
     for one in OBSERVABLES.values():
-        for column in one.columns if one.quantities else ():
-            name, meaning = column_of(one, column), meaning_of_column(one, column)
-            rows.append((code(name + average), f"{one.name}: {meaning}"))
+        for column in one.columns if one.columns.averaged else ():
+            name = column_of(one, column.name)
+            rows.append((code(name + average), f"{one.name}: {plain(column.meaning)}"))
         for derived in one.derived:
-            rows.append((code(column_of(one, derived.name)), plain(derived.note)))
+            rows.append((code(column_of(one, derived.name)), plain(derived.help)))
     rows += [(f"…`{error}`", "statistical error"), (f"…`{tau}`", "τ_int in updates, of averages")]
     return table(("column", "meaning"), rows)
 

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -27,25 +28,31 @@ from gauge_mc.exports import EXPORTS
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
+from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.fits import FITS
 from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots import PLOTS
+from gauge_mc.plots import PLOTS, find_plot
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import installed
+from gauge_mc.run.generate import generate
+from gauge_mc.scans import averages as scan_averages
+from gauge_mc.scans.averages import average
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
+from tests.calls import call
 from tests.reference import dirac
 from tests.reference import fields as reference
 from tests.reference import flow as flow_reference
 from tests.reference.smearing import project_maximal
+from tests.test_docs import hooks
 
 ROOT = Path(__file__).resolve().parents[1]
 TOYS = ROOT / "tests" / "toys"
@@ -323,6 +330,59 @@ def test_help_names_them(program, command, words):
     text = " ".join(program(*command.split(), "--help").replace("│", " ").split())
     for word in words:
         assert word in text
+
+
+def test_a_column_is_declared_once(toys, tmp_path, monkeypatch):
+    """A further column is one line: everything else follows from its declaration."""
+    toy = OBSERVABLES["link-trace"]
+    further = Column(
+        "square",
+        help="square of the average",
+        symbol="L²",
+        axis="squared trace",
+        average="link trace, squared",
+    )
+
+    class Squared(toy):
+        """The toy with one column more."""
+
+        name = "link-trace-squared"
+        columns = (*toy.columns, further)
+
+        def measure(self, field):
+            (trace,) = super().measure(field)
+            return (trace, trace**2)
+
+    OBSERVABLES.register(Squared)
+    try:
+        options = {"group": "su2", "beta": 2.4, "lattice": "4x4x4x4", "configs": 4, "separation": 1}
+        options |= {"thermalize": 1, "measure": "link-trace-squared", "precision": "single"}
+        run = generate(**options, output=tmp_path / "run", progress=False, threads=1)
+        table = run["link-trace-squared"]
+        assert list(table.columns) == ["sweep", "trace", "square"]
+        np.testing.assert_allclose(table["square"], table["trace"] ** 2)
+        assert run.averages["link trace, squared"].value == pytest.approx(table["square"].mean())
+        status = json.loads(call("status", run.path, "--json")[0])
+        assert "link trace, squared" in json.dumps(status)
+        assert "link trace, squared" in call("status", run.path)[0]
+        assert call("verify", run.path)[1] == 0
+        assert "| `square` | square of the average |" in hooks.PARTS["observable_tables"]()
+        scanned = hooks.PARTS["scan_columns"]()
+        assert "`link_trace_squared_square`" in scanned
+        assert "square of the average" in scanned
+        path = run.path / "link_trace_squared.csv"
+        averages = average(Squared, [table], [path], 1, Lattice(4, 4, 4, 4))
+        assert averages["link_trace_squared_square"] == pytest.approx(table["square"].mean())
+        plot = find_plot("link-trace-squared")
+        assert "link trace, squared" in plot.summary
+        plot.draw([run.path], tmp_path / "history.svg", skip=0)
+        assert "squared trace" in (tmp_path / "history.svg").read_text()
+        main = TableColumns(toy.columns[0], replace(further, main=True))
+        monkeypatch.setattr(Squared, "columns", main)
+        panels = {one.column: one for one in scan_averages.panels()}
+        assert panels["link_trace_squared_square"].label == "L²"
+    finally:
+        OBSERVABLES.remove(Squared.name)
 
 
 def test_the_kernels_compute_what_they_should(toys, rng, monkeypatch):

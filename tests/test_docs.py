@@ -141,20 +141,20 @@ def test_every_part_is_used():
 def test_keys_columns_and_headers_are_described(files):
     keys = [one.name for kind in (Parameters, Execution) for one in dataclasses.fields(kind)]
     headers = [key for one in OBSERVABLES.values() for key in hooks.header_of(one)]
-    columns = [column for one in OBSERVABLES.values() for column in one.descriptions]
+    columns = [column.name for one in OBSERVABLES.values() for column in one.columns]
     for word in (*keys, *headers, *columns):
         assert f"`{word}`" in files
     for one in OBSERVABLES.values():
-        assert set(one.descriptions) >= set(one.columns)
+        assert all(column.meaning for columns in one.columns_of_tables() for column in columns)
 
 
 def test_columns_of_scans_are_described(files, tmp_path):
     for name, one in OBSERVABLES.items():
-        if not one.quantities:
+        if not one.columns.averaged:
             continue
         path = tmp_path / f"{name}.csv"
         write_table(
-            path, {}, ("sweep", *one.columns), [(i, *[0.1] * len(one.columns)) for i in "12"]
+            path, {}, ("sweep", *one.columns.names), [(i, *[0.1] * len(one.columns)) for i in "12"]
         )
         for column in average(one, [read_table(path)], [path], 1, Lattice(4, 4, 4, 4)):
             assert f"`{re.sub('_(error|tau_int)$', '', column)}`" in files

@@ -13,6 +13,7 @@ from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.registry import in_words
 
@@ -25,19 +26,26 @@ ENERGIES = {"clover": (0.0, 1.0), "plaquette": (1.0, 0.0), "improved": (4 / 3, -
 CHARGES = {"clover": "charge", "improved": "charge_improved"}
 """Columns of the topological charge by the name of its discretisation."""
 
-FLOW_COLUMNS = (
-    "sweep",
-    "t",
-    "slice",
-    "energy_plaquette",
-    "energy_clover",
-    *CHARGES.values(),
-    "s_max",
+WHOLE = -1
+"""Number in the column ``slice`` of the rows for the whole lattice."""
+
+COLUMNS = TableColumns(
+    Column("t", float, "flow time in lattice units", index=True),
+    Column("slice", int, f"time slice, or {WHOLE} for the whole lattice", index=True),
+    Column("energy_plaquette", float, "a⁴E = 2 Σ Re Tr (1 − U_p), averaged over the sites"),
+    Column(
+        "energy_clover",
+        float,
+        "a⁴E = G^a_μν G^a_μν / 4 from the clover, averaged over the sites",
+    ),
+    Column(CHARGES["clover"], float, "topological charge from the clover"),
+    Column(CHARGES["improved"], float, "topological charge from clovers of 1×1, 2×2 and 3×3 loops"),
+    Column("s_max", float, "largest Re Tr (1 − U_p)"),
 )
 """Columns of a table of the gradient flow."""
 
-WHOLE = -1
-"""Number in the column ``slice`` of the rows for the whole lattice."""
+FLOW_COLUMNS = (SWEEP, *COLUMNS.names)
+"""Their names."""
 
 FLOW_ANISOTROPY = "flow anisotropy"
 """Key of the header with the anisotropy xi of the flow, whose units are then those of a_s."""
@@ -167,7 +175,7 @@ def read_flow(path: Path, skip: int = 0) -> FlowTable:
     values = {
         name: np.asarray(column, dtype=np.float64).reshape(shape)
         for name, column in rows.items()
-        if name not in ("sweep", "t", "slice")
+        if name not in (SWEEP, *COLUMNS.indices)
     }
     facts = {name: table.header[name] for name in FACTS if name in table.header}
     times = np.asarray(rows["t"][: shape[1]], dtype=np.float64)
@@ -176,19 +184,11 @@ def read_flow(path: Path, skip: int = 0) -> FlowTable:
 
 def _check_columns(table: TableData, source: str) -> None:
     """Refuse a table that is empty or does not contain the gradient flow."""
-    for name in FLOW_COLUMNS:
-        if name not in table.columns:
-            raise GaugeError(
-                f"{source} has no column '{name}': it is not a table of the gradient flow."
-            )
+    COLUMNS.check(table, source, "the gradient flow")
     if not len(table):
         raise GaugeError(f"{source} has no measurements yet; measure some first.")
     for name in FLOW_COLUMNS:
-        column = table[name]
-        if (
-            column.dtype.kind not in ("i" if name == "sweep" else "if")
-            or not np.isfinite(column).all()
-        ):
+        if not np.isfinite(table[name]).all():
             raise GaugeError(
                 f"{source} is damaged: its column '{name}' contains a value that is not a number."
             )

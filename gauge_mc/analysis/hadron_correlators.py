@@ -13,40 +13,85 @@ from numpy.typing import NDArray
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 
 Array = NDArray[np.float64]
 
-MOMENTUM = ("px", "py", "pz")
-"""Columns of the momentum, in units of 2 pi over the extent."""
+MOMENTA = (
+    Column("px", int, "momentum along x, in units of 2π/L", index=True),
+    Column("py", int, "momentum along y", index=True),
+    Column("pz", int, "momentum along z", index=True),
+)
+"""Columns of the momentum."""
 
-QUARKS = ("kappa1", "kappa2", "mu1", "mu2")
-"""Columns of the hopping parameters and the twisted masses of two quarks."""
+AT = "@"
+"""Character in the column ``source`` between the kind of a source and its place."""
 
-MESON_LABELS = (*QUARKS, "source", "gamma_source", "gamma_sink", *MOMENTUM)
-"""Columns that say which correlator of mesons a row belongs to."""
 
-BARYON_LABELS = (*QUARKS, "source", "baryon", "parity", *MOMENTUM)
-"""Columns that say which correlator of baryons a row belongs to."""
+def _columns(quarks: Sequence[str], *hadron: Column) -> TableColumns:
+    """Return the columns of a table of correlators.
 
-BOSONS = "diquark"
-"""Beginning of the names of baryons of two quarks, whose correlators are like those of mesons."""
+    Parameters
+    ----------
+    quarks : sequence of str
+        Descriptions of the hopping parameters and of the twisted masses of two quarks.
+    *hadron : Column
+        Columns that name the hadrons.
+    """
+    names = ("kappa1", "kappa2", "mu1", "mu2")
+    return TableColumns(
+        *(Column(name, float, one, index=True) for name, one in zip(names, quarks, strict=True)),
+        Column("source", str, f"kind of the source, and its place after {AT}", index=True),
+        *hadron,
+        *MOMENTA,
+        Column("t", int, "time since the source", index=True),
+        Column("re", float, "real part of the correlator"),
+        Column("im", float, "imaginary part of the correlator"),
+    )
+
+
+MESONS = _columns(
+    (
+        "hopping parameter of the antiquark",
+        "hopping parameter of the quark",
+        "twisted mass of the antiquark, with the opposite sign",
+        "twisted mass of the quark",
+    ),
+    Column("gamma_source", str, "matrix at the source, such as g5 or gxgt", index=True),
+    Column("gamma_sink", str, "matrix at the sink", index=True),
+)
+"""Columns of a table of correlators of mesons."""
+
+BARYONS = _columns(
+    (
+        "hopping parameter of the u quarks, or of the first quark of a diquark",
+        "hopping parameter of the d quark, or of the second quark of a diquark",
+        "twisted mass of the quarks of kappa1",
+        "twisted mass of the quarks of kappa2",
+    ),
+    Column("baryon", str, "nucleon, delta, or diquark- and its matrix", index=True),
+    Column("parity", int, "1 or -1", index=True),
+)
+"""Columns of a table of correlators of baryons."""
 
 VALUES = ("t", "re", "im")
 """Columns with the time since the source, and the correlator."""
 
-MESON_COLUMNS = ("sweep", *MESON_LABELS, *VALUES)
-BARYON_COLUMNS = ("sweep", *BARYON_LABELS, *VALUES)
-"""All columns of the tables."""
+MESON_LABELS, BARYON_LABELS = MESONS.indices[:-1], BARYONS.indices[:-1]
+"""Columns that say which correlator a row belongs to."""
 
-TEXT = ("source", "gamma_source", "gamma_sink", "baryon")
+MESON_COLUMNS, BARYON_COLUMNS = (SWEEP, *MESONS.names), (SWEEP, *BARYONS.names)
+"""Names of all columns of the tables."""
+
+TEXT = tuple({*MESONS.words, *BARYONS.words})
 """Columns that contain names."""
+
+BOSONS = "diquark"
+"""Beginning of the names of baryons of two quarks, whose correlators are like those of mesons."""
 
 FACTS = (*ensemble_keys(), "csw", "mu", "boundary")
 """Keys of the header that identify the ensemble and its quarks."""
-
-AT = "@"
-"""Character in the column ``source`` between the kind of a source and its place."""
 
 
 class Quark(NamedTuple):

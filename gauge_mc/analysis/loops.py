@@ -12,18 +12,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.quoting import shortened
 
 Array = NDArray[np.float64]
 
-LOOP_COLUMNS = {"sweep": "i", "smearing": "i", "path": "U", "r": "i", "t": "i", "loop": "if"}
-"""Columns of a table of Wilson loops, with the kinds of NumPy types that each may have."""
-
 OTHER_LEVEL = "smearing2"
 """Column of the smearing level of the other spatial side, in tables of correlation matrices."""
 
+COLUMNS = TableColumns(
+    Column("smearing", int, "iterations of smearing before the measurement", index=True),
+    Column(
+        OTHER_LEVEL,
+        int,
+        "iterations on the other spatial side; only with `--correlations`",
+        index=True,
+        optional=True,
+    ),
+    Column("path", str, f"direction of the spatial line: {', '.join(PATHS)}", index=True),
+    Column("r", int, "steps along the path", index=True),
+    Column("t", int, "extent in time, in lattice units", index=True),
+    Column("loop", float, "W(R, T), averaged over all sites and equivalent directions"),
+)
+"""Columns of a table of Wilson loops."""
+
+LOOP_COLUMNS = (SWEEP, *COLUMNS.names)
+"""Names of the columns that every such table has."""
 
 AXIS = "100"
 """Path on axis."""
@@ -442,13 +459,7 @@ def creutz_ratios(loops: Loops) -> LoopGrid:
 
 def _check_columns(table: TableData, source: str) -> None:
     """Refuse a table that is empty or does not contain Wilson loops."""
-    for name, kinds in LOOP_COLUMNS.items():
-        if name not in table.columns:
-            raise GaugeError(f"{source} has no column '{name}': it is not a table of Wilson loops.")
-        if len(table.columns[name]) and table.columns[name].dtype.kind not in kinds:
-            raise GaugeError(
-                f"{source} is damaged: its column '{name}' contains a value that is not a number."
-            )
+    COLUMNS.check(table, source, "Wilson loops")
     if not len(table.columns["loop"]):
         raise GaugeError(f"{source} has no loops yet; measure some first.")
 

@@ -14,14 +14,23 @@ from gauge_mc.analysis.loops import ensemble_of, step_length
 from gauge_mc.analysis.plateau import LOOP_PRECISION, PlateauPoint, Plateaus, check_enough
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS
 
 Array = NDArray[np.float64]
 
-CORRELATOR_COLUMNS = {"sweep": "i", "path": "U", "r": "i", "re": "if"}
-"""Columns of a table of correlators, with the kinds of NumPy types that each may have."""
+COLUMNS = TableColumns(
+    Column("path", str, f"direction of the distance: {', '.join(PATHS)}", index=True),
+    Column("r", int, "steps along the path", index=True),
+    Column("re", float, "C(R), averaged over the sites of space and equivalent directions"),
+)
+"""Columns of a table of correlators."""
+
+CORRELATOR_COLUMNS = (SWEEP, *COLUMNS.names)
+"""Their names."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +105,7 @@ def read_correlators(path: Path, skip: int = 0) -> tuple[Correlators, dict[str, 
 
 def _check(table: TableData, source: str) -> None:
     """Refuse a table that is empty or does not contain correlators."""
-    for name, kinds in CORRELATOR_COLUMNS.items():
-        if name not in table.columns:
-            raise GaugeError(
-                f"{source} has no column '{name}': it is not a table of correlators of Polyakov "
-                "loops."
-            )
-        if len(table[name]) and table[name].dtype.kind not in kinds:
-            raise GaugeError(
-                f"{source} is damaged: its column '{name}' contains a value that is not a number."
-            )
+    COLUMNS.check(table, source, "correlators of Polyakov loops")
     if not len(table["re"]):
         raise GaugeError(f"{source} has no correlators yet; measure some first.")
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.hadron_correlators import (
     BOSONS,
-    MOMENTUM,
+    MOMENTA,
     HadronCorrelators,
     Quark,
     describe_quarks,
@@ -386,7 +386,7 @@ def _meson(labels: Mapping[str, Any]) -> State | None:
     names = [name for name, matrices in MESONS.items() if gamma in matrices]
     if labels["gamma_sink"] != gamma or not names:
         return None
-    momentum = [abs(int(labels[one])) for one in MOMENTUM]
+    momentum = [abs(int(labels[one.name])) for one in MOMENTA]
     matrices = MESONS[names[0]]
     along = momentum[matrices.index(gamma)] if len(matrices) == 3 else 0
     place = labels["source"], tuple(sorted(momentum)), along
@@ -397,7 +397,7 @@ def _axial(labels: Mapping[str, Any]) -> State | None:
     """Return the pion whose density creates what the axial current annihilates."""
     if (labels["gamma_source"], labels["gamma_sink"]) != (PSEUDOSCALAR, AXIAL):
         return None
-    if any(labels[one] for one in MOMENTUM):
+    if any(labels[one.name] for one in MOMENTA):
         return None
     return State(PION, *_of_meson(labels), labels["source"], (0, 0, 0))
 
@@ -483,7 +483,7 @@ def _without_partner(correlator: Correlator, partner: MassFit) -> Correlator:
 
 
 def _baryon(labels: Mapping[str, Any]) -> State:
-    momentum = tuple(sorted(abs(int(labels[one])) for one in MOMENTUM))
+    momentum = tuple(sorted(abs(int(labels[one.name])) for one in MOMENTA))
     place = labels["source"], momentum
     parity = int(labels["parity"])
     return State(labels["baryon"], *_parameters(_quarks(labels)), *place, parity=parity)

@@ -287,7 +287,7 @@ def _updates_with(coupling: Coupling, field: Field, generator: Random) -> Iterat
 def _observables(field: Field) -> Iterator[Item]:
     """Yield the observables that return one record."""
     for one in OBSERVABLES.values():
-        if not one.quantities:
+        if not one.columns.averaged:
             continue
         measure, kernel = one.for_lattice(field.lattice).measurer(field), one.main_kernel
         registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None

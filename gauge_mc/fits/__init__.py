@@ -20,11 +20,12 @@ from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import Kind, replacing
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.input import read_text
 from gauge_mc.files.mapping import Named
 from gauge_mc.files.structured import json_with, parse_json
 from gauge_mc.files.table import read_heading
-from gauge_mc.observables import OBSERVABLES, SWEEP, table_name
+from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.run.directory import newest_run
@@ -253,7 +254,7 @@ def tables_with_columns(
 def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
     """Return the error for a folder without a table that has the given columns."""
     for name, observable in OBSERVABLES.items():
-        if set(columns) <= {SWEEP, *observable.columns}:
+        if set(columns) <= {SWEEP, *observable.columns.names}:
             return GaugeError(
                 f"There is no table of {name} in {folder}; make one with gauge-mc measure {name} "
                 f"{folder}."

@@ -110,7 +110,7 @@ class CreutzFit(Fit):
 
     name: ClassVar[str] = "creutz"
     summary: ClassVar[str] = "Creutz ratios from Wilson loops on axis"
-    columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
+    columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (CreutzRatios,)
     options: ClassVar[tuple[Option, ...]] = (LEVEL, SKIP)
 

@@ -128,7 +128,7 @@ SOURCE = Option(
     choices=(LOOPS, CORRELATORS),
 )
 
-TABLES = {LOOPS: tuple(LOOP_COLUMNS), CORRELATORS: tuple(CORRELATOR_COLUMNS)}
+TABLES = {LOOPS: LOOP_COLUMNS, CORRELATORS: CORRELATOR_COLUMNS}
 """Columns of the tables, by what V(R) is from."""
 
 OF_LOOPS = ("t_min", "t_max", "level", "levels", "t0", "single")
@@ -202,7 +202,7 @@ class PotentialFit(Fit):
     summary: ClassVar[str] = (
         "V(R) from Wilson loops or correlators of Polyakov loops, with A + B/R + σR fitted to it"
     )
-    columns: ClassVar[tuple[str, ...]] = tuple(LOOP_COLUMNS)
+    columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (StaticPotential,)
     options: ClassVar[tuple[Option, ...]] = (
         T_MIN,

@@ -17,9 +17,10 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.stored import Block
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
-from gauge_mc.observables import OBSERVABLES, SWEEP, observable_of_table
+from gauge_mc.observables import OBSERVABLES, observable_of_table
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous
 from gauge_mc.run.functions import observable_along
@@ -271,7 +272,7 @@ def _tables_to_compare(run: Run) -> dict[str, TableData]:
         if path.exists():
             with suppress(GaugeError):  # the check of the table reports the error
                 table = _sound(path)
-                if tuple(table.columns) == (SWEEP, *observable.columns):
+                if tuple(table.columns) == (SWEEP, *observable.columns.names):
                     found[name] = table
     return found
 
@@ -381,7 +382,8 @@ def _sound(path: Path) -> TableData:
     if not path.exists():
         raise _missing(path)
     table = read_table(path)
-    words = {name for one in OBSERVABLES.values() for name in one.words}
+    kinds = [columns for one in OBSERVABLES.values() for columns in one.columns_of_tables()]
+    words = {name for columns in kinds for name in columns.words}
     for name, column in table.columns.items():
         if name not in words and column.dtype.kind == "U" and len(column):
             raise GaugeError(f"{path} is damaged: row 1 contains no number for {name}.")
@@ -435,13 +437,13 @@ def _expected(
         return tuple(name for name in table.columns if name != SWEEP), records
     usual = observable_along(item, parameters)
     is_usual = usual.header.items() <= table.header.items()
-    return usual.columns, usual.records if is_usual else records
+    return usual.columns.names, usual.records if is_usual else records
 
 
 def _check_numbers(path: Path, table: TableData) -> None:
     """Check relations between the numbers of each row, if the observable declares any."""
     observable = observable_of_table(table)
-    if observable is None or not set(observable.columns) <= table.columns.keys():
+    if observable is None or not set(observable.columns.names) <= table.columns.keys():
         return
     wrong = observable.contradictions(table.columns)
     if wrong is not None and wrong.any():

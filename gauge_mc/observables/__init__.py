@@ -7,8 +7,8 @@ configurations, and it has a table, a summary, plots, exports and columns in the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -21,8 +21,9 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import DeferredSums
 from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import INDICES, SWEEP, Column, TableColumns
 from gauge_mc.files.table import Table, TableData, Value
-from gauge_mc.options import Option, check_options, merged
+from gauge_mc.options import Number, Option, check_options, merged
 from gauge_mc.registry import Registry
 
 Record = tuple[Value, ...]
@@ -108,63 +109,20 @@ class SumRecorder:
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """A column of a table whose average is shown in summaries and plots.
-
-    Attributes
-    ----------
-    column : str
-        Name of the column.
-    label : str
-        Name in words, such as ``Polyakov loop, modulus``.
-    symbol : str
-        Label of an axis, in Matplotlib's mathematical text.
-    short : str
-        Short name for narrow columns; by default the label.
-    """
-
-    column: str
-    label: str
-    symbol: str
-    short: str = ""
-
-    @property
-    def average(self) -> str:
-        """Symbol of the average over an ensemble, as the label of an axis."""
-        if self.symbol.startswith("$"):
-            return rf"$\langle{self.symbol.strip('$')}\rangle$"
-        return rf"$\langle${self.symbol}$\rangle$"
-
-    @property
-    def heading(self) -> str:
-        """Heading of the column in a summary."""
-        return self.short or self.label
-
-
-@dataclass(frozen=True)
-class Derived:
+class Derived(Number):
     """A quantity of an ensemble that is not a plain average, such as a susceptibility.
 
+    In the table of a scan, the name of the observable precedes the names of its columns; `help` is
+    its definition there.
+
     Attributes
     ----------
-    name : str
-        Name of its columns in the table of a scan, where the name of the observable precedes it.
-    note : str
-        Definition, for the header of the table.
-    label : str
-        Short label for summaries.
-    symbol : str
-        Label of an axis, in Matplotlib's mathematical text.
     estimate : callable
         Function of the columns of one table per chain, and of the lattice. It returns value and
         error.
     """
 
-    name: str
-    note: str
-    label: str
-    symbol: str
-    estimate: Callable[[Sequence[Columns], Lattice], tuple[float, float]]
+    estimate: Callable[[Sequence[Columns], Lattice], tuple[float, float]] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -188,7 +146,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Companion:
+class SecondaryTable:
     """A second table that is written when an observable is measured.
 
     Its file is named after the table of the observable and after it.
@@ -196,15 +154,17 @@ class Companion:
     Attributes
     ----------
     name : str
-    columns : tuple of str
-        Names of the values in a record, without the sweep.
-    records : int
-        Number of records per field.
+    summary : str
+        What its rows are, for the reference documentation.
+    columns : TableColumns
+    records : callable
+        Returns the number of records per field, given the observable.
     """
 
     name: str
-    columns: tuple[str, ...]
-    records: int = 1
+    summary: str
+    columns: TableColumns
+    records: Callable[[Any], int]
 
     def beside(self, path: Path) -> Path:
         """Return the file of the table, given that of the table of the observable."""
@@ -213,21 +173,21 @@ class Companion:
     def open(self, path: Path, header: Mapping[str, str]) -> Table:
         """Open the table, given the file and the header of the table of the observable."""
         facts = {"observable": self.name, OF_TABLE: path.name}
-        return Table(self.beside(path), {**header, **facts}, (SWEEP, *self.columns))
+        return Table(self.beside(path), {**header, **facts}, (SWEEP, *self.columns.names))
 
 
-class Accompanied(list[Record]):
-    """Records of a field, with those of the companions of the observable.
+class RecordsOfTables(list[Record]):
+    """Records of a field, with those of the secondary tables of the observable.
 
     Attributes
     ----------
-    companions : mapping of str to list of Record
-        Records of the companions, by name.
+    secondary : mapping of str to list of Record
+        Records of the secondary tables, by name.
     """
 
-    def __init__(self, records: Iterable[Record], companions: Mapping[str, list[Record]]) -> None:
+    def __init__(self, records: Iterable[Record], secondary: Mapping[str, list[Record]]) -> None:
         super().__init__(records)
-        self.companions = companions
+        self.secondary = secondary
 
 
 class Observable:
@@ -242,22 +202,17 @@ class Observable:
         Name on the command line, for ``--measure``. The table is named after it.
     summary : str
         Short description, for help texts.
-    columns : tuple of str
-        Names of the values in a record, without the sweep.
-    descriptions : mapping of str to str
-        Short description of each column, for the reference documentation. There may be columns
-        that only some instances have.
-    words : tuple of str
-        Names of columns, its own and those of its companions, that contain words.
+    columns : TableColumns
+        The values in a record, without the sweep. A tuple of `Column` and of names is also taken.
+        Unless some column has an average or is an index, the average of the first one is shown.
     normalisation, units : str
         Normalisation and units in words, for the header of the table.
     options : tuple of Option
         Options of `for_lattice`.
     smears : bool
         True if `for_lattice` also accepts a smearing and its options.
-    quantities : tuple of Quantity
-        Averages to show, the main one first. By default only the first column. Empty for an
-        observable with several records per field.
+    secondary_tables : tuple of SecondaryTable
+        Further tables, whose records a measurer returns as `RecordsOfTables`.
     derived : tuple of Derived
         Further quantities in the tables of scans.
     links_moved : float or None
@@ -273,14 +228,12 @@ class Observable:
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    columns: ClassVar[tuple[str, ...]]
-    descriptions: ClassVar[Mapping[str, str]] = {}
-    words: ClassVar[tuple[str, ...]] = ()
+    columns: ClassVar[TableColumns]
     normalisation: ClassVar[str]
     units: ClassVar[str] = "dimensionless"
     options: ClassVar[tuple[Option, ...]] = ()
     smears: ClassVar[bool] = False
-    quantities: ClassVar[tuple[Quantity, ...]] = ()
+    secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = ()
     derived: ClassVar[tuple[Derived, ...]] = ()
     links_moved: ClassVar[float | None] = None
     main_kernel: ClassVar[Kernel | None] = None
@@ -288,12 +241,13 @@ class Observable:
     formerly: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Make the first column the only quantity if no quantities are declared."""
+        """Take names for columns, and show the first average if none is declared."""
         super().__init_subclass__()
-        if "columns" in vars(cls) and "quantities" not in vars(cls):
-            first = cls.columns[0]
-            label = cls.name if first in (cls.name, "value") else f"{cls.name}, {first}"
-            cls.quantities = (Quantity(first, label, label),)
+        declared: tuple[object, ...] = vars(cls).get("columns", ())
+        if declared and all(isinstance(one, Column | str) for one in declared):
+            columns = TableColumns(*cls.columns)
+            silent = columns.averaged or columns.indices
+            cls.columns = columns if silent else columns.averaging(cls.name, only=1)
 
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> Observable:
@@ -316,6 +270,12 @@ class Observable:
     def owners(cls) -> list[tuple[str, tuple[Option, ...]]]:
         """Return what declares the options, as named in messages, with the options of each."""
         return [(cls.name, cls.options)]
+
+    @classmethod
+    def columns_of_tables(cls) -> Iterator[TableColumns]:
+        """Yield the columns of each of its tables."""
+        yield cls.columns
+        yield from (one.columns for one in cls.secondary_tables)
 
     @classmethod
     def slow_modes(cls, table: TableData) -> Mapping[str, NDArray[np.float64]]:
@@ -352,11 +312,6 @@ class Observable:
     def prepared(self, field: Field) -> Observable:
         """Return the observable after a look at the first field, if it has no `records` before."""
         return self.for_group(field.group.name)
-
-    @property
-    def companions(self) -> tuple[Companion, ...]:
-        """Further tables, whose records a measurer returns as `Accompanied`."""
-        return ()
 
     @property
     def trial(self) -> Observable:
@@ -451,47 +406,55 @@ class Observable:
             If the table does not contain numbers, sorted by sweep.
         """
         columns = dict(table.columns)
+        declared = getattr(cls, "columns", TableColumns(*columns))
+        indices = {name: columns.pop(name) for name in declared.indices if name in columns}
         rows = columns.pop(SWEEP, np.array([""]))
         numbers = all(column.dtype.kind in "if" for column in (rows, *columns.values()))
         if numbers and (np.diff(rows) >= 0).all():
             sweeps, counts = np.unique(rows, return_counts=True)
-            if len(sweeps) == len(rows):
-                return {name: Series(sweeps, column) for name, column in columns.items()}
-            if (counts == counts[0]).all() and _are_elements(int(counts[0]), columns):
-                return _elements(sweeps, int(counts[0]), columns)
+            if len(sweeps) == len(rows) and {*indices} <= {*INDICES}:
+                return {
+                    name: Series(sweeps, column)
+                    for name, column in table.columns.items()
+                    if name != SWEEP
+                }
+            if (counts == counts[0]).all() and _are_elements(int(counts[0]), indices):
+                return _elements(sweeps, int(counts[0]), indices, columns)
         raise GaugeError(
-            f"The table {source} is damaged: it does not contain numbers, sorted by sweep; run "
-            "gauge-mc verify on its run."
+            f"The table {source} is damaged: it does not contain the same numbers of every "
+            "configuration, sorted by sweep; run gauge-mc verify on its run."
         )
 
 
-def _are_elements(rows: int, columns: Columns) -> bool:
+def _are_elements(rows: int, indices: Columns) -> bool:
     """Return whether a table contains arrays: the same indices in the rows of every sweep."""
-    indices = [columns[name].reshape(-1, rows) for name in columns if name in INDICES]
-    return bool(indices) and all((index == index[0]).all() for index in indices)
+    return bool(indices) and all(
+        (one.reshape(-1, rows) == one[:rows]).all() for one in indices.values()
+    )
 
 
-def _elements(sweeps: NDArray[np.int64], rows: int, columns: Columns) -> dict[str, Series]:
-    """Return a series for each element of the arrays in a table, named by its indices."""
-    indices = [columns[name][:rows] for name in columns if name in INDICES]
-    return {
-        f"{name}[{','.join(str(index[row]) for index in indices)}]": Series(
-            sweeps, column.reshape(-1, rows)[:, row]
-        )
-        for name, column in columns.items()
-        if name not in INDICES
-        for row in range(rows)
-    }
+def _elements(
+    sweeps: NDArray[np.int64], rows: int, indices: Columns, columns: Columns
+) -> dict[str, Series]:
+    """Return a series for each element of the arrays in a table, named by its indices.
+
+    The indices of an array have no names, such as ``value[0,1]``; those of an observable have, such
+    as ``path=100,r=3``, and the name of the column follows if there are several.
+    """
+    found = {}
+    for name, column in columns.items():
+        for row in range(rows):
+            if {*indices} <= {*INDICES}:
+                key = f"{name}[{','.join(str(one[row]) for one in indices.values())}]"
+            else:
+                words = [f"{index}={one[row]}" for index, one in indices.items()]
+                key = ",".join([*words, *[name] * (len(columns) > 1)])
+            found[key] = Series(sweeps, column.reshape(-1, rows)[:, row].astype(np.float64))
+    return found
 
 
 OF_TABLE = "of table"
 """Key in the header of the table of a companion, with the name of the main table."""
-
-SWEEP = "sweep"
-"""Name of the first column of every table, which counts updates."""
-
-INDICES = "ijklmn"
-"""Names of columns with the indices of an array, for tables whose records are its elements."""
 
 CONFIGS_SUFFIX = "_configs"
 """Suffix of the name of a table measured on stored configurations, if the run itself also measures
@@ -507,18 +470,21 @@ def check_observable(kind: type[Observable]) -> None:
         If a column has no name that can be used, or records of arrays have no indices.
     """
     merged(kind.owners())
-    for column in kind.columns:
-        if not column.isidentifier() or column == SWEEP or kind.columns.count(column) > 1:
+    if not isinstance(kind.columns, TableColumns):
+        raise ValueError(f"has the columns {kind.columns!r}; declare a tuple of columns or names")
+    names = [one.name for one in kind.columns]
+    for column in names:
+        if not column.isidentifier() or column == SWEEP or names.count(column) > 1:
             raise ValueError(
                 f"has a column '{column}'; choose different names of letters, digits and "
                 f"underscores, other than {SWEEP}"
             )
     several = kind.records is not Observable.records
     own_series = kind.series.__func__ is not Observable.series.__func__  # type: ignore[attr-defined]
-    if several and not own_series and not {*kind.columns} & {*INDICES}:
+    if several and not own_series and not kind.columns.indices:
         raise ValueError(
-            "has several records per field, but no column with an index; name one of "
-            f"{', '.join(INDICES)}, or define series"
+            "has several records per field, but no column with an index; declare one with "
+            "index=True, or define series"
         )
 
 
@@ -536,7 +502,7 @@ def check_records(observable: Observable, records: Records) -> None:
     GaugeError
         If there is such a record.
     """
-    columns, expected = len(observable.columns), observable.records
+    columns, expected = len(observable.columns.names), observable.records
     for found in records:
         lengths = {len(record) for record in found} - {columns}
         if lengths or len(found) != expected:
@@ -545,7 +511,8 @@ def check_records(observable: Observable, records: Records) -> None:
             raise GaugeError(
                 f"The observable {observable.name} in the module {kind.__module__} returned "
                 f"{len(found)} records{long}, but declares {expected} of {columns} values "
-                f"({', '.join(observable.columns)}); mend its columns, its records or measure."
+                f"({', '.join(observable.columns.names)}); mend its columns, its records or "
+                "measure."
             )
 
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
-from gauge_mc.analysis.hadron_correlators import BARYON_COLUMNS, BOSONS, Quark
+from gauge_mc.analysis.hadron_correlators import BARYONS as COLUMNS
+from gauge_mc.analysis.hadron_correlators import BOSONS, Quark
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
+from gauge_mc.files.columns import TableColumns
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES, Quantity
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.quarks.contractions import AT_REST, BARYONS, delta, diquark, nucleon, of_parity
 from gauge_mc.quarks.gamma import GAMMA, SIXTEEN
-from gauge_mc.quarks.measurements import SOLVE_WORDS, Correlator, Hadrons, Pair, pairs_of
+from gauge_mc.quarks.measurements import Correlator, Hadrons, Pair, pairs_of
 from gauge_mc.quarks.propagators import Propagator
 
 PARITIES = (1, -1)
@@ -39,24 +41,13 @@ class Baryons(Hadrons):
 
     name: ClassVar[str] = "baryons"
     summary: ClassVar[str] = "correlators of baryons"
-    columns: ClassVar[tuple[str, ...]] = BARYON_COLUMNS[1:]
-    descriptions: ClassVar[Mapping[str, str]] = {
-        "kappa1": "hopping parameter of the u quarks, or of the first quark of a diquark",
-        "kappa2": "hopping parameter of the d quark, or of the second quark of a diquark",
-        "mu1": "twisted mass of the quarks of kappa1",
-        "mu2": "twisted mass of the quarks of kappa2",
-        "baryon": "nucleon, delta, or diquark- and its matrix",
-        "parity": "1 or -1",
-        **Hadrons.common,
-    }
-    words: ClassVar[tuple[str, ...]] = ("source", "baryon", *SOLVE_WORDS)
+    columns: ClassVar[TableColumns] = COLUMNS
     normalisation: ClassVar[str] = (
         "sum over x of exp(-i p (x - x0)) parity Tr [(1 + parity gamma_t)/2 < B(x) B-bar(x0) >] "
         "with B = epsilon (u^T C gamma_5 d) u, or (u^T C gamma_i u) u with spin 3/2; "
         "< D(x) D(x0)^dagger > with D = epsilon q1^T C Gamma q2; "
         "S = 2 kappa M^-1, DeGrand-Rossi gamma matrices, C = gamma_t gamma_y"
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = ()
     main_kernel: ClassVar[Kernel | None] = BARYONS
 
     @property

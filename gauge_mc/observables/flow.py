@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.flow import FLOW_ANISOTROPY, FLOW_COLUMNS, WHOLE
+from gauge_mc.analysis.flow import COLUMNS, FLOW_ANISOTROPY, FLOW_COLUMNS, WHOLE
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -26,6 +26,7 @@ from gauge_mc.fields.field_strength import (
     improved_charge,
 )
 from gauge_mc.fields.gradient_flow import GradientFlow, largest_step
+from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.observables import (
@@ -33,7 +34,6 @@ from gauge_mc.observables import (
     ImmediateRecorder,
     Measurer,
     Observable,
-    Quantity,
     Record,
     Recorder,
     Series,
@@ -142,23 +142,13 @@ class GradientFlowObservable(Observable):
 
     name: ClassVar[str] = "flow"
     summary: ClassVar[str] = "energy and topological charge along the gradient flow"
-    columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS[1:]
-    descriptions: ClassVar[Mapping[str, str]] = {
-        "t": "flow time in lattice units",
-        "slice": f"time slice, or {WHOLE} for the whole lattice",
-        "energy_plaquette": "a⁴E = 2 Σ Re Tr (1 − U_p), averaged over the sites",
-        "energy_clover": "a⁴E = G^a_μν G^a_μν / 4 from the clover, averaged over the sites",
-        "charge": "topological charge from the clover",
-        "charge_improved": "topological charge from clovers of 1×1, 2×2 and 3×3 loops",
-        "s_max": "largest Re Tr (1 − U_p)",
-    }
+    columns: ClassVar[TableColumns] = COLUMNS
     normalisation: ClassVar[str] = (
         "E = G^a_mu_nu G^a_mu_nu / 4, averaged over sites; plaquette: 2 sum_p Re Tr (1 - U_p); "
         "clover: traceless; Q = - sum of eps tr(G G) / 32 pi^2, eps_xyzt = +1, G antihermitian; "
         "improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
     )
     units: ClassVar[str] = "lattice units"
-    quantities: ClassVar[tuple[Quantity, ...]] = ()
     main_kernel: ClassVar[Kernel | None] = CLOVER
     bench_options: ClassVar[Mapping[str, object]] = {"to": 0.0, "every": 1.0}
     options: ClassVar[tuple[Option, ...]] = (

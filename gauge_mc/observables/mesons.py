@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
-from gauge_mc.analysis.hadron_correlators import MESON_COLUMNS, Quark
+from gauge_mc.analysis.hadron_correlators import MESONS, Quark
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.observables import OBSERVABLES, Quantity
+from gauge_mc.files.columns import TableColumns
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
 from gauge_mc.quarks.gamma import SIXTEEN
-from gauge_mc.quarks.measurements import SOLVE_WORDS, Correlator, Hadrons, pairs_of
+from gauge_mc.quarks.measurements import Correlator, Hadrons, pairs_of
 from gauge_mc.quarks.propagators import Propagator
 
 ALL_GAMMAS = Option("all_gammas", bool, "Also measure all pairs of different matrices.")
@@ -45,22 +46,11 @@ class Mesons(Hadrons):
 
     name: ClassVar[str] = "mesons"
     summary: ClassVar[str] = "correlators of mesons"
-    columns: ClassVar[tuple[str, ...]] = MESON_COLUMNS[1:]
-    descriptions: ClassVar[Mapping[str, str]] = {
-        "kappa1": "hopping parameter of the antiquark",
-        "kappa2": "hopping parameter of the quark",
-        "mu1": "twisted mass of the antiquark, with the opposite sign",
-        "mu2": "twisted mass of the quark",
-        "gamma_source": "matrix at the source, such as g5 or gxgt",
-        "gamma_sink": "matrix at the sink",
-        **Hadrons.common,
-    }
-    words: ClassVar[tuple[str, ...]] = ("source", "gamma_source", "gamma_sink", *SOLVE_WORDS)
+    columns: ClassVar[TableColumns] = MESONS
     normalisation: ClassVar[str] = (
         "sum over x of exp(-i p (x - x0)) < q̄1 sink q2 (x) [q̄1 source q2 (x0)]^dagger >, "
         "S = 2 kappa M^-1, DeGrand-Rossi gamma matrices"
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = ()
     main_kernel: ClassVar[Kernel | None] = QUARK_PAIRS
     options: ClassVar[tuple[Option, ...]] = (*Hadrons.options, ALL_GAMMAS)
 

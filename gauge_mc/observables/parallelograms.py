@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.observables import OBSERVABLES, Quantity
-from gauge_mc.observables.rectangles import LoopAverages
+from gauge_mc.files.columns import Column, TableColumns
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.observables.plaquette import LoopAverages
 
 PARALLELOGRAMS = Kernel("parallelograms")
 
@@ -20,16 +20,22 @@ class Parallelograms(LoopAverages):
 
     name: ClassVar[str] = "parallelograms"
     summary: ClassVar[str] = "parallelograms of 6 links on a cube: all, spatial, with links along t"
-    columns: ClassVar[tuple[str, ...]] = ("parallelogram", "spatial", "temporal")
-    descriptions: ClassVar[Mapping[str, str]] = {
-        "parallelogram": "average over the sixteen parallelograms of a site",
-        "spatial": "average over the four parallelograms without links along t",
-        "temporal": "average over the twelve parallelograms with links along t",
-    }
-    quantities: ClassVar[tuple[Quantity, ...]] = (
-        Quantity("parallelogram", "parallelogram", "parallelogram"),
-        Quantity("spatial", "spatial parallelogram", "spatial parallelogram"),
-        Quantity("temporal", "temporal parallelogram", "temporal parallelogram"),
+    columns: ClassVar[TableColumns] = TableColumns(
+        Column(
+            "parallelogram",
+            help="average over the sixteen parallelograms of a site",
+            average="parallelogram",
+        ),
+        Column(
+            "spatial",
+            help="average over the four parallelograms without links along t",
+            average="spatial parallelogram",
+        ),
+        Column(
+            "temporal",
+            help="average over the twelve parallelograms with links along t",
+            average="temporal parallelogram",
+        ),
     )
     loops: ClassVar[Kernel] = PARALLELOGRAMS
     kinds: ClassVar[tuple[int, ...]] = (4, 12)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
 
-import numpy as np
-
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LENGTHEN_LINES
 from gauge_mc.fields.sums import SlabSums, total
-from gauge_mc.files.table import TableData
-from gauge_mc.observables import OBSERVABLES, SWEEP, Measurer, Observable, Quantity, Record, Series
+from gauge_mc.files.columns import Column, TableColumns
+from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record
 from gauge_mc.options import Option, check_options
 
 PLANAR_LOOPS = Kernel("planar_loops")
@@ -58,17 +56,19 @@ class PlanarLoops(Observable):
 
     name: ClassVar[str] = "planar-loops"
     summary: ClassVar[str] = "Wilson loops on axis in space and along t, not smeared"
-    columns: ClassVar[tuple[str, ...]] = ("plane", "r", "t", "loop")
-    descriptions: ClassVar[Mapping[str, str]] = {
-        "plane": f"`{SPACE}` if both sides are in space, `{TIME}` if one is along t",
-        "r": "extent of the side in space, in links",
-        "t": "extent of the other side, in links",
-        "loop": "W(r, t), averaged over all sites and directions",
-    }
-    words: ClassVar[tuple[str, ...]] = ("plane",)
+    columns: ClassVar[TableColumns] = TableColumns(
+        Column(
+            "plane",
+            str,
+            f"`{SPACE}` if both sides are in space, `{TIME}` if one is along t",
+            index=True,
+        ),
+        Column("r", int, "extent of the side in space, in links", index=True),
+        Column("t", int, "extent of the other side, in links", index=True),
+        Column("loop", float, "W(r, t), averaged over all sites and directions"),
+    )
     normalisation: ClassVar[str] = "Re Tr / N averaged over sites and directions"
     units: ClassVar[str] = "r and t in links"
-    quantities: ClassVar[tuple[Quantity, ...]] = ()
     options: ClassVar[tuple[Option, ...]] = (
         Option("r_max", int, "Largest distance R.", f"{R_MAX}, or half the lattice"),
         Option("t_max", int, "Largest time T.", f"{T_MAX}, or half the lattice"),
@@ -121,25 +121,6 @@ class PlanarLoops(Observable):
         It owns the memory of max(r_max, t_max) further fields.
         """
         return _Measurer(self, like)
-
-    @classmethod
-    def series(cls, table: TableData, source: str) -> dict[str, Series]:
-        """Return a time series for each plane, r and t; see `Observable.series`."""
-        try:
-            sweeps, *keys, values = (table[name] for name in (SWEEP, *cls.columns))
-            names = np.array([f"plane={p},r={r},t={t}" for p, r, t in zip(*keys, strict=True)])
-            found = {
-                str(name): Series(sweeps[names == name], values[names == name].astype(np.float64))
-                for name in dict.fromkeys(names.tolist())
-            }
-            if any(not np.array_equal(one.sweeps, np.unique(sweeps)) for one in found.values()):
-                raise ValueError
-        except (KeyError, ValueError) as error:
-            raise GaugeError(
-                f"The table {source} is damaged: its configurations do not have the same loops; "
-                "run gauge-mc verify on its run."
-            ) from error
-        return found
 
 
 class _Measurer:

@@ -1,8 +1,7 @@
-"""The plaquette."""
+"""The plaquette, and averages over loops of any shape."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -12,16 +11,16 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.fields.averages import PLANES, PLAQUETTE
+from gauge_mc.fields.averages import PLAQUETTE
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import DeferredSums, lattice_sums
 from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import Group
 from gauge_mc.observables import (
     OBSERVABLES,
     Columns,
     Observable,
-    Quantity,
     Record,
     Recorder,
     SumRecorder,
@@ -32,41 +31,78 @@ ROUNDING = 1e-9
 larger differences are damage."""
 
 
-@OBSERVABLES.register
-@dataclass(frozen=True)
-class Plaquette(Observable):
-    """Averages of Re Tr U_p / N over all, the spatial and the temporal plaquettes, in [-1, 1]."""
+class LoopAverages(Observable):
+    """Averages of Re Tr U / N over loops of one shape: over all, and over those of each kind.
 
-    name: ClassVar[str] = "plaquette"
-    summary: ClassVar[str] = "plaquettes: all, spatial and temporal"
-    columns: ClassVar[tuple[str, ...]] = ("plaquette", "spatial", "temporal")
-    descriptions: ClassVar[Mapping[str, str]] = {
-        "plaquette": "average over all six planes",
-        "spatial": "average over the three planes without t",
-        "temporal": "average over the three planes with t",
-    }
-    normalisation: ClassVar[str] = (
-        "Re Tr / N averaged over the lattice: all, space-space and space-time planes"
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
-        Quantity("plaquette", "plaquette", "plaquette"),
-        Quantity("spatial", "spatial plaquette", "spatial plaquette"),
-        Quantity("temporal", "temporal plaquette", "temporal plaquette"),
-    )
-    links_moved: ClassVar[float | None] = 1.0
-    main_kernel: ClassVar[Kernel | None] = PLAQUETTE
+    A subclass declares the columns, of which the first one is the average over all.
+
+    Attributes
+    ----------
+    loops : Kernel
+        Sum kernel of Re Tr of the loops of each kind.
+    kinds : tuple of int
+        Number of loops of each kind per site.
+    """
+
+    loops: ClassVar[Kernel]
+    kinds: ClassVar[tuple[int, ...]]
+    normalisation: ClassVar[str] = "Re Tr / N averaged over the lattice"
 
     def measure(self, field: Field) -> Record:
-        """Return the averages over all, the spatial and the temporal plaquettes of a field."""
-        sums = lattice_sums(field, PLAQUETTE, values=2)
-        return tuple(_records(field.group, field.lattice, sums).tolist())
+        """Return the averages over all loops and those of each kind of a field."""
+        sums = lattice_sums(field, self.loops, values=len(self.kinds))
+        return tuple(self._records(field.group, field.lattice, sums).tolist())
 
     def recorder(self, field: Field) -> Recorder:
         """Return a recorder for a field; see `Observable.recorder`."""
         links = [{"links": slab.buffer.address} for slab in field.slabs]
         over = [slab.whole() for slab in field.slabs]
-        sums = DeferredSums(field, PLAQUETTE, 2, links, over)
-        return SumRecorder(sums, partial(_records, field.group, field.lattice))
+        sums = DeferredSums(field, self.loops, len(self.kinds), links, over)
+        return SumRecorder(sums, partial(self._records, field.group, field.lattice))
+
+    @classmethod
+    def contradictions(cls, columns: Columns) -> NDArray[np.bool_]:
+        """Return a mask of the rows in which the first value is not the mean of the others."""
+        first, *kinds = (columns[name] for name in cls.columns.names)
+        return np.asarray(np.abs(first - cls._mean(np.stack(kinds, axis=-1))) > ROUNDING)
+
+    @classmethod
+    def _mean(cls, kinds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the average over all loops, given those of each kind along the last axis."""
+        return np.asarray(kinds @ np.array(cls.kinds) / sum(cls.kinds))
+
+    @classmethod
+    def _records(
+        cls, group: Group, lattice: Lattice, sums: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the averages, given the sums over the loops of each kind."""
+        kinds = sums / (np.array(cls.kinds) * group.colours * lattice.sites)
+        return np.concatenate([cls._mean(kinds)[..., None], kinds], axis=-1)
+
+
+@OBSERVABLES.register
+@dataclass(frozen=True)
+class Plaquette(LoopAverages):
+    """Averages of Re Tr U_p / N over all, the spatial and the temporal plaquettes, in [-1, 1]."""
+
+    name: ClassVar[str] = "plaquette"
+    summary: ClassVar[str] = "plaquettes: all, spatial and temporal"
+    columns: ClassVar[TableColumns] = TableColumns(
+        Column("plaquette", help="average over all six planes", average="plaquette"),
+        Column(
+            "spatial", help="average over the three planes without t", average="spatial plaquette"
+        ),
+        Column(
+            "temporal", help="average over the three planes with t", average="temporal plaquette"
+        ),
+    )
+    normalisation: ClassVar[str] = (
+        "Re Tr / N averaged over the lattice: all, space-space and space-time planes"
+    )
+    loops: ClassVar[Kernel] = PLAQUETTE
+    kinds: ClassVar[tuple[int, ...]] = (3, 3)
+    links_moved: ClassVar[float | None] = 1.0
+    main_kernel: ClassVar[Kernel | None] = PLAQUETTE
 
     @classmethod
     def live(cls, record: Record) -> str:
@@ -74,22 +110,15 @@ class Plaquette(Observable):
         return f"plaquette {record[0]:.5f}"
 
     @classmethod
-    def contradictions(cls, columns: Columns) -> NDArray[np.bool_]:
-        """Return a mask of the rows in which the first value is not the mean of the others."""
-        mean = (columns["spatial"] + columns["temporal"]) / 2
-        return np.asarray(np.abs(columns["plaquette"] - mean) > ROUNDING)
-
-    @classmethod
     def of_averages(cls, averages: Averages) -> dict[str, float]:
         """Return the plaquettes of a stored configuration."""
         found = (averages.mean, averages.spatial, averages.temporal)
-        return dict(zip(cls.columns, found, strict=True))
+        return dict(zip(cls.columns.names, found, strict=True))
 
-
-def _records(group: Group, lattice: Lattice, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the averages, given the sums over spatial and over temporal plaquettes."""
-    spatial, temporal = np.moveaxis(sums, -1, 0) / (PLANES * group.colours * lattice.sites)
-    return np.stack([(spatial + temporal) / 2, spatial, temporal], axis=-1)
+    @classmethod
+    def _mean(cls, kinds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the average; weights that are equal are left out, to round as earlier versions."""
+        return np.asarray((kinds[..., 0] + kinds[..., 1]) / 2)
 
 
 def plaquette(field: Field) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -17,13 +17,13 @@ from gauge_mc.domain.slab import nowhere
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import BLOCK, DeferredSums
 from gauge_mc.fields.time_lines import TIME_LINE, time_lines
+from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import Group
 from gauge_mc.observables import (
     OBSERVABLES,
     Columns,
     Derived,
     Observable,
-    Quantity,
     Record,
     Recorder,
     SumRecorder,
@@ -48,26 +48,33 @@ class Polyakov(Observable):
 
     name: ClassVar[str] = "polyakov"
     summary: ClassVar[str] = "the Polyakov loop"
-    columns: ClassVar[tuple[str, ...]] = ("re", "im", "abs")
-    descriptions: ClassVar[Mapping[str, str]] = {
-        "re": "real part of the average over space",
-        "im": "imaginary part of the average over space; 0 for SU(2)",
-        "abs": "modulus of the average over space",
-    }
+    columns: ClassVar[TableColumns] = TableColumns(
+        Column(
+            "re",
+            help="real part of the average over space",
+            axis=r"$\mathrm{Re}\,L$",
+            average="Polyakov loop, real part",
+        ),
+        Column("im", help="imaginary part of the average over space; 0 for SU(2)"),
+        Column(
+            "abs",
+            help="modulus of the average over space",
+            symbol="|L|",
+            axis=r"$|L|$",
+            average="Polyakov loop, modulus",
+            main=True,
+        ),
+    )
     normalisation: ClassVar[str] = (
         "Tr / N averaged over space: real part, imaginary part, modulus of the average"
-    )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
-        Quantity("abs", "Polyakov loop, modulus", r"$|L|$", "|L|"),
-        Quantity("re", "Polyakov loop, real part", r"$\mathrm{Re}\,L$"),
     )
     derived: ClassVar[tuple[Derived, ...]] = (
         Derived(
             "susceptibility",
-            "V (<|L|^2> - <|L|>^2) of the average L over the V sites of space; jackknife",
-            "χ",
-            r"$V\,(\langle|L|^2\rangle-\langle|L|\rangle^2)$",
-            _susceptibility,
+            help="V (<|L|^2> - <|L|>^2) of the average L over the V sites of space; jackknife",
+            symbol="χ",
+            axis=r"$V\,(\langle|L|^2\rangle-\langle|L|\rangle^2)$",
+            estimate=_susceptibility,
         ),
     )
     links_moved: ClassVar[float | None] = 0.25

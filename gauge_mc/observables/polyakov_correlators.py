@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any, ClassVar
@@ -11,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling
+from gauge_mc.analysis.polyakov_correlators import COLUMNS
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.paths import PATHS, Step, equivalent_steps, steps_along
 from gauge_mc.domain.slab import Slab, work
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, add_slices
 from gauge_mc.fields.time_lines import TIME_LINE, complete_lines
-from gauge_mc.files.table import TableData
-from gauge_mc.observables import OBSERVABLES, SWEEP, Measurer, Quantity, Record, Series
+from gauge_mc.files.columns import TableColumns
+from gauge_mc.observables import OBSERVABLES, Measurer, Record
 from gauge_mc.options import Option, check_options
 from gauge_mc.updates.noise_reduction import (
     NOISE_OPTIONS,
@@ -71,18 +72,11 @@ class PolyakovCorrelators(ReducedNoise):
 
     name: ClassVar[str] = "polyakov-correlators"
     summary: ClassVar[str] = "correlators of two Polyakov loops, on and off axis"
-    columns: ClassVar[tuple[str, ...]] = ("path", "r", "re")
-    descriptions: ClassVar[Mapping[str, str]] = {
-        "path": f"direction of the distance: {', '.join(PATHS)}",
-        "r": "steps along the path",
-        "re": "C(R), averaged over the sites of space and equivalent directions",
-    }
-    words: ClassVar[tuple[str, ...]] = ("path",)
+    columns: ClassVar[TableColumns] = COLUMNS
     normalisation: ClassVar[str] = (
         "Re P(x) P(x + R)^*, P = Tr / N, averaged over space and equivalent directions"
     )
     units: ClassVar[str] = "r in steps along path, such as (1,1,0)"
-    quantities: ClassVar[tuple[Quantity, ...]] = ()
     main_kernel: ClassVar[Kernel | None] = POLYAKOV_CORRELATORS
     options: ClassVar[tuple[Option, ...]] = (
         Option("r_max", int, "Largest distance R.", "half the lattice"),
@@ -142,26 +136,6 @@ class PolyakovCorrelators(ReducedNoise):
         """Return the records of a field, given C(R) for all distances."""
         pairs = zip(self.distances, values.tolist(), strict=True)
         return [(path, r, value) for (path, r), value in pairs]
-
-    @classmethod
-    def series(cls, table: TableData, source: str) -> dict[str, Series]:
-        """Return a time series for each path and r; see `Observable.series`."""
-        try:
-            sweeps, path, r, values = (table[name] for name in (SWEEP, *cls.columns))
-            pairs = dict.fromkeys(zip(path.tolist(), r.tolist(), strict=True))
-            rows = {pair: (path == pair[0]) & (r == pair[1]) for pair in pairs}
-            found = {
-                f"path={path},r={r}": Series(sweeps[mask], values[mask].astype(np.float64))
-                for (path, r), mask in rows.items()
-            }
-            if any(not np.array_equal(one.sweeps, np.unique(sweeps)) for one in found.values()):
-                raise ValueError
-        except (KeyError, ValueError) as error:
-            raise GaugeError(
-                f"The table {source} is damaged: its configurations do not have the same "
-                "distances; run gauge-mc verify on its run."
-            ) from error
-        return found
 
 
 class _Multilevel:

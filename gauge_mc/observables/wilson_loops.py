@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.loops import OTHER_LEVEL, T_STEP, level_pairs, paths_of, select_loops
+from gauge_mc.analysis.loops import (
+    COLUMNS,
+    OTHER_LEVEL,
+    T_STEP,
+    level_pairs,
+    paths_of,
+    select_loops,
+)
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -34,8 +41,9 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
 from gauge_mc.fields.time_lines import TIME_LINE, time_lines
+from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import TableData
-from gauge_mc.observables import OBSERVABLES, Measurer, Quantity, Record, Series
+from gauge_mc.observables import OBSERVABLES, Measurer, Record, Series
 from gauge_mc.options import Option, check_options
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import (
@@ -143,20 +151,10 @@ class WilsonLoops(ReducedNoise):
 
     name: ClassVar[str] = "wilson-loops"
     summary: ClassVar[str] = "Wilson loops on and off axis, smeared"
-    columns: ClassVar[tuple[str, ...]] = ("smearing", "path", "r", "t", "loop")
-    descriptions: ClassVar[Mapping[str, str]] = {
-        "smearing": "iterations of smearing before the measurement",
-        OTHER_LEVEL: "iterations on the other spatial side; only with `--correlations`",
-        "path": f"direction of the spatial line: {', '.join(PATHS)}",
-        "r": "steps along the path",
-        "t": "extent in time, in lattice units",
-        "loop": "W(R, T), averaged over all sites and equivalent directions",
-    }
-    words: ClassVar[tuple[str, ...]] = ("path",)
+    columns: ClassVar[TableColumns] = COLUMNS
     normalisation: ClassVar[str] = "Re Tr / N averaged over sites and equivalent directions"
     units: ClassVar[str] = "r in steps along path, such as (1,1,0); t in lattice units"
     smears: ClassVar[bool] = True
-    quantities: ClassVar[tuple[Quantity, ...]] = ()
     options: ClassVar[tuple[Option, ...]] = (
         Option("r_max", int, "Largest distance R.", f"{EXTENT}, or half the lattice"),
         Option("t_max", int, "Largest time T.", f"{EXTENT}, or half the lattice"),
@@ -221,7 +219,7 @@ class WilsonLoops(ReducedNoise):
             )
         if self.correlations:
             self._check_correlations()
-            object.__setattr__(self, "columns", ("smearing", OTHER_LEVEL, *self.columns[1:]))
+            object.__setattr__(self, "columns", COLUMNS.complete())
         self.check_distances()
         if self.noise:
             self._check_noise(self.noise)

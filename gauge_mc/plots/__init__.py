@@ -14,7 +14,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,15 +33,13 @@ from gauge_mc.analysis.figures import (
 )
 from gauge_mc.analysis.timeseries import caution_skip, transient_end
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_heading, read_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import (
     CONFIGS_SUFFIX,
-    INDICES,
     OBSERVABLES,
-    SWEEP,
     Observable,
-    Quantity,
     table_name,
 )
 from gauge_mc.options import Option, check_options
@@ -133,20 +131,17 @@ class TableKind:
     ----------
     name : str
         Name of the observable or of the function.
-    columns : tuple of str
-        Columns that the table must have, without the sweep.
-    quantities : tuple of Quantity
-        Columns to draw, the main one first; empty for tables with several rows per measurement.
+    columns : TableColumns
+        Columns that the table must have, without the sweep; those with averages are drawn.
     """
 
     name: str
-    columns: tuple[str, ...]
-    quantities: tuple[Quantity, ...]
+    columns: TableColumns
 
     @classmethod
     def of_observable(cls, observable: type[Observable]) -> TableKind:
         """Return the kind of an observable's tables."""
-        return cls(observable.name, observable.columns, observable.quantities)
+        return cls(observable.name, observable.columns)
 
     @classmethod
     def of_function(cls, path: Path) -> TableKind | None:
@@ -160,16 +155,20 @@ class TableKind:
             known = name.replace("_", "-") in OBSERVABLES
             if known or table_name(name) != path.stem or SWEEP not in names:
                 return None
-            columns = tuple(one for one in names if one != SWEEP)
-            if set(columns) & set(INDICES):
-                return cls(name, columns, ())
-            table = read_table(path).columns
+            columns = TableColumns.of_function(name, names)
+            if columns.indices:
+                return cls(name, TableColumns(*columns.names))
+            table = read_table(path)
         except GaugeError:
             return None
         single = table[SWEEP].size == np.unique(table[SWEEP]).size
-        shown = [one for one in columns if single and table[one].dtype.kind in "if"]
-        labels = [typeset(name if one == "value" else f"{name}, {one}") for one in shown]
-        return cls(name, columns, tuple(map(Quantity, shown, labels, labels)))
+        shown = [
+            replace(one, axis=typeset(one.axis), average=typeset(one.average))
+            if single and table[one.name].dtype.kind in "if"
+            else Column(one.name)
+            for one in columns
+        ]
+        return cls(name, TableColumns(*shown))
 
 
 def table_kinds(runs: Sequence[Path] = ()) -> dict[str, TableKind]:
@@ -190,7 +189,7 @@ def table_kinds(runs: Sequence[Path] = ()) -> dict[str, TableKind]:
 
 def plot_names(runs: Sequence[Path] = ()) -> list[str]:
     """Return the names of all plots, including those of observables and of tables in the runs."""
-    shown = [name for name, one in table_kinds(runs).items() if one.quantities]
+    shown = [name for name, one in table_kinds(runs).items() if one.columns.averaged]
     names = {*PLOTS, *shown, *(name + AGAINST_BETA for name in shown)}
     return sorted(names)
 
@@ -213,7 +212,7 @@ def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
         return PLOTS[name]
     kinds = table_kinds(runs)
     kind = kinds.get(name.removesuffix(AGAINST_BETA))
-    if kind and kind.quantities:
+    if kind and kind.columns.averaged:
         return _plot_of_table(name, kind)
     if kind and kind.name not in PLOTS:
         raise UsageError(
@@ -300,7 +299,7 @@ def expected_plot(name: str) -> Plot:
     if name in plot_names():
         return find_plot(name)
     table = name.removesuffix(AGAINST_BETA)
-    return _plot_of_table(name, TableKind(table, (), (Quantity("value", table, table),)))
+    return _plot_of_table(name, TableKind(table, TableColumns.of_function(table, ["value"])))
 
 
 def _plot_of_table(name: str, kind: TableKind) -> Plot:
@@ -348,7 +347,7 @@ def find_table(run: Path, kind: TableKind) -> TableData | None:
         path = run / f"{table_name(kind.name)}{ending}.csv"
         if path.exists():
             table = read_table(path)
-            if any(column not in table.columns for column in (SWEEP, *kind.columns)):
+            if any(column not in table.columns for column in (SWEEP, *kind.columns.names)):
                 raise GaugeError(f"{path} is not a table of the observable {kind.name}.")
             return table
     return None
@@ -369,14 +368,14 @@ def find_tables(runs: Sequence[Path], kind: TableKind) -> dict[Path, TableData]:
 def filled_tables(
     runs: Sequence[Path], kinds: Iterable[TableKind]
 ) -> list[tuple[TableKind, dict[Path, TableData]]]:
-    """Return the tables with rows by run, for every kind that has quantities to draw.
+    """Return the tables with rows by run, for every kind that has averages to draw.
 
     Raises
     ------
     GaugeError
         If there are tables, but all of them are empty; or if a table is damaged.
     """
-    found = [(kind, find_tables(runs, kind)) for kind in kinds if kind.quantities]
+    found = [(kind, find_tables(runs, kind)) for kind in kinds if kind.columns.averaged]
     found = [(kind, tables) for kind, tables in found if tables]
     filled = [(kind, tables) for kind, tables in found if any(map(len, tables.values()))]
     if found and not filled:

@@ -46,7 +46,7 @@ class AveragesPlot(Plot):
         self._kind = kind
         self.name = f"{kind.name}{AGAINST_BETA}" if kind else "averages"
         self.summary = (
-            f"average against β: {kind.quantities[0].label}"
+            f"average against β: {kind.columns.averaged[0].average}"
             if kind
             else "all averages against β, one curve per lattice"
         )
@@ -57,16 +57,16 @@ class AveragesPlot(Plot):
         wanted = [self._kind] if self._kind else list(table_kinds(runs).values())
         drawn, series = [], []
         for one, tables in filled_tables(runs, wanted):
-            quantity = one.quantities[0]
+            column = one.columns.averaged[0]
             kept = [table.after(skip, str(run)) for run, table in tables.items()]
-            series += [history_of("", table, quantity.column) for table in kept]
-            drawn.append((quantity, _curves(kept, quantity.column)))
+            series += [history_of("", table, column.name) for table in kept]
+            drawn.append((column, _curves(kept, column.name)))
         if not drawn:
             raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
         if not skip:
             caution_unthermalised(runs, series)
-        draw_panels([(one.average, curves) for one, curves in drawn], r"$\beta$", file)
-        return [Averages.of(one.label, curves) for one, curves in drawn]
+        draw_panels([(one.label_of_average, curves) for one, curves in drawn], r"$\beta$", file)
+        return [Averages.of(one.average, curves) for one, curves in drawn]
 
 
 PLOTS.register(AveragesPlot())

@@ -66,7 +66,7 @@ class HistoryPlot(Plot):
         self._kind = kind
         self.name = kind.name if kind else "history"
         self.summary = (
-            f"time series: {', '.join(one.label for one in kind.quantities)}"
+            f"time series: {', '.join(one.average for one in kind.columns.averaged)}"
             if kind
             else "time series with running means and autocorrelation times"
         )
@@ -78,12 +78,12 @@ class HistoryPlot(Plot):
         kinds = [self._kind] if self._kind else list(table_kinds(runs).values())
         quantities = []
         for one, tables in filled_tables(runs, kinds):
-            for quantity in one.quantities if self._kind else one.quantities[:1]:
+            for column in one.columns.averaged[: None if self._kind else 1]:
                 series = [
-                    history_of(labels[run], table, quantity.column) for run, table in tables.items()
+                    history_of(labels[run], table, column.name) for run, table in tables.items()
                 ]
                 if series:
-                    quantities.append((quantity.symbol, series))
+                    quantities.append((column.label, series))
         if not quantities:
             raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
         plot_history(quantities, file, skip)

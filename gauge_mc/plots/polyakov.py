@@ -26,8 +26,9 @@ from gauge_mc.analysis.figures import (
     side_by_side,
     typeset,
 )
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.libraries import load
-from gauge_mc.observables import OBSERVABLES, SWEEP
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import (
     PLOTS,

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.analysis.hadron_correlators import (
-    VALUES,
     Quark,
     arranged,
     check_columns,
@@ -29,17 +28,17 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.folders import may_be_made
 from gauge_mc.files.table import TableData, Value
 from gauge_mc.groups import GROUPS
 from gauge_mc.numbers import number
 from gauge_mc.observables import (
-    Accompanied,
-    Companion,
     Measurer,
     Observable,
-    Quantity,
     Record,
+    RecordsOfTables,
+    SecondaryTable,
     Series,
 )
 from gauge_mc.options import Option, check_options, merged
@@ -153,27 +152,31 @@ PROPAGATORS = Option(
     metavar="FOLDER",
 )
 
-SOLVES = Companion(
+SOLVES = SecondaryTable(
     "solves",
-    (
-        "kappa",
-        "mu",
-        "source",
-        "solver",
-        "inner",
-        "iterations",
-        "updates",
-        "iterated",
-        "residual",
-        "seconds",
+    "a row for every source, hopping parameter and twisted mass",
+    TableColumns(
+        Column("kappa", float, "hopping parameter"),
+        Column("mu", float, "twisted mass"),
+        Column("source", str, "kind of the source, and its place"),
+        Column("solver", str, "solver that found the solution, or file if it was read"),
+        Column("inner", str, "precision of the last iterations"),
+        Column("iterations", int, "number of iterations"),
+        Column("updates", int, "number of true residuals that replaced iterated ones"),
+        Column(
+            "iterated",
+            float,
+            "iterated residual of the preconditioned system, divided by the norm of the source; "
+            "the largest of all spins and colours",
+        ),
+        Column("residual", float, "true residual of the full system, in the same way"),
+        Column("seconds", float, "time in seconds", unit="s"),
     ),
+    lambda hadrons: len(hadrons.quarks.kinds) * len(hadrons.quarks.sources),
 )
 """The table of all solutions of the Dirac equation, with a row for a source of all its spins and
 colours. The residuals are the largest ones of these: that of the iteration, of the preconditioned
 system, and the true one, of the full system."""
-
-SOLVE_WORDS = ("source", "solver", "inner")
-"""Columns of `SOLVES` that contain words."""
 
 
 def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
@@ -335,11 +338,6 @@ class Quarks:
     def kinds(self) -> tuple[Quark, ...]:
         """The quarks, with all hopping parameters and twisted masses."""
         return tuple(Quark(*one) for one in product(self.kappas, self.mus))
-
-    @property
-    def solves(self) -> Companion:
-        """The table of the solutions, with its number of records per field."""
-        return replace(SOLVES, records=len(self.kinds) * len(self.sources))
 
     def propagators(
         self, field: Field, solves: list[Record]
@@ -522,19 +520,9 @@ class Hadrons(Observable):
 
     units: ClassVar[str] = "lattice units"
     smears: ClassVar[bool] = True
-    quantities: ClassVar[tuple[Quantity, ...]] = ()
+    secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (SOLVES,)
     options: ClassVar[tuple[Option, ...]] = quark_options()
     bench_options: ClassVar[Mapping[str, object]] = {"kappa": "0.12"}
-    common: ClassVar[Mapping[str, str]] = {
-        "source": "kind of the source, and its place after @",
-        "px": "momentum along x, in units of 2π/L",
-        "py": "momentum along y",
-        "pz": "momentum along z",
-        "t": "time since the source",
-        "re": "real part of the correlator",
-        "im": "imaginary part of the correlator",
-    }
-    """Descriptions of the columns that all hadrons have."""
 
     @classmethod
     def for_lattice(cls: type[Self], lattice: Lattice, **options: Any) -> Self:
@@ -568,11 +556,6 @@ class Hadrons(Observable):
         return {**super().header, **self.quarks.header}
 
     @property
-    def companions(self) -> tuple[Companion, ...]:
-        """The table of the solutions of the Dirac equation; see `Observable.companions`."""
-        return (self.quarks.solves,)
-
-    @property
     def trial(self: Self) -> Self:
         """The same for a heavy quark, with a large tolerance; see `Observable.trial`."""
         request = replace(self.quarks.request, tolerance=TRIAL_TOLERANCE)
@@ -586,7 +569,7 @@ class Hadrons(Observable):
 
         def measure(field: Field) -> list[Record]:
             solves: list[Record] = []
-            return Accompanied(prepared._records(field, solves), {SOLVES.name: solves})
+            return RecordsOfTables(prepared._records(field, solves), {SOLVES.name: solves})
 
         return measure
 
@@ -601,7 +584,7 @@ class Hadrons(Observable):
     @classmethod
     def series(cls, table: TableData, source: str) -> dict[str, Series]:
         """Return the real and imaginary part of every correlator; see `Observable.series`."""
-        names = cls.columns[: -len(VALUES)]
+        names = cls.columns.indices[:-1]
         check_columns(table, names, source)
         labels, sweeps, values = arranged(table, names, source)
         return {

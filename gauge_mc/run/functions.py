@@ -12,13 +12,11 @@ import numpy as np
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.files.columns import INDICES, SWEEP, TableColumns
 from gauge_mc.observables import (
-    INDICES,
     OBSERVABLES,
-    SWEEP,
     Measurer,
     Observable,
-    Quantity,
     Record,
     table_name,
 )
@@ -51,7 +49,7 @@ class FunctionObservable(Observable):
     ----------
     name : str
         Name of the function.
-    columns : tuple of str
+    columns : TableColumns
         Columns of the table, known only after `prepared` or the first measurement.
     """
 
@@ -68,10 +66,8 @@ class FunctionObservable(Observable):
 
     def _determine(self, columns: tuple[str, ...], rows: list[Record]) -> None:
         """Take the columns and the number of records from a result of the function."""
-        self.columns, self._records = columns, len(rows)  # type: ignore[misc]
-        main = next(column for column in columns if column not in INDICES)
-        label = self.name if main == "value" else f"{self.name}, {main}"
-        self.quantities = (Quantity(main, label, label),)  # type: ignore[misc]
+        self.columns = TableColumns.of_function(self.name, columns)  # type: ignore[misc]
+        self._records = len(rows)
 
     @property
     def records(self) -> int:
@@ -96,11 +92,11 @@ class FunctionObservable(Observable):
             columns, rows = _table_of(self._function(field), self.name)
             if not self._records:
                 self._determine(columns, rows)
-            if columns != self.columns or len(rows) != self._records:
+            if columns != self.columns.names or len(rows) != self._records:
                 raise UsageError(
                     f"The observable {self.name} returned {len(rows)} rows of {', '.join(columns)} "
-                    f"after {self._records} rows of {', '.join(self.columns)}; it must return the "
-                    "same number of values every time."
+                    f"after {self._records} rows of {', '.join(self.columns.names)}; it must "
+                    "return the same number of values every time."
                 )
             return rows
 

@@ -32,16 +32,16 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import refuse_link
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import Origin, Table, TableData, read_table
 from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.observables import (
     OBSERVABLES,
-    SWEEP,
-    Accompanied,
-    Companion,
     Measurer,
     Observable,
     Record,
+    RecordsOfTables,
+    SecondaryTable,
     check_records,
     observable_of_table,
 )
@@ -94,8 +94,8 @@ class Measuring:
         Numbers of the configurations that remain to be measured.
     unknown : tuple of int
         Those of `done` whose links an earlier version did not record.
-    companions : dict of str to Table
-        Tables of the companions of the observable, by name.
+    secondary : dict of str to Table
+        Secondary tables of the observable, by name.
     """
 
     ensemble: Ensemble
@@ -104,7 +104,7 @@ class Measuring:
     done: tuple[int, ...]
     left: tuple[int, ...]
     unknown: tuple[int, ...]
-    companions: dict[str, Table]
+    secondary: dict[str, Table]
 
     def carry_out(self, pool: DevicePool, precision: str) -> Iterator[int]:
         """Measure the remaining configurations, and yield the number of each one when it is done.
@@ -119,9 +119,9 @@ class Measuring:
         """
         measured = pool.results(partial(self._measured, precision), self.left)
         for number, (records, digest) in zip(self.left, measured, strict=True):
-            if isinstance(records, Accompanied):
-                for name, table in self.companions.items():
-                    table.append([(number, *record) for record in records.companions[name]])
+            if isinstance(records, RecordsOfTables):
+                for name, table in self.secondary.items():
+                    table.append([(number, *record) for record in records.secondary[name]])
                     table.sync()
             origin = Origin(self.ensemble.files[number].name, digest)
             self.table.append([(number, *record) for record in records], origin)
@@ -181,7 +181,7 @@ def measuring(
             _remove(path, observable)
         if path.exists():
             _compare(path, header, observable.formerly)
-        columns = (SWEEP, *observable.columns)
+        columns = (SWEEP, *observable.columns.names)
         with Table(path, {**header, "version": version()}, columns) as table:
             done = _drop_incomplete(path, table, observable.records)
             left = tuple(number for number in ensemble.files if number not in done)
@@ -193,11 +193,13 @@ def measuring(
                     "remove the table to measure all configurations again."
                 )
             with ExitStack() as stack:
-                companions = {
-                    one.name: stack.enter_context(_companion(one, path, header, done))
-                    for one in observable.companions
+                secondary = {
+                    one.name: stack.enter_context(
+                        _secondary(one, one.records(observable), path, header, done)
+                    )
+                    for one in observable.secondary_tables
                 }
-                yield Measuring(ensemble, observable, table, done, left, unknown, companions)
+                yield Measuring(ensemble, observable, table, done, left, unknown, secondary)
     finally:
         lock_file.unlink(missing_ok=True)
         lock.close()
@@ -213,17 +215,17 @@ def _is_empty(path: Path, observable: Observable) -> bool:
 
 
 def _remove(path: Path, observable: Observable) -> None:
-    """Remove a table and those of its companions."""
-    for one in (path, *(companion.beside(path) for companion in observable.companions)):
+    """Remove a table and its secondary tables."""
+    for one in (path, *(one.beside(path) for one in observable.secondary_tables)):
         one.unlink(missing_ok=True)
 
 
-def _companion(
-    companion: Companion, path: Path, header: Mapping[str, str], done: Sequence[int]
+def _secondary(
+    one: SecondaryTable, records: int, path: Path, header: Mapping[str, str], done: Sequence[int]
 ) -> Table:
-    """Open the table of a companion, without configurations that the main table does not have."""
-    table = companion.open(path, {**header, "version": version()})
-    table.truncate(after=max(done, default=-1), expected=len(done) * companion.records)
+    """Open a secondary table, without configurations that the main table does not have."""
+    table = one.open(path, {**header, "version": version()})
+    table.truncate(after=max(done, default=-1), expected=len(done) * records)
     return table
 
 
@@ -330,7 +332,7 @@ class TableReport:
 def _averages(table: TableData) -> dict[str, Average]:
     """Return the averages of the columns of a table that has one row per configuration."""
     observable = observable_of_table(table)
-    if observable is None or not observable.quantities:
+    if observable is None or not observable.columns.averaged:
         return {}
     steps = set(np.diff(table[SWEEP]).tolist())
     updates = steps.pop() if len(steps) == 1 else None
@@ -465,7 +467,7 @@ def _measure_field(field: Field, observable: Observable) -> TableData:
         check_records(observable, [records])
     columns = {
         column: np.array([record[i] for record in records])
-        for i, column in enumerate(observable.columns)
+        for i, column in enumerate(observable.columns.names)
     }
     return TableData(observable.header, columns)
 

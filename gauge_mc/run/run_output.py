@@ -13,8 +13,9 @@ import numpy as np
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import Table
-from gauge_mc.observables import SWEEP, Accompanied, Observable, Records
+from gauge_mc.observables import Observable, Records, RecordsOfTables
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import RunLock
@@ -53,7 +54,7 @@ class RunOutput:
     def __init__(self, task: Task, chain: Chain) -> None:
         self.task, self.chain = task, chain
         self._tables: dict[Measurement, Table] = {}
-        self._companions: dict[Measurement, dict[str, Table]] = {}
+        self._secondary: dict[Measurement, dict[str, Table]] = {}
 
     def open_tables(
         self,
@@ -75,7 +76,7 @@ class RunOutput:
         for item, observable in observables.items():
             facts = provenance(parameters)
             header = {**observable.informed(facts).header, **facts}
-            columns, path = (SWEEP, *observable.columns), run.table(item.observable)
+            columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)
             measurements = max(0, written - parameters.thermalize) // item.every
 
             def opened(table: Table, records: int, expected: int = measurements) -> Table:
@@ -84,9 +85,9 @@ class RunOutput:
                 return table
 
             self._tables[item] = opened(Table(path, header, columns), observable.records)
-            self._companions[item] = {
-                one.name: opened(one.open(path, header), one.records)
-                for one in observable.companions
+            self._secondary[item] = {
+                one.name: opened(one.open(path, header), one.records(observable))
+                for one in observable.secondary_tables
             }
         for sweep, path in run.config_files():
             if sweep > written:
@@ -112,9 +113,9 @@ class RunOutput:
             )
         else:
             for sweep, found in zip(sweeps, records, strict=True):
-                if isinstance(found, Accompanied):
-                    for name, beside in self._companions[item].items():
-                        beside.append([(sweep, *record) for record in found.companions[name]])
+                if isinstance(found, RecordsOfTables):
+                    for name, beside in self._secondary[item].items():
+                        beside.append([(sweep, *record) for record in found.secondary[name]])
                 table.append([(sweep, *record) for record in found])
 
     def write_configuration(self, writer: BackgroundWriter) -> None:
@@ -137,12 +138,12 @@ class RunOutput:
         for table in self._all_tables():
             table.seal()
         self._tables.clear()
-        self._companions.clear()
+        self._secondary.clear()
 
     def _all_tables(self) -> Iterator[Table]:
         yield from self._tables.values()
-        for companions in self._companions.values():
-            yield from companions.values()
+        for tables in self._secondary.values():
+            yield from tables.values()
 
     def record(self, rate: float, times: dict[str, float], joules: float | None) -> None:
         """Record the progress in the lock file, where other processes can read it.

@@ -25,8 +25,9 @@ from gauge_mc.analysis.timeseries import (
 )
 from gauge_mc.domain.energy import Energy
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.observables import INDICES, OBSERVABLES, SWEEP, Quantity
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
@@ -275,15 +276,15 @@ def _averages(
     """
     for item, paths, tables in measured:
         tail = tau_exp and tau_exp / item.every
-        for quantity in _quantities(item, tables[0]):
+        for column in _averaged(item, tables[0]):
             pairs = zip(paths, tables, strict=True)
-            series = [_numbers(path, table, quantity) for path, table in pairs]
+            series = [_numbers(path, table, column.name) for path, table in pairs]
             if any(len(one) for one in series):
                 found = estimate(*(one for one in series if len(one)), tau_exp=tail)
                 both = zip(tables, series, strict=True)
                 early = max(transient_end(table[SWEEP], one) for table, one in both)
                 yield (
-                    quantity.label,
+                    column.average,
                     found,
                     item.every,
                     early,
@@ -291,27 +292,21 @@ def _averages(
                 )
 
 
-def _numbers(path: Path, table: TableData, quantity: Quantity) -> np.ndarray:
-    series = table.columns.get(quantity.column)
+def _numbers(path: Path, table: TableData, name: str) -> np.ndarray:
+    series = table.columns.get(name)
     if series is None or series.dtype.kind == "U":
-        raise GaugeError(
-            f"The table {path} is damaged: it contains no numbers for {quantity.column}."
-        )
+        raise GaugeError(f"The table {path} is damaged: it contains no numbers for {name}.")
     return series
 
 
-def _quantities(item: Measurement, table: TableData) -> tuple[Quantity, ...]:
-    """Return the quantities of a table to show; none if it has several rows per measurement."""
+def _averaged(item: Measurement, table: TableData) -> tuple[Column, ...]:
+    """Return the columns whose averages are shown; none of several rows per measurement."""
     sweeps = table.columns[SWEEP]
     if len(sweeps) > 1 and sweeps[0] == sweeps[1]:
         return ()
     if item.observable in OBSERVABLES:
-        return OBSERVABLES[item.observable].quantities
-    names = [name for name in table.columns if name not in (SWEEP, *INDICES)]
-    labels = [
-        item.observable if name == "value" else f"{item.observable}, {name}" for name in names
-    ]
-    return tuple(Quantity(name, label, label) for name, label in zip(names, labels, strict=True))
+        return OBSERVABLES[item.observable].columns.averaged
+    return TableColumns.of_function(item.observable, table.columns).averaged
 
 
 def summary(

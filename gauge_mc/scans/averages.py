@@ -63,11 +63,11 @@ class Panel:
 def panels() -> Iterator[Panel]:
     """Yield the main quantity of every observable, and its derived quantities."""
     for observable in OBSERVABLES.values():
-        for quantity in observable.quantities[:1]:
-            column = column_of(observable, quantity.column)
-            yield Panel(column, quantity.heading, quantity.average)
-        for one in observable.derived:
-            yield Panel(column_of(observable, one.name), one.label, one.symbol)
+        for one in observable.columns.averaged[:1]:
+            column = column_of(observable, one.name)
+            yield Panel(column, one.heading, one.label_of_average)
+        for derived in observable.derived:
+            yield Panel(column_of(observable, derived.name), derived.short, derived.label)
 
 
 def column_of(observable: type[Observable], column: str) -> str:
@@ -131,7 +131,7 @@ class ScanAverages:
         try:
             for item in shared.measure:
                 observable = OBSERVABLES[item.observable]
-                if observable.quantities:
+                if observable.columns.averaged:
                     paths = [member.run.table(observable.name) for member in chains]
                     tables = [read_table(one).after(self.skip, str(one)) for one in paths]
                     row |= average(observable, tables, paths, item.every, point.lattice)
@@ -179,7 +179,7 @@ class ScanAverages:
         varying = {*axes(), *self.scan.parameters.coupling.facts} - {one.name for one in fixed}
         header = {name: fact for name, fact in facts.items() if name not in varying}
         notes = {
-            column_of(observable, one.name): one.note
+            column_of(observable, one.name): one.help
             for observable in OBSERVABLES.values()
             for one in observable.derived
         }
@@ -219,7 +219,7 @@ def check_skip(skip: int, parameters: Parameters) -> None:
 
 def last_early_update(observable: type[Observable], tables: Sequence[TableData]) -> int:
     """Return the last update up to which the main quantity deviates from the rest, or 0."""
-    column = observable.quantities[0].column
+    column = observable.columns.averaged[0].name
     return max(transient_end(next(iter(one.columns.values())), one[column]) for one in tables)
 
 
@@ -256,7 +256,7 @@ def average(
     """
     columns = [table.columns for table in tables]
     result: dict[str, float] = {}
-    for column in observable.columns:
+    for column in observable.columns.names:
         chains = [_series(one, column, path) for one, path in zip(columns, paths, strict=True)]
         found = estimate(*chains)
         numbers = (found.value, found.error, every * found.tau_int)

@@ -218,9 +218,9 @@ def test_thermalisation_in_averages(tmp_path, sketched):
 
 def test_averages_have_brackets():
     for one in OBSERVABLES.values():
-        for quantity in one.quantities:
-            assert r"\langle" in quantity.average
-            assert r"\rangle" in quantity.average
+        for column in one.columns.averaged:
+            assert r"\langle" in column.label_of_average
+            assert r"\rangle" in column.label_of_average
 
 
 def test_the_title_of_an_effective_potential_names_path_and_smearing(tmp_path):

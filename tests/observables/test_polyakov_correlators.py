@@ -79,7 +79,9 @@ def test_series_are_those_of_each_distance(rng):
     assert {*found} == {"path=100,r=1", "path=100,r=2", "path=110,r=1"}
     np.testing.assert_array_equal(found["path=110,r=1"].samples, values[2::3])
     short = TableData(header, {name: column[:-1] for name, column in table.columns.items()})
-    with pytest.raises(GaugeError, match="do not have the same distances"):
+    with pytest.raises(
+        GaugeError, match="does not contain the same numbers of every configuration"
+    ):
         PolyakovCorrelators.series(short, "a.csv")
 
 

@@ -46,7 +46,7 @@ def test_averages_of_two_chains(tmp_path):
 
 
 def test_a_plaquette_is_named_as_such(tmp_path):
-    path, columns = tmp_path / "plaquette.csv", ("sweep", *Plaquette.columns)
+    path, columns = tmp_path / "plaquette.csv", ("sweep", *Plaquette.columns.names)
     write_table(path, {}, columns, [(1, 0.5, 0.25, 0.75), (2, 0.75, 0.25, 1.25)])
     found = average(Plaquette, [read_table(path)], [path], 1, LATTICE)
     assert (found["plaquette"], found["plaquette_spatial"]) == (0.625, 0.25)

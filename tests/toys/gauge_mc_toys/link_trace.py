@@ -7,6 +7,7 @@ from typing import ClassVar
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import lattice_sums
+from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.observables import Observable, Record
 
 LINK_TRACE = Kernel("link_trace", Path(__file__).parent)
@@ -18,7 +19,7 @@ class LinkTrace(Observable):
 
     name: ClassVar[str] = "link-trace"
     summary: ClassVar[str] = "the average link trace"
-    columns: ClassVar[tuple[str, ...]] = ("trace",)
+    columns: ClassVar[TableColumns] = TableColumns(Column("trace", help="average over all links"))
     normalisation: ClassVar[str] = "Re Tr / N averaged over all links"
     main_kernel: ClassVar[Kernel | None] = LINK_TRACE
 

@@ -1,0 +1,192 @@
+"""Declarations of the columns of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import TableData
+from gauge_mc.options import Number
+
+SWEEP = "sweep"
+"""Name of the first column of every table, which counts updates."""
+
+INDICES = "ijklmn"
+"""Names of the columns with the indices of an array that a function of the user returns. In tables
+of unknown origin, columns of these names are taken for such indices."""
+
+
+@dataclass(frozen=True)
+class Column(Number):
+    """A column of a table.
+
+    One of type str contains words.
+
+    Attributes
+    ----------
+    average : str
+        Name of its average in summaries, results and plots, such as ``Polyakov loop, modulus``;
+        empty if the average is not shown.
+    main : bool
+        Whether this is the average that stands for the observable where there is room for only one.
+        Without any such column it is the first one whose average is shown.
+    index : bool
+        Whether it says which element of an array a row is.
+    optional : bool
+        Whether only some tables of the observable have it.
+    """
+
+    average: str = field(default="", kw_only=True)
+    main: bool = field(default=False, kw_only=True)
+    index: bool = field(default=False, kw_only=True)
+    optional: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", self.axis or self.average)
+
+    def fits(self, values: NDArray[Any]) -> bool:
+        """Return whether values that were read from a table can be those of the column.
+
+        Whole numbers may be written as decimal numbers.
+        """
+        if self.kind is int and values.dtype.kind == "f":
+            return bool((values == np.rint(values)).all())
+        return values.dtype.kind in NUMPY_KINDS[self.kind]
+
+    @property
+    def label_of_average(self) -> str:
+        """Label of an axis with the average over an ensemble."""
+        if self.label.startswith("$"):
+            return rf"$\langle{self.label.strip('$')}\rangle$"
+        return rf"$\langle${self.label}$\rangle$"
+
+    @property
+    def heading(self) -> str:
+        """Heading of the average in narrow tables."""
+        return self.symbol or self.average
+
+    @property
+    def meaning(self) -> str:
+        """Description for the reference documentation; by default the name of the average."""
+        return self.help or self.average
+
+
+class TableColumns(tuple[Column, ...]):
+    """The columns of a table, without the first one, which counts updates.
+
+    Parameters
+    ----------
+    *columns : Column or str
+        A name alone is a column of numbers, or of indices if it is one of `INDICES`.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *columns: Column | str) -> TableColumns:
+        """Take columns, or their names."""
+        return super().__new__(
+            cls,
+            (
+                Column(one, int if one in INDICES else float, index=one in INDICES)
+                if isinstance(one, str)
+                else one
+                for one in columns
+            ),
+        )
+
+    @classmethod
+    def of_function(cls, function: str, names: Iterable[str]) -> TableColumns:
+        """Return the columns of a table that a function of the user makes.
+
+        Parameters
+        ----------
+        function : str
+            Name of the function, after which averages are named.
+        names : iterable of str
+            Names of the columns, also of the first one.
+        """
+        return cls(*(one for one in names if one != SWEEP)).averaging(function)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns that every table has."""
+        return tuple(one.name for one in self if not one.optional)
+
+    @property
+    def averaged(self) -> tuple[Column, ...]:
+        """Columns whose averages are shown, the main one first."""
+        return tuple(sorted((one for one in self if one.average), key=lambda one: not one.main))
+
+    @property
+    def indices(self) -> tuple[str, ...]:
+        """Names of the columns that say which element of an array a row is."""
+        return tuple(one.name for one in self if one.index)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Names of the columns that contain words."""
+        return tuple(one.name for one in self if one.kind is str)
+
+    def averaging(self, name: str, only: int | None = None) -> TableColumns:
+        """Return the columns with averages named after their table.
+
+        Parameters
+        ----------
+        name : str
+            Name of the observable or of the function.
+        only : int, optional
+            Number of columns whose averages are shown; by default all but indices.
+        """
+        shown = [one.name for one in self if not one.index][:only]
+        return TableColumns(
+            *(
+                replace(one, average=_average(name, one)) if one.name in shown else one
+                for one in self
+            )
+        )
+
+    def complete(self) -> TableColumns:
+        """Return the columns of a table that has the optional ones as well."""
+        return TableColumns(*(replace(one, optional=False) for one in self))
+
+    def check(self, table: TableData, source: str, what: str) -> None:
+        """Refuse a table that lacks a column, or has words where there should be numbers.
+
+        Parameters
+        ----------
+        table : TableData
+        source : str
+            Name of the table for error messages.
+        what : str
+            Content of the table for error messages, such as ``Wilson loops``.
+
+        Raises
+        ------
+        GaugeError
+        """
+        for one in (Column(SWEEP, int), *self):
+            if one.name not in table.columns:
+                if one.optional:
+                    continue
+                raise GaugeError(
+                    f"{source} has no column '{one.name}': it is not a table of {what}."
+                )
+            if len(table) and not one.fits(table[one.name]):
+                raise GaugeError(
+                    f"{source} is damaged: its column '{one.name}' contains a value that is not a "
+                    "number."
+                )
+
+
+def _average(name: str, column: Column) -> str:
+    """Return the name of the average of a column, given that of its table."""
+    return name if column.name in (name, "value") else f"{name}, {column.name}"
+
+
+NUMPY_KINDS = {int: "i", float: "if", str: "U"}
+"""Kinds of NumPy types of which the values of a column may be when a table is read."""
