@@ -10,7 +10,8 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar, get_type_hints
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from gauge_mc.options import Option, Owners
 
@@ -85,10 +86,20 @@ def with_fields(
 def _fields(kind: type[Any]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(kind)
     for one in dataclasses.fields(kind):
+        accepted = _accepted(hints[one.name], one)
         # NaN stands for a default that depends on other parameters.
         unknown = isinstance(one.default, float) and math.isnan(one.default)
-        kind = hints[one.name] | None if unknown else hints[one.name]
-        yield _keyword(one.name, kind, None if unknown else one.default)
+        yield _keyword(
+            one.name, accepted | None if unknown else accepted, None if unknown else one.default
+        )
+
+
+def _accepted(hint: Any, field: dataclasses.Field[Any]) -> Any:
+    """Return the type of the values of a field, which is text unless it is a number or a flag."""
+    kinds = {*(get_args(hint) if isinstance(hint, UnionType) else (hint,))}
+    if field.metadata.get("read"):  # such as a duration, which the field has in seconds
+        return str | None if type(None) in kinds else str
+    return hint if kinds <= {int, float, bool, str, type(None)} else hint | str
 
 
 def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:

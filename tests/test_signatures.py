@@ -28,9 +28,11 @@ def test_signatures_list_the_parameters_of_a_run(name):
     assert not [one for one in shown.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
     assert (shown["seed"].annotation, shown["seed"].default) == (int, gauge_mc.Parameters().seed)
     assert shown["threads"].annotation == int | None
+    assert shown["time_limit"].annotation == str | None  # HH:MM:SS
+    assert shown["start"].annotation is str
     assert {one.name for one in couplings()} <= shown.keys()
     if name != "scan":  # whose grid has several couplings and lattices
-        assert shown["lattice"].annotation is Lattice
+        assert shown["lattice"].annotation == Lattice | str
         assert (shown["beta"].annotation, shown["beta"].default) == (float | None, None)
 
 
