@@ -8,6 +8,7 @@ import pytest
 import rich.console
 
 import gauge_mc
+from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.run import display as progress
 
@@ -20,9 +21,25 @@ def test_a_misspelt_name_of_the_package_is_answered_with_the_right_one():
     assert not caught.value.name  # by which Python would add its own guess
 
 
-def test_a_misspelt_fit_is_answered_with_the_right_one():
-    with pytest.raises(UsageError, match=r"There is no fit 'potental'; did you mean 'potential'\?"):
-        gauge_mc.fit("potental")
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    ("call", "right"),
+    [
+        (lambda field: gauge_mc.fit("potental"), "potential"),
+        (lambda field: gauge_mc.fit("potential", "x", levles=3), "--levels"),
+        (lambda field: gauge_mc.plot("histroy", "."), "history"),
+        (lambda field: gauge_mc.generate(bata=2.3), "beta"),
+        (lambda field: gauge_mc.generate(group="su22"), "su2"),
+        (lambda field: gauge_mc.scan(anisotrpy=2), "anisotropy"),
+        (lambda field: gauge_mc.measure(field, "plaquete"), "plaquette"),
+        (lambda field: gauge_mc.measure(field, "wilson-loops", iteratons=3), "--iterations"),
+        (lambda field: gauge_mc.measure(field, "wilson-loops", smear="appe"), "ape"),
+    ],
+)
+def test_misspelt_names_are_answered_with_the_right_ones(call, right):
+    field = gauge_mc.Field.cold(gauge_mc.Lattice(4, 4, 4, 4), "su2", device=CpuDevice(1))
+    with pytest.raises(UsageError, match=rf"did you mean '{right}'\?"):
+        call(field)
 
 
 def test_an_error_is_one_line_in_a_notebook(capsys):

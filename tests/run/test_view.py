@@ -145,8 +145,15 @@ def test_misspelt_names_are_answered_with_the_right_ones(made):
         run.fits["x"]
 
 
+def test_a_misspelt_run_is_answered_with_the_nearest_one(copy):
+    with pytest.raises(UsageError, match=r"There is no run .*/onee; did you mean 'one'\?"):
+        open_run(copy.with_name("onee"))
+
+
 def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"There is no run in .*nothing: it has no run.toml"):
+    with pytest.raises(UsageError, match=r"There is no run in .*: it has no run.toml"):
+        open_run(tmp_path)
+    with pytest.raises(UsageError, match=r"There is no run .*nothing\.$"):
         open_run(tmp_path / "nothing")
     (tmp_path / "scan.toml").touch()
     with pytest.raises(UsageError, match="is a scan; open one of the runs in its folder"):
