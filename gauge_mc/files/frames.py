@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -79,14 +80,15 @@ def to_html(table: TableData) -> str:
     shown = [*range(total)]
     if total > 2 * ENDS + 1:
         shown = [*range(ENDS), -1, *range(total - ENDS, total)]
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = []
-    for row in shown:
-        cells = [str(table[name][row]) if row >= 0 else "⋮" for name in names]
-        body.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
     facts = "<br>".join(escape(f"{key}: {value}") for key, value in table.header.items())
-    rows = "".join(f"<tr>{one}</tr>" for one in body)
-    return (
-        f"<details><summary>{escape(repr(table))}</summary>{facts}</details>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    )
+    rows = [[table[name][row] if row >= 0 else "⋮" for name in names] for row in shown]
+    summary = f"<details><summary>{escape(repr(table))}</summary>{facts}</details>"
+    return summary + html_table(names, rows)
+
+
+def html_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in HTML, with names of columns."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
+    body = "".join(f"<tr>{one}</tr>" for one in cells)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

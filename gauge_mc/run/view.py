@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
+from gauge_mc.files.frames import html_table
 from gauge_mc.files.mapping import FileMapping, Named, unknown
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, table_name
@@ -48,6 +50,14 @@ class RunView:
 
     def __repr__(self) -> str:
         return f"<Run {self.path}: {self.sweep} of {self.parameters.updates} updates>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (label, found, found.format_tau(), found.samples)
+            for label, found in self.averages.items()
+        ]
+        names = ("average", "value", "tau_int [measurements]", "measurements")
+        return f"{escape(repr(self))}{html_table(names, rows) if rows else ''}"
 
     def __fspath__(self) -> str:
         return str(self.path)

@@ -76,6 +76,14 @@ def test_a_view_reads_what_the_run_has_written(made):
     assert Path(view) == result.path
 
 
+def test_a_notebook_shows_the_averages_of_a_run(made):
+    shown = made[0]._repr_html_()
+    assert shown.startswith(f"&lt;Run {made[0].path}: complete, 14 of 14 updates&gt;<table>")
+    for label, found in made[0].averages.items():
+        assert f"<td>{label}</td><td>{found}</td>" in shown
+    assert shown.count("<tr>") == 1 + 5
+
+
 def test_nothing_is_written_or_locked(copy, monkeypatch):
     monkeypatch.chdir(copy.parent.parent)
     before = times(copy)
