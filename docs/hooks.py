@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from gauge_mc import cli, defaults
 from gauge_mc.actions import ACTIONS
+from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.cli.command import Chooser
 from gauge_mc.cli.document import (
     VOCABULARY,
@@ -491,6 +492,21 @@ def actions() -> str:
         for name, one in ACTIONS.items()
     ]
     return table(("name", "S", "β", "options"), rows)
+
+
+@part
+def algorithms() -> str:
+    """List the algorithms of updates."""
+    rows = [
+        (
+            code(name),
+            plain(one.summary),
+            ", ".join(code(option.flag) for option in one.options),
+            ", ".join(map(code, one.columns)),
+        )
+        for name, one in ALGORITHMS.items()
+    ]
+    return table(("name", "an update", "options", "columns of its table"), rows)
 
 
 @part

@@ -17,6 +17,7 @@ RNG = "philox"
 LUXURY = 3
 """Quality level of generators that have levels."""
 
+ALGORITHM = "heatbath"
 HEATBATH = 1
 """Heatbath sweeps per update."""
 

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS
+from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.devices import BACKENDS
@@ -151,6 +152,7 @@ def run(program):
 
 
 REGISTRIES = (
+    ALGORITHMS,
     OBSERVABLES,
     FORMATS,
     GENERATORS,
@@ -237,6 +239,34 @@ def test_a_coupling_of_an_action_is_one_line_in_its_module_and_one_in_its_header
     assert names == ["b2.9_4x4x4x6_chain1", "b2.9_4x4x4x6_strength1_chain1"]
     for command in ("generate", "scan", "bench"):
         assert "--strength" in program(command, "--help")
+
+
+def test_an_update_of_another_package_is_an_algorithm(program):
+    """With its options, its records in a table, in batches, and over a stop."""
+    words = {**GENERATE, "action": "wilson", "rng": "philox", "backend": "cpu", "format": "ildg"}
+    program(
+        "generate", *options(**words, overrelax="0", heatbath="2"), "--output", "heat", "--quiet"
+    )
+    words |= {"algorithm": "counted", "rounds": "2"}
+    program("generate", *options(**{**words, "configs": "2"}), "--output", "counted", "--quiet")
+    program("generate", "--output", "counted", "--configs", "3", "--quiet")
+    program("generate", *options(**words), "--chains", "2", "--output", "c", "--quiet")
+    rows = "\nsweep,sweeps_done\n" + "".join(f"{n},{2 * n}\n" for n in range(3, 12))
+    for name in ("counted", "c_chain1", "c_chain2"):
+        table = (program.folder / name / "counted.csv").read_text()
+        assert rows in table
+        assert "# normalisation: heatbath sweeps since the start\n" in table
+        assert "# algorithm: counted\n# rounds: 2\n" in table
+    for name in ("counted", "c_chain1"):
+        links = (program.folder / name / "configs" / "0000011.lime").read_bytes()[-9000:]
+        heat = (program.folder / "heat" / "configs" / "0000011.lime").read_bytes()[-9000:]
+        assert links == heat
+    assert "counted.csv  records: 9" in program("verify", "counted")
+    assert "counted.csv" in program("info", "counted")
+    assert "counted, sweeps_done" in program("status", "counted")
+    said = program("generate", *options(**words, overrelax="1"), "--output", "d", code=2)
+    assert said == ""
+    assert "--rounds" in program("generate", "--help")
 
 
 def test_a_stopped_run_is_continued(program, run):
@@ -507,6 +537,11 @@ ALLOWED = {
     ("wilson", "flows/wilson.py"),
     ("symanzik", "actions/symanzik.py"),
     ("symanzik", "flows/symanzik.py"),
+    # The function and the kernel of one sweep, and its time.
+    ("heatbath", "__init__.py"),
+    ("heatbath", "updates/heatbath.py"),
+    ("heatbath", "bench/kernels.py"),
+    ("heatbath", "bench/observables.py"),
     # The option of actions and of the flow; the fit and the plot of this name determine it.
     ("anisotropy", "actions/__init__.py"),
     ("anisotropy", "fits/anisotropy.py"),

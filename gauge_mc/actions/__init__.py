@@ -10,20 +10,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from gauge_mc import defaults
+from gauge_mc.configurable import Configurable, chosen
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.colouring import ROWS, Colouring
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group
-from gauge_mc.numbers import number
-from gauge_mc.options import Option, check_options, flag_of, merged
-from gauge_mc.quoting import shortened
+from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
 
 BETA = Option(
@@ -86,7 +84,7 @@ class UpdateSet:
     rows: tuple[int, int] | None = None
 
 
-class Action(ABC):
+class Action(Configurable, ABC):
     """A gauge action. Instances contain the values of its options.
 
     Attributes
@@ -116,16 +114,14 @@ class Action(ABC):
         actions with the option `ANISOTROPY`.
     """
 
-    name: str
     formula: str
     header: str | Path
     cpp: str
     colouring: Colouring
     beta_is: str = "2 N / g^2"
-    options: tuple[Option, ...] = ()
     rectangle: float | None = None
     anisotropic: Choice | None = None
-    _given: Mapping[str, float] = {}
+    kind = "action"
 
     @abstractmethod
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
@@ -134,91 +130,6 @@ class Action(ABC):
     def facts(self, beta: float) -> dict[str, str]:
         """Return entries for the headers of tables that state the action beyond its name."""
         return {}
-
-    @property
-    def values(self) -> dict[str, float]:
-        """Values of the options by name; those that must be given are missing until they are."""
-        usual = {one.name: one.usual for one in self.options if one.usual is not None}
-        return {**usual, **self._given}
-
-    def with_options(self, **given: object) -> Action:
-        """Return the action with values of its options, which are numbers by name.
-
-        Raises
-        ------
-        UsageError
-            If the action has no such option, or a value is invalid.
-        """
-        checked = check_options(self.options, given, f"the action {self.name}")
-        return _configured(self, tuple(checked.items())) if checked else self
-
-    def check(self) -> Action:
-        """Return this action if it has everything that it needs.
-
-        Raises
-        ------
-        UsageError
-            If an option is missing that must be given.
-        """
-        for one in self.options:
-            if one.name not in self.values:
-                raise UsageError(
-                    f"The action {self.name} needs {one.flag} {one.metavar}: {one.help}"
-                )
-        return self
-
-    @property
-    def changed(self) -> dict[Option, float]:
-        """The options that do not have their usual values, with their values."""
-        values = self.values
-        return {
-            one: values[one.name]
-            for one in self.options
-            if one.name in values and values[one.name] != one.usual
-        }
-
-    def __str__(self) -> str:
-        """Return the action as text, such as ``rectangle:c1=-0.1``, which `parse` reads."""
-        return ":".join([self.name, *(f"{o.name}={v!r}" for o, v in self.changed.items())])
-
-    @property
-    def said(self) -> str:
-        """The action in words, such as ``rectangle, c₁ = -0.1``."""
-        return ", ".join([self.name, *(one.said(value) for one, value in self.changed.items())])
-
-    @property
-    def tags(self) -> list[str]:
-        """Words that name the action and its options in names of directories, unless usual."""
-        changed = self.changed
-        needed = [f"{value:.10g}" for one, value in changed.items() if one.usual is None]
-        usual = self.name == defaults.ACTION and not needed
-        words = [] if usual else [":".join([self.name, *needed])]
-        return words + [o.tagged(v) for o, v in changed.items() if o.usual is not None]
-
-    @property
-    def stated(self) -> dict[str, str]:
-        """The name and the options that are not usual, for headers of tables."""
-        return {NAME: self.name, **{o.name: str(v) for o, v in self.changed.items()}}
-
-    def __repr__(self) -> str:
-        return f"<Action {self}>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Action) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _key(self) -> tuple[object, ...]:
-        return type(self), *self.values.items()
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._key)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return parse, (str(self),)
 
     @property
     def anisotropy(self) -> float:
@@ -274,14 +185,6 @@ class Action(ABC):
     def choices(self) -> tuple[Choice, Choice]:
         """The compile-time selections of this action and of its colouring, for updates."""
         return self.choice, self.colouring.choice
-
-
-@cache
-def _configured(action: Action, given: tuple[tuple[str, float], ...]) -> Action:
-    """Return the action with other values of its options."""
-    configured = type(action)()
-    configured._given = {**action.values, **dict(given)}
-    return configured
 
 
 @dataclass(frozen=True)
@@ -435,35 +338,8 @@ ACTIONS: Registry[Action] = Registry("action", __name__, Action)
 
 
 def parse(text: str | Action) -> Action:
-    """Read an action: a name, or a name and options as in ``rectangle:c1=-0.1``.
-
-    A number without a name, as in ``rectangle:-0.1``, is the value of the first option. It is how
-    versions up to 0.2 wrote actions.
-
-    Raises
-    ------
-    UsageError
-        If there is no such action, or an option is unknown or invalid.
-    """
-    if isinstance(text, Action):
-        return text
-    name, *words = text.split(":")
-    ACTIONS.check(name, "action")
-    action = ACTIONS[name]
-    given: dict[str, float] = {}
-    for word in words:
-        key, equals, value = word.rpartition("=")
-        if not equals and not action.options:
-            raise UsageError(f"The action {name} has no parameter; leave ':{shortened(word)}' out.")
-        option = key.strip() if equals else action.options[0].name
-        try:
-            given[option] = number(value)
-        except ValueError:
-            raise UsageError(
-                f"The action {name} has the option {flag_of(option)} with the value "
-                f"'{shortened(value)}', which is not a number; write {name}:{option}=NUMBER."
-            ) from None
-    return action.with_options(**given)
+    """Read an action: a name, or a name and options as in ``rectangle:c1=-0.1``; see `chosen`."""
+    return text if isinstance(text, Action) else chosen(ACTIONS, text)
 
 
 def action_of(facts: Mapping[str, str]) -> Action:

@@ -50,7 +50,7 @@ class LuscherWeisz(Action):
     @property
     def u0(self) -> float:
         """Tadpole factor; not a number until it is given."""
-        return self.values.get(U0.name, math.nan)
+        return float(self.values.get(U0.name, math.nan))
 
     @property
     def c1(self) -> float:

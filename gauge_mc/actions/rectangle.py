@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gauge_mc.actions import ACTIONS, ANISOTROPY, Action, RectangleAction
+from typing import Self
+
+from gauge_mc.actions import ACTIONS, ANISOTROPY, RectangleAction
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
 
@@ -30,9 +32,9 @@ class AnyRectangleAction(RectangleAction):
     @property
     def c1(self) -> float:  # type: ignore[override]
         """Coefficient of the rectangles; not a number until it is given."""
-        return self.values.get(C1.name, float("nan"))
+        return float(self.values.get(C1.name, "nan"))
 
-    def check(self) -> Action:
+    def check(self) -> Self:
         """Return this action if it has a coefficient below 1/8."""
         if self.c1 == C1.most:
             raise UsageError("The action rectangle needs a coefficient c1 below 1/8; choose one.")

@@ -211,7 +211,7 @@ def _run_checks(run: Run) -> list[Check]:
 
 def _table_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[Check]:
     """Return the checks of all tables that exist or should exist."""
-    measured = parameters.measure if parameters and sweep else ()
+    measured = parameters.recorded if parameters and sweep else ()
     paths = {*run.tables(), *(run.table(item.observable) for item in measured)}
     return [Check(path, partial(_table, path, parameters, sweep)) for path in sorted(paths)]
 
@@ -358,7 +358,7 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Advan
     table = _sound(path)
     if parameters:
         _check_origin(path, table, parameters)
-        for item in parameters.measure:
+        for item in parameters.recorded:
             if path == Run(path.parent).table(item.observable):
                 _check_rows(path, table, parameters, item, sweep)
     _check_numbers(path, table)

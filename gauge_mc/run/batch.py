@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from gauge_mc.actions import Coupling
+from gauge_mc.algorithms import Records, Update
 from gauge_mc.run.chain import Chain
-from gauge_mc.updates.heatbath import heatbath_sweep
-from gauge_mc.updates.overrelaxation import overrelaxation_sweep
-from gauge_mc.updates.sweep import Sweep
 
 
 class Batch:
@@ -32,6 +29,8 @@ class Batch:
     chains : tuple of Chain
     field : Field
         The field whose replicas are the fields of the chains.
+    records : sequence of tuple
+        What the last update has found out, a record for every chain; see `Algorithm.columns`.
 
     Raises
     ------
@@ -40,6 +39,7 @@ class Batch:
     """
 
     def __init__(self, chains: Iterable[Chain], count: int) -> None:
+        self.records: Records = ()
         if count == 1:
             self.chains = tuple(chains)
             self.field = self.chains[0].field
@@ -62,29 +62,15 @@ class Batch:
         return self.chains[0].sweep
 
     def update(self) -> None:
-        """Do one update of every chain: heatbath sweeps, then overrelaxation sweeps."""
-        first = self.chains[0]
-        heatbaths = first.parameters.heatbath
-        self._heatbath(heatbaths, first.random.step + 1)
-        self._overrelaxation(first.parameters.overrelax)
+        """Do one update of every chain."""
+        self.records = self._update()
         for chain in self.chains:
-            chain.random.step += heatbaths
             chain.sweep += 1
 
-    # The sweeps are looked up only once, because an update of a small lattice takes little time.
+    # The update is prepared only once, because an update of a small lattice takes little time.
     @cached_property
-    def _heatbath(self) -> Sweep:
+    def _update(self) -> Update:
+        p = self.chains[0].parameters
+        couplings = [chain.parameters.coupling for chain in self.chains]
         randoms = [chain.random for chain in self.chains]
-        return heatbath_sweep(self.field, self._couplings, randoms, self._version)
-
-    @cached_property
-    def _overrelaxation(self) -> Sweep:
-        return overrelaxation_sweep(self.field, self._couplings, self._version)
-
-    @property
-    def _version(self) -> int:
-        return self.chains[0].parameters.chain_version
-
-    @property
-    def _couplings(self) -> list[Coupling]:
-        return [chain.parameters.coupling for chain in self.chains]
+        return p.algorithm.prepare(self.field, couplings, randoms, p.chain_version)

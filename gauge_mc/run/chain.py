@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gauge_mc import __version__
+from gauge_mc import __version__, defaults
 from gauge_mc.actions import BETA_IS
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
@@ -207,5 +207,6 @@ def provenance(parameters: Parameters) -> dict[str, str]:
     values = p.values() | {BETA_IS: p.action.beta_is} | p.coupling.facts | more
     usual = {name for name, value in UNSTATED.items() if values[name] == value}
     usual |= {one.name for one in p.action.options if one not in p.action.changed}
+    usual |= {p.algorithm.kind} if p.algorithm.name == defaults.ALGORITHM else set()
     omitted = {*SAMPLING, *usual}
     return {name: str(value) for name, value in values.items() if name not in omitted}

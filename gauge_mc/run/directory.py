@@ -41,7 +41,7 @@ RUNS = Path("runs")
 CONFIG = re.compile(r"[0-9]{7,}\.[^.]+")
 """Form of the name of a configuration."""
 
-LATER = {"action", *(one.name for one in couplings()), *UNSTATED}
+LATER = {"action", "algorithm", *(one.name for one in couplings()), *UNSTATED}
 """Parameters that the run.toml of earlier versions do not have."""
 
 

@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
+from gauge_mc import defaults
 from gauge_mc.devices.cache import watching
 from gauge_mc.fields.field import Field
 from gauge_mc.notebook_bar import NotebookBar
@@ -150,7 +151,7 @@ def describe(parameters: Parameters) -> str:
     """Return a short description of the chain, such as ``su2, beta = 2.5, 16x16x16x16, …``."""
     p = parameters
     words = [p.group, f"beta = {p.beta:g} ({p.action.beta_is})"]
-    words += [p.action.said] if p.action.tags else []
+    words += [p.action.said] if p.action.tags(defaults.ACTION) else []
     return ", ".join([*words, str(p.lattice), f"{p.precision} precision", p.generator])
 
 

@@ -8,13 +8,15 @@ use the same names for both, and for the options of the action.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS, BETA, NAME, Action, Coupling, couplings
+from gauge_mc.actions import ACTIONS, BETA, Action, Coupling, couplings
+from gauge_mc.algorithms import ALGORITHMS, Algorithm, algorithm_options
+from gauge_mc.configurable import Configurable
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, check_threads
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
@@ -22,9 +24,9 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.options import Option
+from gauge_mc.options import Option, merged
 from gauge_mc.random import GENERATORS
-from gauge_mc.registry import in_words
+from gauge_mc.registry import Registry, in_words
 from gauge_mc.run.measurement import MAX_UPDATES, NO_MEASUREMENT, Measurement
 from gauge_mc.run.settings import (
     ENSEMBLE,
@@ -42,9 +44,6 @@ from gauge_mc.updates.chain_versions import FIRST, LATEST
 
 NO_FORMAT = "none"
 """The format of a run that keeps no configurations."""
-
-MAX_SWEEPS = 10**6
-"""Largest number of sweeps of a kind in one update."""
 
 USUAL_LATTICE = Lattice.parse(defaults.LATTICE)
 """The default lattice."""
@@ -83,7 +82,6 @@ def meaning_of_beta() -> str:
 class Parameters:
     """All parameters that determine the numbers of a run.
 
-    An update consists of `heatbath` heatbath sweeps followed by `overrelax` overrelaxation sweeps.
     Updates are counted from the start, thermalisation included.
 
     Attributes
@@ -107,8 +105,9 @@ class Parameters:
         Name of a random number generator.
     luxury : int
         Quality level, for generators that have levels.
-    heatbath, overrelax : int
-        Number of heatbath and overrelaxation sweeps in one update.
+    algorithm : Algorithm
+        Algorithm with the values of its options, which say what an update is; also accepted as a
+        name, or as text such as ``heatbath:overrelax=2``.
     thermalize : int
         Number of updates before the first measurement.
     configs : int
@@ -173,21 +172,12 @@ class Parameters:
         f"Quality level from 0 to {_levels - 1}, for {_leveled}.",
         tag="luxury",
     )
-    heatbath: int = setting(
-        defaults.HEATBATH,
+    algorithm: Algorithm = setting(
+        ALGORITHMS[defaults.ALGORITHM],
         PHYSICS,
-        "Heatbath sweeps per update.",
-        least=1,
-        most=MAX_SWEEPS,
-        tag="hb",
-    )
-    overrelax: int = setting(
-        defaults.OVERRELAX,
-        PHYSICS,
-        "Overrelaxation sweeps per update.",
-        least=0,
-        most=MAX_SWEEPS,
-        tag="or",
+        "Algorithm that updates the links.",
+        default=defaults.ALGORITHM,
+        choices=tuple(ALGORITHMS),
     )
     chain_version: int = setting(
         defaults.CHAIN_VERSION,
@@ -237,13 +227,15 @@ class Parameters:
     )
 
     def __post_init__(self) -> None:
-        words = {"lattice": self.lattice, "action": self.action, "measure": self.measure}
+        fields = ("lattice", "action", "algorithm", "measure")
+        words = {name: getattr(self, name) for name in fields}
         for name, value in converted(type(self), words).items():
             object.__setattr__(self, name, value)
         GROUPS.check(self.group, "group")
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
         self.action.check().update_sets(self.lattice)
+        self.algorithm.check()
         _choose("precision", self.precision, tuple(REALS))
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
@@ -316,10 +308,11 @@ class Parameters:
                 OBSERVABLES.check(item.observable, "measure")
 
     def __repr__(self) -> str:
-        usual, options = Parameters(group=self.group).values(), self.action.options
+        usual = Parameters(group=self.group).values()
         named = ("lattice", "group", "beta")
-        values = {**self.values(), "action": str(self.action)}
-        own = {one.name for one in options}
+        configured = {"action": self.action, "algorithm": self.algorithm}
+        values = {**self.values(), **{name: str(one) for name, one in configured.items()}}
+        own = {one.name for each in configured.values() for one in each.options}
         shown = {
             name: value
             for name, value in values.items()
@@ -335,6 +328,7 @@ class Parameters:
         own: dict[str, dict[str, str | int | float]] = {
             "lattice": {"lattice": str(self.lattice)},
             "action": {"action": self.action.name, **self.action.values},
+            "algorithm": {"algorithm": self.algorithm.name, **self.algorithm.values},
             "measure": {"measure": ",".join(map(str, self.measure)) or NO_MEASUREMENT},
         }
         found: dict[str, str | int | float] = {}
@@ -378,7 +372,7 @@ class Parameters:
             If a parameter other than `configs` would change, `configs` would decrease, or a value
             has the wrong type or is invalid.
         """
-        asked = dataclasses.replace(self, **_read(values, self.action))
+        asked = dataclasses.replace(self, **_read(values, self))
         mine, theirs = self.fixed(), asked.fixed()
         differences = [
             f"{name} = {mine.get(name, 'none')}, not {theirs.get(name, 'none')}"
@@ -400,6 +394,12 @@ class Parameters:
         return Coupling(self.beta, self.action)
 
     @property
+    def recorded(self) -> tuple[Measurement, ...]:
+        """What the tables of a run contain: its measurements, and the records of its updates."""
+        records = (Measurement(self.algorithm.name),) if self.algorithm.columns else ()
+        return (*self.measure, *records)
+
+    @property
     def updates(self) -> int:
         """Number of updates in the whole run, thermalisation included."""
         return self.thermalize + self.configs * self.separation
@@ -418,7 +418,7 @@ class Parameters:
     @property
     def links_per_update(self) -> int:
         """Number of link updates in one update: links times sweeps."""
-        return self.lattice.links * (self.heatbath + self.overrelax)
+        return self.lattice.links * self.algorithm.sweeps
 
     @property
     def name(self) -> str:
@@ -431,7 +431,11 @@ class Parameters:
         """
         usual, options = Parameters(), options_of(type(self))
         start = self.start if self.start in STARTS else f"from-{Path(self.start).stem}"
-        words = {"action": "_".join(self.action.tags), "start": start}
+        words = {
+            "action": "_".join(self.action.tags(defaults.ACTION)),
+            "algorithm": "_".join(self.algorithm.tags(defaults.ALGORITHM)),
+            "start": start,
+        }
         changed = [
             words.get(name) or f"{options[name].tag}{getattr(self, name)}"
             for name in NAMING
@@ -440,35 +444,48 @@ class Parameters:
         return "_".join([self.group, f"b{self.beta:.12g}", str(self.lattice), *changed])
 
 
-NAMING = ("action", "precision", "start", "seed", "rng", "luxury", "heatbath", "overrelax")
+NAMING = ("action", "precision", "start", "seed", "rng", "luxury", "algorithm")
 """Parameters that names of directories contain if they differ from their defaults."""
 
 
-def _read(values: Mapping[str, object], action: Action | None = None) -> dict[str, Any]:
-    """Return the parameters that values give, with their types; options of the action join it.
+def _read(values: Mapping[str, object], before: Parameters | None = None) -> dict[str, Any]:
+    """Return the parameters that values give, with their types.
+
+    Options of the action and of the algorithm join these.
 
     Parameters
     ----------
     values : mapping of str to object
         Values by name; other keys are ignored.
-    action : Action, optional
-        The action whose options are not given, if it is not named.
+    before : Parameters, optional
+        Parameters of which the action and the algorithm are taken if they are not named.
     """
     read = converted(Parameters, values)
-    declared = {one.name: one for one in couplings()}
-    given = {name: values[name] for name in declared if name in values}
-    named = read.get("action")
-    before = action or ACTIONS[defaults.ACTION]
-    if named is None and not given:
-        return read
+    actions, algorithms = ACTIONS[defaults.ACTION], ALGORITHMS[defaults.ALGORITHM]
+    usual = (before.action, before.algorithm) if before else (actions, algorithms)
+    for one, options in zip(usual, (couplings(), algorithm_options()), strict=True):
+        given = {option: values[option.name] for option in options if option.name in values}
+        if given or one.kind in read:
+            read[one.kind] = _configured(one, read.get(one.kind), given)
+    return read
+
+
+def _configured(
+    before: Configurable, named: Configurable | None, given: Mapping[Option, object]
+) -> Configurable:
+    """Return what is named, or else what there was before, with options that are given.
+
+    Options that are not given are those of before, if this has the same name.
+    """
     if named is None or named.name == before.name:
-        chosen = before.with_options(**(named.values if named and named.changed else {}))
-    else:
-        chosen = named
-    own = {one.name for one in chosen.options}
+        named = before.with_options(**(named.values if named and named.changed else {}))
     # Files of version 0.2 state the usual anisotropy also for actions that have none.
-    meant = {n: v for n, v in given.items() if n in own or v != declared[n].usual}
-    return {**read, "action": chosen.with_options(**meant)}
+    meant = {
+        option.name: value
+        for option, value in given.items()
+        if option in named.options or value != option.usual
+    }
+    return named.with_options(**meant)
 
 
 @dataclass(frozen=True)
@@ -566,11 +583,18 @@ def known_options() -> dict[str, Option]:
     found: dict[str, Option] = {}
     for name, option in options_of(Parameters).items():
         found[name] = option
-        if name == NAME:
-            found |= {one.name: _of_actions(one) for one in couplings()}
+        if name in KINDS:
+            found |= {one.name: one for one in _options_of_kind(KINDS[name])}
     return {**found, **options_of(Execution)}
 
 
-def _of_actions(option: Option) -> Option:
-    names = [name for name, action in ACTIONS.items() if option in action.options]
-    return replace(option, panel=PHYSICS, help=f"{option.help} For {in_words(names)}.")
+KINDS: Mapping[str, Registry[Any]] = {one.kind: one for one in (ACTIONS, ALGORITHMS)}
+"""The parameters that have options."""
+
+
+def _options_of_kind(kind: Registry[Any]) -> Iterator[Option]:
+    """Yield the options of the things of a kind, each once, with the things that have them."""
+    for option in merged([(f"the {kind.kind} {name}", one.options) for name, one in kind.items()]):
+        names = [name for name, one in kind.items() if option in one.options]
+        whose = "" if len(names) == len(kind) else f" For {in_words(names)}."
+        yield replace(option, panel=PHYSICS, help=f"{option.help}{whose}")

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from gauge_mc import defaults
+from gauge_mc.algorithms import Ensemble
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
@@ -21,8 +22,6 @@ from gauge_mc.observables import Observable, live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.chain_versions import norms_of
-from gauge_mc.updates.heatbath import HEATBATH, MANY_REPLICAS, ONE_REPLICA
-from gauge_mc.updates.overrelaxation import OVERRELAXATION
 
 Wanted = tuple[Kernel, tuple[Choice, ...]]
 """A kernel and the choices other than the group on which it depends."""
@@ -69,12 +68,8 @@ def _needed(
 ) -> Iterator[Wanted]:
     """Yield the kernels of a run, those that take longest to compile first."""
     p = parameters
-    generator = GENERATORS[p.rng]
-    action, norms = p.coupling.action.choices, norms_of(p.precision, p.chain_version)
-    if p.heatbath:
-        replicas = MANY_REPLICAS if several else ONE_REPLICA
-        yield HEATBATH, (*action, generator.choice(p.luxury), replicas, norms)
-    yield OVERRELAXATION, (*action, norms)  # checks the action, also if there are no such sweeps
+    random, norms = GENERATORS[p.rng].choice(p.luxury), norms_of(p.precision, p.chain_version)
+    yield from p.algorithm.kernels(Ensemble(p.action, random, norms, several))
     yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)
     if p.start == "hot" and not resumed:
         yield HOT, (GENERATORS[defaults.START_RNG].choice(),)

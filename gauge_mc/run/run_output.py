@@ -209,7 +209,7 @@ def refuse_leftovers(tasks: Iterable[Task]) -> None:
     """
     for task in tasks:
         run = task.run
-        tables = [run.table(item.observable) for item in task.parameters.measure]
+        tables = [run.table(item.observable) for item in task.parameters.recorded]
         if run.configs() or any(table.exists() for table in tables):
             how = "--start from its last configuration and " if run.configs() else ""
             raise GaugeError(

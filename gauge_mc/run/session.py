@@ -29,6 +29,7 @@ from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.preparation import compile_kernels
 from gauge_mc.run.run_output import RunOutput, Task, is_due, refuse_leftovers
+from gauge_mc.run.update_records import UpdateRecords
 
 StopReason = Callable[[float], str | None]
 """Function that takes the time in seconds that stopping would take, and returns the reason to stop
@@ -197,7 +198,8 @@ class Session:
         self._writer = BackgroundWriter()
         self._recorded_at = self._looked_at = -math.inf
         self._fetched: deque[Callable[[], None]] = deque()
-        self._begun: dict[Measurement, list[int]] = {item: [] for item in work.observables}
+        self._observables = work.observables | UpdateRecords.of(work.parameters.algorithm)
+        self._begun: dict[Measurement, list[int]] = {item: [] for item in self._observables}
         self._set_up_chains()
         chains = zip(work.tasks, self.batch.chains, strict=True)
         self._outputs = [RunOutput(task, chain) for task, chain in chains]
@@ -207,11 +209,11 @@ class Session:
             self._save_first()
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         runs = [task.run for task in work.tasks]
-        self._guard = DiskGuard.of(runs, work.parameters, work.observables, PENDING)
+        self._guard = DiskGuard.of(runs, work.parameters, self._observables, PENDING)
         if work.devices.root:
             written = self.batch.sweep if self._measured else self.batch.sweep - 1
             for output in self._outputs:
-                output.open_tables(files, work.observables, written)
+                output.open_tables(files, self._observables, written)
         files.enter_context(self._writer)  # which is closed before the tables
 
     def run(self) -> str | None:
@@ -317,16 +319,18 @@ class Session:
         rates of the session. For user-defined observables the call also determines the columns of
         the table.
         """
-        observables, field = self._work.observables, self.batch.field
+        observables, field = self._observables, self.batch.field
         for observable in observables.values():
             if isinstance(observable, FunctionObservable):
                 observable.prepared(field)
         facts = [provenance(task.parameters) for task in self._work.tasks]
         self._recorders = {
-            item: observable.recorder_along(field, facts)
+            item: observable.recorder_of(self.batch)
+            if isinstance(observable, UpdateRecords)
+            else observable.recorder_along(field, facts)
             for item, observable in observables.items()
         }
-        for item, observable in observables.items():
+        for item, observable in self._work.observables.items():
             trial, recorder = observable.trial, self._recorders[item]
             if trial is not observable:
                 recorder = trial.recorder_along(field, facts)

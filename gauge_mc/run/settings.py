@@ -14,7 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gauge_mc.actions import Action, parse
+from gauge_mc import actions, algorithms
+from gauge_mc.actions import Action
+from gauge_mc.algorithms import Algorithm
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
@@ -179,7 +181,11 @@ def _lattice(value: object) -> Lattice:
 
 
 def _action(value: object) -> Action:
-    return value if isinstance(value, Action) else parse(_word(value))
+    return value if isinstance(value, Action) else actions.parse(_word(value))
+
+
+def _algorithm(value: object) -> Algorithm:
+    return value if isinstance(value, Algorithm) else algorithms.parse(_word(value))
 
 
 def _measurements(value: object) -> Any:
@@ -196,6 +202,7 @@ READERS: Mapping[str, Callable[[object], object]] = {
     "start": _start,
     "Lattice": _lattice,
     "Action": _action,
+    "Algorithm": _algorithm,
     "tuple[Measurement, ...]": _measurements,
 }
 """How values are read, by the type of a field or by name."""

@@ -237,7 +237,7 @@ Measured = tuple[Measurement, list[Path], list[TableData]]
 
 def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[Measured]:
     """Read the tables of everything that has been measured along the way."""
-    for item in parameters.measure:
+    for item in parameters.recorded:
         paths = [path for run in runs if (path := run.table(item.observable)).exists()]
         if paths:
             yield item, paths, [read_table(path) for path in paths]

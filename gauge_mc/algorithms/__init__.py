@@ -1,0 +1,117 @@
+"""Algorithms by which Markov chains advance.
+
+Each algorithm has a module of its name, with an instance of `Algorithm` that is registered in
+`ALGORITHMS`. A run knows nothing of an algorithm but what stands here: its options, the kernels to
+compile, and how fields are updated. What an update finds out besides the links, such as whether a
+proposal was accepted, is a row of a table that is named after the algorithm.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gauge_mc import defaults
+from gauge_mc.actions import Action, Coupling
+from gauge_mc.configurable import Configurable, chosen
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.files.table import Value
+from gauge_mc.options import Option, merged
+from gauge_mc.registry import Registry
+
+Records = Sequence[tuple[Value, ...]]
+"""A record for every replica; empty if the algorithm has none."""
+
+Update = Callable[[], Records]
+"""A function that does one update of all replicas of a field, and returns what it has found out."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """What decides about the kernels of an update.
+
+    Attributes
+    ----------
+    action : Action
+    random : Choice
+        Compile-time selection of the random number generator.
+    norms : Choice
+        How links are reunitarised; see `gauge_mc.updates.chain_versions`.
+    several : bool
+        Whether the field has several replicas.
+    """
+
+    action: Action
+    random: Choice
+    norms: Choice
+    several: bool
+
+
+class Algorithm(Configurable, ABC):
+    """An algorithm. Instances contain the values of its options.
+
+    Attributes
+    ----------
+    summary : str
+        Short description, for help texts.
+    columns : tuple of str
+        Names of the values in a record; empty if there are no records.
+    normalisation : str
+        What the values are, for the header of the table.
+    """
+
+    kind = "algorithm"
+    summary: str
+    columns: tuple[str, ...] = ()
+    normalisation: str = ""
+
+    @property
+    @abstractmethod
+    def sweeps(self) -> int:
+        """Number of times that an update changes every link, for rates in links per second."""
+
+    @abstractmethod
+    def kernels(self, ensemble: Ensemble) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
+        """Yield the kernels of an update with their choices, those first that compile longest."""
+
+    @abstractmethod
+    def prepare(
+        self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random], version: int
+    ) -> Update:
+        """Return the update of all replicas of a field.
+
+        Parameters
+        ----------
+        field : Field
+        couplings : sequence of Coupling
+            The couplings of every replica, whose kernels are the same.
+        randoms : sequence of Random
+            The random numbers of every replica; an update advances `Random.step`.
+        version : int
+            Version of the chain.
+
+        Raises
+        ------
+        UsageError
+            If the algorithm cannot update with these couplings.
+        """
+
+
+ALGORITHMS: Registry[Algorithm] = Registry("algorithm", __name__, Algorithm)
+
+
+def parse(text: str | Algorithm) -> Algorithm:
+    """Read an algorithm: a name, or a name and options as in ``heatbath:overrelax=2``."""
+    return text if isinstance(text, Algorithm) else chosen(ALGORITHMS, text)
+
+
+def algorithm_options() -> tuple[Option, ...]:
+    """Return the options of all algorithms, each once."""
+    return merged([(f"the algorithm {one.name}", one.options) for one in ALGORITHMS.values()])
+
+
+USUAL = defaults.ALGORITHM
+"""Name of the usual algorithm."""

@@ -1,0 +1,77 @@
+"""Heatbath with overrelaxation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gauge_mc import defaults
+from gauge_mc.actions import Coupling
+from gauge_mc.algorithms import ALGORITHMS, Algorithm, Ensemble, Records, Update
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.options import Option
+from gauge_mc.updates.heatbath import HEATBATH, MANY_REPLICAS, ONE_REPLICA, heatbath_sweep
+from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelaxation_sweep
+
+MOST_SWEEPS = 10**6
+"""Largest number of sweeps of a kind in one update, to catch typing errors."""
+
+SWEEPS = Option(
+    "heatbath",
+    int,
+    "Heatbath sweeps per update.",
+    least=1,
+    most=MOST_SWEEPS,
+    usual=defaults.HEATBATH,
+    tag="hb",
+)
+OVERRELAX = Option(
+    "overrelax",
+    int,
+    "Overrelaxation sweeps per update.",
+    least=0,
+    most=MOST_SWEEPS,
+    usual=defaults.OVERRELAX,
+    tag="or",
+)
+
+
+class Heatbath(Algorithm):
+    """An update is some heatbath sweeps, followed by some overrelaxation sweeps."""
+
+    name = "heatbath"
+    summary = "heatbath sweeps, followed by overrelaxation sweeps"
+    options = (SWEEPS, OVERRELAX)
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps in an update."""
+        return sum(self.values.values())
+
+    def kernels(self, ensemble: Ensemble) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
+        """Yield the kernels of both kinds of sweeps; that of overrelaxation checks the action."""
+        choices, norms = ensemble.action.choices, ensemble.norms
+        replicas = MANY_REPLICAS if ensemble.several else ONE_REPLICA
+        yield HEATBATH, (*choices, ensemble.random, replicas, norms)
+        yield OVERRELAXATION, (*choices, norms)
+
+    def prepare(
+        self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random], version: int
+    ) -> Update:
+        """Return the update; see `Algorithm.prepare`."""
+        heat = heatbath_sweep(field, couplings, randoms, version)
+        reflect = overrelaxation_sweep(field, couplings, version)
+        heatbaths, overrelax = self.values[SWEEPS.name], self.values[OVERRELAX.name]
+
+        def update() -> Records:
+            heat(heatbaths, randoms[0].step + 1)
+            reflect(overrelax)
+            for random in randoms:
+                random.step += heatbaths
+            return ()
+
+        return update
+
+
+ALGORITHMS.register(Heatbath())
