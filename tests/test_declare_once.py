@@ -540,8 +540,8 @@ ALLOWED = {
     # The function and the kernel of one sweep, and its time.
     ("heatbath", "__init__.py"),
     ("heatbath", "updates/heatbath.py"),
-    ("heatbath", "bench/kernels.py"),
-    ("heatbath", "bench/observables.py"),
+    ("heatbath", "benchmarks/kernels.py"),
+    ("heatbath", "benchmarks/observables.py"),
     # The option of actions and of the flow; the fit and the plot of this name determine it.
     ("anisotropy", "actions/__init__.py"),
     ("anisotropy", "fits/anisotropy.py"),
