@@ -502,7 +502,7 @@ def algorithms() -> str:
             code(name),
             plain(one.summary),
             ", ".join(code(option.flag) for option in one.options),
-            ", ".join(map(code, one.columns)),
+            ", ".join(map(code, one.columns.names)),
         )
         for name, one in ALGORITHMS.items()
     ]

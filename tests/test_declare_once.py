@@ -263,7 +263,7 @@ def test_an_update_of_another_package_is_an_algorithm(program):
         assert links == heat
     assert "counted.csv  records: 9" in program("verify", "counted")
     assert "counted.csv" in program("info", "counted")
-    assert "counted, sweeps_done" in program("status", "counted")
+    assert "counted sweeps" in program("status", "counted")
     said = program("generate", *options(**words, overrelax="1"), "--output", "d", code=2)
     assert said == ""
     assert "--rounds" in program("generate", "--help")

@@ -18,6 +18,7 @@ from gauge_mc.configurable import Configurable, chosen
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
@@ -57,15 +58,15 @@ class Algorithm(Configurable, ABC):
     ----------
     summary : str
         Short description, for help texts.
-    columns : tuple of str
-        Names of the values in a record; empty if there are no records.
+    columns : TableColumns
+        The values in a record, with the averages to show; empty if there are no records.
     normalisation : str
         What the values are, for the header of the table.
     """
 
     kind = "algorithm"
     summary: str
-    columns: tuple[str, ...] = ()
+    columns: TableColumns = TableColumns()
     normalisation: str = ""
 
     @property

@@ -14,6 +14,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.analysis.timeseries import (
     Estimate,
     caution_growth,
@@ -306,6 +307,8 @@ def _averaged(item: Measurement, table: TableData) -> tuple[Column, ...]:
         return ()
     if item.observable in OBSERVABLES:
         return OBSERVABLES[item.observable].columns.averaged
+    if item.observable in ALGORITHMS:
+        return ALGORITHMS[item.observable].columns.averaged
     return TableColumns.of_function(item.observable, table.columns).averaged
 
 

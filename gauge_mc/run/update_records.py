@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gauge_mc.algorithms import Algorithm
-from gauge_mc.observables import Observable, Quantity, Recorder, Records
+from gauge_mc.observables import Observable, Recorder, Records
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.measurement import Measurement
 
@@ -44,8 +44,6 @@ class UpdateRecords(Observable):
         self.name = algorithm.name  # type: ignore[misc]
         self.columns = algorithm.columns  # type: ignore[misc]
         self.normalisation = algorithm.normalisation  # type: ignore[misc]
-        label = f"{self.name}, {self.columns[0]}"
-        self.quantities = (Quantity(self.columns[0], label, label),)  # type: ignore[misc]
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> dict[Measurement, Observable]:

@@ -7,6 +7,7 @@ from gauge_mc.algorithms import Algorithm, Ensemble, Records, Update
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.options import Option
 from gauge_mc.updates.heatbath import HEATBATH, MANY_REPLICAS, ONE_REPLICA, heatbath_sweep
 
@@ -16,7 +17,7 @@ class Counted(Algorithm):
 
     name = "counted"
     summary = "heatbath sweeps that are counted"
-    columns = ("sweeps_done",)
+    columns = TableColumns(Column("sweeps_done", int, average="counted sweeps"))
     normalisation = "heatbath sweeps since the start"
     options = (Option("rounds", int, "Heatbath sweeps per update.", least=1, usual=1),)
 
