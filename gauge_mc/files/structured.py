@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Collection
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -100,40 +101,52 @@ def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
         raise ValueError(NESTED) from None
 
 
-def check_types(value: Any, kind: Any) -> None:
-    """Check that a value has the type of an annotation, fields of data classes included.
+def typed(content: Any, kind: Any) -> Any:
+    """Return what was read from JSON or TOML as a value of the type of an annotation.
+
+    Fields that a data class gains get a default, so that older files can be read.
 
     Parameters
     ----------
-    value : object
+    content : object
     kind : type
-        A data class, ``int``, ``float`` (which may be a whole number), ``bool``, ``str``, or a
-        tuple of any length or a dictionary of such types.
+        A data class, whose content is an object with its fields; ``int``, ``float`` (which may be
+        a whole number, or null for NaN), ``bool``, ``str``; or a tuple of any length, a dictionary,
+        or one of two types of which the other is None.
 
     Raises
     ------
     TypeError
-        If the value has another type, or a number is so large that nothing can be done with it.
+        If the content has another type, a field is missing or unknown, or a number is so large that
+        nothing can be done with it.
     """
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        right = isinstance(value, kind)
-        parts = [(getattr(value, one.name), hints[one.name]) for one in fields(kind)]
-    elif origin is UnionType:
-        kind = next(one for one in inner if (one is NoneType) == (value is None))
-        right, parts = True, [(value, kind)] if value is not None else []
-    elif origin is tuple:
-        right = isinstance(value, tuple)
-        parts = [(one, inner[0]) for one in value]
-    elif origin is dict:
-        right = isinstance(value, dict)
-        parts = [*((key, inner[0]) for key in value), *((one, inner[1]) for one in value.values())]
-    else:
-        right = type(value) in ((int, float) if kind is float else (kind,))
-        right &= not (isinstance(value, int) and abs(value) >= LARGE)
-        parts = []
-    if not right:
+        found = {str(key): typed(one, hints.get(key)) for key, one in _as(dict, content).items()}
+        return kind(**found)
+    if origin is UnionType:
+        other = next(one for one in inner if one is not NoneType)
+        return None if content is None else typed(content, other)
+    if origin is tuple:
+        return tuple(typed(one, inner[0]) for one in _as(list, content))
+    if origin is dict:
+        pairs = _as(dict, content).items()
+        return {typed(key, inner[0]): typed(one, inner[1]) for key, one in pairs}
+    if kind is float:
+        content = math.nan if content is None else content
+        return content if type(content) is float else _as(int, content)
+    return _as(kind, content)
+
+
+def _as(kind: Any, content: Any) -> Any:
+    """Return the content if it is of a plain type.
+
+    Raises
+    ------
+    TypeError
+        If it is not, or is a number that is too large.
+    """
+    if type(content) is not kind or (kind is int and abs(content) >= LARGE):
         raise TypeError(f"a value is not of type {getattr(kind, '__name__', kind)}")
-    for one, its_kind in parts:
-        check_types(one, its_kind)
+    return content

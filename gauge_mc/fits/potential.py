@@ -23,7 +23,7 @@ from gauge_mc.analysis.gevp import (
 )
 from gauge_mc.analysis.hdf5 import hdf5_file, hdf5_kind, write_array
 from gauge_mc.analysis.loops import LOOP_COLUMNS, LoopMatrices, Loops, read_loops, read_matrices
-from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint, Plateaus, find_plateaus
+from gauge_mc.analysis.plateau import EffectiveEnergies, Plateaus, find_plateaus
 from gauge_mc.analysis.polyakov_correlators import (
     CORRELATOR_COLUMNS,
     caution_images,
@@ -36,9 +36,6 @@ from gauge_mc.analysis.potential import (
     LATTICE,
     LOOPS,
     ROOT_SIGMA,
-    ForcePoint,
-    ForceScale,
-    RangeAverage,
     StaticPotential,
     WindowScan,
     fit_potential,
@@ -46,7 +43,6 @@ from gauge_mc.analysis.potential import (
     short_chi2,
 )
 from gauge_mc.analysis.timeseries import (
-    Estimate,
     bin_length,
     caution_series,
     jackknife,
@@ -54,7 +50,7 @@ from gauge_mc.analysis.timeseries import (
 )
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import check_types, parse_json
+from gauge_mc.files.structured import parse_json, typed
 from gauge_mc.files.table import read_heading
 from gauge_mc.fits import (
     AVERAGE,
@@ -69,7 +65,6 @@ from gauge_mc.fits import (
     find_table_by_columns,
     tables_with_columns,
     tag_of_levels,
-    with_nan,
 )
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, flag_of
@@ -398,15 +393,9 @@ def read_result(path: Path) -> StaticPotential:
         If the file does not exist or is damaged.
     """
     try:
-        content = with_nan(parse_json(read_text(path, MAX_RESULT)))
+        content = parse_json(read_text(path, MAX_RESULT))
         del content["observable"], content["units"]
-        points = tuple(
-            PlateauPoint(**{**one, "potential": Estimate(**one["potential"])})
-            for one in content.pop("points")
-        )
-        free, string = (_scan_or_none(content.pop(name)) for name in ("free", "string"))
-        result = StaticPotential(points=points, free=free, string=string, **_later(content))
-        check_types(result, StaticPotential)
+        result: StaticPotential = typed(content, StaticPotential)
         return result
     except GaugeError as error:
         sentence = str(error).partition(":")[0]
@@ -613,41 +602,3 @@ def _quality(fit: analysis.WindowFit) -> str:
     if fit.correlated:
         return f"{fit.chi2:.1f}/{fit.dof}"
     return f"{short_chi2(fit.chi2)}/{short_chi2(fit.chi2_expected)} expected"
-
-
-def _scan(content: dict[str, Any]) -> WindowScan:
-    from_r, to_r = (tuple(map(_fit, content[name])) for name in ("from_r", "to_r"))
-    return WindowScan(_fit(content["fit"]), from_r, to_r, content.get("window", {}))
-
-
-def _scan_or_none(content: Any) -> WindowScan | None:
-    """Return a scan, or None for the NaN that stands for null."""
-    return None if isinstance(content, float) and math.isnan(content) else _scan(content)
-
-
-def _fit(content: dict[str, Any]) -> analysis.WindowFit:
-    estimates = {name: Estimate(**content[name]) for name in LABELS if name in content}
-    covariance = tuple(map(tuple, content["covariance"]))
-    return analysis.WindowFit(**{**content, **estimates, "covariance": covariance})
-
-
-def _later(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts that files of version 0.1 lack as objects."""
-    found, string = dict(content), content.get("nambu_goto")
-    found["nambu_goto"] = None if string is None else _scan_or_none(string)
-    found["excited"] = tuple(
-        PlateauPoint(**{**one, "potential": Estimate(**one["potential"])})
-        for one in content.get("excited", ())
-    )
-    found["force"] = tuple(
-        ForcePoint(**{**one, **{k: Estimate(**one[k]) for k in ("force", "scaled")}})
-        for one in content.get("force", ())
-    )
-    for name, kind in (("force_scales", ForceScale), ("averaged", RangeAverage)):
-        found[name] = {
-            key: kind(**{**one, "value": Estimate(**one["value"])})
-            for key, one in content.get(name, {}).items()
-        }
-    for name in ("left_out", "levels", "notes", "refused"):
-        found[name] = tuple(content.get(name, ()))
-    return found

@@ -17,7 +17,7 @@ from gauge_mc import __version__
 from gauge_mc.errors import GaugeError, UsageError, not_written
 from gauge_mc.files.atomic import replacing, sync_folder
 from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import check_types, parse_toml
+from gauge_mc.files.structured import parse_toml, typed
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import now
@@ -80,8 +80,7 @@ class Removed:
         if not os.path.lexists(path):
             return cls(parameters)
         try:
-            rules = tuple(Rule(**one) for one in parse_toml(read_text(path, MAX_RECORD))[RECORD])
-            check_types(rules, tuple[Rule, ...])
+            rules = typed(parse_toml(read_text(path, MAX_RECORD))[RECORD], tuple[Rule, ...])
             if min(rule.keep for rule in rules) < 1:
                 raise ValueError("it keeps nothing")
         except (GaugeError, ValueError, TypeError, KeyError) as error:
