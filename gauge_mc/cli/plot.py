@@ -16,11 +16,8 @@ from gauge_mc.cli import say
 from gauge_mc.cli.command import Kind, Owner
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.errors import UsageError
-from gauge_mc.plots import AGAINST_BETA, PLOTS, expected_plot, find_plot, plot_names, runs_of
+from gauge_mc.plots import AGAINST_BETA, expected_plot, find_plot, plot_names, runs_to_draw
 from gauge_mc.registry import in_words
-from gauge_mc.run.directory import newest_run
-from gauge_mc.scans.scan import newest_scan
 
 _endings = in_words([f".{one}" for one in ENDINGS], "or")
 
@@ -104,12 +101,7 @@ def plot(
     """
     from gauge_mc.console import Console
 
-    of_scans = what in PLOTS and PLOTS[what].of_scans
-    paths = run or [newest_scan().path if of_scans else newest_run().path]
-    for one in paths:
-        if not one.is_dir():
-            raise UsageError(f"There is no run {one}.")
-    runs = paths if of_scans else runs_of(paths)
+    paths, runs = runs_to_draw(what, run or [])
     chosen = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
     given = {name: value for name, value in options.items() if value is not None}

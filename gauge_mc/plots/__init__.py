@@ -267,12 +267,7 @@ def plot(
         If there is no data to draw, a table is damaged, Matplotlib is missing, or the file cannot
         be written.
     """
-    of_scans = what in PLOTS and PLOTS[what].of_scans
-    paths = _paths_of(run) or [newest_scan().path if of_scans else newest_run().path]
-    for one in paths:
-        if not one.is_dir():
-            raise UsageError(f"There is no run {one}.")
-    runs = paths if of_scans else runs_of(paths)
+    _, runs = runs_to_draw(what, _paths_of(run))
     chosen, file = find_plot(what, runs), None if output is None else Path(output)
     given = check_options(chosen.options, options, f"plot {what}")
     with drawn_as(Form(size, STYLE_DPI if dpi is None else dpi)):
@@ -308,6 +303,29 @@ def _plot_of_table(name: str, kind: TableKind) -> Plot:
     from gauge_mc.plots.history import HistoryPlot
 
     return HistoryPlot(kind) if name == kind.name else AveragesPlot(kind)
+
+
+def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the directories that a plot is asked for, and those that it draws.
+
+    Parameters
+    ----------
+    what : str
+        Name of the plot.
+    named : sequence of Path
+        Runs and scans; if there are none, the newest run, or the newest scan for a plot of scans.
+
+    Raises
+    ------
+    UsageError
+        If a directory does not exist, or there is none.
+    """
+    of_scans = what in PLOTS and PLOTS[what].of_scans
+    paths = [*named] or [newest_scan().path if of_scans else newest_run().path]
+    for one in paths:
+        if not one.is_dir():
+            raise UsageError(f"There is no run {one}.")
+    return paths, paths if of_scans else runs_of(paths)
 
 
 def runs_of(paths: Sequence[Path]) -> list[Path]:
