@@ -20,7 +20,7 @@ from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.random import GENERATORS
-from gauge_mc.registry import Registry, in_words, nearest
+from gauge_mc.registry import Registry, in_any_case, in_words, nearest
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 
@@ -114,3 +114,10 @@ def test_words_are_joined():
     assert in_words(["a"]) == "a"
     assert in_words(["a", "b"]) == "a and b"
     assert in_words(iter("abc"), "or") == "a, b or c"
+
+
+@pytest.mark.parametrize(
+    ("word", "found"), [("SU3", "su3"), ("su3", "su3"), ("flow", "flow"), ("AB", "AB"), ("x", "x")]
+)
+def test_a_word_is_taken_in_any_case_if_that_is_unambiguous(word, found):
+    assert in_any_case(word, ["su3", "flow", "Flow", "Ab", "aB"]) == found
