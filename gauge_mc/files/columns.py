@@ -77,18 +77,18 @@ class Column(Number):
 
 
 class TableColumns(tuple[Column, ...]):
-    """The columns of a table, without the first one, which counts updates.
-
-    Parameters
-    ----------
-    *columns : Column or str
-        A name alone is a column of numbers, or of indices if it is one of `INDICES`.
-    """
+    """The columns of a table, without the first one, which counts updates."""
 
     __slots__ = ()
 
     def __new__(cls, *columns: Column | str) -> TableColumns:
-        """Take columns, or their names."""
+        """Take columns, or their names.
+
+        Parameters
+        ----------
+        *columns : Column or str
+            A name alone is a column of numbers, or of indices if it is one of `INDICES`.
+        """
         return super().__new__(
             cls,
             (
