@@ -296,7 +296,7 @@ class Observable:
 
     @property
     def records(self) -> int:
-        """Number of records per field; 0 if only `for_group` or `prepared` can tell it."""
+        """Number of records per field; 0 if only `for_group` or `for_configuration` can tell it."""
         return 1
 
     def for_group(self, group: str) -> Observable:
@@ -309,12 +309,12 @@ class Observable:
         """
         return self
 
-    def prepared(self, field: Field) -> Observable:
+    def for_configuration(self, field: Field) -> Observable:
         """Return the observable after a look at the first field, if it has no `records` before."""
         return self.for_group(field.group.name)
 
     @property
-    def trial(self) -> Observable:
+    def warm_up(self) -> Observable:
         """The observable that a run measures once when it starts, to compile the kernels.
 
         One that takes long returns a shorter one that calls the same kernels.
@@ -338,15 +338,21 @@ class Observable:
         """Return a function that measures fields of the same kind and on the same devices."""
         return lambda field: [self.measure(field)]
 
-    def recorder(self, field: Field) -> Recorder:
+    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
         """Return a recorder for a field that is measured repeatedly while it changes.
 
         A run begins to measure after an update and fetches the records some updates later, so that
         the device does not have to wait. By default it measures at once.
+
+        Parameters
+        ----------
+        field : Field
+        ensembles : sequence of mapping of str to str
+            What `for_ensemble` takes, for each replica of the field; empty if it is unknown.
         """
         return ImmediateRecorder(field, self.measurer(field.replicas[0]))
 
-    def informed(self, facts: Mapping[str, str]) -> Observable:
+    def for_ensemble(self, facts: Mapping[str, str]) -> Observable:
         """Return the observable for an ensemble, if it needs to know more than the links.
 
         Parameters
@@ -360,10 +366,6 @@ class Observable:
             If the facts contradict the options.
         """
         return self
-
-    def recorder_along(self, field: Field, facts: Sequence[Mapping[str, str]]) -> Recorder:
-        """Return a recorder for a run, or for the runs of a batch, given facts about each."""
-        return self.recorder(field)
 
     @classmethod
     def live(cls, record: Record) -> str:
@@ -454,7 +456,7 @@ def _elements(
 
 
 OF_TABLE = "of table"
-"""Key in the header of the table of a companion, with the name of the main table."""
+"""Key in the header of a secondary table, with the name of the main table."""
 
 CONFIGS_SUFFIX = "_configs"
 """Suffix of the name of a table measured on stored configurations, if the run itself also measures

@@ -121,8 +121,8 @@ class GradientFlowObservable(Observable):
     slices : bool
         Whether there are also records of every time slice.
     anisotropy : float or None
-        Anisotropy a_s / a_t of the flow; None for the bare one of the ensemble, which `informed`
-        replaces.
+        Anisotropy a_s / a_t of the flow; None for the bare one of the ensemble, with which
+        `for_ensemble` replaces it.
 
     Raises
     ------
@@ -260,7 +260,7 @@ class GradientFlowObservable(Observable):
             **({} if xi == 1 else {FLOW_ANISOTROPY: f"{xi:.10g}"}),
         }
 
-    def informed(self, facts: Mapping[str, str]) -> GradientFlowObservable:
+    def for_ensemble(self, facts: Mapping[str, str]) -> GradientFlowObservable:
         """Return the observable for an ensemble, which may be anisotropic.
 
         Then the default of the step may be smaller.
@@ -271,18 +271,20 @@ class GradientFlowObservable(Observable):
         step = min(self.step, largest_step(FLOWS[self.kind].with_anisotropy(xi)))
         return replace(self, anisotropy=xi, step=step)
 
-    def recorder_along(self, field: Field, facts: Sequence[Mapping[str, str]]) -> Recorder:
+    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
         """Return a recorder for the runs of a batch, whose anisotropies may differ."""
-        runs = [self.informed(one) for one in facts]
+        if not ensembles:
+            return super().recorder(field)
+        runs = [self.for_ensemble(one) for one in ensembles]
         measurers = {one.anisotropy: one.measurer(field.replicas[0]) for one in dict.fromkeys(runs)}
         return ImmediateRecorder(field, *(measurers[one.anisotropy] for one in runs))
 
     @property
-    def trial(self) -> GradientFlowObservable:
+    def warm_up(self) -> GradientFlowObservable:
         """The flow up to its first step."""
         return replace(self, to=min(self.to, self.step), every=self.step)
 
-    def prepared(self, field: Field) -> GradientFlowObservable:
+    def for_configuration(self, field: Field) -> GradientFlowObservable:
         """Return the observable whose last flow time `until` determines on this field."""
         if not self.until or self.to:
             return self
@@ -306,7 +308,7 @@ class GradientFlowObservable(Observable):
 
         If `until` has not determined the last flow time yet, it does so on this one.
         """
-        along = _Along(self.prepared(like), like)
+        along = _Along(self.for_configuration(like), like)
         return lambda field: [record for one in along(field) for record in self._records(one)]
 
     def _records(self, flowed: FlowedField) -> Iterator[Record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -53,7 +54,7 @@ class LoopAverages(Observable):
         sums = lattice_sums(field, self.loops, values=len(self.kinds))
         return tuple(self._records(field.group, field.lattice, sums).tolist())
 
-    def recorder(self, field: Field) -> Recorder:
+    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
         """Return a recorder for a field; see `Observable.recorder`."""
         links = [{"links": slab.buffer.address} for slab in field.slabs]
         over = [slab.whole() for slab in field.slabs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -90,7 +90,7 @@ class Polyakov(Observable):
         loop = polyakov_loop(field)
         return (loop.real, loop.imag, abs(loop))
 
-    def recorder(self, field: Field) -> Recorder:
+    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
         """Return a recorder for a field; see `Observable.recorder`."""
         records = partial(_records, field.group, field.lattice)
         if len(field.layouts) == 1:

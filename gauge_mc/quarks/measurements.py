@@ -556,8 +556,8 @@ class Hadrons(Observable):
         return {**super().header, **self.quarks.header}
 
     @property
-    def trial(self: Self) -> Self:
-        """The same for a heavy quark, with a large tolerance; see `Observable.trial`."""
+    def warm_up(self: Self) -> Self:
+        """The same for a heavy quark, with a large tolerance; see `Observable.warm_up`."""
         request = replace(self.quarks.request, tolerance=TRIAL_TOLERANCE)
         quarks = replace(self.quarks, kappas=TRIAL_KAPPAS, request=request, folder="")
         return replace(self, quarks=quarks)

@@ -230,7 +230,7 @@ def try_out(
     update, measuring = _seconds(batch.update, devices), 0.0
     facts = [provenance(one) for one in runs]
     for item, one in observables.items():
-        first, then = (each.recorder_along(field, facts) for each in (one.trial, one))
+        first, then = (each.recorder(field, facts) for each in (one.warm_up, one))
         _record(first, devices)
         measuring += _seconds(partial(_record, then, devices), devices) / item.every
     writing = 0.0

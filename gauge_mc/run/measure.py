@@ -416,7 +416,7 @@ def measure(
         return _measure_field(target, _observable(observable, target.lattice, options))
     ensemble = find_ensemble(_paths_of(target))
     wanted = _observable(observable, ensemble.lattice, options).for_group(ensemble.group)
-    wanted = wanted.informed(ensemble.facts)
+    wanted = wanted.for_ensemble(ensemble.facts)
     if precision not in (None, *REALS):
         raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
     path = Path(output) if output else ensemble.table(wanted.name)
@@ -454,7 +454,7 @@ def _prepared(
 
     def job(device: Devices, numbers: Sequence[int]) -> Generator[Observable, None, None]:
         for number in numbers:
-            yield observable.prepared(ensemble.load(number, precision, device)[0])
+            yield observable.for_configuration(ensemble.load(number, precision, device)[0])
 
     (prepared,) = pool.results(job, [min(ensemble.files)])
     return prepared

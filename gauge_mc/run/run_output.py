@@ -75,7 +75,7 @@ class RunOutput:
         run, parameters = self.task.run, self.task.parameters
         for item, observable in observables.items():
             facts = provenance(parameters)
-            header = {**observable.informed(facts).header, **facts}
+            header = {**observable.for_ensemble(facts).header, **facts}
             columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)
             measurements = max(0, written - parameters.thermalize) // item.every
 

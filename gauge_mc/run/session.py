@@ -322,18 +322,18 @@ class Session:
         observables, field = self._observables, self.batch.field
         for observable in observables.values():
             if isinstance(observable, FunctionObservable):
-                observable.prepared(field)
+                observable.for_configuration(field)
         facts = [provenance(task.parameters) for task in self._work.tasks]
         self._recorders = {
             item: observable.recorder_of(self.batch)
             if isinstance(observable, UpdateRecords)
-            else observable.recorder_along(field, facts)
+            else observable.recorder(field, facts)
             for item, observable in observables.items()
         }
         for item, observable in self._work.observables.items():
-            trial, recorder = observable.trial, self._recorders[item]
+            trial, recorder = observable.warm_up, self._recorders[item]
             if trial is not observable:
-                recorder = trial.recorder_along(field, facts)
+                recorder = trial.recorder(field, facts)
             with self._work.devices.measuring():
                 recorder.begin()
             for records in recorder.fetch():

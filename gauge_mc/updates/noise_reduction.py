@@ -97,7 +97,7 @@ class NoiseReduction:
         Whether the links of the lines are replaced by their means, given all other links. The lines
         must then be further apart than one lattice unit.
     ensemble : Coupling, optional
-        Couplings and action of the ensemble, from `informed`.
+        Couplings and action of the ensemble, from `for_ensemble`.
 
     Raises
     ------
@@ -172,7 +172,7 @@ class NoiseReduction:
         return self.levels[0].thickness
 
     @property
-    def trial(self) -> NoiseReduction:
+    def warm_up(self) -> NoiseReduction:
         """The same with one update of every slab."""
         levels = tuple(replace(one, values=min(one.values, 2)) for one in self.levels)
         return replace(self, levels=levels)
@@ -195,7 +195,7 @@ class NoiseReduction:
         given = {"beta": self.beta, "action": self.action, **dict(self.options)}
         return {key: f"{value}" for key, value in given.items() if value is not None}
 
-    def informed(self, facts: Mapping[str, str]) -> NoiseReduction:
+    def for_ensemble(self, facts: Mapping[str, str]) -> NoiseReduction:
         """Return the same with the couplings and the action of an ensemble, if known.
 
         Raises
@@ -308,29 +308,29 @@ class ReducedNoise(Observable):
             return self.plain_measurer(like)
         return partial(self.reduced_measurer(like), self.noise.coupling)
 
-    def informed(self: Self, facts: Mapping[str, str]) -> Self:
+    def for_ensemble(self: Self, facts: Mapping[str, str]) -> Self:
         """Return the observable with the couplings and the action of an ensemble, if known.
 
         Raises
         ------
         UsageError
-            See `NoiseReduction.informed`.
+            See `NoiseReduction.for_ensemble`.
         """
-        return self._with(self.noise.informed(facts)) if self.noise else self
+        return self._with(self.noise.for_ensemble(facts)) if self.noise else self
 
     @property
-    def trial(self: Self) -> Self:
+    def warm_up(self: Self) -> Self:
         """The same with one update of every slab, if there are multilevel averages."""
-        return self._with(self.noise.trial) if self.noise else self
+        return self._with(self.noise.warm_up) if self.noise else self
 
     def _with(self: Self, noise: NoiseReduction) -> Self:
         return replace(self, noise=noise)  # type: ignore[type-var]
 
-    def recorder_along(self, field: Field, facts: Sequence[Mapping[str, str]]) -> Recorder:
+    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
         """Return a recorder for the runs of a batch, which share the memory."""
-        if not self.noise:
-            return self.recorder(field)
-        runs = [self.noise.informed(one) for one in facts]
+        if not self.noise or not ensembles:
+            return super().recorder(field)
+        runs = [self.noise.for_ensemble(one) for one in ensembles]
         measure = self._with(runs[0]).reduced_measurer(field.replicas[0])
         return ImmediateRecorder(field, *(partial(measure, one.coupling) for one in runs))
 
