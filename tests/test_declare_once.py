@@ -511,7 +511,7 @@ def test_pip_installs_the_package_of_toys(program, tmp_path):
 PACKAGE = Path(importlib.import_module("gauge_mc").__file__).parent
 ALLOWED = {
     # Fields of configuration files and of their headers, which are called like the observable.
-    ("plaquette", "files/scidac.py"),
+    ("plaquette", "storage/scidac.py"),
     ("plaquette", "formats/hdf5.py"),
     ("plaquette", "formats/ildg.py"),
     ("plaquette", "formats/nersc.py"),

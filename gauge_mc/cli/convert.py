@@ -15,9 +15,9 @@ from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
-from gauge_mc.files.stored import Block
 from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.registry import in_words
+from gauge_mc.storage.links import Block
 
 _titles = in_words([one.title for one in FORMATS.values()], "or")
 

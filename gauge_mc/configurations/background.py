@@ -15,7 +15,7 @@ from gauge_mc.devices.memory import free_memory
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import FieldBlocks
-from gauge_mc.files.stored import Block
+from gauge_mc.storage.links import Block
 
 IN_FLIGHT = 2
 """Largest number of configurations that are in host memory until they are on disk."""

@@ -19,11 +19,11 @@ from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import read_blocks
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, Reader
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.scidac import checksum_words
-from gauge_mc.files.stored import IDENTIFYING, Block, Checksums, StoredLinks, digest
 from gauge_mc.formats import read_header, too_large
+from gauge_mc.storage.header import Header, Reader
+from gauge_mc.storage.links import IDENTIFYING, Block, Checksums, StoredLinks, digest
+from gauge_mc.storage.scidac import checksum_words
 
 Wrap = Callable[[Iterable[Block], int], Iterable[Block]]
 """Function that passes on the blocks of a file, whose number is given, for example to show the

@@ -15,7 +15,7 @@ from gauge_mc.fields.averages import normalised, slice_sums
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.file_links import MATRICES, Found, SlabBlocks, matrix_components
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.stored import Block, StoredLinks
+from gauge_mc.storage.links import Block, StoredLinks
 
 SLICES = 2
 

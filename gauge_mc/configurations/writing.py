@@ -24,10 +24,10 @@ from gauge_mc.fields.field_blocks import FieldBlocks
 from gauge_mc.fields.file_links import Found
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.stored import Block, Checksums, Links, StoredLinks
 from gauge_mc.formats import FORMATS, Source, check_writable
 from gauge_mc.groups import GROUPS
 from gauge_mc.registry import in_words
+from gauge_mc.storage.links import Block, Checksums, Links, StoredLinks
 
 
 def write_field(

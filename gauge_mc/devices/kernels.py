@@ -77,7 +77,9 @@ class Choice(KeptHash):
         Whether kernels need more registers of a GPU than the launch bounds of the group allow.
     launch_bounds : tuple of int, optional
         Threads per block and minimum number of resident blocks per multiprocessor of a GPU, for
-        kernels that need other bounds than the group's.
+        kernels that need other bounds than the usual ones.
+    usual_bounds : tuple of (str, (int, int))
+        Usual launch bounds on a GPU by precision, which the group has.
     """
 
     kind: str
@@ -86,6 +88,7 @@ class Choice(KeptHash):
     definitions: tuple[tuple[str, str], ...]
     needs_registers: bool = False
     launch_bounds: tuple[int, int] | None = None
+    usual_bounds: tuple[tuple[str, tuple[int, int]], ...] = ()
 
     __hash__ = KeptHash.__hash__
 

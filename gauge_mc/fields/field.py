@@ -23,9 +23,9 @@ from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field_blocks import FieldBlocks
 from gauge_mc.fields.file_links import SlabBlocks
-from gauge_mc.files.stored import Block, StoredLinks
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.random import GENERATORS, stream
+from gauge_mc.storage.links import Block, StoredLinks
 
 HOT = Kernel("hot")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gauge_mc.fields.file_links import Found, SlabBlocks
-from gauge_mc.files.stored import Block, StoredLinks
+from gauge_mc.storage.links import Block, StoredLinks
 
 if TYPE_CHECKING:
     from gauge_mc.fields.field import Field

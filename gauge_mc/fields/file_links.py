@@ -15,7 +15,7 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
-from gauge_mc.files.stored import ROTATED_WORDS, SITE_CRC, WORD_SUM, Block, Checksums, StoredLinks
+from gauge_mc.storage.links import ROTATED_WORDS, SITE_CRC, WORD_SUM, Block, Checksums, StoredLinks
 
 READ_LINKS = Kernel("read_links")
 WRITE_LINKS = Kernel("write_links")

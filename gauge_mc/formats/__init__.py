@@ -17,11 +17,11 @@ from gauge_mc import defaults
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, Reader
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.stored import Checksums, StoredLinks
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.registry import Registry, in_words
+from gauge_mc.storage.header import Header, Reader
+from gauge_mc.storage.links import Checksums, StoredLinks
 
 HEAD_BYTES = 64
 """Number of leading bytes by which formats recognise their files. The longest signature, that of

@@ -27,13 +27,13 @@ import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.header import COARSEST, Header, StatedAverage, lattice_of
 from gauge_mc.files.input import InputFile, open_regular
-from gauge_mc.files.scidac import MAX_TEXT, ScidacReader, checksum_words
-from gauge_mc.files.stored import SITE_CRC, StoredLinks
 from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group, group_of
 from gauge_mc.libraries import load
+from gauge_mc.storage.header import COARSEST, Header, StatedAverage, lattice_of
+from gauge_mc.storage.links import SITE_CRC, StoredLinks
+from gauge_mc.storage.scidac import MAX_TEXT, ScidacReader, checksum_words
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _VERSIONS = ("v108", "v108")

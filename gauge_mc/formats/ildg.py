@@ -19,12 +19,16 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.files import lime
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, StatedAverage, lattice_of
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.lime import Record
-from gauge_mc.files.scidac import (
+from gauge_mc.formats import FORMATS, Format, Source
+from gauge_mc.groups import GROUPS, Group
+from gauge_mc.quoting import printable
+from gauge_mc.storage import lime
+from gauge_mc.storage.header import Header, StatedAverage, lattice_of
+from gauge_mc.storage.lime import Record
+from gauge_mc.storage.links import SITE_CRC, StoredLinks
+from gauge_mc.storage.scidac import (
     MAX_TEXT,
     ScidacReader,
     checksum_xml,
@@ -37,10 +41,6 @@ from gauge_mc.files.scidac import (
     tag_of,
     text_of,
 )
-from gauge_mc.files.stored import SITE_CRC, StoredLinks
-from gauge_mc.formats import FORMATS, Format, Source
-from gauge_mc.groups import GROUPS, Group
-from gauge_mc.quoting import printable
 
 LFN = "ildg-data-lfn"
 """Key of the logical file name in the provenance, and type of its record."""

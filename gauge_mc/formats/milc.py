@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, lattice_of
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.stored import ROTATED_WORDS, Checksums, StoredLinks
 from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import group_of
+from gauge_mc.storage.header import Header, lattice_of
+from gauge_mc.storage.links import ROTATED_WORDS, Checksums, StoredLinks
 
 _MAGIC = 20103
 _LAYOUT = "i4i64siII"

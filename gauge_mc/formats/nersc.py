@@ -22,11 +22,11 @@ import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, StatedAverage, lattice_of
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.stored import WORD_SUM, Checksums, StoredLinks
 from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group, group_of
+from gauge_mc.storage.header import Header, StatedAverage, lattice_of
+from gauge_mc.storage.links import WORD_SUM, Checksums, StoredLinks
 
 _BEGIN, _END = b"BEGIN_HEADER", b"END_HEADER"
 _MAX_HEADER = 65536

@@ -17,11 +17,11 @@ from typing import BinaryIO, ClassVar
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, lattice_of
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.stored import Checksums, FileOrder, StoredLinks
 from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import Group, group_of
+from gauge_mc.storage.header import Header, lattice_of
+from gauge_mc.storage.links import Checksums, FileOrder, StoredLinks
 
 _COLOURS = 3
 _PRECISION = "double"

@@ -7,6 +7,7 @@ a C++ header in ``cuda_src/group``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
@@ -84,7 +85,10 @@ class Group:
     @cached_property
     def choice(self) -> Choice:
         """The compile-time selection of this group."""
-        return Choice.of("group", self.name, self.header, self.cpp)
+        return self._with_bounds(Choice.of("group", self.name, self.header, self.cpp))
+
+    def _with_bounds(self, choice: Choice) -> Choice:
+        return replace(choice, usual_bounds=tuple(self.launch_bounds.items()))
 
     def __repr__(self) -> str:
         return self.label

@@ -11,7 +11,6 @@ from typing import Any
 
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
@@ -19,6 +18,7 @@ from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.report import MemberReport
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.storage.header import Header
 
 Facts = dict[str, Any]
 """Facts by name; a group of facts is a nested dictionary or a list of dictionaries."""

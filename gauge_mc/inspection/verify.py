@@ -18,7 +18,6 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.columns import SWEEP
-from gauge_mc.files.stored import Block
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
 from gauge_mc.run import checkpoint
@@ -28,6 +27,7 @@ from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import Removed
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.storage.links import Block
 
 Advance = Callable[[float], object]
 """Function that is called during a check, with the fraction of it done since the last call."""

@@ -28,12 +28,14 @@ from numpy.typing import NDArray
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.files import lime
 from gauge_mc.files.atomic import replacing
-from gauge_mc.files.header import lattice_of
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.lime import Record
-from gauge_mc.files.scidac import (
+from gauge_mc.quarks.gamma import DEGRAND_ROSSI, change_of_basis
+from gauge_mc.quarks.spinors import SPINS
+from gauge_mc.storage import lime
+from gauge_mc.storage.header import lattice_of
+from gauge_mc.storage.lime import Record
+from gauge_mc.storage.scidac import (
     checksum_words,
     checksum_xml,
     document,
@@ -43,8 +45,6 @@ from gauge_mc.files.scidac import (
     private_file_xml,
     stated_checksum,
 )
-from gauge_mc.quarks.gamma import DEGRAND_ROSSI, change_of_basis
-from gauge_mc.quarks.spinors import SPINS
 
 Array = NDArray[np.complex128]
 
@@ -159,7 +159,7 @@ def scalar_source(sources: Array) -> Array:
 
 
 def site_checksum(data: bytes, site_bytes: int) -> tuple[int, int]:
-    """Return the SciDAC checksum of a field; see `gauge_mc.files.stored.Checksums`."""
+    """Return the SciDAC checksum of a field; see `gauge_mc.storage.links.Checksums`."""
     view, first, second = memoryview(data), 0, 0
     for number, at in enumerate(range(0, len(data), site_bytes)):
         crc = zlib.crc32(view[at : at + site_bytes])

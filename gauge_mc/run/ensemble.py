@@ -12,12 +12,12 @@ from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.files.header import Header
 from gauge_mc.formats import FORMATS
 from gauge_mc.observables import CONFIGS_SUFFIX, table_name
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import NO_FORMAT
+from gauge_mc.storage.header import Header
 
 
 @dataclass(frozen=True)

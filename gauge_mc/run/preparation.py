@@ -17,10 +17,10 @@ from gauge_mc.fields.averages import LINK_TRACE, PLAQUETTE
 from gauge_mc.fields.field import HOT, Field
 from gauge_mc.fields.file_links import GROUP_LINKS, READ_LINKS, WRITE_LINKS
 from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, ANY_VARIANT
-from gauge_mc.files.stored import BY_SITE
 from gauge_mc.observables import Observable, live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.storage.links import BY_SITE
 from gauge_mc.updates.chain_versions import norms_of
 
 Wanted = tuple[Kernel, tuple[Choice, ...]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import signal
 import sys
@@ -34,13 +33,13 @@ class Commands:
 
     run: tuple[str, ...] = (
         *PYTHON,
-        "from gauge_mc.scans.process import child; child()",
+        "from gauge_mc.cli.child import child; child()",
         "generate",
         "--quiet",
     )
     batch: tuple[str, ...] = (
         *PYTHON,
-        "from gauge_mc.scans.process import child_of_batch; child_of_batch()",
+        "from gauge_mc.cli.child import child_of_batch; child_of_batch()",
     )
 
 
@@ -53,44 +52,13 @@ def environment() -> dict[str, str]:
     return {**os.environ, PARENT: str(os.getpid())}
 
 
-def child() -> None:
-    """Run the program as a child of a scan.
-
-    If the parent process dies, the child writes a checkpoint and stops.
-    """
-    stop_with_parent(os.environ.pop(PARENT, ""))
-    from gauge_mc.cli import main
-
-    forget_launcher()
-    main()
-
-
-def child_of_batch() -> None:
-    """Carry out several runs together as a child of a scan; see `child`."""
-    stop_with_parent(os.environ.pop(PARENT, ""))
-    from gauge_mc.cli import main
-
-    forget_launcher()
-    main(_batch)
-
-
-def _batch() -> int:
-    from gauge_mc.run.chains import generate_together
-
-    results = generate_together(json.load(sys.stdin))
-    return INTERRUPTED if any(one.stopped for one in results) else 0
-
-
-def stop_with_parent(parent: str) -> None:
+def stop_with_parent() -> None:
     """Let this process receive SIGTERM when its parent dies, or end now if it is already dead.
 
-    A run that receives SIGTERM writes a checkpoint and stops.
-
-    Parameters
-    ----------
-    parent : str
-        Process ID of the parent.
+    A run that receives SIGTERM writes a checkpoint and stops. The parent is named by the
+    environment variable `PARENT`, which is removed.
     """
+    parent = os.environ.pop(PARENT, "")
     ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     if str(os.getppid()) != parent:  # it died before
         sys.exit(INTERRUPTED)

@@ -20,13 +20,13 @@ from gauge_mc.domain.layout import Layout
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
-from gauge_mc.files.stored import BY_SITE
 from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, Together
 from gauge_mc.random import GENERATORS
+from gauge_mc.storage.links import BY_SITE
 from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 from tests import emulator

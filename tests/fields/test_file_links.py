@@ -11,7 +11,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import FieldBlocks, read_blocks
-from gauge_mc.files.stored import (
+from gauge_mc.formats.openqcd import BY_ODD_SITE
+from gauge_mc.groups import GROUPS
+from gauge_mc.storage.links import (
     BY_SITE,
     ROTATED_WORDS,
     SITE_CRC,
@@ -20,8 +22,6 @@ from gauge_mc.files.stored import (
     FileOrder,
     StoredLinks,
 )
-from gauge_mc.formats.openqcd import BY_ODD_SITE
-from gauge_mc.groups import GROUPS
 from tests.reference.fields import random_field
 
 pytestmark = pytest.mark.kernels

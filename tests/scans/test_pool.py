@@ -37,7 +37,7 @@ def test_slots_that_are_not_possible():
 
 def test_a_child_whose_parent_is_dead_does_not_begin(tmp_path):
     """The parent may be killed before the child can ask for the signal of its death."""
-    code = "from gauge_mc.scans.process import child; child()"
+    code = "from gauge_mc.cli.child import child; child()"
     words = [sys.executable, "-c", code, "generate", f"--output={tmp_path}/run", "--lattice=4"]
     dead = {**os.environ, PARENT: "1"}
     done = subprocess.run(words, env=dead, capture_output=True, check=False, timeout=60)

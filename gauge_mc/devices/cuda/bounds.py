@@ -12,7 +12,6 @@ from gauge_mc.devices.cache import cache_folder, keep, kept, make_private_folder
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import not_written
 from gauge_mc.files.structured import parse_json
-from gauge_mc.groups import GROUPS
 
 REGISTERS = 65536
 """Registers per multiprocessor (all NVIDIA GPUs since 2014)."""
@@ -75,10 +74,10 @@ def default_bounds(variant: Variant) -> Bounds:
     for choice in variant.choices:
         if choice.launch_bounds:
             return Bounds(*choice.launch_bounds)
-    group = next((choice for choice in variant.choices if choice.kind == "group"), None)
-    if group is None:
+    usual = next((choice.usual_bounds for choice in variant.choices if choice.usual_bounds), None)
+    if usual is None:
         return DEFAULT
-    threads, blocks = GROUPS[group.name].launch_bounds[variant.precision]
+    threads, blocks = dict(usual)[variant.precision]
     if any(choice.needs_registers for choice in variant.choices):
         blocks = 4 * blocks // 5
     return Bounds(threads, blocks)

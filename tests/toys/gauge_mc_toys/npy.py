@@ -9,11 +9,11 @@ import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, lattice_of
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.stored import Checksums, StoredLinks
 from gauge_mc.formats import Format, Source
 from gauge_mc.groups import Group, group_of
+from gauge_mc.storage.header import Header, lattice_of
+from gauge_mc.storage.links import Checksums, StoredLinks
 
 MAGIC = b"\x93NUMPY"
 HEAD_BYTES = 128

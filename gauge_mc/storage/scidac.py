@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.header import Header, StatedAverage
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.lime import Record
-from gauge_mc.files.stored import Checksums, StoredLinks
+from gauge_mc.storage.header import Header, StatedAverage
+from gauge_mc.storage.lime import Record
+from gauge_mc.storage.links import Checksums, StoredLinks
 
 MAX_TEXT = 65536
 """Largest number of bytes of a text record that is parsed; usual records have a few kB."""

@@ -3,8 +3,8 @@ import io
 import pytest
 
 from gauge_mc.errors import GaugeError
-from gauge_mc.files import lime
 from gauge_mc.files.input import InputFile
+from gauge_mc.storage import lime
 from tests.formats.format_samples import record
 
 CONTENT = ((b"one", b"12345678", 1, 0), (b"two", b"", 0, 0), (b"three", b"123", 0, 1))

@@ -11,7 +11,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.files.stored import Checksums, StoredLinks
+from gauge_mc.storage.links import Checksums, StoredLinks
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What is common to formats of configurations: orders of links, checksums, headers, containers."""
