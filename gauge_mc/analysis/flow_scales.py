@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short
 from gauge_mc.analysis.tree_level import tree_level
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
+from gauge_mc.results import documented, result_field
 
 Array = NDArray[np.float64]
 
@@ -122,57 +123,42 @@ class Crossing:
         return replace(estimate(self.series), value=self.value)
 
 
-@dataclass(frozen=True)
+@documented
+@dataclass(frozen=True, kw_only=True)
 class FlowScales:
-    """Scales of the gradient flow of an ensemble, in lattice units unless a unit is named.
+    """Scales of the gradient flow of an ensemble, in lattice units unless a unit is named."""
 
-    Attributes
-    ----------
-    energy : str
-        Discretisation of E.
-    target : float
-        Value that defines both scales.
-    tree_level : bool
-        Whether E was corrected at tree level.
-    configurations : int
-        Number of configurations.
-    updates : int or None
-        Updates from one configuration to the next; None if they differ.
-    t_max : float
-        Longest flow time measured.
-    t0 : Estimate
-        t0/a^2; tau_int is in configurations.
-    t0_interpolation : float
-        Estimate of the interpolation error of t0/a^2.
-    w0 : Estimate
-        w0/a; NaN if the flow is too short.
-    w0_interpolation : float
-        Estimate of the interpolation error of w0/a.
-    radius : Estimate
-        Smoothing radius sqrt(8 t0) in units of the smallest extent of the lattice.
-    spacing_t0, spacing_w0 : Spacing or None
-        The lattice spacing from t0 and from w0; None without a reference scale in fm.
-    ensemble : dict of str to str
-        Group, beta, lattice and action of the ensemble, and the kind of the flow.
-    cautions : list of str
-        Cautions about these results, one sentence each.
-    """
-
-    energy: str
-    target: float
-    tree_level: bool
-    configurations: int
-    updates: int | None
-    t_max: float
-    t0: Estimate
-    t0_interpolation: float
-    w0: Estimate
-    w0_interpolation: float
-    radius: Estimate
-    spacing_t0: Spacing | None
-    spacing_w0: Spacing | None
-    ensemble: dict[str, str] = field(default_factory=dict)
-    cautions: list[str] = field(default_factory=list)
+    energy: str = result_field("Discretisation of E.")
+    target: float = result_field("Value that defines both scales.")
+    tree_level: bool = result_field("Whether E was corrected at tree level.")
+    configurations: int = result_field("Number of configurations.")
+    updates: int | None = result_field(
+        "Updates from one configuration to the next; None if they differ."
+    )
+    t_max: float = result_field("Longest flow time measured.")
+    t0: Estimate = result_field("t0/a^2; tau_int is in configurations.", symbol="t0/a²")
+    t0_interpolation: float = result_field("Estimate of the interpolation error of t0/a^2.")
+    w0: Estimate = result_field("w0/a; NaN if the flow is too short.", symbol="w0/a")
+    w0_interpolation: float = result_field("Estimate of the interpolation error of w0/a.")
+    radius: Estimate = result_field(
+        "Smoothing radius sqrt(8 t0) in units of the smallest extent of the lattice.",
+        symbol="√(8 t0)/L",
+    )
+    spacing_t0: Spacing | None = result_field(
+        "The lattice spacing from t0; None without a reference scale in fm.",
+        symbol="a from t0",
+        unit="fm",
+    )
+    spacing_w0: Spacing | None = result_field(
+        "The lattice spacing from w0; None without a reference scale in fm.",
+        symbol="a from w0",
+        unit="fm",
+    )
+    ensemble: dict[str, str] = result_field(
+        "Group, beta, lattice and action of the ensemble, and the kind of the flow.",
+        dict,
+    )
+    cautions: list[str] = result_field("Cautions about these results, one sentence each.", list)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from gauge_mc.analysis.plateau import (
 )
 from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.results import documented, result_field
 
 Array = NDArray[np.float64]
 
@@ -84,75 +85,68 @@ class UntrustedError(GaugeError):
     """V(R) is known, but no fit to it can be trusted."""
 
 
-@dataclass(frozen=True)
+@documented
+@dataclass(frozen=True, kw_only=True)
 class WindowFit:
-    """A fit of V(R) to the distances r_min <= R <= r_max.
+    """A fit of V(R) to the distances r_min <= R <= r_max."""
 
-    Attributes
-    ----------
-    b_free : bool
-        True if B was fitted, False if it was set to -pi/12.
-    r_min, r_max : float
-        Smallest and largest distance fitted, in lattice units.
-    points : int
-        Number of fitted points.
-    A, B, sigma : Estimate
-        Parameters in lattice units: A a, B and sigma a^2.
-    spacing : Estimate
-        a in fm, from sqrt(sigma) = 440 MeV; NaN if sigma is not positive.
-    r0, r1 : Estimate
-        Scales r0/a and r1/a, at which r^2 dV/dr is 1.65 and 1; NaN if there is no such r.
-    covariance : tuple of tuple of float, 3 x 3
-        Covariance matrix of A, B and sigma.
-    chi2, chi2_expected : float
-        Minimum of chi2, and its expectation, which is dof if the fit is correlated.
-    dof : int
-        Degrees of freedom.
-    correlated : bool
-        True if the points are weighted by their inverse covariance matrix, False if by their
-        errors alone, because there are too few independent samples for the matrix. The errors of
-        the parameters include all correlations in both cases.
-    rc : Estimate
-        Scale r_c/a, at which r^2 dV/dr is 0.65.
-    root_sigma : Estimate
-        sqrt(sigma a^2).
-    form : str
-        ``"cornell"`` for A + B/R + sigma R, or ``"nambu-goto"`` for
-        A + sigma R sqrt(1 - pi/(6 sigma R^2)), where B is -pi/12 for large R.
-    coulomb : str
-        ``"continuum"`` if the term B/R has the geometric distance, ``"lattice"`` if 1/R is the
-        Coulomb potential on the lattice.
-    systematic : dict of str to float
-        Systematic errors of the quantities, by name, from the range of t: from the ranges that were
-        averaged, or else the change with plateaus that begin one step later, beyond its statistical
-        error; empty if it is not known. They are not in the errors.
-    p_value : float
-        Probability of a larger chi2 if the form is right, from the distribution of chi2 with the
-        weights of the fit (M. Bruno and R. Sommer, arXiv:2209.14188); NaN in results of versions
-        that did not compute it.
-    """
-
-    b_free: bool
-    r_min: float
-    r_max: float
-    points: int
-    A: Estimate
-    B: Estimate
-    sigma: Estimate
-    spacing: Estimate
-    r0: Estimate
-    r1: Estimate
-    covariance: tuple[tuple[float, ...], ...]
-    chi2: float
-    chi2_expected: float
-    dof: int
-    correlated: bool
-    rc: Estimate = UNKNOWN
-    root_sigma: Estimate = UNKNOWN
-    form: str = CORNELL
-    coulomb: str = CONTINUUM
-    systematic: dict[str, float] = field(default_factory=dict)
-    p_value: float = math.nan
+    b_free: bool = result_field("True if B was fitted, False if it was set to -pi/12.")
+    r_min: float = result_field("Smallest distance fitted, in lattice units.")
+    r_max: float = result_field("Largest distance fitted, in lattice units.")
+    points: int = result_field("Number of fitted points.")
+    A: Estimate = result_field("The constant A a in lattice units.", symbol="A a")
+    B: Estimate = result_field("The coefficient of 1/R.", symbol="B")
+    sigma: Estimate = result_field("String tension sigma a^2 in lattice units.", symbol="σ a²")
+    root_sigma: Estimate = result_field("sqrt(sigma a^2).", UNKNOWN, symbol="√σ a")
+    spacing: Estimate = result_field(
+        "a in fm, from sqrt(sigma) = 440 MeV; NaN if sigma is not positive.",
+        symbol="a",
+        unit="fm",
+    )
+    r0: Estimate = result_field(
+        "Scale r0/a, at which r^2 dV/dr is 1.65; NaN if there is no such r.",
+        symbol="r₀/a",
+    )
+    r1: Estimate = result_field(
+        "Scale r1/a, at which r^2 dV/dr is 1; NaN if there is no such r.",
+        symbol="r₁/a",
+    )
+    rc: Estimate = result_field("Scale r_c/a, at which r^2 dV/dr is 0.65.", UNKNOWN, symbol="r_c/a")
+    covariance: tuple[tuple[float, ...], ...] = result_field(
+        "3 x 3 covariance matrix of A, B and sigma."
+    )
+    chi2: float = result_field("Minimum of chi2.")
+    chi2_expected: float = result_field(
+        "Expectation of the minimum of chi2, which is dof if the fit is correlated.",
+    )
+    dof: int = result_field("Degrees of freedom.")
+    correlated: bool = result_field(
+        "True if the points are weighted by their inverse covariance matrix, False if by their "
+        "errors alone, because there are too few independent samples for the matrix. The "
+        "errors of the parameters include all correlations in both cases.",
+    )
+    form: str = result_field(
+        '``"cornell"`` for A + B/R + sigma R, or ``"nambu-goto"`` for A + sigma R sqrt(1 - '
+        "pi/(6 sigma R^2)), where B is -pi/12 for large R.",
+        CORNELL,
+    )
+    coulomb: str = result_field(
+        '``"continuum"`` if the term B/R has the geometric distance, ``"lattice"`` if 1/R is '
+        "the Coulomb potential on the lattice.",
+        CONTINUUM,
+    )
+    systematic: dict[str, float] = result_field(
+        "Systematic errors of the quantities, by name, from the range of t: from the ranges "
+        "that were averaged, or else the change with plateaus that begin one step later, "
+        "beyond its statistical error; empty if it is not known. They are not in the errors.",
+        dict,
+    )
+    p_value: float = result_field(
+        "Probability of a larger chi2 if the form is right, from the distribution of chi2 with "
+        "the weights of the fit (M. Bruno and R. Sommer, arXiv:2209.14188); NaN in results of "
+        "versions that did not compute it.",
+        math.nan,
+    )
 
     def potential(self, r: Array) -> tuple[Array, Array]:
         """Return the fitted V(r) in the continuum and its error, in lattice units, at r > 0."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from gauge_mc.analysis.flow_scales import LARGEST_RADIUS, TARGET, Crossing, Flow
 from gauge_mc.analysis.potential import HBAR_C
 from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.results import documented, result_field
 
 Array = NDArray[np.float64]
 
@@ -39,78 +40,64 @@ TOLERANCE = 1e-9
 """Relative rounding error of flow times."""
 
 
-@dataclass(frozen=True)
+@documented
+@dataclass(frozen=True, kw_only=True)
 class TopologicalCharge:
-    """The distribution of the topological charge Q of an ensemble at one flow time.
+    """The distribution of the topological charge Q of an ensemble at one flow time."""
 
-    Attributes
-    ----------
-    charge : str
-        Discretisation of Q.
-    t : float
-        Flow time t/a^2.
-    rule : str
-        How the flow time was chosen, in words.
-    rounded : bool
-        Whether Q was replaced by the nearest integer to alpha Q.
-    alpha : float
-        Factor that brings the charges nearest to integers.
-    deviation : float
-        Root-mean-square distance of alpha Q from integers.
-    configurations : int
-        Number of configurations.
-    updates : int or None
-        Updates from one configuration to the next; None if they differ.
-    changes : int
-        How often the rounded charge changes from one configuration to the next.
-    mean, square : Estimate
-        <Q> and <Q^2>, whose tau_int are those of Q and Q^2 in configurations.
-    kurtosis : Estimate
-        (<Q^4> - 3 <Q^2>^2) / <Q^2>, which is -12 b2.
-    susceptibility : Estimate
-        chi_t a^4 = <Q^2> / V, with the number of sites V.
-    susceptibility_t0 : Estimate or None
-        chi_t t0^2; None if t0 is unknown.
-    fourth_root : Estimate or None
-        chi_t^(1/4) in MeV; None without a reference scale in fm.
-    fourth_root_scale_error : float or None
-        Error of chi_t^(1/4) in MeV that is due to the error of the reference scale.
-    source : str
-        Where the reference scale comes from, in words.
-    s_max : float
-        Largest Re Tr(1 - U_p) of all plaquettes of all configurations at this flow time.
-    inadmissible : float
-        Fraction of configurations with a plaquette at which Re Tr(1 - U_p) is 0.067 or more.
-    t0 : Estimate or None
-        t0/a^2; None if it is unknown.
-    ensemble : dict of str to str
-        Group, beta, lattice and action of the ensemble, and the kind of the flow.
-    cautions : list of str
-        Cautions about these results, one sentence each.
-    """
-
-    charge: str
-    t: float
-    rule: str
-    rounded: bool
-    alpha: float
-    deviation: float
-    configurations: int
-    updates: int | None
-    changes: int
-    mean: Estimate
-    square: Estimate
-    kurtosis: Estimate
-    susceptibility: Estimate
-    susceptibility_t0: Estimate | None
-    fourth_root: Estimate | None
-    fourth_root_scale_error: float | None
-    source: str
-    s_max: float
-    inadmissible: float
-    t0: Estimate | None
-    ensemble: dict[str, str] = field(default_factory=dict)
-    cautions: list[str] = field(default_factory=list)
+    charge: str = result_field("Discretisation of Q.")
+    t: float = result_field("Flow time t/a^2.")
+    rule: str = result_field("How the flow time was chosen, in words.")
+    rounded: bool = result_field("Whether Q was replaced by the nearest integer to alpha Q.")
+    alpha: float = result_field("Factor that brings the charges nearest to integers.")
+    deviation: float = result_field("Root-mean-square distance of alpha Q from integers.")
+    configurations: int = result_field("Number of configurations.")
+    updates: int | None = result_field(
+        "Updates from one configuration to the next; None if they differ."
+    )
+    changes: int = result_field(
+        "How often the rounded charge changes from one configuration to the next.",
+    )
+    mean: Estimate = result_field(
+        "<Q>, whose tau_int is that of Q in configurations.", symbol="<Q>"
+    )
+    square: Estimate = result_field(
+        "<Q^2>, whose tau_int is that of Q^2 in configurations.",
+        symbol="<Q²>",
+    )
+    kurtosis: Estimate = result_field(
+        "(<Q^4> - 3 <Q^2>^2) / <Q^2>, which is -12 b2.",
+        symbol="(<Q⁴> − 3<Q²>²)/<Q²>",
+    )
+    susceptibility: Estimate = result_field(
+        "chi_t a^4 = <Q^2> / V, with the number of sites V.",
+        symbol="χ_t a⁴",
+    )
+    susceptibility_t0: Estimate | None = result_field(
+        "chi_t t0^2; None if t0 is unknown.",
+        symbol="χ_t t0²",
+    )
+    fourth_root: Estimate | None = result_field(
+        "chi_t^(1/4) in MeV; None without a reference scale in fm.",
+        symbol="χ_t^¼",
+        unit="MeV",
+    )
+    fourth_root_scale_error: float | None = result_field(
+        "Error of chi_t^(1/4) in MeV that is due to the error of the reference scale.",
+    )
+    source: str = result_field("Where the reference scale comes from, in words.")
+    s_max: float = result_field(
+        "Largest Re Tr(1 - U_p) of all plaquettes of all configurations at this flow time.",
+    )
+    inadmissible: float = result_field(
+        "Fraction of configurations with a plaquette at which Re Tr(1 - U_p) is 0.067 or more.",
+    )
+    t0: Estimate | None = result_field("t0/a^2; None if it is unknown.")
+    ensemble: dict[str, str] = result_field(
+        "Group, beta, lattice and action of the ensemble, and the kind of the flow.",
+        dict,
+    )
+    cautions: list[str] = result_field("Cautions about these results, one sentence each.", list)
 
 
 @dataclass(frozen=True)

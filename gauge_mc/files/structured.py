@@ -111,8 +111,8 @@ def typed(content: Any, kind: Any) -> Any:
     content : object
     kind : type
         A data class, whose content is an object with its fields; ``int``, ``float`` (which may be
-        a whole number, or null for NaN), ``bool``, ``str``; or a tuple of any length, a dictionary,
-        or one of two types of which the other is None.
+        a whole number, or null for NaN), ``bool``, ``str``; or a tuple of any length, a list, a
+        dictionary, or one of two types of which the other is None.
 
     Raises
     ------
@@ -128,8 +128,8 @@ def typed(content: Any, kind: Any) -> Any:
     if origin is UnionType:
         other = next(one for one in inner if one is not NoneType)
         return None if content is None else typed(content, other)
-    if origin is tuple:
-        return tuple(typed(one, inner[0]) for one in _as(list, content))
+    if origin in (tuple, list):
+        return origin(typed(one, inner[0]) for one in _as(list, content))
     if origin is dict:
         pairs = _as(dict, content).items()
         return {typed(key, inner[0]): typed(one, inner[1]) for key, one in pairs}

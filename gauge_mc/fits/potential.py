@@ -69,19 +69,11 @@ from gauge_mc.fits import (
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, flag_of
 from gauge_mc.quoting import shortened
+from gauge_mc.results import headings
 
 OBSERVABLE = "static potential V(R) = A + B/R + sigma R"
 UNITS = f"lattice units; spacing in fm, from sqrt(sigma) = {ROOT_SIGMA:g} MeV"
-LABELS = {
-    "A": "A a",
-    "B": "B",
-    "sigma": "σ a²",
-    "root_sigma": "√σ a",
-    "spacing": "a (fm)",
-    "r0": "r₀/a",
-    "r1": "r₁/a",
-    "rc": "r_c/a",
-}
+LABELS = headings(analysis.WindowFit)
 """The fitted quantities by the names of their attributes, and their symbols in tables."""
 
 LEVELS = Option(

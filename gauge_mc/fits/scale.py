@@ -17,6 +17,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, SKIP, Fit, FitResult
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, flag_of
+from gauge_mc.results import headings
 
 ENERGY = Option(
     "energy",
@@ -76,12 +77,13 @@ class ScaleResult(FitResult):
         table.add_column("quantity")
         for name in ("value", "± interpolation", "± scale", "τ_int"):
             table.add_column(name, justify="right")
-        table.add_row("t0/a²", *_cells(found.t0, found.t0_interpolation))
-        table.add_row("w0/a", *_cells(found.w0, found.w0_interpolation))
-        table.add_row("√(8 t0)/L", *_cells(found.radius))
-        for name, one in (("t0", found.spacing_t0), ("w0", found.spacing_w0)):
-            if one:
-                table.add_row(f"a from {name} (fm)", *_cells(one.value, scale=one.scale_error))
+        for name, heading in headings(FlowScales).items():
+            one = getattr(found, name)
+            if isinstance(one, Spacing):
+                table.add_row(heading, *_cells(one.value, scale=one.scale_error))
+            elif one:
+                interpolation = getattr(found, f"{name}_interpolation", math.nan)
+                table.add_row(heading, *_cells(one, interpolation))
         return [table]
 
     def _caption(self) -> str:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from rich.table import Table
 
 from gauge_mc.analysis.flow import CHARGES, FLOW_COLUMNS, read_flow
-from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.analysis.topology import ADMISSIBLE, TopologicalCharge, topological_charge
 from gauge_mc.fits import FITS, SKIP, Fit, FitResult
 from gauge_mc.fits.scale import (
@@ -25,6 +24,7 @@ from gauge_mc.fits.scale import (
     spaced,
 )
 from gauge_mc.options import Option
+from gauge_mc.results import headings
 
 CHARGE = Option(
     "charge",
@@ -74,18 +74,11 @@ class TopologyResult(FitResult):
         table.add_column("quantity")
         for name in ("value", "± scale", "τ_int"):
             table.add_column(name, justify="right")
-        rows: list[tuple[str, Estimate | None]] = [
-            ("<Q>", found.mean),
-            ("<Q²>", found.square),
-            ("(<Q⁴> − 3<Q²>²)/<Q²>", found.kurtosis),
-            ("χ_t a⁴", found.susceptibility),
-            ("χ_t t0²", found.susceptibility_t0),
-            ("χ_t^¼ (MeV)", found.fourth_root),
-        ]
-        for name, one in rows:
+        for name, heading in headings(TopologicalCharge).items():
+            one = getattr(found, name)
             if one and math.isfinite(one.value):
-                scale = found.fourth_root_scale_error if one is found.fourth_root else None
-                table.add_row(name, str(one), f"{scale:.2g}" if scale else "", one.format_tau())
+                scale = getattr(found, f"{name}_scale_error", None)
+                table.add_row(heading, str(one), f"{scale:.2g}" if scale else "", one.format_tau())
         return [table]
 
     def _caption(self) -> str:

@@ -1,0 +1,85 @@
+"""Fields of results, each declared once.
+
+A result is a data class. The declaration of a field gives its description in the docstring, from
+which the reference documentation and the vocabulary of JSON follow, and its heading in tables; its
+annotation says how it is read back (`gauge_mc.files.structured.typed`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from dataclasses import MISSING, field, fields
+from typing import Any, TypeVar
+
+from gauge_mc.options import Number
+
+Kind = TypeVar("Kind", bound=type[Any])
+
+INDENTED: dict[str, Any] = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}
+"""Indentation of the descriptions in a docstring."""
+
+DECLARED = "number"
+"""Key of the metadata of a field, with the arguments of its `Number`."""
+
+
+def result_field(help: str, default: Any = MISSING, **more: str) -> Any:
+    """Return a field of a result.
+
+    Parameters
+    ----------
+    help : str
+        Description of the field.
+    default : object, optional
+        Its default; the type ``list`` or ``dict`` for an empty one.
+    **more : str
+        Symbol and unit; see `Number`. A field with a symbol is shown in tables.
+    """
+    metadata = {DECLARED: {"help": help, **more}}
+    if isinstance(default, type):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def numbers_of(kind: type[Any]) -> dict[str, Number]:
+    """Return the declarations of the fields of a result by name."""
+    return {
+        one.name: Number(one.name, **one.metadata[DECLARED])
+        for one in fields(kind)
+        if DECLARED in one.metadata
+    }
+
+
+def headings(kind: type[Any]) -> dict[str, str]:
+    """Return the headings in tables of the fields that have a symbol, by name."""
+    return {
+        name: f"{one.symbol} ({one.unit})" if one.unit else one.symbol
+        for name, one in numbers_of(kind).items()
+        if one.symbol
+    }
+
+
+def documented(kind: Kind) -> Kind:
+    """Add the declared fields of a data class to its docstring; a class decorator."""
+    lines = [
+        f"    {one.name} : {_in_words(one.type)}\n"
+        + textwrap.fill(one.metadata[DECLARED]["help"], 100, **INDENTED)
+        for one in fields(kind)
+    ]
+    text = (kind.__doc__ or "").rstrip()
+    kind.__doc__ = "\n".join([f"{text}\n\n    Attributes\n    ----------", *lines, "    "])
+    return kind
+
+
+def _in_words(annotation: Any) -> str:
+    """Return an annotation in words, such as ``dict of str to float``."""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    words = re.sub(r"(\w+\.)+(?=\w)", "", text).replace(" | ", " or ").replace(", ...]", "]")
+    while (shorter := re.sub(r"(\w+)\[([^\[\]]*)\]", _of, words)) != words:
+        words = shorter
+    return words
+
+
+def _of(match: re.Match[str]) -> str:
+    return f"{match[1].lower()} of {match[2].replace(', ', ' to ')}"
