@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from gauge_mc.inspection.status import status
     from gauge_mc.inspection.verify import verify
     from gauge_mc.observables.flow import flow
+    from gauge_mc.observables.hadrons.measurements import propagator
     from gauge_mc.plots import plot
     from gauge_mc.quarks.contractions import meson_correlators
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
-    from gauge_mc.quarks.measurements import propagator
     from gauge_mc.quarks.operators import Wilson
     from gauge_mc.run.chain import Chain
     from gauge_mc.run.chains import generate_chains
@@ -69,7 +69,7 @@ _HOMES = {
     "open_run": "run.view",
     "overrelax": "updates.overrelaxation",
     "plot": "plots",
-    "propagator": "quarks.measurements",
+    "propagator": "observables.hadrons.measurements",
     "read_propagator": "quarks.files",
     "scan": "scans.carry_out",
     "status": "inspection.status",

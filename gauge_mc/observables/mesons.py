@@ -12,10 +12,10 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.observables.hadrons.measurements import Correlator, Hadrons, pairs_of
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
 from gauge_mc.quarks.gamma import SIXTEEN
-from gauge_mc.quarks.measurements import Correlator, Hadrons, pairs_of
 from gauge_mc.quarks.propagators import Propagator
 
 ALL_GAMMAS = Option("all_gammas", bool, "Also measure all pairs of different matrices.")

@@ -23,13 +23,13 @@ from gauge_mc.fields.sums import SlabSums, add_slices
 from gauge_mc.fields.time_lines import TIME_LINE, complete_lines
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import OBSERVABLES, Measurer, Record
-from gauge_mc.options import Option, check_options
-from gauge_mc.updates.noise_reduction import (
+from gauge_mc.observables.noise.noise_reduction import (
     NOISE_OPTIONS,
     NoiseReduction,
     ReducedNoise,
     digest_of,
 )
+from gauge_mc.options import Option, check_options
 
 POLYAKOV_CORRELATORS = Kernel("polyakov_correlators")
 

@@ -44,6 +44,12 @@ from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES, Measurer, Record, Series
+from gauge_mc.observables.noise.multilevel_loops import KERNELS, MultilevelLoops
+from gauge_mc.observables.noise.noise_reduction import (
+    NOISE_OPTIONS,
+    NoiseReduction,
+    ReducedNoise,
+)
 from gauge_mc.options import Option, check_options
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import (
@@ -59,12 +65,6 @@ from gauge_mc.temporal_links import (
     TEMPORAL_LINKS,
     TemporalLinks,
     make_temporal_links,
-)
-from gauge_mc.updates.multilevel_loops import KERNELS, MultilevelLoops
-from gauge_mc.updates.noise_reduction import (
-    NOISE_OPTIONS,
-    NoiseReduction,
-    ReducedNoise,
 )
 
 COPY_LINKS = Kernel("copy_links")

@@ -16,9 +16,9 @@ from gauge_mc.fields.averages import PLAQUETTE
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import lattice_sums
+from gauge_mc.observables.noise.noise_reduction import digest_of
 from gauge_mc.observables.wilson_loops import WilsonLoops
 from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.noise_reduction import digest_of
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.observables.loops import (
     MANY_LANES,

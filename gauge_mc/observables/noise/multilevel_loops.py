@@ -23,9 +23,9 @@ from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.averages import PLAQUETTE
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, add_slices, lattice_sums
+from gauge_mc.observables.noise.noise_reduction import NoiseReduction, digest_of
 from gauge_mc.smearing import Smearing
 from gauge_mc.updates.multilevel import TWO_LINKS
-from gauge_mc.updates.noise_reduction import NoiseReduction, digest_of
 
 SLAB_STEPS = Kernel("slab_steps")
 LONGER_SLAB_STEPS = Kernel("longer_slab_steps")

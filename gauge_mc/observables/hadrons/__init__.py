@@ -1,0 +1,1 @@
+"""What observables of hadrons have in common: quark propagators, options, tables."""

@@ -1,0 +1,1 @@
+"""Reduction of the noise of lines along t: multilevel averages and multihit."""

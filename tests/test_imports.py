@@ -1,0 +1,110 @@
+"""Imports run downwards in the tree that docs/architecture.md draws."""
+
+import ast
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "gauge_mc"
+UPWARDS = {
+    # Methods of objects that users hold, which look up what is above them when they are called.
+    "fields/field.py": {"configurations"},
+    "run/view.py": {"fits", "inspection", "plots"},
+}
+"""Modules that may import from above, within functions only."""
+
+LEAVES = {"console", "defaults", "errors", "interruption", "libraries", "notebook_bar", "numbers"}
+LEAVES |= {"quoting"}
+"""Modules below the tree, which import nothing but each other."""
+
+
+def drawn() -> list[str]:
+    """The parts of the package as the tree draws them, from top to bottom."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    tree = text.partition("├── gauge_mc/\n")[2].partition("├── tests/")[0]
+    lines = re.findall(r"^│   [├└]── (.*?)(?:  |\n)", tree, re.MULTILINE)
+    return [name for line in lines for name in re.findall(r"\w+(?=/|\.py)", line)]
+
+
+def part_of(module: str) -> str | None:
+    """The part of the package to which a module belongs; None if it is not of the package."""
+    words = module.split(".")
+    return words[1] if words[0] == "gauge_mc" and len(words) > 1 else None
+
+
+def imports(path: Path) -> list[tuple[str, bool]]:
+    """The parts from which a module imports, and whether it does so within a function."""
+    tree = ast.parse(path.read_text())
+    within = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    types = {
+        id(node)
+        for test in ast.walk(tree)
+        if isinstance(test, ast.If) and getattr(test.test, "id", "") == "TYPE_CHECKING"
+        for node in ast.walk(test)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            modules = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+        elif isinstance(node, ast.Import):
+            modules = [one.name for one in node.names]
+        else:
+            continue
+        lazy = id(node) in within or id(node) in types
+        found += [(part, lazy) for one in modules if (part := part_of(one))]
+    return found
+
+
+def parts() -> set[str]:
+    folders = {one.name for one in PACKAGE.iterdir() if (one / "__init__.py").exists()}
+    return folders | {one.stem for one in PACKAGE.glob("[a-z]*.py")}
+
+
+def test_the_tree_has_every_part_once():
+    names = drawn()
+    assert len(names) == len({*names})
+    assert {*names} | LEAVES == parts()
+
+
+@pytest.mark.parametrize("part", sorted(parts()))
+def test_imports_run_downwards(part):
+    order = [*drawn(), *sorted(LEAVES)]
+    rank = {name: min(place, len(drawn())) for place, name in enumerate(order)}
+    known = parts()
+    folder = PACKAGE / part
+    for path in folder.rglob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]:
+        place = path.relative_to(PACKAGE).as_posix()
+        for other, lazy in imports(path):
+            if other not in known or other == part or (part in LEAVES and other in LEAVES):
+                continue
+            if lazy and other in UPWARDS.get(place, ()):
+                continue
+            assert rank[other] > rank[part], f"{place} imports from {other}, which is above it"
+
+
+def arrows() -> list[tuple[str, str]]:
+    """The arrows of the diagram, as pairs of parts."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    lines = text.partition("flowchart TD\n")[2].partition("```")[0].splitlines()
+    found = []
+    for line in lines:
+        steps = [re.findall(r"\w+", step.partition("[")[0]) for step in line.split("-->")]
+        for above, below in itertools.pairwise(steps):
+            found += [(one, other) for one in above for other in below]
+    return found
+
+
+@pytest.mark.parametrize(("above", "below"), arrows())
+def test_arrows_of_the_diagram_are_imports(above, below):
+    if below == "kernels":  # the C++ sources, which are compiled
+        return
+    folder = PACKAGE / above
+    assert below in {part for path in folder.rglob("*.py") for part, _ in imports(path)}
