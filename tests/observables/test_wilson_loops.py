@@ -341,11 +341,11 @@ def test_headers_state_pairs_of_levels_and_orderings():
     how = {"iterations": "0,2", "r_max": 2, "t_max": 2}
     usual = WilsonLoops.for_lattice(UNEQUAL, **how)
     assert not {"correlations", "orderings"} & usual.header.keys()
-    assert usual.columns[:2] == ("smearing", "path")
+    assert usual.columns.names[:2] == ("smearing", "path")
     pairs = WilsonLoops.for_lattice(UNEQUAL, correlations=True, off_axis=True, **how)
     assert "both orders" in pairs.header["correlations"]
     assert pairs.header["orderings"] == "all orders of the links of a step"
-    assert pairs.columns == ("smearing", "smearing2", "path", "r", "t", "loop")
+    assert pairs.columns.names == ("smearing", "smearing2", "path", "r", "t", "loop")
     assert pairs.records == 3 * 2 * (2 + 2 + 1 + 2)
     blocks = WilsonLoops.for_lattice(UNEQUAL, orderings="blocks", off_axis=True, **how)
     assert "follow each other" in blocks.header["orderings"]
