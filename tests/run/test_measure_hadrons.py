@@ -9,7 +9,7 @@ import gauge_mc as package
 from gauge_mc.cli import app
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table
-from gauge_mc.quarks import measurements
+from gauge_mc.observables.hadrons import measurements
 from gauge_mc.quarks.solvers import solve
 
 pytestmark = pytest.mark.kernels
