@@ -526,12 +526,12 @@ ALLOWED = {
     ("polyakov", "observables/polyakov.py"),
     ("wilson-loops", "observables/wilson_loops.py"),
     # The export of the same name, and the extra that installs h5py.
-    ("hdf5", "analysis/hdf5.py"),
+    ("hdf5", "exports/hdf5_files/writing.py"),
     ("hdf5", "exports/hdf5.py"),
     ("hdf5", "fits/potential.py"),
     ("hdf5", "inspection/doctor.py"),
     # The discretisation of the energy density with the plaquette.
-    ("plaquette", "analysis/flow.py"),
+    ("plaquette", "analysis/flow/records.py"),
     # An action, the flow along its gradient, and a Dirac operator.
     ("wilson", "actions/wilson.py"),
     ("wilson", "flows/wilson.py"),
@@ -556,7 +556,7 @@ ALLOWED = {
     ("flow", "__init__.py"),
     ("flow", "flows/__init__.py"),
     # The observable, its plot, the key of the header with the kind of the flow, and the option.
-    ("flow", "analysis/flow.py"),
+    ("flow", "analysis/flow/records.py"),
     ("flow", "observables/flow.py"),
     ("flow", "plots/flow.py"),
     # A fit and a plot of the same name.
@@ -582,6 +582,8 @@ ALLOWED = {
     ("scan", "inspection/contents.py"),
     ("scan", "inspection/status.py"),
     ("scan", "scans/display.py"),
+    # The plot with which a scan ends.
+    ("scan", "scans/carry_out.py"),
 }
 """Names in modules that are not their own, and why."""
 

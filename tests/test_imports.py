@@ -13,6 +13,8 @@ UPWARDS = {
     # Methods of objects that users hold, which look up what is above them when they are called.
     "fields/field.py": {"configurations"},
     "run/view.py": {"fits", "inspection", "plots"},
+    # A scan ends with its figure.
+    "scans/carry_out.py": {"plots"},
 }
 """Modules that may import from above, within functions only."""
 
@@ -108,3 +110,13 @@ def test_arrows_of_the_diagram_are_imports(above, below):
         return
     folder = PACKAGE / above
     assert below in {part for path in folder.rglob("*.py") for part, _ in imports(path)}
+
+
+@pytest.mark.parametrize("library", ["h5py", "matplotlib"])
+def test_analysis_neither_draws_nor_writes_hdf5(library):
+    for path in (PACKAGE / "analysis").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            named = [one.name for one in getattr(node, "names", [])]
+            named += [str(getattr(node, "module", "")), str(getattr(node, "value", ""))]
+            place = path.relative_to(PACKAGE)
+            assert not [one for one in named if library in one.split(".")], f"{place} uses it"

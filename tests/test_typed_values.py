@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.gevp import reference_time
+from gauge_mc.analysis.potential.gevp import reference_time
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from gauge_mc.analysis.averages import AveragePoint, Averages
-from gauge_mc.analysis.figures import ENDINGS, STYLE_DPI, Form, drawn_as
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import Kind, Owner
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.plots import AGAINST_BETA, expected_plot, find_plot, plot_names, runs_to_draw
+from gauge_mc.plots.figures.averages import AveragePoint, Averages
+from gauge_mc.plots.figures.figures import ENDINGS, STYLE_DPI, Form, drawn_as
 from gauge_mc.registry import in_words
 
 _endings = in_words([f".{one}" for one in ENDINGS], "or")

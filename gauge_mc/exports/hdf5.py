@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from gauge_mc.analysis.hdf5 import hdf5_file, hdf5_kind, write_array
 from gauge_mc.exports import EXPORTS, Export
+from gauge_mc.exports.hdf5_files.writing import hdf5_file, hdf5_kind, write_array
 from gauge_mc.files.table import TableData
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.session import version

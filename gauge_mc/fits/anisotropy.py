@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from rich.table import Table
 
 from gauge_mc.actions import ANISOTROPY
-from gauge_mc.analysis.anisotropy import Anisotropy, read_anisotropy
+from gauge_mc.analysis.potential.anisotropy import Anisotropy, read_anisotropy
 from gauge_mc.fits import FITS, SKIP, Fit, FitResult
 from gauge_mc.options import Option
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.hadron_correlators import BARYON_COLUMNS, BARYON_LABELS, HadronCorrelators
-from gauge_mc.analysis.masses import Ranges
-from gauge_mc.analysis.spectrum import ChiralFit, Series, baryon_series, chiral_fits
+from gauge_mc.analysis.hadrons.correlators import BARYON_COLUMNS, BARYON_LABELS, HadronCorrelators
+from gauge_mc.analysis.hadrons.masses import Ranges
+from gauge_mc.analysis.hadrons.spectrum import ChiralFit, Series, baryon_series, chiral_fits
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import FITS, find_table_by_columns
 from gauge_mc.fits.mesons import HadronFit, MesonFit

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.hadron_correlators import (
+from gauge_mc.analysis.fitting.linear_fit import POOR
+from gauge_mc.analysis.hadrons.correlators import (
     MESON_COLUMNS,
     MESON_LABELS,
     HadronCorrelators,
@@ -19,9 +20,8 @@ from gauge_mc.analysis.hadron_correlators import (
     describe_quarks,
     read_hadron_correlators,
 )
-from gauge_mc.analysis.linear_fit import POOR
-from gauge_mc.analysis.masses import MassFit, Ranges
-from gauge_mc.analysis.spectrum import (
+from gauge_mc.analysis.hadrons.masses import MassFit, Ranges
+from gauge_mc.analysis.hadrons.spectrum import (
     ChiralFit,
     Series,
     Spectrum,

@@ -13,24 +13,29 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from gauge_mc.analysis import potential as analysis
-from gauge_mc.analysis.gevp import (
+from gauge_mc.analysis.potential import potential as analysis
+from gauge_mc.analysis.potential.gevp import (
     HALF,
     MOST_LEVELS,
     last_references,
     reference_time,
     variational,
 )
-from gauge_mc.analysis.hdf5 import hdf5_file, hdf5_kind, write_array
-from gauge_mc.analysis.loops import LOOP_COLUMNS, LoopMatrices, Loops, read_loops, read_matrices
-from gauge_mc.analysis.plateau import EffectiveEnergies, Plateaus, find_plateaus
-from gauge_mc.analysis.polyakov_correlators import (
+from gauge_mc.analysis.potential.loops import (
+    LOOP_COLUMNS,
+    LoopMatrices,
+    Loops,
+    read_loops,
+    read_matrices,
+)
+from gauge_mc.analysis.potential.plateau import EffectiveEnergies, Plateaus, find_plateaus
+from gauge_mc.analysis.potential.polyakov_correlators import (
     CORRELATOR_COLUMNS,
     caution_images,
     correlator_potential,
     read_correlators,
 )
-from gauge_mc.analysis.potential import (
+from gauge_mc.analysis.potential.potential import (
     CONTINUUM,
     CORRELATORS,
     LATTICE,
@@ -49,6 +54,7 @@ from gauge_mc.analysis.timeseries import (
     with_error,
 )
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.exports.hdf5_files.writing import hdf5_file, hdf5_kind, write_array
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json, typed
 from gauge_mc.files.table import read_heading

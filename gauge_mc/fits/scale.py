@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.flow import ENERGIES, FLOW_ANISOTROPY, FLOW_COLUMNS, read_flow
-from gauge_mc.analysis.flow_scales import TARGET, FlowScales, Reference, Spacing, flow_scales
+from gauge_mc.analysis.flow.records import ENERGIES, FLOW_ANISOTROPY, FLOW_COLUMNS, read_flow
+from gauge_mc.analysis.flow.scales import TARGET, FlowScales, Reference, Spacing, flow_scales
 from gauge_mc.analysis.timeseries import Estimate, with_error
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, SKIP, Fit, FitResult

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.flow import CHARGES, FLOW_COLUMNS, read_flow
-from gauge_mc.analysis.topology import ADMISSIBLE, TopologicalCharge, topological_charge
+from gauge_mc.analysis.flow.records import CHARGES, FLOW_COLUMNS, read_flow
+from gauge_mc.analysis.flow.topology import ADMISSIBLE, TopologicalCharge, topological_charge
 from gauge_mc.fits import FITS, SKIP, Fit, FitResult
 from gauge_mc.fits.scale import (
     ENERGY,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
-from gauge_mc.analysis.hadron_correlators import BARYONS as COLUMNS
-from gauge_mc.analysis.hadron_correlators import BOSONS, Quark
+from gauge_mc.analysis.hadrons.correlators import BARYONS as COLUMNS
+from gauge_mc.analysis.hadrons.correlators import BOSONS, Quark
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.files.columns import TableColumns

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.flow import COLUMNS, FLOW_ANISOTROPY, FLOW_COLUMNS, WHOLE
+from gauge_mc.analysis.flow.records import COLUMNS, FLOW_ANISOTROPY, FLOW_COLUMNS, WHOLE
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
-from gauge_mc.analysis.hadron_correlators import MESONS, Quark
+from gauge_mc.analysis.hadrons.correlators import MESONS, Quark
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.columns import TableColumns

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.polyakov_correlators import COLUMNS
+from gauge_mc.analysis.potential.polyakov_correlators import COLUMNS
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES

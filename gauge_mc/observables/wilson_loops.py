@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.loops import (
+from gauge_mc.analysis.potential.loops import (
     COLUMNS,
     OTHER_LEVEL,
     T_STEP,

@@ -20,17 +20,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.figures import (
-    STYLE_DPI,
-    Form,
-    History,
-    drawn_as,
-    kept_figures,
-    named_apart,
-    physics_label,
-    typeset,
-    write_figure,
-)
 from gauge_mc.analysis.timeseries import caution_skip, transient_end
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
@@ -43,6 +32,17 @@ from gauge_mc.observables import (
     table_name,
 )
 from gauge_mc.options import Option, check_options
+from gauge_mc.plots.figures.figures import (
+    STYLE_DPI,
+    Form,
+    History,
+    drawn_as,
+    kept_figures,
+    named_apart,
+    physics_label,
+    typeset,
+    write_figure,
+)
 from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import Parameters

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.anisotropy import Anisotropy
-from gauge_mc.analysis.figures import GREY, WIDTH, add_heading, figure_file, look
+from gauge_mc.analysis.potential.anisotropy import Anisotropy
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.anisotropy import AnisotropyFit
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.plots.figures.figures import GREY, WIDTH, add_heading, figure_file, look
 
 HEIGHT = 6.4
 """Height of the figure in inches."""

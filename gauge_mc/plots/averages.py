@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, action_of
-from gauge_mc.analysis.averages import Averages
-from gauge_mc.analysis.figures import Curves, draw_panels, named_apart, physics_label
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
@@ -28,6 +26,8 @@ from gauge_mc.plots import (
     missing_table,
     table_kinds,
 )
+from gauge_mc.plots.figures.averages import Averages
+from gauge_mc.plots.figures.figures import Curves, draw_panels, named_apart, physics_label
 
 
 class AveragesPlot(Plot):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.figures import GREY, WIDTH, add_heading, figure_file, look, minus, typeset
-from gauge_mc.analysis.spectrum import ChiralFit
+from gauge_mc.analysis.hadrons.spectrum import ChiralFit
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.baryons import BaryonFit
@@ -17,6 +16,15 @@ from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.plots.figures.figures import (
+    GREY,
+    WIDTH,
+    add_heading,
+    figure_file,
+    look,
+    minus,
+    typeset,
+)
 from gauge_mc.plots.mesons import symbol
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.figures import GREY
-from gauge_mc.analysis.masses import Correlator
-from gauge_mc.analysis.spectrum import Series, State
+from gauge_mc.analysis.hadrons.masses import Correlator
+from gauge_mc.analysis.hadrons.spectrum import Series, State
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
@@ -19,6 +18,7 @@ from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.plots.figures.figures import GREY
 from gauge_mc.plots.mesons import (
     HADRONS,
     Points,

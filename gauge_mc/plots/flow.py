@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.figures import COLOURS, GREY, WIDTH, add_heading, figure_file, minus
-from gauge_mc.analysis.flow import ENERGIES, FLOW_COLUMNS, FlowTable, read_flow
-from gauge_mc.analysis.flow_scales import Crossing, FlowCurve
+from gauge_mc.analysis.flow.records import ENERGIES, FLOW_COLUMNS, FlowTable, read_flow
+from gauge_mc.analysis.flow.scales import Crossing, FlowCurve
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
@@ -19,6 +18,7 @@ from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
+from gauge_mc.plots.figures.figures import COLOURS, GREY, WIDTH, add_heading, figure_file, minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

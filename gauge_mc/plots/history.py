@@ -7,7 +7,21 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gauge_mc import defaults
-from gauge_mc.analysis.figures import (
+from gauge_mc.libraries import load
+from gauge_mc.options import Option, check_options
+from gauge_mc.plots import (
+    PLOTS,
+    SKIP,
+    Plot,
+    TableKind,
+    caution_unthermalised,
+    filled_tables,
+    history_of,
+    labels_of,
+    missing_table,
+    table_kinds,
+)
+from gauge_mc.plots.figures.figures import (
     LINE,
     WIDTH,
     History,
@@ -24,20 +38,6 @@ from gauge_mc.analysis.figures import (
     shade_skipped,
     side_by_side,
     typeset,
-)
-from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
-from gauge_mc.plots import (
-    PLOTS,
-    SKIP,
-    Plot,
-    TableKind,
-    caution_unthermalised,
-    filled_tables,
-    history_of,
-    labels_of,
-    missing_table,
-    table_kinds,
 )
 
 ROW = 2.1

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.figures import (
+from gauge_mc.analysis.hadrons.correlators import describe_quarks
+from gauge_mc.analysis.hadrons.masses import Correlator
+from gauge_mc.analysis.hadrons.spectrum import Series, State
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fits import find_table_by_columns
+from gauge_mc.fits.mesons import MesonFit
+from gauge_mc.libraries import load
+from gauge_mc.options import Option, check_options
+from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
+from gauge_mc.plots.figures.figures import (
     GREY,
     WIDTH,
     add_heading,
@@ -17,16 +27,6 @@ from gauge_mc.analysis.figures import (
     look,
     typeset,
 )
-from gauge_mc.analysis.hadron_correlators import describe_quarks
-from gauge_mc.analysis.masses import Correlator
-from gauge_mc.analysis.spectrum import Series, State
-from gauge_mc.analysis.timeseries import estimate
-from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fits import find_table_by_columns
-from gauge_mc.fits.mesons import MesonFit
-from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
 from gauge_mc.quoting import shortened
 
 if TYPE_CHECKING:

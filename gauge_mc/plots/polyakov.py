@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.figures import (
+from gauge_mc.files.columns import SWEEP
+from gauge_mc.libraries import load
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.options import Option, check_options
+from gauge_mc.plots import (
+    PLOTS,
+    SKIP,
+    Plot,
+    TableKind,
+    caution_unthermalised,
+    find_tables,
+    labels_of,
+    missing_table,
+)
+from gauge_mc.plots.figures.figures import (
     LINE,
     WIDTH,
     History,
@@ -25,20 +39,6 @@ from gauge_mc.analysis.figures import (
     shade_skipped,
     side_by_side,
     typeset,
-)
-from gauge_mc.files.columns import SWEEP
-from gauge_mc.libraries import load
-from gauge_mc.observables import OBSERVABLES
-from gauge_mc.options import Option, check_options
-from gauge_mc.plots import (
-    PLOTS,
-    SKIP,
-    Plot,
-    TableKind,
-    caution_unthermalised,
-    find_tables,
-    labels_of,
-    missing_table,
 )
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.figures import WIDTH, figure_file, look, minus, require, typeset
-from gauge_mc.analysis.potential import ROOT_SIGMA, StaticPotential, WindowFit, short_chi2
+from gauge_mc.analysis.potential.potential import ROOT_SIGMA, StaticPotential, WindowFit, short_chi2
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import open_regular
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.potential import TABLES, PotentialFit, read_result
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot, labels_of
+from gauge_mc.plots.figures.figures import WIDTH, figure_file, look, minus, require, typeset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

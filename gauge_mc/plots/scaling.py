@@ -8,12 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.figures import GREY, WIDTH, add_heading, figure_file, look, require, typeset
-from gauge_mc.analysis.loops import AXIS
-from gauge_mc.analysis.potential import FORCES, LUSCHER, StaticPotential
+from gauge_mc.analysis.potential.loops import AXIS
+from gauge_mc.analysis.potential.potential import FORCES, LUSCHER, StaticPotential
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures.figures import (
+    GREY,
+    WIDTH,
+    add_heading,
+    figure_file,
+    look,
+    require,
+    typeset,
+)
 from gauge_mc.plots.potential import PlotOfPotentials, Runs
 
 HEADROOM = 0.15

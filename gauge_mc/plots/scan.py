@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gauge_mc.errors import UsageError
+import numpy as np
+
+from gauge_mc.actions import couplings
+from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.table import TableData, read_table
+from gauge_mc.groups import GROUPS
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.scans.averages import draw_scan
+from gauge_mc.plots.figures.figures import Curves, draw_panels, physics_label
+from gauge_mc.scans.averages import panels
 from gauge_mc.scans.scan import Scan
 
 
@@ -28,3 +38,62 @@ class ScanPlot(Plot):
 
 
 PLOTS.register(ScanPlot())
+
+
+def draw_scan(table: Path, figure: Path) -> None:
+    """Draw the table of a scan against beta, with one curve per lattice.
+
+    Raises
+    ------
+    GaugeError
+        If the table does not exist, is not the table of a scan, or contains no data to draw.
+    """
+    data = read_table(table, text=("lattice",))
+    words = [name for name, column in data.columns.items() if column.dtype.kind == "U"]
+    if "beta" not in data.columns or words != ["lattice"]:
+        raise GaugeError(f"{table} is not the table of a scan; create one with gauge-mc scan.")
+    lattices = dict.fromkeys(data.columns["lattice"].tolist())
+    options = [one for one in couplings() if one.name in data.columns]
+    kinds = sorted({*zip(*(data[one.name].tolist() for one in options), strict=True)} or {()})
+    name = data.header.get("group", "")
+    group = GROUPS[name].label if name in GROUPS else name
+    drawn: list[tuple[str, Curves]] = [
+        (
+            panel.symbol,
+            [
+                (
+                    ", ".join([physics_label(group, Lattice.parse(each)), *_said(options, kind)]),
+                    _curve(data, panel.column, each, options, kind),
+                )
+                for each in lattices
+                for kind in kinds
+            ],
+        )
+        for panel in panels()
+        if panel.column in data.columns
+    ]
+    if not (drawn and lattices):
+        raise GaugeError(f"{table} contains no data to draw yet; continue the scan.")
+    draw_panels(drawn, r"$\beta$", figure)
+
+
+def _said(options: Sequence[Option], values: Sequence[float]) -> list[str]:
+    """Return the options that are not usual, in words."""
+    pairs = zip(options, values, strict=True)
+    return [one.drawn(value) for one, value in pairs if value != one.usual]
+
+
+def _curve(
+    table: TableData, name: str, lattice: str, options: Sequence[Option], kind: Sequence[float]
+) -> list[tuple[float, Estimate]]:
+    """Return the averages on one lattice, with one kind of action, sorted by beta."""
+    columns = table.columns
+    chosen = columns["lattice"] == lattice
+    for one, value in zip(options, kind, strict=True):
+        chosen &= columns[one.name] == value
+    here = np.flatnonzero(chosen)
+    curve = []
+    for row in here[np.argsort(columns["beta"][here])]:
+        value, error = float(columns[name][row]), float(columns[f"{name}_error"][row])
+        curve.append((float(columns["beta"][row]), Estimate(value, error, math.nan, math.nan, 0)))
+    return curve

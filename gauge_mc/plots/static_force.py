@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gauge_mc.analysis.figures import (
+from gauge_mc.analysis.potential.loops import AXIS
+from gauge_mc.analysis.potential.potential import FORCES, ForcePoint, StaticPotential
+from gauge_mc.errors import GaugeError
+from gauge_mc.libraries import load
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures.figures import (
     GREY,
     LINE,
     WIDTH,
@@ -18,11 +23,6 @@ from gauge_mc.analysis.figures import (
     require,
     typeset,
 )
-from gauge_mc.analysis.loops import AXIS
-from gauge_mc.analysis.potential import FORCES, ForcePoint, StaticPotential
-from gauge_mc.errors import GaugeError
-from gauge_mc.libraries import load
-from gauge_mc.plots import PLOTS
 from gauge_mc.plots.potential import PlotOfPotentials, Runs
 
 if TYPE_CHECKING:

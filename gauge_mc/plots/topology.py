@@ -10,22 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.figures import (
-    WIDTH,
-    add_heading,
-    figure_file,
-    look,
-    minus,
-    series_line,
-)
-from gauge_mc.analysis.flow import FLOW_COLUMNS, FlowTable, read_flow
-from gauge_mc.analysis.topology import TopologicalCharge, charges_at, topological_charge
+from gauge_mc.analysis.flow.records import FLOW_COLUMNS, FlowTable, read_flow
+from gauge_mc.analysis.flow.topology import TopologicalCharge, charges_at, topological_charge
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.scale import ENERGY, GOAL, TREE_LEVEL
 from gauge_mc.fits.topology import CHARGE, ROUND, TIME, choice_of_charge
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
+from gauge_mc.plots.figures.figures import WIDTH, add_heading, figure_file, look, minus, series_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.figures import GREY, MARKERS, WIDTH, add_heading, figure_file
-from gauge_mc.analysis.gevp import HALF, reference_time, variational
-from gauge_mc.analysis.loops import (
+from gauge_mc.analysis.potential.gevp import HALF, reference_time, variational
+from gauge_mc.analysis.potential.loops import (
     LOOP_COLUMNS,
     LoopGrid,
     LoopMatrices,
@@ -20,8 +19,8 @@ from gauge_mc.analysis.loops import (
     read_loops,
     read_matrices,
 )
-from gauge_mc.analysis.plateau import EffectiveEnergies, PlateauPoint
-from gauge_mc.analysis.potential import StaticPotential
+from gauge_mc.analysis.potential.plateau import EffectiveEnergies, PlateauPoint
+from gauge_mc.analysis.potential.potential import StaticPotential
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
@@ -30,6 +29,7 @@ from gauge_mc.fits.potential import LEVELS, REFERENCE, PotentialFit, parse_level
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
+from gauge_mc.plots.figures.figures import GREY, MARKERS, WIDTH, add_heading, figure_file
 from gauge_mc.plots.potential import read_potential
 from gauge_mc.registry import in_words
 

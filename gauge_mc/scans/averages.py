@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.actions import couplings
-from gauge_mc.analysis.figures import Curves, draw_panels, physics_label
 from gauge_mc.analysis.timeseries import (
-    Estimate,
     caution_skip,
     estimate,
     transient_end,
@@ -23,7 +18,6 @@ from gauge_mc.analysis.timeseries import (
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, Value, read_table, write_table
-from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.options import Option
 from gauge_mc.run.chain import provenance
@@ -189,14 +183,6 @@ class ScanAverages:
         skipped = {"skip": str(self.skip)} if self.skip else {}
         write_table(self.scan.table, {**header, **skipped, **NOTES, **notes}, columns, values)
 
-    def draw(self) -> bool:
-        """Draw the scan's figure; return False if there is no data, or Matplotlib is missing."""
-        shown = {panel.column for panel in panels()}
-        if not find_spec("matplotlib") or not any(shown & row.keys() for row in self.rows.values()):
-            return False
-        draw_scan(self.scan.table, self.scan.figure)
-        return True
-
 
 def check_skip(skip: int, parameters: Parameters) -> None:
     """Refuse to leave out a negative number of updates, or all that is measured.
@@ -276,65 +262,6 @@ def row_in_words(row: Mapping[str, Value]) -> dict[str, str]:
         for panel in panels()
         if panel.column in row
     }
-
-
-def draw_scan(table: Path, figure: Path) -> None:
-    """Draw the table of a scan against beta, with one curve per lattice.
-
-    Raises
-    ------
-    GaugeError
-        If the table does not exist, is not the table of a scan, or contains no data to draw.
-    """
-    data = read_table(table, text=("lattice",))
-    words = [name for name, column in data.columns.items() if column.dtype.kind == "U"]
-    if "beta" not in data.columns or words != ["lattice"]:
-        raise GaugeError(f"{table} is not the table of a scan; create one with gauge-mc scan.")
-    lattices = dict.fromkeys(data.columns["lattice"].tolist())
-    options = [one for one in couplings() if one.name in data.columns]
-    kinds = sorted({*zip(*(data[one.name].tolist() for one in options), strict=True)} or {()})
-    name = data.header.get("group", "")
-    group = GROUPS[name].label if name in GROUPS else name
-    drawn: list[tuple[str, Curves]] = [
-        (
-            panel.symbol,
-            [
-                (
-                    ", ".join([physics_label(group, Lattice.parse(each)), *_said(options, kind)]),
-                    _curve(data, panel.column, each, options, kind),
-                )
-                for each in lattices
-                for kind in kinds
-            ],
-        )
-        for panel in panels()
-        if panel.column in data.columns
-    ]
-    if not (drawn and lattices):
-        raise GaugeError(f"{table} contains no data to draw yet; continue the scan.")
-    draw_panels(drawn, r"$\beta$", figure)
-
-
-def _said(options: Sequence[Option], values: Sequence[float]) -> list[str]:
-    """Return the options that are not usual, in words."""
-    pairs = zip(options, values, strict=True)
-    return [one.drawn(value) for one, value in pairs if value != one.usual]
-
-
-def _curve(
-    table: TableData, name: str, lattice: str, options: Sequence[Option], kind: Sequence[float]
-) -> list[tuple[float, Estimate]]:
-    """Return the averages on one lattice, with one kind of action, sorted by beta."""
-    columns = table.columns
-    chosen = columns["lattice"] == lattice
-    for one, value in zip(options, kind, strict=True):
-        chosen &= columns[one.name] == value
-    here = np.flatnonzero(chosen)
-    curve = []
-    for row in here[np.argsort(columns["beta"][here])]:
-        value, error = float(columns[name][row]), float(columns[f"{name}_error"][row])
-        curve.append((float(columns["beta"][row]), Estimate(value, error, math.nan, math.nan, 0)))
-    return curve
 
 
 def _series(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -302,6 +303,18 @@ def _finish(averages: ScanAverages, console: Console) -> None:
     from gauge_mc.scans.display import results
 
     averages.write()
-    files = [averages.scan.table] + [averages.scan.figure] * averages.draw()
+    files = [averages.scan.table] + [averages.scan.figure] * _draw(averages)
     console.print("", results(averages), "", sep="\n")
     console.print(", ".join(map(str, files)), soft_wrap=True)
+
+
+def _draw(averages: ScanAverages) -> bool:
+    """Draw the scan's figure; return False if there is no data, or Matplotlib is missing."""
+    from gauge_mc.plots import PLOTS
+    from gauge_mc.scans.averages import panels
+
+    shown = {panel.column for panel in panels()}
+    if not find_spec("matplotlib") or not any(shown & row.keys() for row in averages.rows.values()):
+        return False
+    PLOTS["scan"].draw([averages.scan.path], averages.scan.figure)
+    return True

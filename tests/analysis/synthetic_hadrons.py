@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from gauge_mc.analysis.hadron_correlators import BARYON_LABELS, MESON_LABELS, HadronCorrelators
+from gauge_mc.analysis.hadrons.correlators import BARYON_LABELS, MESON_LABELS, HadronCorrelators
 from gauge_mc.files.table import Table
 from tests.analysis.synthetic_loops import autoregressive
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from gauge_mc.analysis.loops import LoopMatrices, Loops
+from gauge_mc.analysis.potential.loops import LoopMatrices, Loops
 from gauge_mc.files.table import Table
 
 A, B, SIGMA = 0.55, -0.25, 0.036

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.spectrum import LeftOut, Spectrum
+from gauge_mc.analysis.hadrons.spectrum import LeftOut, Spectrum
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.mesons import SpectrumResult
 from tests.analysis.synthetic_hadrons import (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.flow import FLOW_COLUMNS, WHOLE
+from gauge_mc.analysis.flow.records import FLOW_COLUMNS, WHOLE
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.hadron_correlators import MESON_LABELS
+from gauge_mc.analysis.hadrons.correlators import MESON_LABELS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.plots import find_plot

@@ -8,15 +8,15 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from gauge_mc.analysis.figures import MOST_PIXELS, Form, History, drawn_as
-from gauge_mc.analysis.potential import static_potential
-from gauge_mc.analysis.spectrum import ChiralFit, ChiralPoint
+from gauge_mc.analysis.hadrons.spectrum import ChiralFit, ChiralPoint
+from gauge_mc.analysis.potential.potential import static_potential
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table, write_table
 from gauge_mc.plots import find_plot, labels_of
 from gauge_mc.plots.chiral import plot_chiral
 from gauge_mc.plots.effective_mass import fitted, plot_effective_masses
+from gauge_mc.plots.figures.figures import MOST_PIXELS, Form, History, drawn_as
 from gauge_mc.plots.history import plot_history
 from gauge_mc.plots.mesons import MOST_SHIFT, chosen_hadrons, plot_correlators
 from gauge_mc.plots.scaling import plot_scaling

@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from gauge_mc.analysis.figures import COLOURS, SHADE, History, minus
-from gauge_mc.analysis.figures import draw_history as draw_series
-from gauge_mc.analysis.potential import static_potential
+from gauge_mc.analysis.potential.potential import static_potential
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.plots.figures.figures import COLOURS, SHADE, History, minus
+from gauge_mc.plots.figures.figures import draw_history as draw_series
 from gauge_mc.plots.history import MOST_MEANS, plot_history
 from gauge_mc.plots.polyakov import plot_polyakov
 from gauge_mc.plots.potential import plot_potential

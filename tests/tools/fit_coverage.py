@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.loops import read_loops
-from gauge_mc.analysis.potential import StaticPotential, static_potential
+from gauge_mc.analysis.potential.loops import read_loops
+from gauge_mc.analysis.potential.potential import StaticPotential, static_potential
 from gauge_mc.errors import GaugeError
 
 QUANTITIES = {"root_sigma": "√σ a", "r0": "r₀/a"}

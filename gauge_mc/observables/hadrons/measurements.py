@@ -18,12 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.hadron_correlators import (
-    Quark,
-    arranged,
-    check_columns,
-    describe_quarks,
-)
+from gauge_mc.analysis.hadrons.correlators import Quark, arranged, check_columns, describe_quarks
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError

@@ -1,0 +1,1 @@
+"""Fits of models to series, with correlations and averages over models."""

@@ -1,0 +1,1 @@
+"""The gradient flow: its scales and the topological charge."""

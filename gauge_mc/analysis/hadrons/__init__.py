@@ -1,0 +1,1 @@
+"""Correlators of hadrons, their masses, and extrapolations in the quark mass."""

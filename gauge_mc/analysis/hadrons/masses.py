@@ -1,0 +1,384 @@
+"""Masses of hadrons from the exponential decay of their correlators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.fitting.curve_fit import CurveFit, fit_curve
+from gauge_mc.analysis.fitting.linear_fit import can_invert
+from gauge_mc.analysis.potential.plateau import (
+    LOOP_PRECISION,
+    EffectiveEnergies,
+    akaike_weights,
+    find_plateaus,
+    scatter,
+)
+from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.errors import GaugeError, UsageError
+
+Array = NDArray[np.float64]
+
+LEAST_POINTS = 3
+"""Minimum number of t in a fit: one more than the number of parameters."""
+
+TWO_STATES_POINTS = 6
+"""Minimum number of t in a fit of two states: two more than the number of parameters."""
+
+LARGEST_BIAS = 0.25
+"""Largest effect of a second state on a mass, in units of its error."""
+
+LEAST_GAP = 0.2
+"""Smallest guess of the gap between two states, in lattice units."""
+
+TWO_STATES = (
+    "from the first t from which the second state of a fit of two states moves the mass by at most "
+    f"{LARGEST_BIAS:g} of its error, or if two states cannot be fitted, where the plateau of the "
+    "effective mass begins"
+)
+"""Default rule for the first t of a fit, in words."""
+
+LARGEST_MASS = 50.0
+"""Upper end of the masses among which an effective mass is looked for, in lattice units."""
+
+BISECTIONS = 60
+"""Number of times that this range is halved, after which it is as small as a rounding error."""
+
+
+@dataclass(frozen=True)
+class Correlator:
+    """A folded correlator that decays with the mass of a hadron.
+
+    Attributes
+    ----------
+    sweeps : ndarray of int64, shape (configurations,)
+        Numbers (updates) of the configurations, ascending.
+    values : ndarray of float64, shape (configurations, T // 2 + 1)
+        The correlator at t = 0, 1, …, T // 2.
+    extent : int
+        Extent T of the lattice in time.
+    periodic : bool
+        True for A [exp(-m t) + exp(-m (T - t))], False for A exp(-m t) alone.
+    """
+
+    sweeps: NDArray[np.int64]
+    values: Array
+    extent: int
+    periodic: bool = True
+
+    def curve(self, t: Array | NDArray[np.int64]) -> Callable[[Array], tuple[Array, Array]]:
+        """Return the curve at times t as a function of ln |A| and m, with its derivatives."""
+        sign = math.copysign(1.0, self.values.mean(axis=0)[1])
+
+        def of(parameters: Array) -> tuple[Array, Array]:
+            log, mass = parameters
+            forward = sign * np.exp(log - mass * t)
+            back = self.periodic * sign * np.exp(log - mass * (self.extent - t))
+            slope = -t * forward - (self.extent - t) * back
+            return forward + back, np.stack([forward + back, slope], axis=1)
+
+        return of
+
+    def two_states(self, t: NDArray[np.int64]) -> Callable[[Array], tuple[Array, Array]]:
+        """Return the curve of two states as a function of ln |A|, m, b and ln d.
+
+        The second state has the mass m + d and the amplitude A b.
+        """
+        one = self.curve(t)
+
+        def of(parameters: Array) -> tuple[Array, Array]:
+            log, mass, weight, gap = parameters
+            ground, slopes = one(np.array([log, mass]))
+            excited, others = one(np.array([log, mass + np.exp(gap)]))
+            derivatives = (
+                ground + weight * excited,
+                slopes[:, 1] + weight * others[:, 1],
+                excited,
+                weight * np.exp(gap) * others[:, 1],
+            )
+            return ground + weight * excited, np.stack(derivatives, axis=1)
+
+        return of
+
+    def effective(self) -> EffectiveEnergies:
+        """Return the effective masses m(t) for t = 1, 2, …, T // 2 - 1.
+
+        m(t) is the mass with which the curve of `Correlator` gives C(t) / C(t + 1).
+        """
+        mean = self.values.mean(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.log(mean[1:-1] / mean[2:])
+            relative = self.values / mean - 1
+        t = np.arange(1, mean.size - 1)
+        mass, slope = self._solve(ratio, self.extent / 2 - t)
+        change = (relative[:, 1:-1] - relative[:, 2:]) / slope
+        errors = np.array([estimate(one).error for one in relative.T])
+        precision = np.maximum(errors[1:-1], errors[2:])
+        precision[np.isnan(mass)] = np.nan
+        return one_energy(self.sweeps, mass + change, precision)
+
+    def _solve(self, ratio: Array, half: Array) -> tuple[Array, Array]:
+        """Return the masses with ln C(t)/C(t + 1) = ratio, and the derivative of ratio by them."""
+        if not self.periodic:
+            return np.where(ratio > 0, ratio, np.nan), np.ones_like(ratio)
+        low, high = np.zeros_like(ratio), np.full_like(ratio, LARGEST_MASS)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            below = _log_cosh(middle * half) - _log_cosh(middle * (half - 1)) < ratio
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        mass = np.where((ratio > 0) & (high < LARGEST_MASS), high, np.nan)
+        slope = half * np.tanh(mass * half) - (half - 1) * np.tanh(mass * (half - 1))
+        return mass, slope
+
+
+def _log_cosh(x: Array) -> Array:
+    return np.asarray(np.logaddexp(x, -x))
+
+
+def one_energy(sweeps: NDArray[np.int64], series: Array, precision: Array) -> EffectiveEnergies:
+    """Return a single series of effective energies, which begin at t = 1.
+
+    Parameters
+    ----------
+    sweeps : ndarray of int64, shape (configurations,)
+    series : ndarray of float64, shape (configurations, T)
+    precision : ndarray of float64, shape (T,)
+    """
+    nothing = np.zeros(1, dtype=np.int64)
+    shaped = series[:, np.newaxis], precision[np.newaxis]
+    return EffectiveEnergies("", sweeps, nothing, np.zeros(1), 1, *shaped)
+
+
+@dataclass(frozen=True)
+class MassFit:
+    """A mass from a fit of a correlator.
+
+    Attributes
+    ----------
+    mass : Estimate
+        The mass, or the energy at nonzero momentum, in lattice units.
+    amplitude : Estimate
+        A, in lattice units.
+    t_min, t_max : int
+        First and last t of the fit; of the most probable one if several were averaged.
+    chi2, chi2_expected : float
+        chi2 of the fit, and its expectation, which is dof if the fit is correlated.
+    dof : int
+        Degrees of freedom.
+    correlated : bool
+        True if the t are weighted by their inverse covariance matrix, False if by their errors
+        alone.
+    systematic : float
+        Scatter of the mass among the ranges of t that were averaged; NaN if only one was used.
+    """
+
+    mass: Estimate
+    amplitude: Estimate
+    t_min: int
+    t_max: int
+    chi2: float
+    chi2_expected: float
+    dof: int
+    correlated: bool
+    systematic: float = math.nan
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The choice of the times that are fitted.
+
+    Attributes
+    ----------
+    t_min : int or None
+        First t. By default chosen by the rule `TWO_STATES`.
+    t_max : int or None
+        Last t. By default the last that is known to better than 10 %.
+    average : bool
+        Whether to average over all first t with Akaike weights; see `find_plateaus`.
+
+    Raises
+    ------
+    UsageError
+        If `t_min` is not below `t_max`, or negative.
+    """
+
+    t_min: int | None = None
+    t_max: int | None = None
+    average: bool = False
+
+    def __post_init__(self) -> None:
+        first = 1 if self.t_min is None else self.t_min
+        if first < 1:
+            raise UsageError(f"--t-min is {first}; choose a time from 1 on.")
+        if self.t_max is not None and self.t_max < first + LEAST_POINTS - 1:
+            raise UsageError(
+                f"--t-max is {self.t_max}; a fit from t = {first} on needs at least "
+                f"{first + LEAST_POINTS - 1}."
+            )
+
+    def last(self, precision: Array) -> int:
+        """Return the last t that is fitted, given the relative errors at t and t + 1 from t = 1."""
+        good = precision < LOOP_PRECISION if self.t_max is None else np.isfinite(precision)
+        count = int(np.argmin(good)) if not good.all() else good.size
+        return count + 1 if self.t_max is None else min(count + 1, self.t_max)
+
+
+def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
+    """Fit the mass of a correlator, and return it with its linearised time series.
+
+    Parameters
+    ----------
+    correlator : Correlator
+    ranges : Ranges
+
+    Returns
+    -------
+    MassFit
+    ndarray of float64, shape (configurations,)
+        Series whose mean is the mass.
+
+    Raises
+    ------
+    GaugeError
+        If no range of t is known well enough, or a fit does not converge.
+    """
+    effective = correlator.effective()
+    last = ranges.last(effective.precision[0])
+    first = 1 if ranges.t_min is None else ranges.t_min
+    if correlator.extent // 2 - first + 1 < LEAST_POINTS:
+        raise GaugeError(
+            f"A fit needs {LEAST_POINTS} times from t = {first} on, but those of the correlator of "
+            f"a lattice with T = {correlator.extent} end at t = {correlator.extent // 2}; use a "
+            "longer lattice, or a smaller --t-min."
+        )
+    if last - first + 1 < LEAST_POINTS:
+        raise too_noisy()
+    used = correlator.values[:, first : last + 1]
+    if (np.ptp(used, axis=0) == 0).any():
+        raise GaugeError(
+            "The correlators do not fluctuate, so the configurations are all the same; generate "
+            "different ones."
+        )
+    if ranges.t_min is None and not ranges.average:
+        first = min(_onset(effective, last), last + 1 - LEAST_POINTS)
+    tau_int = float(np.mean([estimate(one).tau_int for one in used.T]))
+    correlated = can_invert(used.shape[1], len(used) / (2 * tau_int))
+    guess = float(effective.series[:, 0].mean(axis=0)[last - 2])
+    fitter = _Fitter(correlator, last, guess, tau_int, correlated)
+    if ranges.t_min is None and not ranges.average:
+        first = fitter.onset() or first
+    ends = range(first, last + 2 - LEAST_POINTS) if ranges.average else [first]
+    fits = [fitter.one_state(one) for one in ends]
+    chi2 = [one.fit.chi2 for one in fits]
+    expected = [one.fit.chi2_expected for one in fits]
+    weights = akaike_weights(chi2, expected)
+    best = int(np.argmax(weights))
+    logs, masses = np.tensordot(weights, [one.series for one in fits], axes=1).T
+    size = math.copysign(math.exp(logs.mean()), correlator.values.mean(axis=0)[1])
+    return MassFit(
+        mass=estimate(masses),
+        amplitude=estimate(size * (1 + logs - logs.mean())),
+        t_min=ends[best],
+        t_max=last,
+        chi2=chi2[best],
+        chi2_expected=expected[best],
+        dof=fits[best].fit.dof,
+        correlated=correlated,
+        systematic=scatter(weights, np.array([one.values[1] for one in fits]))
+        if ranges.average
+        else math.nan,
+    ), masses
+
+
+def too_noisy() -> GaugeError:
+    """Return the error for a correlator of which no range can be fitted."""
+    return GaugeError("The correlator is too noisy for a fit; measure more configurations.")
+
+
+def _onset(effective: EffectiveEnergies, last: int) -> int:
+    """Return the first t of the plateau of an effective mass, which is from t and t + 1."""
+    try:
+        return find_plateaus([effective], t_max=last - 1).points[0].t_min
+    except GaugeError as error:  # which speaks of loops
+        raise GaugeError(
+            f"The effective mass has no plateau up to t = {last}, because excited states "
+            "contribute or because it is too noisy; give --t-min, measure more configurations, or "
+            "use a longer lattice."
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Fitter:
+    """Fits of a correlator up to the same last t.
+
+    Attributes
+    ----------
+    correlator : Correlator
+    last : int
+        Last t.
+    guess : float
+        Guess of the mass.
+    tau_int, correlated
+        See `fit_linear`.
+    """
+
+    correlator: Correlator
+    last: int
+    guess: float
+    tau_int: float
+    correlated: bool
+
+    def one_state(self, first: int) -> CurveFit:
+        """Fit one state from a time on."""
+        t = np.arange(first, self.last + 1)
+        curve, values = self.correlator.curve(t), self.correlator.values[:, t]
+        unit = curve(np.array([0.0, self.guess]))[0]
+        log = math.log(max(float(values.mean(axis=0)[-1] / unit[-1]), 1e-300))
+        start = np.array([log, self.guess])
+        return fit_curve(curve, start, values, self.tau_int, self.correlated)
+
+    def two_states(self, first: int) -> CurveFit:
+        """Fit two states from a time on, beginning with those of the late times."""
+        late = self.one_state((first + self.last) // 2).values
+        t = np.arange(first, self.last + 1)
+        values, gap = self.correlator.values[:, t], max(late[1], LEAST_GAP)
+        ground = self.correlator.curve(t)(late)[0]
+        excited = self.correlator.curve(t)(late + np.array([0.0, gap]))[0]
+        weight = (values.mean(axis=0)[0] - ground[0]) / excited[0]
+        start = np.array([*late, weight, math.log(gap)])
+        curve = self.correlator.two_states(t)
+        return fit_curve(curve, start, values, self.tau_int, self.correlated)
+
+    def onset(self) -> int | None:
+        """Return the first t from which the rule `TWO_STATES` allows to fit one state.
+
+        It is None if two states cannot be fitted.
+        """
+        for first in range(1, self.last + 2 - TWO_STATES_POINTS):
+            try:
+                two = self.two_states(first)
+            except GaugeError:
+                continue
+            expected = two.fit.chi2_expected
+            if two.fit.chi2 <= expected + 2 * math.sqrt(2 * expected):
+                return self._onset_of(two, first)
+        return None
+
+    def _onset_of(self, two: CurveFit, start: int) -> int:
+        """Return the first t at which the second state moves the mass by little."""
+        for first in range(start, self.last + 2 - LEAST_POINTS):
+            t = np.arange(first, self.last + 1)
+            whole = self.correlator.two_states(t)(two.values)[0]
+            excited = whole - self.correlator.curve(t)(two.values[:2])[0]
+            try:
+                one = self.one_state(first)
+            except GaugeError:
+                continue
+            bias = abs(one.fit.projection[1] @ excited)
+            if bias < LARGEST_BIAS * estimate(one.series[:, 1]).error:
+                return first
+        return self.last + 1 - LEAST_POINTS

@@ -1,0 +1,1 @@
+"""Wilson loops, correlators of Polyakov loops, and the static potential from them."""

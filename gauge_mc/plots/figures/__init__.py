@@ -1,0 +1,1 @@
+"""Figures: files, style, and the elements that several plots share."""
