@@ -25,6 +25,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
 from gauge_mc.exports import EXPORTS
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
@@ -49,6 +50,7 @@ from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.calls import call
+from tests.observables.loops import staple
 from tests.reference import dirac
 from tests.reference import fields as reference
 from tests.reference import flow as flow_reference
@@ -494,6 +496,37 @@ def test_the_backend_gives_the_same_links(toys):
         heatbath(field, 2.3, random)
         overrelax(field)
     assert (fields[0].to_numpy() == fields[-1].to_numpy()).all()
+
+
+def test_a_group_is_known_by_its_name_and_has_its_own_heatbath(toys, program, tmp_path):
+    """Not by its number of colours, which is that of SU(2), nor are its files those of SU(2)."""
+    lattice = Lattice(4, 6, 8, 4)
+    assert GROUPS["frozen"].colours == GROUPS["su2"].colours == 2
+    for group, frozen in (("frozen", True), ("su2", False)):
+        field = Field.hot(lattice, group, "double")
+        heatbath(field, 2.3, Random.for_field(field))
+        links = field.to_numpy()
+        staples = reference.dagger(staple(links, 3))
+        norms = np.sqrt(np.linalg.det(staples).real)
+        odd = np.indices(links.shape[:4]).sum(axis=0) % 2 == 1  # the links that are updated last
+        coldest = np.abs(links[..., 3, :, :] - staples / norms[..., None, None])[odd] < 1e-12
+        assert coldest.all() == frozen
+        field.save(tmp_path / f"{group}.lime", "ildg")
+        assert Field.load(tmp_path / f"{group}.lime").group is GROUPS[group]
+        if frozen:
+            for format in ("nersc", "hdf5", "npy", "openqcd"):
+                with pytest.raises(UsageError, match=r"not (of )?frozen SU\(2\).*ildg"):
+                    field.save(tmp_path / format, format)
+        else:
+            field.save(tmp_path / "su2.nersc", "nersc")
+            assert Field.load(tmp_path / "su2.nersc").group is GROUPS[group]
+    words = {**GENERATE, "group": "frozen", "format": "ildg", "backend": "cpu", "action": "wilson"}
+    program("generate", *options(**words), "--output", "frozen", "--quiet")
+    program("measure", "plaquette", "frozen", "--output", "frozen.csv", "--quiet")
+    text = (program.folder / "frozen.csv").read_text()
+    assert "# group: frozen\n" in text
+    last = [line for line in text.splitlines() if line[0] != "#"][-1]
+    assert float(last.split(",")[1]) > 0.9
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 // other links, exp(weight Re Tr U s^dagger) (Creutz, Phys. Rev. D 21 (1980) 2308).
 #include "arch/launch.h"
 #include "update/colours.h"
-#include "update/heatbath.h"
+#include "update/law.h"
 #include "update/link.h"
 #include "update/other_states.h"
 #include "update/replicas.h"
@@ -22,9 +22,7 @@ struct Arguments {
 template <bool STORES_HALO> INLINE void update(const Arguments& a, const Site& site, mask lanes) {
     const ACTION::Coefficients& action = REPLICAS::action(a, site);
     update_link<Arguments, STORES_HALO>(a, action, site, lanes, [&] {
-        constexpr int SUBGROUPS = GROUP::N * (GROUP::N - 1) / 2;
-        return HeatbathChoice<RANDOM, SUBGROUPS>(REPLICAS::stream(a, site), a.geometry, site, a.work.mu,
-                                                 ACTION::weight(action));
+        return LAW::Choice<RANDOM>(REPLICAS::stream(a, site), a.geometry, site, a.work.mu, ACTION::weight(action));
     });
 }
 

@@ -3,7 +3,7 @@
 #include "arch/launch.h"
 #include "action/action.h"
 #include "lattice/two_links.h"
-#include "update/mean_link.h"
+#include "update/law.h"
 
 struct Arguments {
     Geometry geometry;
@@ -22,7 +22,7 @@ INLINE void mean_slab_lines_site(const Arguments& a, const Site& site) {
     ROLLED
     for (int n = 0; n < a.thickness; n++) {
         const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.links, g, at, 3, a.action);
-        line = GROUP::product(line, MeanLink<GROUP::N>::of<GROUP>(s, weight));
+        line = GROUP::product(line, LAW::mean<GROUP>(s, weight));
         at.t++, at.parity = 1 - at.parity;
     }
     a.lines.store(g, site, site.t / a.thickness, line);

@@ -240,10 +240,10 @@ class Coupling:
     def check_precision(self, group: Group, precision: str) -> None:
         """Refuse a precision in which rounding errors compete with the fluctuations of the links.
 
-        At large beta the average of 1 - P is (N^2 - 1) / (4 beta), where P is the plaquette
-        Re Tr U_p / N; at an anisotropy, beta is that of the planes with the larger one. Each of
-        the four links of a plaquette is rounded to a relative error of at most `ROUNDING`, which
-        changes P by at most four times as much.
+        At large beta the average of 1 - P is (N^2 - 1) / (4 beta) for SU(N), where P is the
+        plaquette Re Tr U_p / N; at an anisotropy, beta is that of the planes with the larger one.
+        Each of the four links of a plaquette is rounded to a relative error of at most `ROUNDING`,
+        which changes P by at most four times as much.
 
         Raises
         ------
@@ -251,7 +251,7 @@ class Coupling:
             If that is more than `LARGEST_SHARE` of the average.
         """
         ratio = max(self.action.factors.values(), default=1.0)
-        most = LARGEST_SHARE * (group.colours**2 - 1) / (16 * ROUNDING[precision])
+        most = LARGEST_SHARE * group.dimension / (16 * ROUNDING[precision])
         if self.beta * ratio > most:
             raise UsageError(
                 f"At beta = {self.beta:g} the links fluctuate so little that rounding errors in "

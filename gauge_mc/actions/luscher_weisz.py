@@ -10,7 +10,7 @@ from gauge_mc.actions import ACTIONS, Action
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.colouring import CUBES
 from gauge_mc.errors import UsageError
-from gauge_mc.groups import Group
+from gauge_mc.groups import Group, special_unitary
 from gauge_mc.options import Option
 
 U0 = Option(
@@ -88,7 +88,7 @@ class LuscherWeisz(Action):
         UsageError
             If u0 is not 1 and the group is not SU(3), for which the one-loop coefficients are.
         """
-        if group.colours != 3 and self.u0 != 1:
+        if group.name != special_unitary(3) and self.u0 != 1:
             raise UsageError(
                 f"The one-loop coefficients of the action {self.name} are those for SU(3); choose "
                 f"this group, or {U0.flag} 1 at tree level for {group.label}."

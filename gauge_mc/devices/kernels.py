@@ -27,6 +27,7 @@ SELECTING_HEADERS = {
     "action": "action/action.h",
     "colouring": "update/colours.h",
     "norms": "update/norms.h",
+    "law": "update/law.h",
     "random": "random/random.h",
     "file_order": "files/file_order.h",
     "content": "files/content.h",

@@ -115,7 +115,7 @@ class Slab:
         return work(1, 1, self.layout.slices - 2, parity, mu)
 
     def variant(self, *choices: Choice) -> Variant:
-        """Return the variant of kernels for this slab, given the choices other than the group."""
+        """Return the variant of kernels for this slab, given the choices but for the group's."""
         if choices not in self._variants:
             self._variants[choices] = self._variant(choices)
         return self._variants[choices]
@@ -129,7 +129,7 @@ class Slab:
         sites = layout.lattice.slice_sites * layout.slices_in_memory
         largest = max(self.buffer.nbytes, WORD_BYTES * MOST_STATE_WORDS * sites)
         large = bool(layout.packet_bytes) and largest // layout.packet_bytes >= 2**32
-        return Variant(layout.precision, (self.group.choice, *choices), layout.lanes, large)
+        return Variant(layout.precision, (*self.group.choices, *choices), layout.lanes, large)
 
     def kernel(self, kernel: Kernel, *choices: Choice) -> LoadedKernel:
         """Load a kernel for this slab, given the choices other than the group."""

@@ -18,7 +18,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.groups import GROUPS, Group
+from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.storage.header import Header, Reader
 from gauge_mc.storage.links import Checksums, StoredLinks
@@ -59,6 +59,9 @@ class Format(ABC):
         Short description of the files, for help texts.
     suffix : str
         Ending of the names of written files, such as ``.lime``; empty for a read-only format.
+    names_group : bool
+        Whether files state the name of the group. The others state its number of colours at most,
+        which stands for SU(N).
     signed : bool
         True if files begin with a signature that identifies them with certainty.
     """
@@ -67,6 +70,7 @@ class Format(ABC):
     title: ClassVar[str]
     summary: ClassVar[str]
     suffix: ClassVar[str] = ""
+    names_group: ClassVar[bool] = False
     signed: ClassVar[bool] = True
 
     @abstractmethod
@@ -86,7 +90,9 @@ class Format(ABC):
 
     def refusal(self, group: Group, precision: str) -> str | None:
         """Return why the format cannot store a group in a precision, or None if it can."""
-        return None
+        if self.names_group or group.name == special_unitary(group.colours):
+            return None
+        return f"{self.title} files store links of SU(N) only, not of {group.label}"
 
     def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
         """Return how written files store the links."""

@@ -29,7 +29,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import InputFile, open_regular
 from gauge_mc.formats import FORMATS, Format, Source
-from gauge_mc.groups import GROUPS, Group, group_of
+from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.libraries import load
 from gauge_mc.storage.header import COARSEST, Header, StatedAverage, lattice_of
 from gauge_mc.storage.links import SITE_CRC, StoredLinks
@@ -79,12 +79,12 @@ class Hdf5(Format):
         return _read_header(file)
 
     def refusal(self, group: Group, precision: str) -> str | None:
-        """Return why h5py cannot be imported, if it cannot; see `Format.refusal`."""
+        """Return why h5py cannot be imported or the group not be stored; see `Format.refusal`."""
         try:
             load("h5py", "hdf5", "HDF5 files need")
         except GaugeError as error:
             return str(error).rstrip(".")
-        return None
+        return super().refusal(group, precision)
 
     def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
         """Return that the links are stored by site, little endian."""
@@ -195,9 +195,9 @@ def _is_links(one: Any) -> bool:
 
 
 def _group(file: InputFile, colours: int) -> Group:
-    if colours not in {group.colours for group in GROUPS.values()}:
+    if special_unitary(colours) not in GROUPS:
         raise file.unsupported(f"its links are of SU({colours}), which is not known")
-    return group_of(colours)
+    return GROUPS[special_unitary(colours)]
 
 
 def _attributes(links: Any) -> Iterator[tuple[str, Any]]:

@@ -64,6 +64,7 @@ class Ildg(Format):
     title: ClassVar[str] = "ILDG"
     summary: ClassVar[str] = "LIME container with SciDAC checksum; any group, single or double"
     suffix: ClassVar[str] = ".lime"
+    names_group: ClassVar[bool] = True
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with the magic number of LIME."""

@@ -16,7 +16,7 @@ from typing import ClassVar
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format
-from gauge_mc.groups import group_of
+from gauge_mc.groups import GROUPS, special_unitary
 from gauge_mc.storage.header import Header, lattice_of
 from gauge_mc.storage.links import ROTATED_WORDS, Checksums, StoredLinks
 
@@ -69,7 +69,7 @@ def _read_header(file: InputFile) -> MilcReader:
             "its sites are in the order of a MILC checkpoint; let MILC save it in serial format"
         )
     lattice = lattice_of(file, x, y, z, t)
-    group = group_of(3)
+    group = GROUPS[special_unitary(3)]
     checksums = frozenset({ROTATED_WORDS})
     stored = StoredLinks(lattice, group, f"{order}f4", checksums=checksums)
     file.expect_size(_HEADER_BYTES + stored.nbytes)

@@ -24,7 +24,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format, Source
-from gauge_mc.groups import GROUPS, Group, group_of
+from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.storage.header import Header, StatedAverage, lattice_of
 from gauge_mc.storage.links import WORD_SUM, Checksums, StoredLinks
 
@@ -169,9 +169,9 @@ def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
         refuse = file.unsupported if known and not match else file.damaged
         raise refuse(f"its DATATYPE is '{datatype}' instead of 4D_SU3_GAUGE_3x3 or similar")
     colours = int(match[1][:3])
-    if colours not in {group.colours for group in GROUPS.values()}:
+    if special_unitary(colours) not in GROUPS:
         raise file.unsupported(f"its DATATYPE '{datatype}' has an unknown group")
-    return group_of(colours), colours if match[2] else colours - 1
+    return GROUPS[special_unitary(colours)], colours if match[2] else colours - 1
 
 
 def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:

@@ -19,11 +19,12 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format, Source
-from gauge_mc.groups import Group, group_of
+from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.storage.header import Header, lattice_of
 from gauge_mc.storage.links import Checksums, FileOrder, StoredLinks
 
 _COLOURS = 3
+_GROUP = special_unitary(_COLOURS)
 _PRECISION = "double"
 _HEADER = struct.Struct("<4id")
 _MAX_EXTENT = 4096
@@ -34,7 +35,7 @@ BY_ODD_SITE = FileOrder("by odd site", "files/by_odd_site.h", "ByOddSite", reach
 
 
 def _stored(lattice: Lattice) -> StoredLinks:
-    return StoredLinks(lattice, group_of(_COLOURS), "<f8", order=BY_ODD_SITE)
+    return StoredLinks(lattice, GROUPS[_GROUP], "<f8", order=BY_ODD_SITE)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class OpenQcd(Format):
 
     def refusal(self, group: Group, precision: str) -> str | None:
         """Return why a group or precision cannot be stored; see `Format.refusal`."""
-        if (group.colours, precision) == (_COLOURS, _PRECISION):
+        if (group.name, precision) == (_GROUP, _PRECISION):
             return None
         return (
             f"openQCD files store SU({_COLOURS}) in {_PRECISION} precision, not {group.label} in "

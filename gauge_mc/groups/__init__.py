@@ -14,8 +14,10 @@ from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.devices.source import constants, source_folder
-from gauge_mc.errors import GaugeError
-from gauge_mc.registry import Registry, in_words
+from gauge_mc.registry import Registry
+
+SPECIAL_UNITARY = Choice.of("law", "", "update/special_unitary.h", "SpecialUnitary")
+"""The law of SU(N), in its SU(2) subgroups."""
 
 
 class Group:
@@ -40,6 +42,9 @@ class Group:
         Default launch bounds of the updates on a GPU, by precision: threads per block and minimum
         number of resident blocks per multiprocessor. They were the fastest with ``gauge-mc bench
         --tune``.
+    law : Choice
+        Compile-time selection of the distribution of a link, given all others: how the heatbath
+        draws a link, and its mean (``cuda_src/update/law.h``). By default that of SU(N).
     sqrt_t0 : (float, float, str) or None
         sqrt(t0) in fm, where t0^2 <E(t0)> = 0.3, with its error and its source; None if unknown.
     """
@@ -51,6 +56,7 @@ class Group:
     parameters: Mapping[str, int] = MappingProxyType({})
     beta: float
     launch_bounds: Mapping[str, tuple[int, int]]
+    law: Choice = SPECIAL_UNITARY
     sqrt_t0: ClassVar[tuple[float, float, str] | None] = None
 
     @cached_property
@@ -81,6 +87,25 @@ class Group:
     def algebra_components(self) -> int:
         """Number of stored reals per element of the Lie algebra, from the C++ header."""
         return self._constants["ALGEBRA_COMPONENTS"]
+
+    @property
+    def dimension(self) -> int:
+        """Number of generators; N^2 - 1 for SU(N)."""
+        return self.colours**2 - 1
+
+    @property
+    def largest_mean_beta(self) -> float:
+        """Largest beta for which `law` computes the mean of a link.
+
+        For SU(3) the integral is then below e^72, which single precision can represent. For SU(N)
+        the singular values of beta / (2 N) times the staples are then below 4 N.
+        """
+        return 4 / 3 * max(self.colours, 3) ** 2
+
+    @property
+    def choices(self) -> tuple[Choice, Choice]:
+        """The compile-time selections of this group and of its law."""
+        return self.choice, self.law
 
     @cached_property
     def choice(self) -> Choice:
@@ -113,7 +138,7 @@ class GeneralGroup(Group):
     header = "group/sun.h"
 
     def __init__(self, colours: int, beta: float) -> None:
-        self.name = f"su{colours}"
+        self.name = special_unitary(colours)
         self.label = f"SU({colours})"
         self.cpp = f"SUN<{colours}>"
         self.parameters = {"COLOURS": colours}
@@ -125,16 +150,10 @@ class GeneralGroup(Group):
 GROUPS: Registry[Group] = Registry("group", __name__, Group)
 
 
-def group_of(colours: int) -> Group:
-    """Return the group SU(N) with N = `colours`.
+def special_unitary(colours: int) -> str:
+    """Return the name of SU(N) with N = `colours`.
 
-    Raises
-    ------
-    GaugeError
-        If there is no such group.
+    Groups are told apart by their names, because others may have as many colours. Files that state
+    only N are, by this rule, those of SU(N).
     """
-    for group in GROUPS.values():
-        if group.colours == colours:
-            return group
-    known = in_words([str(group.colours) for group in GROUPS.values()], "or")
-    raise GaugeError(f"There is no group with {colours} colours; choose {known}.")
+    return f"su{colours}"

@@ -12,7 +12,7 @@ from gauge_mc.analysis.hadrons.correlators import BOSONS, Quark
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.files.columns import TableColumns
-from gauge_mc.groups import GROUPS
+from gauge_mc.groups import GROUPS, special_unitary
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.hadrons.measurements import Correlator, Hadrons, Pair, pairs_of
 from gauge_mc.quarks.contractions import AT_REST, BARYONS, delta, diquark, nucleon, of_parity
@@ -65,12 +65,12 @@ class Baryons(Hadrons):
 
     @property
     def _has_three_colours(self) -> bool:
-        colours = GROUPS[self.group].colours
-        if colours not in (2, 3):
+        two, three = map(special_unitary, (2, 3))
+        if self.group not in (two, three):
             raise UsageError(
                 f"The baryons of {GROUPS[self.group].label} are not known; measure mesons."
             )
-        return colours == 3
+        return self.group == three
 
     def for_group(self, group: str) -> Baryons:
         """Return the observable for a gauge group; see `Observable.for_group`."""

@@ -19,7 +19,7 @@ from gauge_mc.domain.layout import Layout
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.groups import Group
+from gauge_mc.groups import Group, special_unitary
 from gauge_mc.quarks.storage import Storage, elsewhere, empty_slabs
 from gauge_mc.registry import in_words
 
@@ -65,7 +65,9 @@ FEW_REALS = Reals("FewReals", "dirac/reals.h", lambda group: group.components, T
 ALL_REALS = Reals("AllReals", "dirac/reals.h", lambda group: 2 * group.colours**2)
 """Links as all entries of their matrices: 18 for SU(3), 8 for SU(2)."""
 EIGHT_REALS = Reals(
-    "EightReals", "dirac/eight_reals.h", lambda group: 8 if group.colours == 3 else 0
+    "EightReals",
+    "dirac/eight_reals.h",
+    lambda group: 8 if group.name == special_unitary(3) else 0,
 )
 """Links of SU(3) as 8 reals."""
 

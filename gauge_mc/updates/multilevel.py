@@ -38,11 +38,6 @@ ADD_TWO_LINKS = Kernel("add_two_links")
 TWO_LINKS_PRODUCT = Kernel("two_links_product")
 TWO_LINKS_TRACE = Kernel("two_links_trace")
 
-MEAN_BETA = 4 / 3
-"""Largest coupling over N^2, N >= 3, for which the mean of a link is computed; for SU(2) it is that
-of SU(3). The integral of SU(3) is then below e^72, which single precision can represent, and the
-singular values of beta/(2 N) times the staples of SU(N) are below 4 N."""
-
 MOST_LEVELS = 2
 """Largest number of nested levels."""
 
@@ -410,7 +405,7 @@ def check_means(group: Group, coupling: Coupling) -> None:
     UsageError
         If they are too large.
     """
-    factor, largest = coupling.action.anisotropy, MEAN_BETA * max(group.colours, 3) ** 2
+    factor, largest = coupling.action.anisotropy, group.largest_mean_beta
     beta = coupling.beta * factor
     if beta > largest:
         what = "beta" if factor == 1 else "beta times the anisotropy"

@@ -32,7 +32,7 @@ def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monke
     monkeypatch.setattr(bounds, "REGISTER_LIMITS", (64, 255))  # each is compiled for both kernels
     lattice = Lattice(8, 4, 4, 4)
     choices = (
-        GROUPS[group].choice,
+        *GROUPS[group].choices,
         *ACTIONS["wilson"].choices,
         norms_of("single"),
         GENERATORS["philox"].choice(),

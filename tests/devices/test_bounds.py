@@ -16,7 +16,7 @@ HEATBATH, OVERRELAXATION, PLAQUETTE, ADD_PARTIAL_SUMS = map(
     Kernel, ("heatbath", "overrelaxation", "plaquette", "add_partial_sums")
 )
 CHOICES = (
-    GROUPS["su3"].choice,
+    *GROUPS["su3"].choices,
     *ACTIONS["wilson"].choices,
     norms_of("single"),
     GENERATORS["philox"].choice(),
@@ -47,12 +47,12 @@ def test_bounds_are_kept_for_what_a_kernel_depends_on():
     kept = TunedBounds("A GPU")
     for kernel in (HEATBATH, OVERRELAXATION):
         kept.keep(kernel, SU3, Bounds(64, 8))
-    lcg = Variant("single", (*CHOICES[:4], GENERATORS["lcg"].choice(), ONE_REPLICA))
+    lcg = Variant("single", (*CHOICES[:5], GENERATORS["lcg"].choice(), ONE_REPLICA))
     assert kept.bounds(OVERRELAXATION, lcg) == Bounds(64, 8)
     assert kept.bounds(HEATBATH, lcg) == USUAL
     for other in (
         Variant("double", CHOICES),
-        Variant("single", (GROUPS["su2"].choice, *lcg.choices[1:])),
+        Variant("single", (*GROUPS["su2"].choices, *lcg.choices[2:])),
     ):
         assert kept.bounds(OVERRELAXATION, other) == default_bounds(other)
 

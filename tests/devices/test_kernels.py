@@ -32,15 +32,16 @@ from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 from tests import emulator
 
 KERNELS = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
-SU3, WILSON, PHILOX = GROUPS["su3"].choice, ACTIONS["wilson"].choices, GENERATORS["philox"].choice()
-VARIANT = Variant("single", (SU3, *WILSON, UNBIASED, PHILOX, ONE_REPLICA))
+SU3, WILSON = GROUPS["su3"].choices, ACTIONS["wilson"].choices
+PHILOX = GENERATORS["philox"].choice()
+VARIANT = Variant("single", (*SU3, *WILSON, UNBIASED, PHILOX, ONE_REPLICA))
 LAYOUT = Layout(Lattice(4, 4, 4, 4), "single", (1, 1, 1), 0, 0, 4)
 
 
 def every_choice():
     """Return variants among which are all headers of groups, actions, generators and precisions."""
     kinds = [
-        [GROUPS[name].choice for name in ("su2", "su3", "su4")],
+        [GROUPS[name].choices for name in ("su2", "su3", "su4")],
         [one.choices for one in ACTIONS.values()],
         [ONE_REPLICA, MANY_REPLICAS],
         [ROUNDED, UNBIASED],
@@ -56,7 +57,7 @@ def every_choice():
     ]
     rows = zip(*(islice(cycle(kind), max(map(len, kinds))) for kind in kinds), strict=True)
     return [
-        Variant(precision, (group, *action, *choices), lanes)
+        Variant(precision, (*group, *action, *choices), lanes)
         for group, action, *choices, precision, lanes in rows
     ]
 
@@ -77,7 +78,7 @@ def enough_variants(kernel):
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("heatbath", {"group", "action", "colouring", "norms", "random", "replicas"}),
+        ("heatbath", {"group", "law", "action", "colouring", "norms", "random", "replicas"}),
         ("overrelaxation", {"group", "action", "colouring", "norms"}),
         ("hot", {"group", "random"}),
         ("plaquette", {"group"}),
@@ -107,9 +108,9 @@ def test_the_digest_is_of_the_sources_that_a_kernel_depends_on(tmp_path):
         return Kernel("plaquette", folder).digest(Variant("single", choices))
 
     text = Kernel("plaquette").source.read_text()
-    assert digest("a", text, SU3) == Kernel("plaquette").digest(VARIANT)
+    assert digest("a", text, *SU3) == Kernel("plaquette").digest(VARIANT)
     assert digest("b", text, GROUPS["su2"].choice) != Kernel("plaquette").digest(VARIANT)
-    assert digest("c", text + "// changed\n", SU3) != Kernel("plaquette").digest(VARIANT)
+    assert digest("c", text + "// changed\n", *SU3) != Kernel("plaquette").digest(VARIANT)
 
 
 # Arguments

@@ -59,6 +59,7 @@ COLOURINGS = {
 
 CHOICES = {
     "group": [group.choice for group in GROUPS.values()],
+    "law": [*dict.fromkeys(group.law for group in GROUPS.values())],
     "action": list(COLOURINGS),
     "random": [generator.choice() for generator in GENERATORS.values()],
     "file_order": list(FILE_ORDERS),
@@ -114,6 +115,7 @@ def is_essential(kernel: Kernel, variant: Variant) -> bool:
         GENERATORS[defaults.RNG].choice(),
         ONE_REPLICA,
         norms_of("single"),
+        *CHOICES["law"],
         *LARGER,
     }
     small = variant.precision == "single" and not variant.large

@@ -11,7 +11,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import Format, Source
-from gauge_mc.groups import Group, group_of
+from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.storage.header import Header, lattice_of
 from gauge_mc.storage.links import Checksums, StoredLinks
 
@@ -58,7 +58,8 @@ class Npy(Format):
             raise file.damaged(str(error)) from None
         if len(shape) != 7 or dtype not in PRECISIONS:
             raise file.unsupported("it does not hold links U[t, z, y, x, mu, a, b]")
-        lattice, group = lattice_of(file, *shape[3::-1]), group_of(shape[-1])
+        lattice = lattice_of(file, *shape[3::-1])
+        group = GROUPS[special_unitary(shape[-1])]
         stored = self.stored(lattice, group, PRECISIONS[dtype])
         file.expect_size(HEAD_BYTES + stored.nbytes)
         warning = "it has no checksum"
