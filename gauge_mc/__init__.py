@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
     from gauge_mc.quarks.operators import Wilson
     from gauge_mc.run.chain import Chain
-    from gauge_mc.run.chains import generate_chains
     from gauge_mc.run.convert import convert
-    from gauge_mc.run.generate import generate
+    from gauge_mc.run.generate import generate, generate_chains
     from gauge_mc.run.measure import measure
     from gauge_mc.run.parameters import Parameters
     from gauge_mc.run.thinning import thin
@@ -59,7 +58,7 @@ _HOMES = {
     "fit": "fits",
     "flow": "observables.flow",
     "generate": "run.generate",
-    "generate_chains": "run.chains",
+    "generate_chains": "run.generate",
     "heatbath": "updates.heatbath",
     "info": "inspection.contents",
     "measure": "run.measure",

@@ -9,28 +9,18 @@ from gauge_mc.scans.process import stop_with_parent
 
 
 def child() -> None:
-    """Run the program as a child of a scan."""
+    """Carry out one or several runs, whose values are a JSON list on standard input."""
     stop_with_parent()  # before imports that take long
     from gauge_mc.cli import main
     from gauge_mc.domain.mpi import forget_launcher
 
     forget_launcher()
-    main()
+    main(_generate)
 
 
-def child_of_batch() -> None:
-    """Carry out several runs together, whose values are a JSON list on standard input."""
-    stop_with_parent()
-    from gauge_mc.cli import main
-    from gauge_mc.domain.mpi import forget_launcher
-
-    forget_launcher()
-    main(_batch)
-
-
-def _batch() -> int:
+def _generate() -> int:
     from gauge_mc.errors import INTERRUPTED
-    from gauge_mc.run.chains import generate_together
+    from gauge_mc.run.generate import generate_together
 
     results = generate_together(json.load(sys.stdin))
     return INTERRUPTED if any(one.stopped for one in results) else 0

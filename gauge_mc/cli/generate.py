@@ -53,50 +53,35 @@ def generate(
     write a checkpoint and stop the run with exit code 75.
     """
     from gauge_mc.run.cards import read_card
-    from gauge_mc.run.generate import generate_from
+    from gauge_mc.run.generate import chain_values, generate_from, generate_together
 
     given = {name: value for name, value in ctx.params.items() if value is not None}
     as_json, only_forecast = given.pop("json"), given.pop("dry_run")
     number: int | None = given.pop("chains", None)
     written = read_card(given.pop("card")) if "card" in given else {}
+    values = written | given
     if only_forecast and number is not None:
         raise UsageError("--dry-run describes a single chain; leave out --chains.")
     if only_forecast:
-        show_forecast(written | given, as_json)
-        return
-    if number is not None:
-        generate_several(written | given, number, as_json)
+        show_forecast(values, as_json)
         return
     with alone_on_stdout(as_json):
-        result = generate_from(written | given)
-    if as_json and result.root:
-        from gauge_mc.run.summary import RunReport
-
-        print_document("generate", RunReport.of(result))
-    elif result.stopped and result.root:
-        path = quote(str(result.path))
-        say(f"Stopped by {result.stopped}; to continue: gauge-mc generate --output {path}")
-    if result.stopped:
-        raise typer.Exit(INTERRUPTED)
-
-
-def generate_several(values: Mapping[str, object], chains: int, as_json: bool) -> None:
-    """Generate several chains, and print their results."""
-    from gauge_mc.run.chains import chain_values, generate_together
-
-    with alone_on_stdout(as_json):
-        results = generate_together(chain_values(values, chains), progress=True)
+        if number is None:
+            results = [generate_from(values)]
+        else:
+            results = generate_together(chain_values(values, number), progress=True)
     stopped = next((one.stopped for one in results if one.stopped), None)
-    if as_json:
-        from gauge_mc.run.summary import RunReports
+    first = results[0]
+    if as_json and first.root:
+        from gauge_mc.run.summary import RunReport, RunReports
 
-        print_document("generate", RunReports.of(results))
-    elif stopped:
-        path = quote(str(results[0].path).removesuffix("_chain1"))
-        say(
-            f"Stopped by {stopped}; to continue: gauge-mc generate --output {path} "
-            f"--chains {chains}"
-        )
+        report = RunReport.of(first) if number is None else RunReports.of(results)
+        print_document("generate", report)
+    elif stopped and first.root:
+        more = "" if number is None else f" --chains {number}"
+        path = str(first.path).removesuffix("_chain1" if more else "")
+        again = f"gauge-mc generate --output {quote(path)}{more}"
+        say(f"Stopped by {stopped}; to continue: {again}")
     if stopped:
         raise typer.Exit(INTERRUPTED)
 

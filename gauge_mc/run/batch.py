@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from gauge_mc.actions import couplings
 from gauge_mc.algorithms import Records, Update
 from gauge_mc.run.chain import Chain
+from gauge_mc.run.parameters import Parameters
+
+OWN = {"beta", "seed", *(one.name for one in couplings())}
+"""Parameters in which the runs of a batch may differ, if their kernels are the same."""
+
+
+def shared_values(parameters: Parameters) -> tuple[object, ...]:
+    """Return the values of the parameters that all runs of a batch share."""
+    values = parameters.values()
+    kernels = parameters.coupling.action.choice.name
+    return (kernels, *(value for name, value in values.items() if name not in OWN))
 
 
 class Batch:

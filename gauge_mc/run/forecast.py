@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from rich.console import RenderableType
 from rich.filesize import decimal
@@ -22,15 +21,15 @@ from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
 from gauge_mc.observables import Observable, Recorder
 from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain, check_start, provenance
+from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.checkpoint import read_state
-from gauge_mc.run.directory import RUNS, Run
+from gauge_mc.run.directory import Run
 from gauge_mc.run.disk import DiskNeeds, check_disk, free_disk
 from gauge_mc.run.display import describe, duration, link_rate
-from gauge_mc.run.generate import Asked
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.preparation import compile_kernels
+from gauge_mc.run.request import RunRequest
 from gauge_mc.run.settings import STARTS
 
 TRIAL_SECONDS = 0.5
@@ -155,16 +154,12 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
     UsageError, GaugeError
         If the run could not be begun or continued.
     """
-    execution, asked = Execution.from_values(values), Asked(values)
-    processes = find_processes()
+    request, processes = RunRequest(values), find_processes()
+    e = request.execution
     with processes.aborting():
-        run = Run(Path(execution.output) if execution.output else RUNS / asked.parameters.name)
-        parameters = asked.of(run)
-        if not run.begun():
-            check_start(parameters)
+        run, parameters = request.run, request.checked()
         done = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
-        observables = asked.catalogue(parameters).chosen(parameters)
-        e = execution
+        observables = request.chosen(parameters)
         opened = open_device_group(
             e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=parameters.lattice
         )

@@ -37,7 +37,7 @@ from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 
 if TYPE_CHECKING:
-    from gauge_mc.run.generate import RunResult
+    from gauge_mc.run.view import RunResult
 
 
 TAU_EXP = Option(
@@ -312,32 +312,17 @@ def _averaged(item: Measurement, table: TableData) -> tuple[Column, ...]:
     return TableColumns.of_function(item.observable, table.columns).averaged
 
 
-def summary(
-    run: Run,
-    clock: Clock,
-    chain: Chain,
-    updates: int,
-    times: Mapping[str, float],
-    energy: Energy,
-) -> RenderableType:
+def summary(run: Run, parameters: Parameters, facts: Table) -> RenderableType:
     """Return the summary of a session: averages, time, rate, energy, files.
 
     Parameters
     ----------
     run : Run
-    clock : Clock
-        Clock of the session.
-    chain : Chain
-        Chain at the end of the session.
-    updates : int
-        Number of updates in the session.
-    times : mapping of str to float
-        Shares of the session's time, in seconds.
-    energy : Energy
-        Energy that the devices have used in the session.
+    parameters : Parameters
+    facts : Table
+        Facts of the session, to which the files are added; see `session_facts`.
     """
-    p = chain.parameters
-    facts = session_facts(clock, chain, chain.sweep - updates, times, energy)
+    p = parameters
     configs = f"{len(run.configs())} configurations" if p.keeps_configs else "no configurations"
     facts.add_row("files", f"{run.path} ({configs})")
     try:
@@ -353,10 +338,16 @@ def session_facts(
 
     Parameters
     ----------
-    clock, chain, times, energy
-        See `summary`; the chain may be one of several that are updated together.
+    clock : Clock
+        Clock of the session.
+    chain : Chain
+        Chain at the end of the session; one of those that are updated together.
     began : int
         Number of updates done before the session.
+    times : mapping of str to float
+        Shares of the session's time, in seconds.
+    energy : Energy
+        Energy that the devices have used in the session.
     """
     facts = Table.grid(padding=(0, 2))
     elapsed = duration(time.monotonic() - clock.began)

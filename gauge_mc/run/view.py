@@ -145,6 +145,40 @@ class RunView:
         return plot(what, self, output, **options)
 
 
+@dataclass(frozen=True)
+class RunResult(RunView):
+    """The result of a session: the run, see `RunView`, and what the session has done.
+
+    Attributes
+    ----------
+    stopped : str or None
+        Reason why the session stopped before the end of the run; None if the run is complete.
+    root : bool
+        Whether this process wrote the files. In an MPI job only one process does.
+    seconds : float
+        Duration of the session in seconds.
+    links_per_s : float
+        Link updates per second, including the time for measurements and files; 0 if unknown.
+    joules, nj_per_link : float or None
+        Energy that the devices used in the session, in joules, and in nJ per link update; None if
+        it is not available.
+    energy_source : str
+        Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available.
+    """
+
+    stopped: str | None = None
+    root: bool = True
+    seconds: float = 0.0
+    links_per_s: float = 0.0
+    joules: float | None = None
+    nj_per_link: float | None = None
+    energy_source: str = ""
+
+    def __repr__(self) -> str:
+        state = f"stopped by {self.stopped}" if self.stopped else "complete"
+        return f"<Run {self.path}: {state}, {self.sweep} of {self.parameters.updates} updates>"
+
+
 def open_run(path: str | os.PathLike[str] | None = None) -> RunView:
     """Open a run to read what it has written, without a lock and without writing anything.
 

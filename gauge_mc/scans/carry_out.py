@@ -17,7 +17,7 @@ from gauge_mc.run.cards import Wanted, named_values
 from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.run.stop import Stop
 from gauge_mc.scans.grid import axes
-from gauge_mc.scans.process import Commands, job
+from gauge_mc.scans.process import CHILD, job
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 from gauge_mc.signatures import with_fields
@@ -219,7 +219,7 @@ def _work(
     console.print(opening(scan, tally, slots, hint), soft_wrap=True)
     left = [member for member in tally.members if not tally.done(member)]
     with Pool(slots) as pool, show_progress(tally, slots, console) as display:
-        scheduler = Scheduler(pool, Commands(), display, averages, execution)
+        scheduler = Scheduler(pool, CHILD, display, averages, execution)
         reason = scheduler.carry_out(pack(left, busy_sites, len(slots)), stop)
     _finish(averages, console)
     complete = sum(map(tally.done, tally.members))

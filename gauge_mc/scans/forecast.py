@@ -17,8 +17,8 @@ from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
+from gauge_mc.run.batch import shared_values
 from gauge_mc.run.chain import check_start
-from gauge_mc.run.chains import shared_values
 from gauge_mc.run.disk import DiskNeeds, free_disk
 from gauge_mc.run.display import duration
 from gauge_mc.run.forecast import Trial, try_out

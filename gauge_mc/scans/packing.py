@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gauge_mc.run.chains import shared_values
+from gauge_mc.run.batch import shared_values
 from gauge_mc.scans.scan import Member
 
 Packed = tuple[Member, ...]

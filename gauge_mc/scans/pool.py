@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import IO
@@ -35,11 +36,6 @@ class Slot:
     device: str
     values: tuple[tuple[str, str | int], ...]
     share: int = 0
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Command-line options that select the device."""
-        return tuple(word for name, value in self.values for word in (f"--{name}", str(value)))
 
     @property
     def name(self) -> str:
@@ -147,7 +143,9 @@ class Pool:
         self.free = list(slots)
         self.children: list[Child] = []
 
-    def start(self, members: tuple[Member, ...], command: Sequence[str], task: bytes = b"") -> None:
+    def start(
+        self, members: tuple[Member, ...], command: Sequence[str], runs: Iterable[dict[str, object]]
+    ) -> None:
         """Start a child for one or several runs in the first free slot.
 
         Parameters
@@ -155,18 +153,19 @@ class Pool:
         members : tuple of Member
             The runs.
         command : sequence of str
-            Command of the child; the options of the slot are appended.
-        task : bytes
-            Standard input of the child.
+            Command of the child, see `CHILD`.
+        runs : iterable of dict
+            Values of `generate_together` for each run, without those that select the device.
         """
         slot = self.free.pop(0)
+        task = [{**values, **dict(slot.values)} for values in runs]
         # A file, because a pipe would have to be written while the child reads.
         given = tempfile.TemporaryFile()  # noqa: SIM115 - the child has its own descriptor
-        given.write(task)
+        given.write(json.dumps(task).encode())
         given.seek(0)
         complaint = tempfile.TemporaryFile()  # noqa: SIM115 - read after the child has ended
         process = subprocess.Popen(
-            [*command, *slot.options],
+            command,
             stdin=given,
             stdout=subprocess.DEVNULL,
             stderr=complaint,

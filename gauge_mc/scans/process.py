@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gauge_mc.domain.mpi import forget_launcher
 from gauge_mc.errors import INTERRUPTED
@@ -15,33 +14,10 @@ from gauge_mc.errors import INTERRUPTED
 SET_PARENT_DEATH_SIGNAL = 1
 """Value of PR_SET_PDEATHSIG in linux/prctl.h."""
 
-PYTHON = (sys.executable, "-c")
+CHILD = (sys.executable, "-c", "from gauge_mc.cli.child import child; child()")
+"""Command that carries out runs together, whose values are a JSON list on standard input.
 
-
-@dataclass(frozen=True)
-class Commands:
-    """The commands of the children of a scan.
-
-    Attributes
-    ----------
-    run : tuple of str
-        Command that carries out a run, without the options of the run.
-    batch : tuple of str
-        Command that carries out several runs together. The values of `generate_together` are a JSON
-        list on standard input.
-    """
-
-    run: tuple[str, ...] = (
-        *PYTHON,
-        "from gauge_mc.cli.child import child; child()",
-        "generate",
-        "--quiet",
-    )
-    batch: tuple[str, ...] = (
-        *PYTHON,
-        "from gauge_mc.cli.child import child_of_batch; child_of_batch()",
-    )
-
+The values are those of `generate_together`."""
 
 PARENT = "GAUGE_MC_PARENT"
 """Environment variable of a child with the process ID of its scan."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections import deque
@@ -14,7 +13,6 @@ from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.display import ProgressDisplay, point_words
 from gauge_mc.scans.packing import Packed
 from gauge_mc.scans.pool import Child, Pool
-from gauge_mc.scans.process import Commands
 from gauge_mc.scans.scan import Member
 
 SECONDS_TO_STOP = 4.0
@@ -30,8 +28,8 @@ class Scheduler:
     Parameters
     ----------
     pool : Pool
-    commands : Commands
-        Commands that carry out a run, or several runs together.
+    command : sequence of str
+        Command that carries out a batch, see `CHILD`.
     display : ProgressDisplay
     averages : ScanAverages
         Averages over complete runs, updated when a run is complete.
@@ -47,13 +45,13 @@ class Scheduler:
     def __init__(
         self,
         pool: Pool,
-        commands: Commands,
+        command: Sequence[str],
         display: ProgressDisplay,
         averages: ScanAverages,
         execution: Execution,
     ) -> None:
         self.pool = pool
-        self.commands = commands
+        self.command = command
         self.display = display
         self.averages = averages
         self.execution = execution
@@ -102,14 +100,8 @@ class Scheduler:
             batch = self._queue.popleft()
             held = [member for member in batch if member.run.holder()[1]]
             free = tuple(member for member in batch if member not in held)
-            if len(free) == 1:
-                values = self._values(free[0])
-                words = [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
-                self.pool.start(free, [*self.commands.run, *words])
-            elif free:
-                slot = dict(self.pool.free[0].values)
-                task = [{**self._values(member), **slot} for member in free]
-                self.pool.start(free, self.commands.batch, json.dumps(task).encode())
+            if free:
+                self.pool.start(free, self.command, map(self._values, free))
             self._queue.extend((member,) for member in held)
 
     def _values(self, member: Member) -> dict[str, object]:

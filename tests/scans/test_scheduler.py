@@ -21,18 +21,17 @@ from gauge_mc.scans.display import ProgressDisplay, Tally, point_words
 from gauge_mc.scans.grid import Point
 from gauge_mc.scans.packing import pack
 from gauge_mc.scans.pool import Pool, Slot
-from gauge_mc.scans.process import Commands
 from gauge_mc.scans.scan import Scan
 from gauge_mc.scans.scheduler import SECONDS_TO_STOP, Scheduler
 from tests.scans.commands import A, B
 
-NOTE = "import sys; open('children', 'a').write(' '.join(sys.argv[1:]) + chr(10))"
-NOTE_TASK = """
+NOTE = """
 import json, sys
-for values in json.load(sys.stdin):
+runs = json.load(sys.stdin)
+for values in runs:
     words = [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
     open('children', 'a').write(' '.join(words) + chr(10))
-open('batches', 'a').write(' '.join(sys.argv[1:]) + chr(10))
+open('batches', 'a').write(str(len(runs)) + chr(10))
 """
 
 
@@ -45,10 +44,9 @@ def work(folder):
         members = there.members()
         display = ProgressDisplay(Tally(members), Console(file=io.StringIO()))
         with Pool([Slot("CPU", (("backend", "cpu"),))]) as pool:
-            command = (sys.executable, "-c", NOTE)
             averages = ScanAverages(there)
-            commands = Commands(command, (sys.executable, "-c", NOTE_TASK))
-            scheduler = Scheduler(pool, commands, display, averages, Execution(**execution))
+            command = (sys.executable, "-c", NOTE)
+            scheduler = Scheduler(pool, command, display, averages, Execution(**execution))
             reason = scheduler.carry_out(pack(members, busy_sites, 1), stop)
         notes = folder / "children"
         return reason, notes.read_text().splitlines() if notes.exists() else [], scheduler
@@ -64,7 +62,7 @@ def test_children_are_given_the_parameters_of_their_runs_largest_lattice_first(w
     assert sorted(seeds) == [1, 2, 3, 4]
     for line in lines:
         assert "--checkpoint-every=3.0" in line
-        assert line.endswith(" --backend cpu")
+        assert line.endswith(" --backend=cpu")
         assert "--time-limit" not in line
 
 
@@ -95,15 +93,17 @@ def test_runs_on_one_lattice_share_a_child(work, folder):
     _, lines, _ = work(busy_sites=10**6, checkpoint_every=3.0)
     names = [re.search(r"--output=\S*/(\S+)", line)[1] for line in lines]
     assert names == [f"b{beta}_{lattice}_chain1" for lattice in (B, A) for beta in (2.3, 2.4)]
-    assert (folder / "batches").read_text().splitlines() == ["--backend cpu"] * 2
+    assert (folder / "batches").read_text().splitlines() == ["2"] * 2
     for line in lines:
         assert "--checkpoint-every=3.0" in line
         assert line.endswith(" --backend=cpu")
 
 
 def test_runs_of_a_failed_child_are_tried_alone(work, monkeypatch):
-    failing = "import sys; sys.exit('gauge-mc: One of them is damaged.')"
-    monkeypatch.setattr("tests.scans.test_scheduler.NOTE_TASK", failing)
+    failing = "if len(runs) > 1: sys.exit('gauge-mc: One of them is damaged.')"
+    monkeypatch.setattr(
+        "tests.scans.test_scheduler.NOTE", NOTE.replace("for", f"{failing}\nfor", 1)
+    )
     _, lines, scheduler = work(busy_sites=10**6)
     assert len(lines) == 4
     assert scheduler.failures == {}
