@@ -4,27 +4,55 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 from gauge_mc.errors import GaugeError
 
 
-def load(name: str, extra: str = "analysis", whose: str = "This needs") -> Any:
-    """Import an optional library.
+class Library(NamedTuple):
+    """A package that some commands need.
+
+    Attributes
+    ----------
+    extra : str
+        Name of the extra of this package that installs it.
+    purpose : str
+        What it is for, as ``gauge-mc doctor`` says it.
+    """
+
+    extra: str
+    purpose: str
+
+
+LIBRARIES = {
+    "matplotlib": Library("analysis", "plots"),
+    "scipy": Library("analysis", "fits"),
+    "pyerrors": Library("analysis", "fits with autocorrelation"),
+    "h5py": Library("hdf5", "files in HDF5"),
+    "pandas": Library("notebook", "tables of pandas"),
+    "xarray": Library("notebook", "labelled arrays"),
+    "gvar": Library("notebook", "numbers with errors"),
+    "mpi4py": Library("mpi", "several processes"),
+    "submitit": Library("slurm", "jobs of a batch system"),
+    "ziglang": Library("zig", "a C++ compiler from a wheel"),
+}
+"""Optional packages."""
+
+
+def load(name: str, whose: str = "This needs") -> Any:
+    """Import a module of an optional package.
 
     Parameters
     ----------
     name : str
-        Name of a module, such as ``"pyerrors"`` or ``"matplotlib.figure"``.
-    extra : str
-        Name of the extra of this package that installs the library.
+        Name of the module, such as ``"pyerrors"`` or ``"matplotlib.figure"``.
     whose : str
         Subject and verb of the error message.
 
     Raises
     ------
     GaugeError
-        If the library is not installed or cannot be imported.
+        If the package is not installed or cannot be imported.
     """
     try:
         # Libraries warn about each other, which a user of this package cannot change.
@@ -32,8 +60,8 @@ def load(name: str, extra: str = "analysis", whose: str = "This needs") -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)
             return importlib.import_module(name)
     except ImportError as error:
-        library = name.partition(".")[0]
+        package = name.partition(".")[0]
         raise GaugeError(
-            f"{whose} the Python package {library}, which cannot be imported ({error}); "
-            f"install it by pip install 'gauge-mc[{extra}]'."
+            f"{whose} the Python package {package}, which cannot be imported ({error}); "
+            f"install it by pip install 'gauge-mc[{LIBRARIES[package].extra}]'."
         ) from error

@@ -97,7 +97,7 @@ class Estimate:
         GaugeError
             If gvar is not installed, or the error is unknown.
         """
-        gvar = load("gvar", "notebook", "The conversion needs")
+        gvar = load("gvar", "The conversion needs")
         return gvar.gvar(self.value, self._known_error)
 
     def to_pyerrors(self, name: str) -> Any:
@@ -116,7 +116,7 @@ class Estimate:
         GaugeError
             If pyerrors is not installed, or the error is unknown.
         """
-        pyerrors = load("pyerrors", whose="The conversion needs")
+        pyerrors = load("pyerrors", "The conversion needs")
         observable = pyerrors.cov_Obs(self.value, self._known_error**2, name)
         observable.gamma_method()
         return observable

@@ -15,16 +15,13 @@ from gauge_mc.libraries import load
 if TYPE_CHECKING:
     from gauge_mc.files.table import TableData
 
-EXTRA = "notebook"
-"""The extra of this package that installs these libraries."""
-
 ENDS = 5
 """Number of rows at the beginning and at the end of a long table that a notebook shows."""
 
 
 def to_pandas(table: TableData) -> Any:
     """Return a data frame; see `TableData.to_pandas`."""
-    frame = load("pandas", EXTRA, "The conversion needs").DataFrame(table.columns)
+    frame = load("pandas", "The conversion needs").DataFrame(table.columns)
     frame.attrs.update(table.header)
     return frame
 
@@ -45,7 +42,7 @@ def to_xarray(table: TableData) -> Any:
             values[places] = column
             variables[name] = dimensions, values
     coordinates = {name: values for name, (values, _) in axes.items()}
-    xarray = load("xarray", EXTRA, "The conversion needs")
+    xarray = load("xarray", "The conversion needs")
     return xarray.Dataset(variables, coordinates, table.header)
 
 

@@ -230,7 +230,7 @@ class PotentialFit(Fit):
                 f"{COULOMB.flag} is '{options[COULOMB.name]}'; choose {CONTINUUM} or {LATTICE}."
             )
         if options.get(SAMPLES.name):
-            load("h5py", "hdf5")  # so that it is refused before anything is computed
+            load("h5py")  # so that it is refused before anything is computed
         if columns == TABLES[CORRELATORS]:
             return self._from_correlators(table, options)
         return self._from_loops(table, options)

@@ -31,7 +31,7 @@ from gauge_mc.files.input import InputFile, open_regular
 from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.libraries import load
-from gauge_mc.storage.header import COARSEST, Header, StatedAverage, lattice_of
+from gauge_mc.storage.header import COARSEST, STATED, Header, StatedAverage, lattice_of
 from gauge_mc.storage.links import SITE_CRC, StoredLinks
 from gauge_mc.storage.scidac import MAX_TEXT, ScidacReader, checksum_words
 
@@ -43,7 +43,7 @@ _NAME = b"links"
 _TYPES = {"single": "<f4", "double": "<f8"}
 _RANK = 7
 _CHECKSUM = "checksum"
-_AVERAGES = {"plaquette": "plaquette", "link trace": "link_trace"}
+_AVERAGES = {name: name.replace(" ", "_") for name in STATED}
 """Attributes of the averages."""
 
 _MAX_OBJECTS = 1000
@@ -81,7 +81,7 @@ class Hdf5(Format):
     def refusal(self, group: Group, precision: str) -> str | None:
         """Return why h5py cannot be imported or the group not be stored; see `Format.refusal`."""
         try:
-            load("h5py", "hdf5", "HDF5 files need")
+            load("h5py", "HDF5 files need")
         except GaugeError as error:
             return str(error).rstrip(".")
         return super().refusal(group, precision)
@@ -160,7 +160,7 @@ def _refusing(file: InputFile) -> Iterator[None]:
 @contextmanager
 def _opened(file: InputFile) -> Iterator[Any]:
     """Open a file with h5py, for reading."""
-    h5py = load("h5py", "hdf5")
+    h5py = load("h5py")
     with open_regular(file.path) as content, _refusing(file), h5py.File(content, "r") as h5:
         yield h5
 
@@ -268,14 +268,14 @@ class _Pieces(io.RawIOBase):
 
 
 def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
-    h5py = load("h5py", "hdf5")
+    h5py = load("h5py")
     pieces = _Pieces()
     with h5py.File(pieces, "w", libver=_VERSIONS) as h5:
         links = _create(h5py, h5, source.stored)
         out.seek(links.id.get_offset())
         checksums, averages = source.store(out)
-        links.attrs["plaquette"] = averages.mean
-        links.attrs["link_trace"] = averages.link_trace
+        for name, key in _AVERAGES.items():
+            links.attrs[key] = getattr(averages, STATED[name])
         words = checksum_words(checksums.site_crc)
         for name, text in {_CHECKSUM: words, **_texts(provenance)}.items():
             links.attrs[name] = np.bytes_(text.encode())

@@ -25,7 +25,7 @@ from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.quoting import printable
 from gauge_mc.storage import lime
-from gauge_mc.storage.header import Header, StatedAverage, lattice_of
+from gauge_mc.storage.header import STATED, Header, StatedAverage, lattice_of
 from gauge_mc.storage.lime import Record
 from gauge_mc.storage.links import SITE_CRC, StoredLinks
 from gauge_mc.storage.scidac import (
@@ -50,7 +50,7 @@ _TYPES = {"single": ">f4", "double": ">f8"}
 _MAX_TEXTS = 4 * MAX_TEXT
 """Largest number of bytes of all records with free text."""
 
-_AVERAGES = {"plaquette": "plaq", "link trace": "linktr"}
+_AVERAGES = dict(zip(STATED, ("plaq", "linktr"), strict=True))
 """Elements of the averages in USQCD's record."""
 
 _FREE_TEXT = (LFN, "xlf-info", "scidac-file-xml", "scidac-record-xml")

@@ -25,7 +25,7 @@ from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format, Source
 from gauge_mc.groups import GROUPS, Group, special_unitary
-from gauge_mc.storage.header import Header, StatedAverage, lattice_of
+from gauge_mc.storage.header import STATED, Header, StatedAverage, lattice_of, refuse_other_averages
 from gauge_mc.storage.links import WORD_SUM, Checksums, StoredLinks
 
 _BEGIN, _END = b"BEGIN_HEADER", b"END_HEADER"
@@ -40,7 +40,7 @@ _OWN_KEYS = re.compile(
     "HDR_VERSION|DATATYPE|STORAGE_FORMAT|DIMENSION_[1-4]|BOUNDARY_[1-4]|CHECKSUM|LINK_TRACE"
     "|PLAQUETTE|FLOATING_POINT"
 )
-_AVERAGES = {"plaquette": "PLAQUETTE", "link trace": "LINK_TRACE"}
+_AVERAGES = dict(zip(STATED, ("PLAQUETTE", "LINK_TRACE"), strict=True))
 """Keys of the averages."""
 
 _PROVENANCE = {
@@ -82,9 +82,7 @@ class NerscReader:
             raise file.damaged(
                 f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
             )
-        for name, found in (("plaquette", averages.mean), ("link trace", averages.link_trace)):
-            if name in self.averages:
-                self.averages[name].refuse(file, name, found, self.header.precision)
+        refuse_other_averages(file, self.averages, averages, self.header.precision)
 
 
 class Nersc(Format):

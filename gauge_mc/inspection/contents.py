@@ -18,7 +18,7 @@ from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.report import MemberReport
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
-from gauge_mc.storage.header import Header
+from gauge_mc.storage.header import STATED, Header
 
 Facts = dict[str, Any]
 """Facts by name; a group of facts is a nested dictionary or a list of dictionaries."""
@@ -159,7 +159,7 @@ def configuration_facts(path: Path) -> Iterator[Facts]:
     configuration = open_configuration(path)
     header = dataclasses.asdict(configuration.header)
     lattice = str(configuration.header.lattice)
-    stated = {name: header.pop(name) for name in ("plaquette", "link_trace")}
+    stated = {key: header.pop(key) for key in (name.replace(" ", "_") for name in STATED)}
     header["checksum"] = header["checksum"] or None
     header["warning"] = header["warning"] or None
     provenance = header.pop("provenance")

@@ -20,17 +20,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
-
-EXTRAS = {
-    "matplotlib": ("plots", "analysis"),
-    "scipy": ("fits", "analysis"),
-    "pyerrors": ("fits with autocorrelation", "analysis"),
-    "h5py": ("files in HDF5", "hdf5"),
-    "mpi4py": ("several processes", "mpi"),
-    "submitit": ("jobs of a batch system", "slurm"),
-    "ziglang": ("a C++ compiler from a wheel", "zig"),
-}
-"""Optional packages with their purpose and the extra that installs them."""
+from gauge_mc.libraries import LIBRARIES, Library
 
 SAMPLE = Lattice(4, 4, 4, 4)
 """Lattice on which devices are tested."""
@@ -59,8 +49,8 @@ def _findings() -> Iterator[Finding]:
     for backend in BACKENDS.values():
         yield from backend.findings()
         yield from _devices(backend)
-    for package, (purpose, extra) in EXTRAS.items():
-        yield _package(package, purpose, extra)
+    for name, library in LIBRARIES.items():
+        yield _package(name, library)
 
 
 def _cache() -> Finding:
@@ -106,9 +96,9 @@ def _device(subject: str, make: Callable[[], Device], remedy: str) -> Finding:
     return Finding(subject, right, device.name if right else "links are not unitary", remedy)
 
 
-def _package(name: str, purpose: str, extra: str) -> Finding:
-    remedy = f"pip install 'gauge-mc[{extra}]'"
-    subject = f"{name} ({purpose})"
+def _package(name: str, library: Library) -> Finding:
+    remedy = f"pip install 'gauge-mc[{library.extra}]'"
+    subject = f"{name} ({library.purpose})"
     try:
         found = version(name)
         import_module(name)

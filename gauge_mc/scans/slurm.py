@@ -144,7 +144,7 @@ def submit(
     GaugeError
         If submitit is not installed, or Slurm is missing or rejects the jobs.
     """
-    submitit = load("submitit", "slurm")
+    submitit = load("submitit")
     try:
         executor = submitit.AutoExecutor(folder, cluster)
         executor.update_parameters(**options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -122,6 +123,18 @@ class StatedAverage:
             raise file.damaged(
                 f"its links have the {name} {found:.12g}, its header says {self.value:.12g}"
             )
+
+
+STATED = {"plaquette": "mean", "link trace": "link_trace"}
+"""Averages that headers of files state, with the names that they have in `Averages`."""
+
+
+def refuse_other_averages(
+    file: InputFile, stated: Mapping[str, StatedAverage], found: Averages, precision: str
+) -> None:
+    """Compare the averages that a file states with those of its links; see `StatedAverage`."""
+    for name, average in stated.items():
+        average.refuse(file, name, getattr(found, STATED[name]), precision)
 
 
 LEAST_SITE_BYTES = 64

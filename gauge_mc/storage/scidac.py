@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.storage.header import Header, StatedAverage
+from gauge_mc.storage.header import Header, StatedAverage, refuse_other_averages
 from gauge_mc.storage.lime import Record
 from gauge_mc.storage.links import Checksums, StoredLinks
 
@@ -137,6 +137,4 @@ class ScidacReader:
                 f"its links have the SciDAC checksum {found}, its header says "
                 f"{self.header.checksum}"
             )
-        for name, value in (("plaquette", averages.mean), ("link trace", averages.link_trace)):
-            if name in self.averages:
-                self.averages[name].refuse(file, name, value, self.header.precision)
+        refuse_other_averages(file, self.averages, averages, self.header.precision)

@@ -79,7 +79,7 @@ def _text(path: Path) -> str:
 def _packages_of_this_process(processors: Path) -> set[int] | None:
     """Return the numbers of the packages whose cores this process may use; None if unknown."""
     cores = os.sched_getaffinity(0)
-    paths = [processors / f"cpu{core}" / "topology" / "physical_package_id" for core in cores]
+    paths = [processors / f"cpu{core}/topology/physical_package_id" for core in cores]
     try:
         return {int(path.read_text()) for path in paths}
     except (OSError, ValueError):

@@ -114,8 +114,8 @@ def read_cores(numbers: Iterable[int], root: Path = CPUS) -> list[Core]:
 
 
 def _read_core(number: int, folder: Path) -> Core:
-    package = _number(folder / "topology" / "physical_package_id", 0)
-    physical = package, _number(folder / "topology" / "core_id", number)
+    package = _number(folder / "topology/physical_package_id", 0)
+    physical = package, _number(folder / "topology/core_id", number)
     nodes = (path.name.removeprefix("node") for path in folder.glob("node[0-9]*"))
     caches = {}
     for path in folder.glob("cache/index*"):

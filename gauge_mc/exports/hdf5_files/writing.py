@@ -25,7 +25,7 @@ def hdf5_file(out: Path, kind: Kind) -> Iterator[Any]:
     UsageError
         If something of another kind is there.
     """
-    h5py = load("h5py", "hdf5")
+    h5py = load("h5py")
     # The library crashes if the system cannot write its file, so that it writes to memory.
     content = io.BytesIO()
     with h5py.File(content, "w") as h5:
@@ -38,7 +38,7 @@ def hdf5_kind(name: str, attributes: Collection[str]) -> Kind:
     """Return the kind of HDF5 files with the given attributes; see `Kind` for the name."""
 
     def recognises(path: Path) -> bool:
-        with suppress(OSError), load("h5py", "hdf5").File(path, "r") as h5:
+        with suppress(OSError), load("h5py").File(path, "r") as h5:
             return all(one in h5.attrs for one in attributes)
         return False
 

@@ -246,9 +246,9 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     if kept is None:
         figure_kind(path).check(path)
     with _style():
-        figure = load("gauge_mc.plots.figures.inline_figure").InlineFigure(
-            figsize=_form.get().size or size, layout="constrained"
-        )
+        from gauge_mc.plots.figures.inline_figure import InlineFigure  # Matplotlib is here by now
+
+        figure = InlineFigure(figsize=_form.get().size or size, layout="constrained")
         yield figure
     if kept is None:
         write_figure(figure, path)
