@@ -548,6 +548,8 @@ ALLOWED = {
     # The key of the header with the kind of the flow, and the energy from the plaquette.
     ("flow", "analysis/flow/records.py"),
     ("plaquette", "analysis/flow/records.py"),
+    # V(R) in the file of its samples.
+    ("potential", "exports/hdf5_files/potential_samples.py"),
     # Names of the timed sweeps.
     ("heatbath", "benchmarks/kernels.py"),
     ("heatbath", "benchmarks/observables.py"),
@@ -556,8 +558,6 @@ ALLOWED = {
     ("scan", "inspection/status.py"),
     ("scan", "scans/carry_out.py"),
     ("scan", "scans/display.py"),
-    # The plot with which a scan ends.
-    ("scan", "scans/carry_out.py"),
 }
 """Names in modules that are not their own, and why."""
 

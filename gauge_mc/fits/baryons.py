@@ -13,7 +13,8 @@ from gauge_mc.analysis.hadrons.masses import Ranges
 from gauge_mc.analysis.hadrons.spectrum import ChiralFit, Series, baryon_series, chiral_fits
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import FITS, find_table_by_columns
-from gauge_mc.fits.mesons import HadronFit, MesonFit
+from gauge_mc.fits.hadrons import HadronFit
+from gauge_mc.fits.mesons import MesonFit
 
 
 class BaryonFit(HadronFit):

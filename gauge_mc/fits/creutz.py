@@ -9,13 +9,9 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.potential.loops import (
-    LOOP_COLUMNS,
-    LoopGrid,
-    Loops,
-    creutz_ratios,
-    read_loops,
-)
+from gauge_mc.analysis.potential.loop_ratios import LoopGrid, creutz_ratios
+from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops
+from gauge_mc.analysis.potential.loops import Loops
 from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.fits import FITS, LEVEL, SKIP, Fit, FitResult, tag_of_levels
 from gauge_mc.options import Option

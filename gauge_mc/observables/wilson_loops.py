@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.potential.loops import (
+from gauge_mc.analysis.potential.loop_tables import (
     COLUMNS,
     OTHER_LEVEL,
     T_STEP,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.potential.potential import ROOT_SIGMA, StaticPotential, WindowFit, short_chi2
+from gauge_mc.analysis.potential.static_potential import StaticPotential, short_chi2
+from gauge_mc.analysis.potential.window_fits import ROOT_SIGMA, WindowFit
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import open_regular
 from gauge_mc.fits import find_table_by_columns

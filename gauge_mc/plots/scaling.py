@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from gauge_mc.analysis.potential.derived import FORCES
 from gauge_mc.analysis.potential.loops import AXIS
-from gauge_mc.analysis.potential.potential import FORCES, LUSCHER, StaticPotential
+from gauge_mc.analysis.potential.static_potential import StaticPotential
+from gauge_mc.analysis.potential.strings import LUSCHER
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gauge_mc.analysis.potential.derived import FORCES
+from gauge_mc.analysis.potential.forces import ForcePoint
 from gauge_mc.analysis.potential.loops import AXIS
-from gauge_mc.analysis.potential.potential import FORCES, ForcePoint, StaticPotential
+from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS

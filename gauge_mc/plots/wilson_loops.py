@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies
 from gauge_mc.analysis.potential.gevp import HALF, reference_time, variational
-from gauge_mc.analysis.potential.loops import (
-    LOOP_COLUMNS,
-    LoopGrid,
-    LoopMatrices,
-    Loops,
-    effective_potential_grid,
-    read_loops,
-    read_matrices,
-)
-from gauge_mc.analysis.potential.plateau import EffectiveEnergies, PlateauPoint
-from gauge_mc.analysis.potential.potential import StaticPotential
+from gauge_mc.analysis.potential.loop_ratios import LoopGrid, effective_potential_grid
+from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops, read_matrices
+from gauge_mc.analysis.potential.loops import LoopMatrices, Loops
+from gauge_mc.analysis.potential.plateaus import PlateauPoint
+from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from gauge_mc import Lattice, generate, scan
-from gauge_mc.analysis.potential.loops import read_loops
+from gauge_mc.analysis.potential.loop_tables import read_loops
 from gauge_mc.cli import main
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES

@@ -22,7 +22,8 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.file_links import TOLERANCE
 from gauge_mc.files.table import SEAL, Table, read_table, write_table
 from gauge_mc.fits import fit
-from gauge_mc.fits.potential import fit_table, read_result
+from gauge_mc.fits.potential import read_result
+from gauge_mc.fits.reports.potential import fit_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.inspection import verify
 from gauge_mc.inspection.contents import facts_of

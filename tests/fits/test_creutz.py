@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.potential.loops import creutz_ratios
+from gauge_mc.analysis.potential.loop_ratios import creutz_ratios
 from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.errors import UsageError
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops

@@ -6,7 +6,7 @@ import pytest
 import gauge_mc
 from gauge_mc.analysis.flow.records import FLOW_COLUMNS
 from gauge_mc.analysis.hadrons.correlators import BARYON_COLUMNS, MESON_COLUMNS
-from gauge_mc.analysis.potential.loops import LOOP_COLUMNS
+from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.fits import FITS, find_table_by_columns

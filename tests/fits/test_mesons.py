@@ -14,7 +14,7 @@ from rich.console import Console
 import gauge_mc
 from gauge_mc.analysis.hadrons.spectrum import LeftOut, Spectrum
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fits.mesons import SpectrumResult
+from gauge_mc.fits.hadrons import SpectrumResult
 from tests.analysis.synthetic_hadrons import (
     HEADER,
     KAPPA_C,

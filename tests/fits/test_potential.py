@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.potential.potential import static_potential
+from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.potential import PotentialResult, read_result
 from gauge_mc.plots import PLOTS

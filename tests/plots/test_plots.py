@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from gauge_mc.analysis.potential.potential import static_potential
+from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots.figures.figures import COLOURS, SHADE, History, minus

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gauge_mc as package
-from gauge_mc.analysis.potential.loops import read_matrices
+from gauge_mc.analysis.potential.loop_tables import read_matrices
 from gauge_mc.cli import app
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration

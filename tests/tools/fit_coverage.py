@@ -23,8 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.potential.loops import read_loops
-from gauge_mc.analysis.potential.potential import StaticPotential, static_potential
+from gauge_mc.analysis.potential.fit import static_potential
+from gauge_mc.analysis.potential.loop_tables import read_loops
+from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.errors import GaugeError
 
 QUANTITIES = {"root_sigma": "√σ a", "r0": "r₀/a"}

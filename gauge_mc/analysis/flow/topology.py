@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.flow.records import FlowTable
 from gauge_mc.analysis.flow.scales import LARGEST_RADIUS, TARGET, Crossing, FlowCurve, Reference
-from gauge_mc.analysis.potential.potential import HBAR_C
+from gauge_mc.analysis.potential.derived import HBAR_C
 from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.results import documented, result_field

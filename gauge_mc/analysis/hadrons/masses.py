@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.curve_fit import CurveFit, fit_curve
 from gauge_mc.analysis.fitting.linear_fit import can_invert
-from gauge_mc.analysis.potential.plateau import (
-    LOOP_PRECISION,
-    EffectiveEnergies,
-    akaike_weights,
-    find_plateaus,
-    scatter,
-)
+from gauge_mc.analysis.fitting.model_averages import akaike_weights, scatter
+from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies
+from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION, find_plateaus
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.errors import GaugeError, UsageError
 

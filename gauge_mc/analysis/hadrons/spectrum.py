@@ -34,7 +34,8 @@ from gauge_mc.analysis.hadrons.masses import (
     one_energy,
     too_noisy,
 )
-from gauge_mc.analysis.potential.plateau import LEAST_TIMES, PlateauPoint, find_plateaus
+from gauge_mc.analysis.potential.plateau_search import LEAST_TIMES, find_plateaus
+from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.errors import GaugeError
 

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.lattice_coulomb import improved_distance
-from gauge_mc.analysis.potential.loops import ensemble_of, step_length
-from gauge_mc.analysis.potential.plateau import LOOP_PRECISION, PlateauPoint, Plateaus, check_enough
+from gauge_mc.analysis.potential.loop_tables import ensemble_of
+from gauge_mc.analysis.potential.loops import step_length
+from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION, check_enough
+from gauge_mc.analysis.potential.plateaus import PlateauPoint, Plateaus
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.paths import PATHS

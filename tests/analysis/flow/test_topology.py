@@ -8,7 +8,7 @@ import pytest
 
 from gauge_mc.analysis.flow.scales import Reference
 from gauge_mc.analysis.flow.topology import best_factor, topological_charge
-from gauge_mc.analysis.potential.potential import HBAR_C
+from gauge_mc.analysis.potential.derived import HBAR_C
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_flow import TIMES, exact, integers, synthetic_flow
 from tests.analysis.synthetic_loops import autoregressive

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.analysis.potential.gevp import last_references, reference_time, variational
-from gauge_mc.analysis.potential.plateau import find_plateaus
-from gauge_mc.analysis.potential.potential import static_potential
+from gauge_mc.analysis.potential.plateau_search import find_plateaus
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_loops import (
     GAPS,

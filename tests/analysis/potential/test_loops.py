@@ -3,14 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.potential.loops import (
-    Loops,
-    creutz_ratios,
-    effective_potential_grid,
-    paths_of,
-    select_loops,
-    smearing_levels,
-)
+from gauge_mc.analysis.potential.loop_ratios import creutz_ratios, effective_potential_grid
+from gauge_mc.analysis.potential.loop_tables import paths_of, select_loops, smearing_levels
+from gauge_mc.analysis.potential.loops import Loops
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table, write_table
 from tests.analysis.synthetic_loops import SIGMA, potential, synthetic_loops

@@ -6,27 +6,22 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from gauge_mc.analysis.fitting.model_averages import akaike_weights, scatter
+from gauge_mc.analysis.potential.cornell import fit_window
+from gauge_mc.analysis.potential.derived import FORCES
+from gauge_mc.analysis.potential.fit import potential_plateaus, static_potential
+from gauge_mc.analysis.potential.forces import ForceScale, force_scales, forces
 from gauge_mc.analysis.potential.lattice_coulomb import (
     force_distance,
     improved_distance,
     propagator,
 )
 from gauge_mc.analysis.potential.loops import Loops
-from gauge_mc.analysis.potential.plateau import akaike_weights, find_plateaus, scatter
-from gauge_mc.analysis.potential.potential import (
-    CONTINUUM,
-    FORCES,
-    LATTICE,
-    LUSCHER,
-    ForceScale,
-    choose_window,
-    fit_nambu_goto,
-    fit_window,
-    force_scales,
-    forces,
-    potential_plateaus,
-    static_potential,
-)
+from gauge_mc.analysis.potential.nambu_goto import fit_nambu_goto
+from gauge_mc.analysis.potential.plateau_search import find_plateaus
+from gauge_mc.analysis.potential.strings import LUSCHER
+from gauge_mc.analysis.potential.window_choice import choose_window
+from gauge_mc.analysis.potential.window_fits import CONTINUUM, LATTICE
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_loops import SIGMA, A, B, potential, synthetic_loops

@@ -8,10 +8,11 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
+from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.analysis.potential.gevp import variational
-from gauge_mc.analysis.potential.loops import creutz_ratios, effective_potential, read_loops
-from gauge_mc.analysis.potential.plateau import find_plateaus
-from gauge_mc.analysis.potential.potential import static_potential
+from gauge_mc.analysis.potential.loop_ratios import creutz_ratios, effective_potential
+from gauge_mc.analysis.potential.loop_tables import read_loops
+from gauge_mc.analysis.potential.plateau_search import find_plateaus
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.potential import read_result
 from gauge_mc.observables.wilson_loops import WilsonLoops

@@ -1,0 +1,64 @@
+"""Effective energies E(R, t), which have plateaus at energy levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.potential.loop_ratios import effective_potential, log_loops
+from gauge_mc.analysis.potential.loops import Loops
+from gauge_mc.analysis.timeseries import estimate
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EffectiveEnergies:
+    """Effective energies E(R, t) along one path, which tend to an energy level for large t.
+
+    Attributes
+    ----------
+    path : str
+        Direction of the spatial lines; empty for energies without a distance, such as masses.
+    sweeps : ndarray of int64, shape (configurations,)
+        Numbers (updates) of the configurations, ascending.
+    r : ndarray of int64, shape (R,)
+        Numbers of steps along the path.
+    distances : ndarray of float64, shape (R,)
+        Distances of the static charges in lattice units.
+    start : int
+        First t; the others follow in steps of `step`.
+    series : ndarray of float64, shape (configurations, R, T)
+        Linearised time series of E(R, t), NaN where it is not known.
+    precision : ndarray of float64, shape (R, T)
+        Larger one of the relative errors of the two correlators, at t and t + `step`.
+    step : int
+        Distance of the values of t.
+    """
+
+    path: str
+    sweeps: NDArray[np.int64]
+    r: NDArray[np.int64]
+    distances: Array
+    start: int
+    series: Array
+    precision: Array
+    step: int = 1
+
+    @property
+    def t(self) -> range:
+        """The values of t."""
+        return range(self.start, self.start + self.series.shape[2] * self.step, self.step)
+
+
+def effective_energies(loops: Loops) -> EffectiveEnergies:
+    """Return the effective potential, with the relative errors of the loops."""
+    logs = log_loops(loops)
+    errors = np.array([[estimate(one).error for one in row.T] for row in logs.transpose(1, 0, 2)])
+    precision = np.maximum(errors[:, :-1], errors[:, 1:])
+    parts = loops.path, loops.sweeps, loops.r, loops.distances
+    return EffectiveEnergies(
+        *parts, loops.t_step, effective_potential(loops), precision, loops.t_step
+    )

@@ -1,0 +1,205 @@
+"""The force between static charges, and the scales that follow from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.fitting.series_errors import excess
+from gauge_mc.analysis.potential.derived import FORCES, Derived
+from gauge_mc.analysis.potential.lattice_coulomb import force_distance
+from gauge_mc.analysis.potential.loops import AXIS, step_length
+from gauge_mc.analysis.potential.plateaus import Plateaus
+from gauge_mc.analysis.timeseries import Estimate, estimate
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ForcePoint:
+    """The force F = [V(R) - V(R - d)] / d between neighbouring distances on a path.
+
+    Attributes
+    ----------
+    path : str
+        Direction of the spatial lines; d is the length of a step.
+    steps : int
+        Number of steps of the larger distance.
+    distance : float
+        Tree-level improved distance r_I, at which the force on the lattice is that in the
+        continuum at tree level, in lattice units.
+    force : Estimate
+        F a^2 at r_I.
+    scaled : Estimate
+        r_I^2 F.
+    """
+
+    path: str
+    steps: int
+    distance: float
+    force: Estimate
+    scaled: Estimate
+
+
+@dataclass(frozen=True)
+class ForceScale:
+    """A scale from the force at improved distances, interpolated by F = f1 + f2/r^2.
+
+    Attributes
+    ----------
+    value : Estimate
+        The scale in lattice units, with its statistical error.
+    systematic : float
+        Systematic error of the interpolation: the largest change of the scale with a further term
+        f3/r^4 and a third point, the next lower or the next higher one, less the statistical error
+        of the change in quadrature; NaN if there is no third point.
+    r_low, r_high : float
+        The two improved distances between which it was interpolated.
+    ranges : float
+        Systematic error from the range of t, as in `WindowFit`; NaN if it is not known.
+    """
+
+    value: Estimate
+    systematic: float
+    r_low: float
+    r_high: float
+    ranges: float = math.nan
+
+    def __str__(self) -> str:
+        """Return the scale with its statistical and its systematic error, as in ``2.932(3)(2)``."""
+        text = str(self.value)
+        known = [one for one in (self.systematic, self.ranges) if math.isfinite(one)]
+        if not known:
+            return text
+        number, _, error = text.partition("(")
+        decimals = len(number.partition(".")[2])
+        total = math.hypot(*known)
+        whole = f"{total:.{decimals}f}" if "." in error else f"{total * 10**decimals:.0f}"
+        return f"{text}({whole})"
+
+
+def forces(plateaus: Plateaus) -> list[tuple[ForcePoint, Array]]:
+    """Return the forces between neighbouring distances on each path, sorted by distance.
+
+    They are at tree-level improved distances r_I, each with its derivatives by all V(R).
+    """
+    index = {(one.path, one.steps): i for i, one in enumerate(plateaus.points)}
+    found = []
+    for (path, steps), i in index.items():
+        j = index.get((path, steps - 1))
+        if j is None:
+            continue
+        gradient = np.zeros(len(index))
+        gradient[[i, j]] = 1 / step_length(path), -1 / step_length(path)
+        series, r = plateaus.series @ gradient, force_distance(path, steps)
+        point = ForcePoint(path, steps, r, estimate(series), estimate(r**2 * series))
+        found.append((point, gradient))
+    return sorted(found, key=lambda pair: pair[0].distance)
+
+
+def force_scales(
+    force: Sequence[tuple[ForcePoint, Array]], plateaus: Plateaus
+) -> dict[str, ForceScale]:
+    """Return r0/a, r1/a and r_c/a from the force on axis, as far as it brackets them.
+
+    The force is interpolated by F = f1 + f2/r^2 between the two nearest points (S. Necco and R.
+    Sommer, hep-lat/0108008).
+
+    Parameters
+    ----------
+    force : sequence of (ForcePoint, ndarray)
+        The forces with their derivatives, from `forces`.
+    plateaus : Plateaus
+        The potential from which they are.
+    """
+    axis = [pair for pair in force if pair[0].path == AXIS]
+    found = {}
+    for name, target in FORCES.items():
+        i = _bracketed(axis, target, plateaus) - 1
+        if i < 0:
+            continue
+        scale = _interpolated(axis[i : i + 2], target)
+        if scale is None:
+            continue
+        further = [axis[n : n + 3] for n in (i - 1, i) if 0 <= n <= len(axis) - 3]
+        others = [_interpolated(points, target, scale.value) for points in further]
+        found[name] = ForceScale(
+            estimate(scale.series(plateaus)),
+            _largest_change(scale, [one for one in others if one], plateaus),
+            axis[i][0].distance,
+            axis[i + 1][0].distance,
+            _ranges(name, scale, plateaus),
+        )
+    return found
+
+
+def _ranges(name: str, scale: Derived, plateaus: Plateaus) -> float:
+    """Return the systematic error of a scale from the force, from the range of t."""
+    if plateaus.later:
+        axis = [pair for pair in forces(plateaus.later) if pair[0].path == AXIS]
+        later = _bracketed(axis, FORCES[name], plateaus.later)
+        found = later and _interpolated(axis[later - 1 : later + 1], FORCES[name])
+        if not found:
+            return math.nan
+        return excess(found.series(plateaus.later) - scale.series(plateaus))
+    return plateaus.systematic_error(scale.gradient) if plateaus.averaged else math.nan
+
+
+def _bracketed(axis: Sequence[tuple[ForcePoint, Array]], target: float, plateaus: Plateaus) -> int:
+    """Return the index of the first force at which r^2 F has risen to a value, or 0 without any.
+
+    It is also 0 if r^2 F is not known to rise there, by `RISE` standard deviations: the noise of
+    neighbouring forces would decide where it crosses the value.
+    """
+    for i, ((one, before), (other, after)) in enumerate(pairwise(axis)):
+        if one.scaled.value < target <= other.scaled.value:
+            gradient = other.distance**2 * after - one.distance**2 * before
+            rise = estimate(plateaus.series @ gradient)
+            return i + 1 if rise.value > RISE * rise.error else 0
+    return 0
+
+
+RISE = 3.0
+"""Least rise of r^2 F between two forces, in standard deviations, between which a scale is
+interpolated."""
+
+
+def _interpolated(
+    points: Sequence[tuple[ForcePoint, Array]], target: float, near: float = math.inf
+) -> Derived | None:
+    """Return the r at which r^2 F = target, for F = f1 + f2/r^2 + f3/r^4 + … through all points.
+
+    Of several it is the one nearest to `near`; None if there is none.
+    """
+    r = np.array([point.distance for point, _ in points])
+    powers = -2.0 * np.arange(r.size)
+    inverse = np.linalg.inv(r[:, None] ** powers)
+    f = inverse @ [point.force.value for point, _ in points]
+    polynomial = f - target * (np.arange(r.size) == 1)  # in r^2
+    roots = [
+        math.sqrt(one.real)
+        for one in np.roots(polynomial)
+        if abs(one.imag) < 1e-12 and one.real > 0
+    ]
+    if not roots:
+        return None
+    value = min(roots, key=lambda one: abs(one - near))
+    terms = value ** (powers + 2)
+    slope = float(terms @ (f * (powers + 2))) / value
+    by_force = -(terms @ inverse) / slope
+    gradients = np.stack([gradient for _, gradient in points])
+    return Derived(value, np.asarray(by_force @ gradients))
+
+
+def _largest_change(scale: Derived, others: Sequence[Derived], plateaus: Plateaus) -> float:
+    """Return the largest deviation of other results that statistical errors do not explain."""
+    squares = []
+    for one in others:
+        change = Derived(one.value - scale.value, one.gradient - scale.gradient)
+        squares.append(change.value**2 - estimate(change.series(plateaus)).error ** 2)
+    return math.sqrt(max(0.0, *squares)) if squares else math.nan

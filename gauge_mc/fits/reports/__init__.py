@@ -1,0 +1,1 @@
+"""Tables that show the results of fits on a terminal."""
