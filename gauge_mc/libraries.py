@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gauge_mc.errors import GaugeError
 
 
-class Library(NamedTuple):
+class OptionalPackage(NamedTuple):
     """A package that some commands need.
 
     Attributes
@@ -25,16 +25,16 @@ class Library(NamedTuple):
 
 
 LIBRARIES = {
-    "matplotlib": Library("analysis", "plots"),
-    "scipy": Library("analysis", "fits"),
-    "pyerrors": Library("analysis", "fits with autocorrelation"),
-    "h5py": Library("hdf5", "files in HDF5"),
-    "pandas": Library("notebook", "tables of pandas"),
-    "xarray": Library("notebook", "labelled arrays"),
-    "gvar": Library("notebook", "numbers with errors"),
-    "mpi4py": Library("mpi", "several processes"),
-    "submitit": Library("slurm", "jobs of a batch system"),
-    "ziglang": Library("zig", "a C++ compiler from a wheel"),
+    "matplotlib": OptionalPackage("analysis", "plots"),
+    "scipy": OptionalPackage("analysis", "fits"),
+    "pyerrors": OptionalPackage("analysis", "fits with autocorrelation"),
+    "h5py": OptionalPackage("hdf5", "files in HDF5"),
+    "pandas": OptionalPackage("notebook", "tables of pandas"),
+    "xarray": OptionalPackage("notebook", "labelled arrays"),
+    "gvar": OptionalPackage("notebook", "numbers with errors"),
+    "mpi4py": OptionalPackage("mpi", "several processes"),
+    "submitit": OptionalPackage("slurm", "jobs of a batch system"),
+    "ziglang": OptionalPackage("zig", "a C++ compiler from a wheel"),
 }
 """Optional packages."""
 

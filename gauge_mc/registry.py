@@ -20,7 +20,7 @@ from typing import Generic, Protocol, TypeVar, cast
 from gauge_mc.errors import GaugeError, UnknownNameError
 
 
-class Named(Protocol):
+class Plugin(Protocol):
     """An object that can be registered."""
 
     @property
@@ -28,7 +28,7 @@ class Named(Protocol):
         """Name by which the user chooses the object."""
 
 
-T = TypeVar("T", bound=Named)
+T = TypeVar("T", bound=Plugin)
 
 
 class Registry(Mapping[str, T], Generic[T]):

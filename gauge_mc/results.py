@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from gauge_mc.options import Number
 
-Kind = TypeVar("Kind", bound=type[Any])
+ResultClass = TypeVar("ResultClass", bound=type[Any])
 
 INDENTED: dict[str, Any] = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}
 """Indentation of the descriptions in a docstring."""
@@ -60,7 +60,7 @@ def headings(kind: type[Any]) -> dict[str, str]:
     }
 
 
-def documented(kind: Kind) -> Kind:
+def documented(kind: ResultClass) -> ResultClass:
     """Add the declared fields of a data class to its docstring; a class decorator."""
     lines = [
         f"    {one.name} : {_in_words(one.type)}\n"

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from gauge_mc import registry
-from gauge_mc.cli.command import Kind, Owner, command_of
+from gauge_mc.cli.command import OptionGroup, Subcommands, command_of
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -223,13 +223,16 @@ def test_one_option_may_be_shared_but_not_redefined():
 def test_an_option_with_the_name_of_an_option_of_the_command_is_refused():
     output, same = Option("output", str, "Output."), Option("a", str, "A.")
     owners = {
-        "wrong": [Owner("it", [output], "Options")],
-        "twice": [Owner("it", [same], "Options"), Owner("that", [Option("a", int)], "Options")],
-        "other": [Owner("other", [Option("a", int, "Another A.")], "Options")],
-        "right": [Owner("it", [same], "Options"), Owner("that", [same], "Options")],
+        "wrong": [OptionGroup("it", [output], "Options")],
+        "twice": [
+            OptionGroup("it", [same], "Options"),
+            OptionGroup("that", [Option("a", int)], "Options"),
+        ],
+        "other": [OptionGroup("other", [Option("a", int, "Another A.")], "Options")],
+        "right": [OptionGroup("it", [same], "Options"), OptionGroup("that", [same], "Options")],
     }
 
-    @Kind("Things", lambda: owners, str, owners.__getitem__, lambda name: None)
+    @Subcommands("Things", lambda: owners, str, owners.__getitem__, lambda name: None)
     def show(what: str, output: str = "", **options):
         """Show."""
         shown.append((what, output, options))

@@ -11,7 +11,7 @@ from gauge_mc.fits import FITS
 from gauge_mc.fits.potential import parse_levels
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import check_options
-from gauge_mc.smearing import Chain as Smeared
+from gauge_mc.smearing import SmearingSequence as Smeared
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.stout import Stout
 

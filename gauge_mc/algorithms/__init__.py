@@ -31,7 +31,7 @@ Update = Callable[[], Records]
 
 
 @dataclass(frozen=True)
-class Ensemble:
+class ChainSpec:
     """What decides about the kernels of an update.
 
     Attributes
@@ -75,7 +75,7 @@ class Algorithm(Configurable, ABC):
         """Number of times that an update changes every link, for rates in links per second."""
 
     @abstractmethod
-    def kernels(self, ensemble: Ensemble) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
+    def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
         """Yield the kernels of an update with their choices, those first that compile longest."""
 
     @abstractmethod

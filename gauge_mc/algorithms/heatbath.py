@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
-from gauge_mc.algorithms import ALGORITHMS, Algorithm, Ensemble, Records, Update
+from gauge_mc.algorithms import ALGORITHMS, Algorithm, ChainSpec, Records, Update
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -49,7 +49,7 @@ class Heatbath(Algorithm):
         """Number of sweeps in an update."""
         return sum(self.values.values())
 
-    def kernels(self, ensemble: Ensemble) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
+    def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
         """Yield the kernels of both kinds of sweeps; that of overrelaxation checks the action."""
         choices, norms = ensemble.action.choices, ensemble.norms
         replicas = MANY_REPLICAS if ensemble.several else ONE_REPLICA

@@ -30,7 +30,7 @@ SECONDS = 0.05, 3600.0
 RUN_EXTENT = 32
 """Largest extent of the lattice of whole runs, unless one is given."""
 
-Progress = Callable[[str, int], object]
+BenchProgress = Callable[[str, int], object]
 """Function that is called with the name of what is timed next and with the number of all things."""
 
 
@@ -122,7 +122,7 @@ class BenchPlan:
         self,
         devices: DeviceGroup,
         lattice: Lattice,
-        progress: Progress = lambda name, total: None,
+        progress: BenchProgress = lambda name, total: None,
     ) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd:
         """Return the times on devices.
 

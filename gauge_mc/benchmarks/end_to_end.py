@@ -20,6 +20,7 @@ from itertools import count
 from pathlib import Path
 
 from gauge_mc import __version__, defaults
+from gauge_mc.benchmarks import BenchProgress
 from gauge_mc.benchmarks.timing import copy_bandwidth, seconds_of
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import stored_by
@@ -36,8 +37,8 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.measurement import NO_MEASUREMENT
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
-from gauge_mc.run.run_output import Task
-from gauge_mc.run.session import Work, carry_out
+from gauge_mc.run.run_output import ChainTask
+from gauge_mc.run.session import SessionPlan, carry_out
 
 WARM_UP = 20
 """Updates before the timing of a run."""
@@ -115,17 +116,13 @@ class EndToEnd:
     lines: list[Line]
 
 
-Progress = Callable[[str, int], object]
-"""Function that takes the name of the next part, and the number of all parts."""
-
-
 def end_to_end(
     devices: DeviceGroup,
     group: str,
     lattice: Lattice,
     precision: str,
     folder: Path,
-    progress: Progress = lambda name, total: None,
+    progress: BenchProgress = lambda name, total: None,
 ) -> EndToEnd:
     """Time whole runs.
 
@@ -347,10 +344,10 @@ class _Timing:
         with ExitStack() as locks:
             tasks = []
             for run, parameters in runs:
-                tasks.append(Task(run, locks.enter_context(run.locked()), parameters))
+                tasks.append(ChainTask(run, locks.enter_context(run.locked()), parameters))
                 run.write(parameters, [])
             never: Callable[[float], str | None] = lambda seconds: None  # noqa: E731
-            work = Work(tuple(tasks), observables, self._devices, 1e9, never, report)
+            work = SessionPlan(tuple(tasks), observables, self._devices, 1e9, never, report)
             carry_out(work)
 
     def _new_run(self) -> Run:

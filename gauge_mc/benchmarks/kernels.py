@@ -143,7 +143,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
-class Item:
+class KernelTimer:
     """A kernel to time.
 
     Attributes
@@ -250,23 +250,25 @@ def benchmark(
     )
 
 
-def _updates(field: Field, beta: float, generator: Random) -> Iterator[Item]:
+def _updates(field: Field, beta: float, generator: Random) -> Iterator[KernelTimer]:
     """Yield the updates and, for several slabs, the halo exchange."""
     sweep = heatbath_sweep(field, [Coupling.of(beta)], [generator])
-    yield Item(HEATBATH, partial(heatbath, field, beta, generator), UPDATE_MOVES, sweep.registers)
+    yield KernelTimer(
+        HEATBATH, partial(heatbath, field, beta, generator), UPDATE_MOVES, sweep.registers
+    )
     if len(field.layouts) > 1:  # timed directly after the heatbath, because clock rates drift
         apart = replace(field)
         nothing = HaloExchange(field.devices, field.slabs, ())
         vars(apart)["halo"] = lambda depth=1: nothing
         alone = partial(heatbath, apart, beta, generator)
-        yield Item(WITHOUT_EXCHANGE, alone, UPDATE_MOVES, sweep.registers)
+        yield KernelTimer(WITHOUT_EXCHANGE, alone, UPDATE_MOVES, sweep.registers)
         moved = 4 * len(field.layouts) / field.lattice.t
-        yield Item(EXCHANGE, partial(_exchange, field), moved)
+        yield KernelTimer(EXCHANGE, partial(_exchange, field), moved)
     reflect = overrelaxation_sweep(field, [Coupling.of(beta)])
-    yield Item(OVERRELAXATION, partial(overrelax, field), UPDATE_MOVES, reflect.registers)
+    yield KernelTimer(OVERRELAXATION, partial(overrelax, field), UPDATE_MOVES, reflect.registers)
 
 
-def _updates_with(coupling: Coupling, field: Field, generator: Random) -> Iterator[Item]:
+def _updates_with(coupling: Coupling, field: Field, generator: Random) -> Iterator[KernelTimer]:
     """Yield the updates with another action, which stand beside those of the default action."""
     action = coupling.action
     # A launch reads all links, and all launches together write each once.
@@ -280,18 +282,18 @@ def _updates_with(coupling: Coupling, field: Field, generator: Random) -> Iterat
     def turn(sweeps: int) -> None:
         overrelax(field, sweeps, action=action)
 
-    yield Item(f"{HEATBATH}, {action.said}", heat, moved, sweep.registers)
-    yield Item(f"{OVERRELAXATION}, {action.said}", turn, moved, reflect.registers)
+    yield KernelTimer(f"{HEATBATH}, {action.said}", heat, moved, sweep.registers)
+    yield KernelTimer(f"{OVERRELAXATION}, {action.said}", turn, moved, reflect.registers)
 
 
-def _observables(field: Field) -> Iterator[Item]:
+def _observables(field: Field) -> Iterator[KernelTimer]:
     """Yield the observables that return one record."""
     for one in OBSERVABLES.values():
         if not one.columns.averaged:
             continue
         measure, kernel = one.for_lattice(field.lattice).measurer(field), one.main_kernel
         registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None
-        yield Item(one.name, partial(_repeat, measure, field), one.links_moved, registers)
+        yield KernelTimer(one.name, partial(_repeat, measure, field), one.links_moved, registers)
 
 
 def _repeat(measure: Callable[[Field], object], field: Field, times: int) -> None:
@@ -301,7 +303,7 @@ def _repeat(measure: Callable[[Field], object], field: Field, times: int) -> Non
 
 def _other_generators(
     field: Field, beta: float, names: Sequence[str], luxury: int | None, left_out: list[str]
-) -> Iterator[Item]:
+) -> Iterator[KernelTimer]:
     """Yield the heatbath with other generators, one at a time to save memory.
 
     Generators whose states do not fit into the free memory are appended to `left_out`.
@@ -313,7 +315,7 @@ def _other_generators(
         random = Random.for_field(field, name, luxury=luxury)
         sweep = heatbath_sweep(field, [Coupling.of(beta)], [random])
         call = partial(heatbath, field, beta, random)
-        yield Item(f"{HEATBATH}, {name}", call, UPDATE_MOVES, sweep.registers)
+        yield KernelTimer(f"{HEATBATH}, {name}", call, UPDATE_MOVES, sweep.registers)
         del random, sweep, call
 
 

@@ -24,7 +24,7 @@ WORTHWHILE = 0.99
 
 
 @dataclass(frozen=True)
-class Trial:
+class BoundsTiming:
     """One choice of launch bounds for one kernel.
 
     Attributes
@@ -57,7 +57,7 @@ def tune(
     luxury: int | None = None,
     seconds: float = 0.2,
     action: str | Action = defaults.ACTION,
-) -> Iterator[Trial]:
+) -> Iterator[BoundsTiming]:
     """Find the fastest launch bounds of heatbath and overrelaxation, and keep them for the device.
 
     Parameters
@@ -72,7 +72,7 @@ def tune(
 
     Yields
     ------
-    Trial
+    BoundsTiming
         Result of each choice. The first one of each kernel is the choice used before.
     """
     field = Field.hot(lattice, group, precision, device)
@@ -104,7 +104,7 @@ def tune(
                 if kept:
                     best, least = choice, time
                 registers = device.kernel(kernel, variant).registers()
-                yield Trial(kernel.name, str(choice), registers, time * 1e9, kept)
+                yield BoundsTiming(kernel.name, str(choice), registers, time * 1e9, kept)
         finally:
             device.keep(kernel, variant, best)
             field.prepared.clear()

@@ -20,7 +20,7 @@ from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.settings import with_settings
 from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import Kind, replacing
+from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import json_with, parse_json
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MAX_SAVED = 2**20
 """Maximum size of a saved result in bytes."""
 
-SAVED = Kind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
+SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
 """Kind of the files that ``--save`` writes."""
 
 SETTINGS = (

@@ -64,7 +64,7 @@ class DescribedCommand(typer.core.TyperCommand):
 
 
 @dataclass(frozen=True)
-class Owner:
+class OptionGroup:
     """Something that declares options of a subcommand.
 
     Attributes
@@ -85,7 +85,7 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Subcommands:
     """The things of which the first argument of a command chooses one.
 
     Attributes
@@ -106,7 +106,7 @@ class Kind:
     title: str
     names: Callable[[], Iterable[str]]
     summary: Callable[[str], str]
-    owners: Callable[[str], Sequence[Owner]]
+    owners: Callable[[str], Sequence[OptionGroup]]
     check: Callable[[str], object]
 
     def __call__(self, function: Function) -> Function:
@@ -114,7 +114,7 @@ class Kind:
         function.kind = self  # type: ignore[attr-defined]
         return function
 
-    def options(self, name: str) -> list[tuple[Option, Owner, str]]:
+    def options(self, name: str) -> list[tuple[Option, OptionGroup, str]]:
         """Return the options of a thing, with what declares them first, and their descriptions.
 
         Raises
@@ -146,7 +146,7 @@ class Kind:
 class Chooser(DescribedCommand):
     """A command whose first argument chooses one thing of a kind, and with it a subcommand."""
 
-    kind: Kind
+    kind: Subcommands
 
     def lists(self) -> Sections:
         """Return the list of the things."""
@@ -234,7 +234,7 @@ class Chooser(DescribedCommand):
 class OneOfKind(DescribedCommand):
     """The command of one thing, which has the options of the thing."""
 
-    kind: Kind
+    kind: Subcommands
 
     def advice(self, ctx: Any, flag: str) -> str:
         """Return the end of the message about an unknown option."""
@@ -245,7 +245,7 @@ class OneOfKind(DescribedCommand):
 
 def command_of(function: Callable[..., Any]) -> DescribedCommand:
     """Return the command of a function that is annotated for Typer."""
-    kind: Kind | None = getattr(function, "kind", None)
+    kind: Subcommands | None = getattr(function, "kind", None)
     name, parameters = function.__name__, parameters_of(function)
     if not kind:
         return made_command(DescribedCommand, name, function, parameters)
@@ -254,15 +254,15 @@ def command_of(function: Callable[..., Any]) -> DescribedCommand:
     return made
 
 
-Made = TypeVar("Made", bound=DescribedCommand)
+CommandClass = TypeVar("CommandClass", bound=DescribedCommand)
 
 
 def made_command(
-    cls: type[Made],
+    cls: type[CommandClass],
     name: str,
     function: Callable[..., Any],
     parameters: Sequence[inspect.Parameter],
-) -> Made:
+) -> CommandClass:
     """Return a command that calls a function with the given parameters."""
 
     def call(**values: Any) -> Any:

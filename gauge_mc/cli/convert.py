@@ -23,7 +23,7 @@ _titles = in_words([one.title for one in FORMATS.values()], "or")
 
 
 @dataclass(frozen=True)
-class Converted:
+class ConvertReport:
     """What ``convert`` prints; of a propagator the file and the basis.
 
     Attributes
@@ -50,7 +50,7 @@ class Converted:
     basis: str
 
 
-@prints(Converted)
+@prints(ConvertReport)
 @o.listed("Formats", [(name, one.summary) for name, one in FORMATS.items()])
 def convert(
     config: Annotated[

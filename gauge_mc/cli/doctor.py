@@ -35,7 +35,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Done:
+class CacheReport:
     """What ``doctor --clear-cache`` and ``doctor --install`` print.
 
     Attributes
@@ -53,7 +53,7 @@ class Done:
     installed: str
 
 
-@prints(Diagnosis, Done)
+@prints(Diagnosis, CacheReport)
 def doctor(
     clear_cache: Annotated[
         bool,

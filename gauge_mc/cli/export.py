@@ -20,7 +20,7 @@ _endings = in_words([one.ending for one in EXPORTS.values()], "or")
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportReport:
     """What ``export`` prints.
 
     Attributes
@@ -38,7 +38,7 @@ class Exported:
     left_out: Sequence[str]
 
 
-@prints(Exported)
+@prints(ExportReport)
 @o.listed("Endings", [(one.ending, one.summary) for one in EXPORTS.values()])
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
@@ -57,7 +57,7 @@ def export(
     tables = write(run, out)
     left_out = sorted({path.stem for path in Run(run).tables()} - set(tables))
     if json:
-        print_document("export", Exported(str(out), tables, left_out))
+        print_document("export", ExportReport(str(out), tables, left_out))
         return
     say(f"{out}: {', '.join(tables)}")
     if left_out:

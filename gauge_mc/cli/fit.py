@@ -8,18 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from gauge_mc.cli import options as o
-from gauge_mc.cli.command import Kind, Owner
+from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.fits import FITS
 
 
-@prints("gauge_mc.fits:Fitted", *(kind for one in FITS.values() for kind in one.content))
-@Kind(
+@prints("gauge_mc.fits:FitReport", *(kind for one in FITS.values() for kind in one.content))
+@Subcommands(
     "Fits",
     lambda: FITS,
     lambda name: FITS[name].summary,
-    lambda name: [Owner(name, FITS[name].options, f"Options of {name}")],
+    lambda name: [OptionGroup(name, FITS[name].options, f"Options of {name}")],
     FITS.check,
 )
 def fit(

@@ -9,7 +9,7 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
-from gauge_mc.cli.command import Kind, Owner
+from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import with_settings
@@ -19,21 +19,21 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.smearing import SMEARINGS, smear_option
 
 
-def _owners(name: str) -> list[Owner]:
+def _owners(name: str) -> list[OptionGroup]:
     """Return what declares the options of measuring an observable."""
     kind, section = OBSERVABLES[name], f"Options of {name}"
-    own = [Owner(who, options, section) for who, options in kind.owners()]
+    own = [OptionGroup(who, options, section) for who, options in kind.owners()]
     if not kind.smears:
         return own
     smearings = [
-        Owner(f"the smearing {name}", one.options, "Options of --smear", name)
+        OptionGroup(f"the smearing {name}", one.options, "Options of --smear", name)
         for name, one in SMEARINGS.items()
     ]
-    return [*own, Owner("--smear", (smear_option(),), section), *smearings]
+    return [*own, OptionGroup("--smear", (smear_option(),), section), *smearings]
 
 
 @prints("gauge_mc.run.measure:TableReport")
-@Kind(
+@Subcommands(
     "Observables",
     lambda: OBSERVABLES,
     lambda name: OBSERVABLES[name].summary,

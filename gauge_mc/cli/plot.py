@@ -11,19 +11,19 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
-from gauge_mc.cli.command import Kind, Owner
+from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.plots import AGAINST_BETA, expected_plot, find_plot, plot_names, runs_to_draw
-from gauge_mc.plots.figures.averages import AveragePoint, Averages
-from gauge_mc.plots.figures.figures import ENDINGS, STYLE_DPI, Form, drawn_as
+from gauge_mc.plots.figures.averages import AveragePoint, AveragesTable
+from gauge_mc.plots.figures.figures import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
 from gauge_mc.registry import in_words
 
 _endings = in_words([f".{one}" for one in ENDINGS], "or")
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PlotReport:
     """What ``plot`` prints.
 
     Attributes
@@ -41,12 +41,12 @@ class Drawn:
     points: Sequence[AveragePoint]
 
 
-@prints(Drawn)
-@Kind(
+@prints(PlotReport)
+@Subcommands(
     "Plots",
     plot_names,
     lambda name: expected_plot(name).summary,
-    lambda name: [Owner(name, expected_plot(name).options, f"Options of {name}")],
+    lambda name: [OptionGroup(name, expected_plot(name).options, f"Options of {name}")],
     lambda name: None,  # `find_plot` checks it, when the tables of the runs are known
 )
 def plot(
@@ -105,11 +105,11 @@ def plot(
     chosen = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
     given = {name: value for name, value in options.items() if value is not None}
-    with alone_on_stdout(json), drawn_as(Form.parse(size, dpi)):
+    with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
         shown = chosen.draw(runs, file, **given)
     if json:
-        points = [point for one in shown if isinstance(one, Averages) for point in one.points]
-        print_document("plot", Drawn(str(file), what, points))
+        points = [point for one in shown if isinstance(one, AveragesTable) for point in one.points]
+        print_document("plot", PlotReport(str(file), what, points))
         return
     if shown:
         Console(highlight=False).print(*shown)

@@ -21,7 +21,7 @@ Keep = Annotated[
 ]
 
 
-@prints("gauge_mc.run.thinning:Thinned")
+@prints("gauge_mc.run.thinning:ThinningReport")
 def thin(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
     keep: Keep,

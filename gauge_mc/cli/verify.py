@@ -20,7 +20,7 @@ NAMED = 5
 
 
 @dataclass(frozen=True)
-class Checked:
+class FileCheck:
     """The result of the check of a file.
 
     Attributes
@@ -39,22 +39,22 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifyReport:
     """What ``verify`` prints.
 
     Attributes
     ----------
-    files : sequence of Checked
+    files : sequence of FileCheck
         Files that were checked.
     damaged : int
         Number of files that are damaged or missing.
     """
 
-    files: Sequence[Checked]
+    files: Sequence[FileCheck]
     damaged: int
 
 
-@prints(Verified)
+@prints(VerifyReport)
 def verify(
     paths: Annotated[
         list[Path] | None,
@@ -101,8 +101,8 @@ def verify(
                 console.print(f"BAD   {verdict.words}", style="bold red", soft_wrap=True)
             bar.update(task, completed=number)
     if json:
-        checked = [Checked(str(one.path), one.sound, one.words) for one in verdicts]
-        print_document("verify", Verified(checked, sum(not one.sound for one in checked)))
+        checked = [FileCheck(str(one.path), one.sound, one.words) for one in verdicts]
+        print_document("verify", VerifyReport(checked, sum(not one.sound for one in checked)))
     damage = summarise(verdicts, NAMED)
     if damage:
         raise GaugeError(damage)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
-Given = TypeVar("Given")
+Output = TypeVar("Output")
 
 AHEAD = 1
 """Number of time slices that are read before they are needed, or written later."""
@@ -47,7 +47,7 @@ class Memory:
         return block
 
 
-def read_ahead(read: Callable[[Given], T], items: Iterable[Given]) -> Iterator[T]:
+def read_ahead(read: Callable[[Output], T], items: Iterable[Output]) -> Iterator[T]:
     """Yield the results of `read` for all items, and read the next ones meanwhile."""
     waiting: deque[Future[T]] = deque()
     with ThreadPoolExecutor(1) as thread:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
-from gauge_mc.configurations.window import Window
+from gauge_mc.configurations.window import SliceWindow
 from gauge_mc.devices import Device
 from gauge_mc.devices.choice import open_host
 from gauge_mc.domain.device_group import DeviceGroup
@@ -122,7 +122,7 @@ class Configuration:
         """
         if self.stated_digest:
             return self.stated_digest
-        window = Window(self.stored.identified, self.header.precision, open_host())
+        window = SliceWindow(self.stored.identified, self.header.precision, open_host())
         for _ in self.passing(window):
             pass
         return _digest(self.stored.identified, window.found.checksums)
@@ -165,7 +165,7 @@ class Configuration:
         x, y, z, _ = self.header.lattice.extents
         n = self.stored.group.colours
         target = StoredLinks(self.header.lattice, self.stored.group, "<f8")
-        window = Window(self.stored, "double", open_host(), target)
+        window = SliceWindow(self.stored, "double", open_host(), target)
         for t, block in self.passing(window):
             assert block is not None
             links = block.copy().view(np.complex128).reshape(z, y, x, 4, n, n)
@@ -188,8 +188,10 @@ class Configuration:
         """
         return np.stack(list(self.slices()))
 
-    def passing(self, window: Window, wrap: Wrap = unwrapped) -> Iterator[tuple[int, Block | None]]:
-        """Yield what `Window.read` yields, and check the file; for errors see `load`."""
+    def passing(
+        self, window: SliceWindow, wrap: Wrap = unwrapped
+    ) -> Iterator[tuple[int, Block | None]]:
+        """Yield what `SliceWindow.read` yields, and check the file; for errors see `load`."""
         with self._opened() as file:
             blocks = wrap(self._blocks(file), self.header.lattice.t)
             for t, block in window.read(blocks):
@@ -197,10 +199,12 @@ class Configuration:
                 yield t, block
             self._reader.verify(file, window.found.checksums, window.averages)
 
-    def _window(self, device: Device) -> Window:
-        return Window(self.stored, self.header.precision, device)
+    def _window(self, device: Device) -> SliceWindow:
+        return SliceWindow(self.stored, self.header.precision, device)
 
-    def _through(self, window: Window, blocks: Iterator[Block], file: InputFile) -> Iterator[Block]:
+    def _through(
+        self, window: SliceWindow, blocks: Iterator[Block], file: InputFile
+    ) -> Iterator[Block]:
         """Pass on blocks that also pass through a window."""
         kept: list[Block] = []
 

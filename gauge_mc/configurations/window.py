@@ -13,14 +13,14 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.fields.averages import normalised, slice_sums
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.file_links import MATRICES, Found, SlabBlocks, matrix_components
+from gauge_mc.fields.file_links import MATRICES, LinkCheck, SlabBlocks, matrix_components
 from gauge_mc.files.averages import Averages
 from gauge_mc.storage.links import Block, StoredLinks
 
 SLICES = 2
 
 
-class Window:
+class SliceWindow:
     """Reads a configuration slice by slice, checks its links, and writes them in another form.
 
     All numbers of the file are kept exactly, also the rows of matrices that follow from others.
@@ -63,18 +63,18 @@ class Window:
         return SlabBlocks(self._slab, self._source)
 
     @property
-    def found(self) -> Found:
+    def found(self) -> LinkCheck:
         """Checksums of the blocks read so far, and the first link that is not in the group."""
-        return Found.of(self._reader.results())
+        return LinkCheck.of(self._reader.results())
 
     def bad(self, t: int) -> tuple[int, int] | None:
-        """Return `Found.bad` for slice `t` alone, whose block has been read."""
+        """Return `LinkCheck.bad` for slice `t` alone, whose block has been read."""
         return self._reader.bad(t)
 
     @property
-    def written(self) -> Found:
+    def written(self) -> LinkCheck:
         """Checksums of the blocks written so far."""
-        return Found.of(self._writer.results())
+        return LinkCheck.of(self._writer.results())
 
     @property
     def averages(self) -> Averages:

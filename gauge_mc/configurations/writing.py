@@ -13,7 +13,7 @@ import numpy as np
 from gauge_mc import defaults
 from gauge_mc.configurations.pipeline import WRITING, Memory, write_behind
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
-from gauge_mc.configurations.window import Window
+from gauge_mc.configurations.window import SliceWindow
 from gauge_mc.devices.choice import open_host
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
@@ -21,10 +21,10 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import FieldBlocks
-from gauge_mc.fields.file_links import Found
+from gauge_mc.fields.file_links import LinkCheck
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.averages import Averages
-from gauge_mc.formats import FORMATS, Source, check_writable
+from gauge_mc.formats import FORMATS, LinkSource, check_writable
 from gauge_mc.groups import GROUPS
 from gauge_mc.registry import in_words
 from gauge_mc.storage.links import Block, Checksums, Links, StoredLinks
@@ -71,7 +71,7 @@ class FieldSource:
         return self.encoding.stored
 
     def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
-        """Write the blocks; see `Source.store`."""
+        """Write the blocks; see `LinkSource.store`."""
         memory = Memory(self.stored.block_bytes, WRITING)
         blocks = self.encoding.blocks(lambda t: memory.next())
         means = self.averages
@@ -93,7 +93,7 @@ class FieldSource:
 
         Programs that read the file compare its averages with that accuracy.
         """
-        window = Window(self.stored, self.stored.precision, open_host())
+        window = SliceWindow(self.stored, self.stored.precision, open_host())
 
         def written() -> Iterator[Block]:
             for number, block in enumerate(blocks):
@@ -105,7 +105,7 @@ class FieldSource:
         return window.averages
 
 
-def refuse_misfit(stored: StoredLinks, found: Found) -> None:
+def refuse_misfit(stored: StoredLinks, found: LinkCheck) -> None:
     """Raise a `GaugeError` if a link of a field is not in the group."""
     if found.bad:
         raise GaugeError(f"The field is damaged: {stored.misfit(*found.bad)}.")
@@ -165,7 +165,7 @@ class Snapshot:
         return cls(stored, means, found.checksums, blocks)
 
     def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
-        """Write the blocks; see `Source.store`."""
+        """Write the blocks; see `LinkSource.store`."""
         for block in self.blocks:
             out.write(block.data)
         return self.checksums, self.averages
@@ -182,15 +182,15 @@ class Snapshot:
 
 
 @dataclass
-class Passing:
+class LinkConversion:
     """Links that pass through a window, from one form to another."""
 
-    window: Window
+    window: SliceWindow
     stored: StoredLinks
     blocks: Iterable[tuple[int, Block | None]]
 
     def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
-        """Write the blocks; see `Source.store`."""
+        """Write the blocks; see `LinkSource.store`."""
         begin, size = out.tell(), self.stored.block_bytes
 
         def put(pair: tuple[int, Block | None]) -> None:
@@ -246,7 +246,7 @@ def write_configuration(
     """
     target = stored_by(format, lattice, group, precision)
     given = StoredLinks(lattice, GROUPS[group], "<f8")
-    window = Window(given, "double", open_host(), target)
+    window = SliceWindow(given, "double", open_host(), target)
 
     def passing() -> Iterator[tuple[int, Block | None]]:
         for t, block in window.read(_checked(Path(path), slices, given)):
@@ -256,7 +256,7 @@ def write_configuration(
                 )
             yield t, block
 
-    write(path, Passing(window, target, passing()), format, provenance)
+    write(path, LinkConversion(window, target, passing()), format, provenance)
 
 
 def convert_configuration(
@@ -270,15 +270,15 @@ def convert_configuration(
     header = source.header
     target = stored_by(format, header.lattice, header.group, precision)
     width = "single" if header.precision == precision == "single" else "double"
-    window = Window(source.stored, width, open_host(), target)
-    passing = Passing(window, target, source.passing(window, wrap))
+    window = SliceWindow(source.stored, width, open_host(), target)
+    passing = LinkConversion(window, target, source.passing(window, wrap))
     write(path, passing, format, header.provenance)
     return open_configuration(path)
 
 
 def write(
     path: str | os.PathLike[str],
-    source: Source,
+    source: LinkSource,
     format: str,
     provenance: Mapping[str, str] | None = None,
     turn: Callable[[], object] | None = None,

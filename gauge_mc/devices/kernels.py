@@ -46,7 +46,7 @@ ARGUMENTS = "Arguments"
 """Name of the structure of arguments that every kernel declares."""
 
 
-class KeptHash:
+class CachedHash:
     """Base class of keys whose hash is computed once, since every launch looks them up."""
 
     def __hash__(self) -> int:
@@ -62,7 +62,7 @@ class KeptHash:
 
 
 @dataclass(frozen=True)
-class Choice(KeptHash):
+class Choice(CachedHash):
     """A compile-time choice, such as the group SU(3) or the Wilson action.
 
     Attributes
@@ -91,7 +91,7 @@ class Choice(KeptHash):
     launch_bounds: tuple[int, int] | None = None
     usual_bounds: tuple[tuple[str, tuple[int, int]], ...] = ()
 
-    __hash__ = KeptHash.__hash__
+    __hash__ = CachedHash.__hash__
 
     @classmethod
     def of(cls, kind: str, name: str, header: str | Path, cpp: str, **more: int) -> Choice:
@@ -116,7 +116,7 @@ class Choice(KeptHash):
 
 
 @dataclass(frozen=True)
-class Variant(KeptHash):
+class Variant(CachedHash):
     """The compile-time parameters of a kernel.
 
     Attributes
@@ -136,7 +136,7 @@ class Variant(KeptHash):
     lanes: int = 1
     large: bool = False
 
-    __hash__ = KeptHash.__hash__
+    __hash__ = CachedHash.__hash__
 
     @property
     def definitions(self) -> list[str]:
@@ -155,7 +155,7 @@ class Variant(KeptHash):
 
 
 @dataclass(frozen=True)
-class Kernel(KeptHash):
+class Kernel(CachedHash):
     """A kernel, which its source file declares.
 
     Attributes
@@ -177,7 +177,7 @@ class Kernel(KeptHash):
     structures: ClassVar[tuple[str, ...]] = (ARGUMENTS,)
     """Names of the structures that the source file declares for Python."""
 
-    __hash__ = KeptHash.__hash__
+    __hash__ = CachedHash.__hash__
 
     def __post_init__(self) -> None:
         if not self.source.is_file():
@@ -283,7 +283,7 @@ class Library(Kernel):
 
     structures: ClassVar[tuple[str, ...]] = ()
 
-    __hash__ = KeptHash.__hash__
+    __hash__ = CachedHash.__hash__
 
 
 @cache
@@ -310,7 +310,7 @@ def _narrowed(kernel: Kernel, variant: Variant) -> Variant:
 
 
 @dataclass(frozen=True)
-class _Form:
+class _ArgumentLayout:
     """The structure of a kernel's arguments, and its members by name."""
 
     kind: type[ctypes.Structure]
@@ -333,8 +333,8 @@ class _Form:
 
 
 @cache
-def _form(kernel: Kernel, variant: Variant) -> _Form:
+def _form(kernel: Kernel, variant: Variant) -> _ArgumentLayout:
     """Return the form of the arguments of a variant of a kernel."""
     roots = kernel.roots(variant)
     found = {member.name: member for member in members(ARGUMENTS, roots)}
-    return _Form(structure(ARGUMENTS, roots), found)
+    return _ArgumentLayout(structure(ARGUMENTS, roots), found)

@@ -16,7 +16,7 @@ from gauge_mc.devices.base import StreamedDevice
 from gauge_mc.devices.choice import AUTOMATIC, open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.processes import OneProcess, Processes
-from gauge_mc.domain.shared import Shared
+from gauge_mc.domain.result_cache import ResultCache
 from gauge_mc.errors import GaugeError, UsageError
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class DeviceGroup:
         All processes that share the lattices.
     slices : tuple of int, optional
         Number of time slices of every slab; by default as equal as possible.
-    shared : Shared
+    shared : ResultCache
         Results that measurements of the same links share, within `measuring`.
 
     Raises
@@ -52,7 +52,7 @@ class DeviceGroup:
     devices: tuple[Device, ...]
     processes: Processes = field(default_factory=OneProcess)
     slices: tuple[int, ...] | None = None
-    shared: Shared = field(default_factory=Shared, init=False, repr=False, compare=False)
+    shared: ResultCache = field(default_factory=ResultCache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         kinds = {(d.backend, d.packet_bytes, d.lanes("single")) for d in self.devices}

@@ -32,19 +32,19 @@ AHEAD = 2
 """Maximum number of results per device that wait to be taken: one finished, one in progress."""
 
 
-class Cancelled(Exception):  # noqa: N818
+class CancelledError(Exception):
     """Raised in a job whose results are no longer needed; never reaches the caller of the pool."""
 
 
 class CancellableDevice:
-    """A device that raises `Cancelled` if it is used after the event `cancelled` has been set."""
+    """A device that raises `CancelledError` when it is used after `cancelled` has been set."""
 
     def __init__(self, device: Device, cancelled: threading.Event) -> None:
         self._device, self._cancelled = device, cancelled
 
     def __getattr__(self, name: str) -> Any:
         if self._cancelled.is_set():
-            raise Cancelled
+            raise CancelledError
         return getattr(self._device, name)
 
 
@@ -145,7 +145,7 @@ def _next_result(job: Generator[Result, None, None]) -> Result:
     """Return the next result of a job."""
     try:
         return next(job)
-    except (GaugeError, Cancelled) as error:
+    except (GaugeError, CancelledError) as error:
         # The frames in the traceback refer to device memory, which must be freed in this thread.
         error.__traceback__ = error.__cause__ = error.__context__ = None
         raise
@@ -175,8 +175,8 @@ def _cancel(
 
 def _abandon(job: Generator[Result, None, None]) -> None:
     """End a job and free its memory, which ``close()`` of Python 3.12 may keep alive."""
-    with suppress(Cancelled):
-        job.throw(Cancelled())
+    with suppress(CancelledError):
+        job.throw(CancelledError())
 
 
 def _close(opening: Future[Devices]) -> None:

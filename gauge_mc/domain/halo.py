@@ -42,7 +42,7 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class Window:
+class SliceRange:
     """The range of bytes of a slice that is to be transferred."""
 
     offset: int
@@ -110,7 +110,7 @@ class _LocalSend:
 
 
 @dataclass
-class _Message:
+class _HaloMessage:
     """A message to or from another process."""
 
     device: Device
@@ -161,17 +161,17 @@ class HaloExchange:
         self._direct = devices.processes.device_memory or in_host_memory
         self._staging: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
         self._uploads: dict[int, Event] = {}
-        self._prepared: dict[Window, dict[int, _LocalSend]] = {}
+        self._prepared: dict[SliceRange, dict[int, _LocalSend]] = {}
         self._arrivals: list[tuple[Device, Event]] = []
-        self._sent: list[_Message] = []
-        self._awaited: list[_Message] = []
+        self._sent: list[_HaloMessage] = []
+        self._awaited: list[_HaloMessage] = []
 
-    def post(self, window: Window) -> None:
+    def post(self, window: SliceRange) -> None:
         """Start to send a window of all slices in the halos, after the work issued so far."""
         for post in self.posts(window):
             post()
 
-    def posts(self, window: Window) -> list[Launch]:
+    def posts(self, window: SliceRange) -> list[Launch]:
         """Return a call for each slab of this process that posts its sends and receives.
 
         It must be called after the slab's work has been issued, and can be called repeatedly.
@@ -236,7 +236,7 @@ class HaloExchange:
         assert self._neighbours
         self._neighbours.signal(number)
 
-    def _prepare(self, number: int, window: Window) -> _LocalSend:
+    def _prepare(self, number: int, window: SliceRange) -> _LocalSend:
         """Prepare the copies from a slab to other slabs of this process."""
         slab = self._slabs[number]
         copies = [
@@ -256,7 +256,7 @@ class HaloExchange:
         devices = (self._slabs[t.target].device for t in self._local[number])
         return tuple(dict.fromkeys(devices))
 
-    def _post(self, number: int, window: Window, local: _LocalSend) -> None:
+    def _post(self, number: int, window: SliceRange, local: _LocalSend) -> None:
         for tag, t in self._incoming[number]:
             message = self._message(tag, t, window, incoming=True)
             if tag in self._uploads:  # the device may still be reading the previous message
@@ -302,12 +302,12 @@ class HaloExchange:
         for lists in (self._sent, self._awaited, self._arrivals):
             lists.clear()
 
-    def _send(self, message: _Message) -> None:
+    def _send(self, message: _HaloMessage) -> None:
         assert message.filled is not None
         message.filled.synchronize()
         message.request = self._processes.begin_send(message.data, message.process, message.tag)
 
-    def _message(self, tag: int, t: Transfer, window: Window, incoming: bool) -> _Message:
+    def _message(self, tag: int, t: Transfer, window: SliceRange, incoming: bool) -> _HaloMessage:
         here, place, there = (
             (t.target, t.target_place, t.source)
             if incoming
@@ -318,12 +318,12 @@ class HaloExchange:
         if self._direct:
             memory = (ctypes.c_uint8 * window.nbytes).from_address(address)
             data = np.frombuffer(memoryview(memory), np.uint8)
-            return _Message(slab.device, address, data, process, tag)
+            return _HaloMessage(slab.device, address, data, process, tag)
         key = (tag, window.nbytes, incoming)
         if key not in self._staging:
             self._staging[key] = slab.device.pinned_memory(window.nbytes)
-        return _Message(slab.device, address, self._staging[key], process, tag)
+        return _HaloMessage(slab.device, address, self._staging[key], process, tag)
 
 
-def _address(slab: Slab, place: int, window: Window) -> int:
+def _address(slab: Slab, place: int, window: SliceRange) -> int:
     return slab.buffer.address + place * slab.slice_bytes + window.offset

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import Kind
+from gauge_mc.files.atomic import FileKind
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.run.directory import Run
@@ -40,9 +40,9 @@ class Export(ABC):
     least_records: ClassVar[int] = 0
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> FileKind:
         """The kind of the files, which replace only files that `recognises` knows."""
-        return Kind(f"an export to {self.ending}", self.recognises)
+        return FileKind(f"an export to {self.ending}", self.recognises)
 
     def recognises(self, path: Path) -> bool:
         """Return whether an existing file is such an export; by default its name decides."""

@@ -13,7 +13,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.session import version
 
 
-class Hdf5(Export):
+class Hdf5Export(Export):
     """HDF5 file with one group per table.
 
     The attributes of the file are the parameters of the run, and those of a group are the header of
@@ -42,4 +42,4 @@ class Hdf5(Export):
         return list(tables)
 
 
-EXPORTS.register(Hdf5())
+EXPORTS.register(Hdf5Export())

@@ -19,7 +19,7 @@ from gauge_mc.exports import EXPORTS, Export
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import TableData
 from gauge_mc.libraries import load
-from gauge_mc.observables import OF_TABLE, Observable, Series, observable_of_table
+from gauge_mc.observables import OF_TABLE, Observable, TimeSeries, observable_of_table
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.session import version
 
@@ -27,7 +27,7 @@ MARK_BYTES = 200
 """Number of bytes in which a file of pyerrors names the program."""
 
 
-class Pyerrors(Export):
+class PyerrorsExport(Export):
     """JSON file of pyerrors with a dictionary of observables and correlators.
 
     It is read by ``pyerrors.input.json.load_json_dict``. The outer keys are the names of the
@@ -92,10 +92,10 @@ class Pyerrors(Export):
         }
 
 
-EXPORTS.register(Pyerrors())
+EXPORTS.register(PyerrorsExport())
 
 
-def _convert(series: Series, replica: str) -> Any:
+def _convert(series: TimeSeries, replica: str) -> Any:
     """Return a time series as an observable, or as a correlator in t."""
     from pyerrors import Corr
 

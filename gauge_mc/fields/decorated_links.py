@@ -22,10 +22,10 @@ MOST_FIELDS = 3
 FIELDS = ("decorated links",)
 """Key of the memory for decorated links in `Field.prepared`."""
 
-Decorated = tuple[int, int]
+DecoratedLink = tuple[int, int]
 """Direction mu of a decorated link, and the set S of directions of its staples as bits."""
 
-Places = dict[Decorated, int]
+Places = dict[DecoratedLink, int]
 """Places of decorated links in memory: 4 n + d is the link of direction d of field n."""
 
 
@@ -129,7 +129,7 @@ def alphas_in_words(alphas: Sequence[float]) -> str:
     return f"{names} = {values} (w = {weights} in P[U + w sum of staples])"
 
 
-def _below(level: Mapping[Decorated, int]) -> set[Decorated]:
+def _below(level: Mapping[DecoratedLink, int]) -> set[DecoratedLink]:
     """Return the decorated links of which those of a level consist."""
     found = set()
     for mu, staples in level:
@@ -140,7 +140,7 @@ def _below(level: Mapping[Decorated, int]) -> set[Decorated]:
     return found
 
 
-def _fields_for(level: Mapping[Decorated, int]) -> int:
+def _fields_for(level: Mapping[DecoratedLink, int]) -> int:
     return -(-len(level) // DIRECTIONS)
 
 

@@ -16,7 +16,7 @@ from gauge_mc import defaults
 from gauge_mc.devices import Device
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.halo import HaloExchange, Window, transfers_of
+from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES, REALS, Layout, split_lanes
 from gauge_mc.domain.slab import Slab
@@ -312,7 +312,7 @@ class Field:
         """Objects prepared once and used repeatedly on this field, such as sweeps, by a key."""
         return {}
 
-    def window(self, mu: int, parity: int) -> Window:
+    def window(self, mu: int, parity: int) -> SliceRange:
         """Return a range of bytes of a slice with the links of one direction and parity.
 
         For `BOTH_PARITIES` this is the range from the even to the odd sites, which holds links of
@@ -320,13 +320,13 @@ class Field:
         """
         nbytes = self.slabs[0].slice_bytes // 8
         if parity == BOTH_PARITIES:
-            return Window(mu * nbytes, 5 * nbytes)
-        return Window((4 * parity + mu) * nbytes, nbytes)
+            return SliceRange(mu * nbytes, 5 * nbytes)
+        return SliceRange((4 * parity + mu) * nbytes, nbytes)
 
     def exchange_halo(self, depth: int | None = 1) -> None:
         """Update the halos: so many slices on either side of each slab; None means all."""
         halo = self.halo(depth)
-        halo.post(Window(0, self.slabs[0].slice_bytes))
+        halo.post(SliceRange(0, self.slabs[0].slice_bytes))
         halo.wait()
 
     def packed_slices(self) -> Iterator[NDArray[Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gauge_mc.fields.file_links import Found, SlabBlocks
+from gauge_mc.fields.file_links import LinkCheck, SlabBlocks
 from gauge_mc.storage.links import Block, StoredLinks
 
 if TYPE_CHECKING:
@@ -83,20 +83,20 @@ class FieldBlocks:
         yield block, first
 
     @property
-    def found(self) -> Found:
+    def found(self) -> LinkCheck:
         """Checksums of all blocks so far, and the first link outside the group."""
         processes = self._field.devices.processes.gather([one.results() for one in self._slabs])
         total = np.zeros_like(processes[0][0])
         for process in processes:
             for results in process:
                 total |= results  # every slice has results on one device only
-        return Found.of(total)
+        return LinkCheck.of(total)
 
     def _slab(self, t: int) -> SlabBlocks:
         return next(one for one in self._slabs if t in one.slab.layout.times)
 
 
-def read_blocks(field: Field, stored: StoredLinks, blocks: Iterable[Block]) -> Found:
+def read_blocks(field: Field, stored: StoredLinks, blocks: Iterable[Block]) -> LinkCheck:
     """Set the links of a field to those of blocks; return their checksums and any misfit."""
     reading = FieldBlocks(field, stored)
     reading.restore(blocks)

@@ -38,7 +38,7 @@ def matrix_components(colours: int) -> int:
 
 
 @dataclass(frozen=True)
-class Found:
+class LinkCheck:
     """Checksums of blocks that were read or written, and the first link outside the group.
 
     Attributes
@@ -53,7 +53,7 @@ class Found:
     bad: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, results: NDArray[np.uint32]) -> Found:
+    def of(cls, results: NDArray[np.uint32]) -> LinkCheck:
         """Evaluate the results of all time slices, ``[slice][copy][result]``."""
         bad = results[:, :, CONSTANTS["BAD_RESULT"]].max(axis=1)
         first, second = (
@@ -154,9 +154,9 @@ class SlabBlocks:
         return data.view(np.uint32).reshape(self._shape)
 
     def bad(self, t: int) -> tuple[int, int] | None:
-        """Return `Found.bad` for time slice `t` alone."""
+        """Return `LinkCheck.bad` for time slice `t` alone."""
         data = self.slab.device.read(self._results, t * self._row, self._row)
-        found = Found.of(data.view(np.uint32).reshape(1, *self._shape[1:])).bad
+        found = LinkCheck.of(data.view(np.uint32).reshape(1, *self._shape[1:])).bad
         return (t, found[1]) if found else None
 
     def _address(self, block: Block, use: str) -> int:

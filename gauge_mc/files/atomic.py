@@ -1,7 +1,7 @@
 """Writing without loss: files appear complete or not at all, and replace only what they may.
 
 Whatever the program writes goes through `replacing`, except for rows that are appended to tables.
-A `Kind` protects files of others whose names a user may give by mistake, `refuse_link` what is
+A `FileKind` protects files of others whose names a user may give by mistake, `refuse_link` what is
 behind a link, and `remove_leftovers` removes what killed processes have left and nothing else.
 """
 
@@ -32,7 +32,7 @@ TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """A kind of file that may replace a file of the same kind, but nothing else.
 
     Attributes
@@ -75,7 +75,7 @@ class Kind:
 
 @contextmanager
 def replacing(
-    path: Path, turn: Callable[[], object] | None = None, kind: Kind | None = None
+    path: Path, turn: Callable[[], object] | None = None, kind: FileKind | None = None
 ) -> Iterator[BinaryIO]:
     """Open a file that appears at `path` complete and synced to disk, or not at all.
 
@@ -89,7 +89,7 @@ def replacing(
     path : Path
     turn : callable, optional
         Called when the file is on disk, before it is renamed; it may wait, or raise an exception.
-    kind : Kind, optional
+    kind : FileKind, optional
         Kind of the file, which also must be that of a file that it replaces.
 
     Raises

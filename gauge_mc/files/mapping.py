@@ -58,7 +58,7 @@ class FileMapping(Mapping[K, V]):
         return f"<{len(self)} {self._kind}{'s' * (len(self) != 1)}{names}>"
 
 
-class Named(dict[str, V]):
+class SuggestingDict(dict[str, V]):
     """A dictionary that answers an unknown name with the nearest one."""
 
     def __missing__(self, name: str) -> Any:

@@ -207,7 +207,7 @@ class Table:
         refuse_link(path)
         if not path.exists():
             _write(path, header, columns, (), seal=False)
-        layout = _Layout.of(path)
+        layout = _TableLayout.of(path)
         if layout.names != list(columns):
             raise GaugeError(
                 f"The table {path} has the columns {','.join(layout.names)} instead of "
@@ -298,7 +298,7 @@ class Table:
             If the table has more or fewer rows up to this sweep, which leaves it unchanged, or if
             it cannot be written.
         """
-        layout = _Layout.of(self.path)
+        layout = _TableLayout.of(self.path)
         rows = layout.rows
         kept = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
         if kept != expected:
@@ -400,7 +400,7 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
     GaugeError
         If the file does not exist, is not a table or is damaged. The message names the line.
     """
-    layout = _Layout.of(Path(path))
+    layout = _TableLayout.of(Path(path))
     cells = [row.decode(errors="replace").split(",") for row in layout.rows]
     for line, row in zip(layout.numbers, cells, strict=True):
         if len(row) != len(layout.names):
@@ -440,7 +440,7 @@ def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _TableLayout:
     """The parts of a table file, up to its last complete row.
 
     Attributes
@@ -480,7 +480,7 @@ class _Layout:
         return [self.first + place for place in self.places]
 
     @classmethod
-    def of(cls, path: Path) -> _Layout:
+    def of(cls, path: Path) -> _TableLayout:
         with _opened(path) as file:
             data = file.read()
         data = _unsealed(path, data[: data.rfind(b"\n") + 1])

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import Kind, replacing
+from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.input import read_text
-from gauge_mc.files.mapping import Named
+from gauge_mc.files.mapping import SuggestingDict
 from gauge_mc.files.structured import json_with, parse_json
 from gauge_mc.files.table import read_heading
 from gauge_mc.observables import OBSERVABLES, table_name
@@ -34,7 +34,7 @@ from gauge_mc.signatures import with_options
 MAX_RESULT = 2**24
 """Maximum size of a result in bytes."""
 
-RESULT = Kind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))
+RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))
 """Kind of the files that fits write."""
 
 
@@ -76,7 +76,7 @@ class FitResult(ABC):
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FitReport:
     """The keys that the results of all fits share.
 
     Attributes
@@ -326,7 +326,7 @@ def fit_all(
         yield result, path
 
 
-def read_fit(path: Path) -> Named[Any]:
+def read_fit(path: Path) -> SuggestingDict[Any]:
     """Return the content of the file of a fit, with an `Estimate` for every value with an error.
 
     Raises
@@ -337,7 +337,7 @@ def read_fit(path: Path) -> Named[Any]:
     if not RESULT.recognises(path):
         raise GaugeError(f"{path} is not the result of a fit; make it again with gauge-mc fit.")
     content = parse_json(read_text(path, MAX_RESULT))
-    return Named({key: _with_estimates(value) for key, value in content.items()})
+    return SuggestingDict({key: _with_estimates(value) for key, value in content.items()})
 
 
 ESTIMATE = {one.name for one in dataclasses.fields(Estimate)}
@@ -349,7 +349,7 @@ def _with_estimates(content: Any) -> Any:
     if isinstance(content, dict):
         if content.keys() == ESTIMATE:
             return Estimate(**with_nan(content))
-        return Named({key: _with_estimates(value) for key, value in content.items()})
+        return SuggestingDict({key: _with_estimates(value) for key, value in content.items()})
     if isinstance(content, list):
         numbers = all(one is None or isinstance(one, int | float) for one in content)
         return with_nan(content) if numbers else [_with_estimates(one) for one in content]

@@ -10,7 +10,7 @@ import numpy as np
 
 from gauge_mc.analysis.hadrons.correlators import BARYON_COLUMNS, BARYON_LABELS, HadronCorrelators
 from gauge_mc.analysis.hadrons.masses import Ranges
-from gauge_mc.analysis.hadrons.spectrum import ChiralFit, Series, baryon_series, chiral_fits
+from gauge_mc.analysis.hadrons.spectrum import ChiralFit, MassSeries, baryon_series, chiral_fits
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import FITS, find_table_by_columns
 from gauge_mc.fits.hadrons import HadronFit
@@ -27,12 +27,12 @@ class BaryonFit(HadronFit):
     labels: ClassVar[tuple[str, ...]] = BARYON_LABELS
     result: ClassVar[str] = "masses of baryons from A exp(-m t)"
 
-    def series(self, correlators: HadronCorrelators, ranges: Ranges) -> Series:
+    def series(self, correlators: HadronCorrelators, ranges: Ranges) -> MassSeries:
         """Fit the baryons; see `HadronFit.series`."""
         return baryon_series(correlators, ranges)
 
     def chiral(
-        self, folder: Path, found: HadronCorrelators, series: Series, options: Mapping[str, Any]
+        self, folder: Path, found: HadronCorrelators, series: MassSeries, options: Mapping[str, Any]
     ) -> list[ChiralFit]:
         """Extrapolate with the pions that were measured in the same folder.
 

@@ -14,7 +14,7 @@ from gauge_mc.analysis.hadrons.correlators import (
 from gauge_mc.analysis.hadrons.masses import Ranges
 from gauge_mc.analysis.hadrons.spectrum import (
     ChiralFit,
-    Series,
+    MassSeries,
     Spectrum,
     chiral_fits,
     meson_series,
@@ -33,12 +33,12 @@ class MesonFit(HadronFit):
     labels: ClassVar[tuple[str, ...]] = MESON_LABELS
     result: ClassVar[str] = "masses of mesons from A [exp(-m t) + exp(-m (T - t))]"
 
-    def series(self, correlators: HadronCorrelators, ranges: Ranges) -> Series:
+    def series(self, correlators: HadronCorrelators, ranges: Ranges) -> MassSeries:
         """Fit the mesons; see `HadronFit.series`."""
         return meson_series(correlators, ranges)
 
     def chiral(
-        self, folder: Path, found: HadronCorrelators, series: Series, options: Mapping[str, Any]
+        self, folder: Path, found: HadronCorrelators, series: MassSeries, options: Mapping[str, Any]
     ) -> list[ChiralFit]:
         """Extrapolate with the pions of the same table; see `HadronFit.chiral`."""
         return chiral_fits(series, series)

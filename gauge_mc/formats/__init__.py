@@ -32,7 +32,7 @@ WORKING_SLICES = 13
 nine blocks of files, and two slices each of links and of matrices in double precision."""
 
 
-class Source(Protocol):
+class LinkSource(Protocol):
     """Links that are to be written to a file."""
 
     @property
@@ -44,6 +44,10 @@ class Source(Protocol):
 
         The position is then behind the last block.
         """
+
+
+Source = LinkSource
+"""Former name of `LinkSource`."""
 
 
 class Format(ABC):
@@ -98,14 +102,14 @@ class Format(ABC):
         """Return how written files store the links."""
         raise NotImplementedError
 
-    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+    def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
         """Write a configuration.
 
         Parameters
         ----------
         out : file
             A file that can be read, written and positioned.
-        source : Source
+        source : LinkSource
             The links.
         provenance : mapping of str to str
             Free text fields; see `gauge_mc.Field.save`.

@@ -28,7 +28,7 @@ import numpy as np
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import InputFile, open_regular
-from gauge_mc.formats import FORMATS, Format, Source
+from gauge_mc.formats import FORMATS, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.libraries import load
 from gauge_mc.storage.header import COARSEST, STATED, Header, StatedAverage, lattice_of
@@ -90,7 +90,7 @@ class Hdf5(Format):
         """Return that the links are stored by site, little endian."""
         return _stored(lattice, group, _TYPES[precision])
 
-    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+    def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
         """Write a configuration; see `Format.write`."""
         _write(out, source, provenance)
 
@@ -267,7 +267,7 @@ class _Pieces(io.RawIOBase):
         out.truncate(self._end)
 
 
-def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+def _write(out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
     h5py = load("h5py")
     pieces = _Pieces()
     with h5py.File(pieces, "w", libver=_VERSIONS) as h5:

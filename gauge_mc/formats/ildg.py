@@ -21,12 +21,12 @@ from typing import BinaryIO, ClassVar
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import FORMATS, Format, Source
+from gauge_mc.formats import FORMATS, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.quoting import printable
 from gauge_mc.storage import lime
 from gauge_mc.storage.header import STATED, Header, StatedAverage, lattice_of
-from gauge_mc.storage.lime import Record
+from gauge_mc.storage.lime import LimeRecord
 from gauge_mc.storage.links import SITE_CRC, StoredLinks
 from gauge_mc.storage.scidac import (
     MAX_TEXT,
@@ -79,7 +79,7 @@ class Ildg(Format):
         checksums = frozenset({SITE_CRC})
         return StoredLinks(lattice, group, _TYPES[precision], checksums=checksums)
 
-    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+    def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
         """Write a configuration; see `Format.write`."""
         _write(out, source, provenance)
 
@@ -136,7 +136,7 @@ def _read_header(file: InputFile) -> ScidacReader:
     return ScidacReader(header, stored, data.offset, averages)
 
 
-def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+def _write(out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
     stored = source.stored
     lfn = provenance.get(LFN, "unknown")
     fields = "".join(element(tag_of(key), provenance[key]) for key in provenance if key != LFN)
@@ -156,7 +156,7 @@ def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None
     lime.write_record(out, "scidac-record-xml", _usqcd_info(averages))
 
 
-def _compare_extents(file: InputFile, records: list[Record], lattice: Lattice) -> None:
+def _compare_extents(file: InputFile, records: list[LimeRecord], lattice: Lattice) -> None:
     """Compare the extents with those in the private SciDAC record of the file, if there is one."""
     kind = "scidac-private-file-xml"
     if any(record.type == kind for record in records):
@@ -168,7 +168,7 @@ def _compare_extents(file: InputFile, records: list[Record], lattice: Lattice) -
 
 
 def _provenance(
-    file: InputFile, records: list[Record]
+    file: InputFile, records: list[LimeRecord]
 ) -> tuple[dict[str, str], dict[str, StatedAverage], list[str]]:
     """Return free texts, averages, and warnings about averages that cannot be compared."""
     texts: dict[str, str] = {}

@@ -23,7 +23,7 @@ import numpy as np
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import FORMATS, Format, Source
+from gauge_mc.formats import FORMATS, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.storage.header import STATED, Header, StatedAverage, lattice_of, refuse_other_averages
 from gauge_mc.storage.links import WORD_SUM, Checksums, StoredLinks
@@ -105,7 +105,7 @@ class Nersc(Format):
         """Return that all rows are stored, big endian."""
         return _stored(lattice, group, ">f8" if precision == "double" else ">f4", group.colours)
 
-    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+    def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
         """Write a configuration; see `Format.write`."""
         _write(out, source, provenance)
 
@@ -172,7 +172,7 @@ def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
     return GROUPS[special_unitary(colours)], colours if match[2] else colours - 1
 
 
-def _write(out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+def _write(out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
     out.write(_header(source.stored, provenance, 0, None))
     checksums, averages = source.store(out)
     out.seek(0)

@@ -18,7 +18,7 @@ from typing import BinaryIO, ClassVar
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import FORMATS, Format, Source
+from gauge_mc.formats import FORMATS, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.storage.header import Header, lattice_of
 from gauge_mc.storage.links import Checksums, FileOrder, StoredLinks
@@ -95,7 +95,7 @@ class OpenQcd(Format):
         """Return that the links are stored by odd site, little endian."""
         return _stored(lattice)
 
-    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+    def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
         """Write a configuration; see `Format.write`. The provenance is not stored."""
         lattice = source.stored.lattice
         extents = (lattice.t, lattice.x, lattice.y, lattice.z)

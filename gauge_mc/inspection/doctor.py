@@ -20,7 +20,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
-from gauge_mc.libraries import LIBRARIES, Library
+from gauge_mc.libraries import LIBRARIES, OptionalPackage
 
 SAMPLE = Lattice(4, 4, 4, 4)
 """Lattice on which devices are tested."""
@@ -96,7 +96,7 @@ def _device(subject: str, make: Callable[[], Device], remedy: str) -> Finding:
     return Finding(subject, right, device.name if right else "links are not unitary", remedy)
 
 
-def _package(name: str, library: Library) -> Finding:
+def _package(name: str, library: OptionalPackage) -> Finding:
     remedy = f"pip install 'gauge-mc[{library.extra}]'"
     subject = f"{name} ({library.purpose})"
     try:

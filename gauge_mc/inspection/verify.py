@@ -25,11 +25,11 @@ from gauge_mc.run.directory import Run, ambiguous
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thinning import Removed
+from gauge_mc.run.thinning import RemovedConfigurations
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 from gauge_mc.storage.links import Block
 
-Advance = Callable[[float], object]
+CheckProgress = Callable[[float], object]
 """Function that is called during a check, with the fraction of it done since the last call."""
 
 TOLERANCE = dict(zip(REALS, (1e-6, 1e-10), strict=True))
@@ -59,7 +59,7 @@ class Check:
     """
 
     path: Path
-    carry_out: Callable[[Advance], str]
+    carry_out: Callable[[CheckProgress], str]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ class Verdict:
     words: str
 
 
-def verify(*paths: str | os.PathLike[str], advance: Advance = lambda share: None) -> list[Verdict]:
+def verify(
+    *paths: str | os.PathLike[str], advance: CheckProgress = lambda share: None
+) -> list[Verdict]:
     """Check every file of runs and scans, or single configurations and tables.
 
     Parameters
@@ -89,7 +91,7 @@ def verify(*paths: str | os.PathLike[str], advance: Advance = lambda share: None
     *paths : path
         Runs, scans, configurations or tables; by default the newest run or scan in ``runs/``.
     advance : callable
-        See `Advance`.
+        See `CheckProgress`.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def verify(*paths: str | os.PathLike[str], advance: Advance = lambda share: None
     return [carry_out(check, advance) for check in checks]
 
 
-def carry_out(check: Check, advance: Advance) -> Verdict:
+def carry_out(check: Check, advance: CheckProgress) -> Verdict:
     """Carry out a check.
 
     Raises
@@ -240,18 +242,18 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
 def _removed(run: Run, parameters: Parameters, due: Iterable[int]) -> set[int]:
     """Return which configurations were removed on purpose; none if the record is damaged."""
     with suppress(GaugeError):
-        removed = Removed.of(run, parameters)
+        removed = RemovedConfigurations.of(run, parameters)
         return {number for number in due if number in removed}
     return set()
 
 
-def _thinned(run: Run, advance: Advance) -> str:
+def _thinned(run: Run, advance: CheckProgress) -> str:
     """Check the record of configurations that were removed on purpose."""
-    rules = Removed.of(run, Parameters()).rules
+    rules = RemovedConfigurations.of(run, Parameters()).rules
     return "; ".join(f"1 of {one.keep} kept up to update {one.sweep}" for one in rules)
 
 
-def _ambiguous(number: int, first: Path, second: Path, advance: Advance) -> str:
+def _ambiguous(number: int, first: Path, second: Path, advance: CheckProgress) -> str:
     """Report two configurations with the same number."""
     raise ambiguous(number, first, second)
 
@@ -277,12 +279,12 @@ def _tables_to_compare(run: Run) -> dict[str, TableData]:
     return found
 
 
-def _scan_record(path: Path, advance: Advance) -> str:
+def _scan_record(path: Path, advance: CheckProgress) -> str:
     """Check scan.toml."""
     return f"runs: {len(Scan.read(path).members())}"
 
 
-def _scan_table(scan: Scan, advance: Advance) -> str:
+def _scan_table(scan: Scan, advance: CheckProgress) -> str:
     """Check the table of a scan, and that the runs contain the updates that it averages."""
     table = _points(scan.table)
     done = _updates_measured(scan)
@@ -314,7 +316,7 @@ def _points(path: Path) -> TableData:
     return table
 
 
-def _single_table(path: Path, advance: Advance) -> str:
+def _single_table(path: Path, advance: CheckProgress) -> str:
     """Check a table by itself."""
     names = read_heading(path)[1]
     if "lattice" in names and SWEEP not in names:
@@ -337,12 +339,12 @@ def _updates_measured(scan: Scan) -> dict[tuple[float, str, Action], float]:
     return result
 
 
-def _record(run: Run, advance: Advance) -> str:
+def _record(run: Run, advance: CheckProgress) -> str:
     """Check run.toml."""
     return f"sessions: {len(run.read()[1])}"
 
 
-def _checkpoint(run: Run, parameters: Parameters | None, advance: Advance) -> str:
+def _checkpoint(run: Run, parameters: Parameters | None, advance: CheckProgress) -> str:
     """Check the checksum of the checkpoint, and that it belongs to the run."""
     state, _ = checkpoint.load(run.checkpoint)
     if parameters and not parameters.is_of(state.chain):
@@ -353,7 +355,7 @@ def _checkpoint(run: Run, parameters: Parameters | None, advance: Advance) -> st
     return f"after update {state.sweep}"
 
 
-def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Advance) -> str:
+def _table(path: Path, parameters: Parameters | None, sweep: int, advance: CheckProgress) -> str:
     """Check a table of a run whose checkpoint is after `sweep` updates."""
     table = _sound(path)
     if parameters:
@@ -456,7 +458,7 @@ def _configuration(
     path: Path,
     parameters: Parameters | None,
     stated: dict[str, TableData],
-    advance: Advance,
+    advance: CheckProgress,
 ) -> str:
     """Check a configuration, and that it agrees with the tables of its run."""
     if not path.exists():
@@ -503,7 +505,7 @@ def _compare(
     return True
 
 
-def _averages(path: Path, advance: Advance) -> Averages:
+def _averages(path: Path, advance: CheckProgress) -> Averages:
     """Read a configuration, check it as its format allows, and return the averages over it."""
 
     def advancing(blocks: Iterable[Block], count: int) -> Iterator[Block]:

@@ -109,7 +109,7 @@ class SumRecorder:
 
 
 @dataclass(frozen=True)
-class Derived(Number):
+class DerivedQuantity(Number):
     """A quantity of an ensemble that is not a plain average, such as a susceptibility.
 
     In the table of a scan, the name of the observable precedes the names of its columns; `help` is
@@ -125,8 +125,12 @@ class Derived(Number):
     estimate: Callable[[Sequence[Columns], Lattice], tuple[float, float]] = field(kw_only=True)
 
 
+Derived = DerivedQuantity
+"""Former name of `DerivedQuantity`."""
+
+
 @dataclass(frozen=True)
-class Series:
+class TimeSeries:
     """A time series of numbers or of correlators.
 
     Attributes
@@ -143,6 +147,10 @@ class Series:
     samples: NDArray[Any]
     first: int = 1
     step: int = 1
+
+
+Series = TimeSeries
+"""Former name of `TimeSeries`."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +221,7 @@ class Observable:
         True if `for_lattice` also accepts a smearing and its options.
     secondary_tables : tuple of SecondaryTable
         Further tables, whose records a measurer returns as `RecordsOfTables`.
-    derived : tuple of Derived
+    derived : tuple of DerivedQuantity
         Further quantities in the tables of scans.
     links_moved : float or None
         Minimum memory traffic of a measurement for benchmarks, in links read or written per link
@@ -234,7 +242,7 @@ class Observable:
     options: ClassVar[tuple[Option, ...]] = ()
     smears: ClassVar[bool] = False
     secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = ()
-    derived: ClassVar[tuple[Derived, ...]] = ()
+    derived: ClassVar[tuple[DerivedQuantity, ...]] = ()
     links_moved: ClassVar[float | None] = None
     main_kernel: ClassVar[Kernel | None] = None
     bench_options: ClassVar[Mapping[str, object]] = {}
@@ -388,7 +396,7 @@ class Observable:
         return {}
 
     @classmethod
-    def series(cls, table: TableData, source: str) -> dict[str, Series]:
+    def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
         """Return the time series in a table, for exports and analysis.
 
         Parameters
@@ -399,7 +407,7 @@ class Observable:
 
         Returns
         -------
-        dict of str to Series
+        dict of str to TimeSeries
             One series per column, or per element and column if a record is an element of an array.
 
         Raises
@@ -416,7 +424,7 @@ class Observable:
             sweeps, counts = np.unique(rows, return_counts=True)
             if len(sweeps) == len(rows) and {*indices} <= {*INDICES}:
                 return {
-                    name: Series(sweeps, column)
+                    name: TimeSeries(sweeps, column)
                     for name, column in table.columns.items()
                     if name != SWEEP
                 }
@@ -437,7 +445,7 @@ def _are_elements(rows: int, indices: Columns) -> bool:
 
 def _elements(
     sweeps: NDArray[np.int64], rows: int, indices: Columns, columns: Columns
-) -> dict[str, Series]:
+) -> dict[str, TimeSeries]:
     """Return a series for each element of the arrays in a table, named by its indices.
 
     The indices of an array have no names, such as ``value[0,1]``; those of an observable have, such
@@ -451,7 +459,7 @@ def _elements(
             else:
                 words = [f"{index}={one[row]}" for index, one in indices.items()]
                 key = ",".join([*words, *[name] * (len(columns) > 1)])
-            found[key] = Series(sweeps, column.reshape(-1, rows)[:, row].astype(np.float64))
+            found[key] = TimeSeries(sweeps, column.reshape(-1, rows)[:, row].astype(np.float64))
     return found
 
 

@@ -14,7 +14,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.groups import GROUPS, special_unitary
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.observables.hadrons.measurements import Correlator, Hadrons, Pair, pairs_of
+from gauge_mc.observables.hadrons.measurements import HadronCorrelator, Hadrons, Pair, pairs_of
 from gauge_mc.quarks.contractions import AT_REST, BARYONS, delta, diquark, nucleon, of_parity
 from gauge_mc.quarks.gamma import GAMMA, SIXTEEN
 from gauge_mc.quarks.propagators import Propagator
@@ -77,7 +77,7 @@ class Baryons(Hadrons):
         super().for_group(group)
         return replace(self, group=group)
 
-    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[Correlator]:
+    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
         """Yield the correlators of all baryons of the group; see `Hadrons.correlators`."""
         if not self._has_three_colours:
             for one, other in pairs_of(self.quarks.kinds):
@@ -86,7 +86,7 @@ class Baryons(Hadrons):
         for one, other in product(self.quarks.kinds, repeat=2):
             yield from self._baryons((one, other), quarks[one], quarks[other])
 
-    def _baryons(self, pair: Pair, up: Propagator, down: Propagator) -> Iterator[Correlator]:
+    def _baryons(self, pair: Pair, up: Propagator, down: Propagator) -> Iterator[HadronCorrelator]:
         """Yield the correlators of the nucleon, and of the Delta of equal quarks."""
         for momentum in self.quarks.momenta:
             found = nucleon(up, down, momentum)
@@ -97,7 +97,9 @@ class Baryons(Hadrons):
             for parity in PARITIES:
                 yield pair, ("delta", parity), AT_REST, of_parity(found, parity)
 
-    def _diquarks(self, pair: Pair, first: Propagator, second: Propagator) -> Iterator[Correlator]:
+    def _diquarks(
+        self, pair: Pair, first: Propagator, second: Propagator
+    ) -> Iterator[HadronCorrelator]:
         """Yield the correlators of all diquarks."""
         for (name, gamma), momentum in product(SIXTEEN.items(), self.quarks.momenta):
             # A diquark and the meson with the same matrix have opposite parities.

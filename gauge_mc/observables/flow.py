@@ -36,7 +36,7 @@ from gauge_mc.observables import (
     Observable,
     Record,
     Recorder,
-    Series,
+    TimeSeries,
 )
 from gauge_mc.options import Option, check_options
 
@@ -301,14 +301,14 @@ class GradientFlowObservable(Observable):
 
     def along(self, field: Field) -> Iterator[FlowedField]:
         """Flow a field, which is not changed, and yield it at the times of the records."""
-        return _Along(self, field)(field)
+        return _FlowSchedule(self, field)(field)
 
     def measurer(self, like: Field) -> Measurer:
         """Return a function that flows copies of fields like this one.
 
         If `until` has not determined the last flow time yet, it does so on this one.
         """
-        along = _Along(self.for_configuration(like), like)
+        along = _FlowSchedule(self.for_configuration(like), like)
         return lambda field: [record for one in along(field) for record in self._records(one)]
 
     def _records(self, flowed: FlowedField) -> Iterator[Record]:
@@ -327,7 +327,7 @@ class GradientFlowObservable(Observable):
                 yield (f.t, n, *row)
 
     @classmethod
-    def series(cls, table: TableData, source: str) -> dict[str, Series]:
+    def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
         """Return every column as a function of the flow time; see `Observable.series`.
 
         The correlators of time slices are named by the column and the flow time.
@@ -341,11 +341,11 @@ class GradientFlowObservable(Observable):
                 f"The table {source} is damaged: its configurations do not have the same flow "
                 "times and slices; run gauge-mc verify on its run."
             ) from error
-        found = {name: Series(sweeps, one[:, :, 0], first=0) for name, one in values.items()}
+        found = {name: TimeSeries(sweeps, one[:, :, 0], first=0) for name, one in values.items()}
         for name, one in values.items():
             if one.shape[2] > 1:
                 for i, t in enumerate(times):
-                    found[f"{name},t={t:.10g}"] = Series(sweeps, one[:, i, 1:], first=0)
+                    found[f"{name},t={t:.10g}"] = TimeSeries(sweeps, one[:, i, 1:], first=0)
         return found
 
 
@@ -377,7 +377,7 @@ def _arrays(
     return distinct[0], distinct[1], values
 
 
-class _Along:
+class _FlowSchedule:
     """The flow of fields of one kind through the times of an observable's records."""
 
     def __init__(self, observable: GradientFlowObservable, like: Field) -> None:

@@ -12,7 +12,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.observables.hadrons.measurements import Correlator, Hadrons, pairs_of
+from gauge_mc.observables.hadrons.measurements import HadronCorrelator, Hadrons, pairs_of
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
 from gauge_mc.quarks.gamma import SIXTEEN
@@ -69,7 +69,7 @@ class Mesons(Hadrons):
         each = len(q.sources) * len(q.momenta) * len(self.gammas) * q.lattice.t
         return len(pairs_of(q.kinds)) * each
 
-    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[Correlator]:
+    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
         """Yield the correlators of all pairs of quarks; see `Hadrons.correlators`."""
         for pair, momentum in product(pairs_of(self.quarks.kinds), self.quarks.momenta):
             tensor = spin_tensor(quarks[pair[1]], quarks[pair[0]], momentum)

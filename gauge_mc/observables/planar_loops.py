@@ -120,10 +120,10 @@ class PlanarLoops(Observable):
 
         It owns the memory of max(r_max, t_max) further fields.
         """
-        return _Measurer(self, like)
+        return _LoopLines(self, like)
 
 
-class _Measurer:
+class _LoopLines:
     """Measurement of planar loops, which owns the lines of every length."""
 
     def __init__(self, loops: PlanarLoops, like: Field) -> None:

@@ -22,7 +22,7 @@ from gauge_mc.groups import Group
 from gauge_mc.observables import (
     OBSERVABLES,
     Columns,
-    Derived,
+    DerivedQuantity,
     Observable,
     Record,
     Recorder,
@@ -68,8 +68,8 @@ class Polyakov(Observable):
     normalisation: ClassVar[str] = (
         "Tr / N averaged over space: real part, imaginary part, modulus of the average"
     )
-    derived: ClassVar[tuple[Derived, ...]] = (
-        Derived(
+    derived: ClassVar[tuple[DerivedQuantity, ...]] = (
+        DerivedQuantity(
             "susceptibility",
             help="V (<|L|^2> - <|L|>^2) of the average L over the V sites of space; jackknife",
             symbol="χ",

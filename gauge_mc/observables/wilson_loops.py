@@ -43,7 +43,7 @@ from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
 from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import TableData
-from gauge_mc.observables import OBSERVABLES, Measurer, Record, Series
+from gauge_mc.observables import OBSERVABLES, Measurer, Record, TimeSeries
 from gauge_mc.observables.noise.multilevel_loops import KERNELS, MultilevelLoops
 from gauge_mc.observables.noise.noise_reduction import (
     NOISE_OPTIONS,
@@ -362,7 +362,7 @@ class WilsonLoops(ReducedNoise):
         ]
 
     @classmethod
-    def series(cls, table: TableData, source: str) -> dict[str, Series]:
+    def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
         """Return a correlator in t for each smearing level, path and r; see `Observable.series`.
 
         The names of correlators between levels have both, as ``smearing=0,smearing2=10``.
@@ -379,7 +379,7 @@ class WilsonLoops(ReducedNoise):
                 f"The table {source} is damaged: it is not a table of Wilson loops."
             ) from error
         return {
-            f"{levels},path={loops.path},r={r}": Series(
+            f"{levels},path={loops.path},r={r}": TimeSeries(
                 loops.sweeps, loops.values[:, i], loops.t_step, loops.t_step
             )
             for levels, loops in everything

@@ -34,7 +34,7 @@ from gauge_mc.observables import (
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots.figures.figures import (
     STYLE_DPI,
-    Form,
+    FigureFormat,
     History,
     drawn_as,
     kept_figures,
@@ -270,7 +270,7 @@ def plot(
     _, runs = runs_to_draw(what, _paths_of(run))
     chosen, file = find_plot(what, runs), None if output is None else Path(output)
     given = check_options(chosen.options, options, f"plot {what}")
-    with drawn_as(Form(size, STYLE_DPI if dpi is None else dpi)):
+    with drawn_as(FigureFormat(size, STYLE_DPI if dpi is None else dpi)):
         with kept_figures() as figures:
             chosen.draw(runs, Path(f"{what}.pdf"), **given)
         if len(figures) != 1:

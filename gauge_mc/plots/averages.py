@@ -26,7 +26,7 @@ from gauge_mc.plots import (
     missing_table,
     table_kinds,
 )
-from gauge_mc.plots.figures.averages import Averages
+from gauge_mc.plots.figures.averages import AveragesTable
 from gauge_mc.plots.figures.figures import Curves, draw_panels, named_apart, physics_label
 
 
@@ -66,7 +66,7 @@ class AveragesPlot(Plot):
         if not skip:
             caution_unthermalised(runs, series)
         draw_panels([(one.label_of_average, curves) for one, curves in drawn], r"$\beta$", file)
-        return [Averages.of(one.average, curves) for one, curves in drawn]
+        return [AveragesTable.of(one.average, curves) for one, curves in drawn]
 
 
 PLOTS.register(AveragesPlot())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gauge_mc.analysis.hadrons.masses import Correlator
-from gauge_mc.analysis.hadrons.spectrum import Series, State
+from gauge_mc.analysis.hadrons.spectrum import HadronState, MassSeries
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
@@ -21,7 +21,7 @@ from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
 from gauge_mc.plots.figures.figures import GREY
 from gauge_mc.plots.mesons import (
     HADRONS,
-    Points,
+    ErrorBars,
     chosen_hadrons,
     draw_frames,
     frames_of,
@@ -60,7 +60,7 @@ class EffectiveMassPlot(Plot):
 PLOTS.register(EffectiveMassPlot())
 
 
-def fitted(run: Path, options: dict[str, Any]) -> list[Series]:
+def fitted(run: Path, options: dict[str, Any]) -> list[MassSeries]:
     """Return the fits to all tables of hadrons in a run.
 
     Raises
@@ -82,13 +82,13 @@ def fitted(run: Path, options: dict[str, Any]) -> list[Series]:
 
 
 def plot_effective_masses(
-    fits: Sequence[Series], path: Path, title: str = "", chosen: Sequence[str] = ()
+    fits: Sequence[MassSeries], path: Path, title: str = "", chosen: Sequence[str] = ()
 ) -> None:
     """Plot effective masses and, over the times that were fitted, the masses with their errors.
 
     Parameters
     ----------
-    fits : sequence of Series
+    fits : sequence of MassSeries
         Fitted correlators.
     path, title
         See `draw_frames`.
@@ -109,7 +109,7 @@ def plot_effective_masses(
     draw_frames(frames, _draw, path, title, key=key)
 
 
-def _points(correlator: Correlator) -> Points:
+def _points(correlator: Correlator) -> ErrorBars:
     """Return the effective masses that are known well enough to be drawn."""
     energies = correlator.effective()
     found = [estimate(one) for one in energies.series[:, 0].T]
@@ -120,7 +120,9 @@ def _points(correlator: Correlator) -> Points:
     ]
 
 
-def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any], shift: float) -> None:
+def _draw(
+    axes: Axes, series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
+) -> None:
     """Draw an effective mass, and the fitted mass if there is one."""
     t, value, error = np.transpose(_points(series.correlators[state]))
     axes.errorbar(t + shift, value, error, **own, linestyle="none")

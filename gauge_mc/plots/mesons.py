@@ -10,7 +10,7 @@ import numpy as np
 
 from gauge_mc.analysis.hadrons.correlators import describe_quarks
 from gauge_mc.analysis.hadrons.masses import Correlator
-from gauge_mc.analysis.hadrons.spectrum import Series, State
+from gauge_mc.analysis.hadrons.spectrum import HadronState, MassSeries
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import find_table_by_columns
@@ -32,9 +32,9 @@ from gauge_mc.quoting import shortened
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    Draw = Callable[[Axes, Series, State, dict[str, Any], float], None]
+    Draw = Callable[[Axes, MassSeries, HadronState, dict[str, Any], float], None]
 
-Points = list[tuple[int, float, float]]
+ErrorBars = list[tuple[int, float, float]]
 """Times, values and errors."""
 
 SYMBOLS = {
@@ -94,7 +94,7 @@ def symbol(name: str) -> str:
     return SYMBOLS.get(bare, rf"\mathrm{{{bare}}}") + parity
 
 
-def label_of(state: State) -> str:
+def label_of(state: HadronState) -> str:
     """Return the name of a hadron with its parity, as in the results of fits."""
     return state.name + {1: "+", -1: "-", 0: ""}[state.parity]
 
@@ -105,8 +105,10 @@ def chosen_hadrons(given: dict[str, Any]) -> list[str]:
 
 
 def frames_of(
-    fits: Sequence[Series], points: Callable[[Correlator], Points], chosen: Sequence[str] = ()
-) -> dict[str, list[tuple[Series, State]]]:
+    fits: Sequence[MassSeries],
+    points: Callable[[Correlator], ErrorBars],
+    chosen: Sequence[str] = (),
+) -> dict[str, list[tuple[MassSeries, HadronState]]]:
     """Return the hadrons at rest by name, fitted or not, if there are points to draw.
 
     They come in the order in which they were chosen, or else in that of `SYMBOLS`. If there are
@@ -117,7 +119,7 @@ def frames_of(
     UsageError
         If there is no such hadron.
     """
-    found: dict[str, list[tuple[Series, State]]] = {}
+    found: dict[str, list[tuple[MassSeries, HadronState]]] = {}
     for series in fits:
         for state, correlator in series.correlators.items():
             if state.at_rest and points(correlator):
@@ -144,13 +146,13 @@ def _place(name: str) -> tuple[int, str]:
     return (known.index(bare) if bare in known else len(known), name)
 
 
-def quarks(state: State) -> str:
+def quarks(state: HadronState) -> str:
     """Return the quarks and the source of a hadron as text for a legend."""
     return typeset(f"{describe_quarks(*state.quarks)}, {state.source}")
 
 
 def draw_frames(
-    frames: Mapping[str, Sequence[tuple[Series, State]]],
+    frames: Mapping[str, Sequence[tuple[MassSeries, HadronState]]],
     draw: Draw,
     path: Path,
     title: str = "",
@@ -161,7 +163,7 @@ def draw_frames(
 
     Parameters
     ----------
-    frames : mapping of str to sequence of (Series, State)
+    frames : mapping of str to sequence of (MassSeries, HadronState)
         Hadrons of each frame, by the label of its axis.
     draw : callable
         Draws a hadron, given the frame, its series, the hadron, its colour and marker, and its
@@ -205,13 +207,13 @@ def draw_frames(
 
 
 def plot_correlators(
-    series: Series, path: Path, title: str = "", chosen: Sequence[str] = ()
+    series: MassSeries, path: Path, title: str = "", chosen: Sequence[str] = ()
 ) -> None:
     """Plot correlators on a logarithmic scale with their fits, which are dashed where not fitted.
 
     Parameters
     ----------
-    series : Series
+    series : MassSeries
         Fitted correlators.
     path, title
         See `draw_frames`.
@@ -235,14 +237,16 @@ def plot_correlators(
     draw_frames(frames, _draw, path, title, "log", key)
 
 
-def _points(correlator: Correlator) -> Points:
+def _points(correlator: Correlator) -> ErrorBars:
     """Return the moduli of a correlator with their errors, unless the errors are larger."""
     found = [estimate(one) for one in correlator.values.T]
     known = [(t, abs(one.value), one.error) for t, one in enumerate(found) if t]
     return [one for one in known if one[1] > one[2]]  # others would hide the rest
 
 
-def _draw(axes: Axes, series: Series, state: State, own: dict[str, Any], shift: float) -> None:
+def _draw(
+    axes: Axes, series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
+) -> None:
     """Draw a correlator and its fit, if there is one."""
     correlator = series.correlators[state]
     at, value, error = np.transpose(_points(correlator))

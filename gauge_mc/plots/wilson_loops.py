@@ -91,10 +91,10 @@ class WilsonLoopsPlot(Plot):
 PLOTS.register(WilsonLoopsPlot())
 
 
-Along = TypeVar("Along", Loops, LoopMatrices)
+LoopsLike = TypeVar("LoopsLike", Loops, LoopMatrices)
 
 
-def _along(loops: Sequence[Along], path: str, run: Path) -> Along:
+def _along(loops: Sequence[LoopsLike], path: str, run: Path) -> LoopsLike:
     """Return the loops along a path."""
     for one in loops:
         if one.path == path:

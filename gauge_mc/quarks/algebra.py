@@ -53,7 +53,7 @@ class Products:
     norm2: NDArray[np.float64]
 
 
-class _Prepared:
+class _LaunchSet:
     """The launches of a kernel for every slab and all vectors of some spinor fields of one kind.
 
     Parameters
@@ -80,7 +80,7 @@ class _Prepared:
         own = first.parities[0] if parity is None else parity
         most = max(1, min(MOST_VECTORS, MOST_ROWS // math.prod(first.field.lattice.extents[2:])))
         starts = range(0, first.count, most)
-        self._groups = [_Group(one, min(most, first.count - one)) for one in starts]
+        self._groups = [_VectorGroup(one, min(most, first.count - one)) for one in starts]
         for n, group in product(range(len(first.slabs)), self._groups):
             group.prepare(kernel, fields, factors, own, n)
 
@@ -96,7 +96,7 @@ class _Prepared:
         return Products(sums[:, 0] + 1j * sums[:, 1], sums[:, 2])
 
 
-class _Group:
+class _VectorGroup:
     """Vectors of some fields that a launch treats together, as replicas of the slab's geometry.
 
     Parameters
@@ -190,7 +190,7 @@ class Advance:
         parity: int | None = None,
     ) -> None:
         fields = {"r": r, "t": t, "x": x, "p": p, "w": w}
-        self._prepared = _Prepared(ADVANCE_SPINORS, fields, ("a", "b", "c"), parity)
+        self._prepared = _LaunchSet(ADVANCE_SPINORS, fields, ("a", "b", "c"), parity)
 
     def __call__(self, c: Factors, a: Factors = 0, b: Factors = 0) -> None:
         """Carry out the step; the factors are those of every vector."""
@@ -220,7 +220,7 @@ class Combine:
         parity: int | None = None,
     ) -> None:
         fields: dict[str, SpinorField | None] = {"p": p, "r": r, "v": v}
-        self._prepared = _Prepared(COMBINE_SPINORS, fields, ("a", "b", "c"), parity)
+        self._prepared = _LaunchSet(COMBINE_SPINORS, fields, ("a", "b", "c"), parity)
 
     def __call__(self, a: Factors, b: Factors, c: Factors = 0) -> None:
         """Carry out the combination; the factors are those of every vector."""
@@ -241,7 +241,7 @@ class Multiply:
     def __init__(
         self, r: SpinorField, w: SpinorField | None = None, parity: int | None = None
     ) -> None:
-        self._prepared = _Prepared(MULTIPLY_SPINORS, {"r": r, "w": w}, (), parity)
+        self._prepared = _LaunchSet(MULTIPLY_SPINORS, {"r": r, "w": w}, (), parity)
 
     def __call__(self) -> Products:
         """Compute the products."""

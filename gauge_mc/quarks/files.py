@@ -34,7 +34,7 @@ from gauge_mc.quarks.gamma import DEGRAND_ROSSI, change_of_basis
 from gauge_mc.quarks.spinors import SPINS
 from gauge_mc.storage import lime
 from gauge_mc.storage.header import lattice_of
-from gauge_mc.storage.lime import Record
+from gauge_mc.storage.lime import LimeRecord
 from gauge_mc.storage.scidac import (
     checksum_words,
     checksum_xml,
@@ -222,11 +222,11 @@ def _write_field(
 
 
 @dataclass(frozen=True)
-class _Message:
+class _FieldRecords:
     """The records of a field, and what they say."""
 
     file: InputFile
-    records: list[Record]
+    records: list[LimeRecord]
 
     def fields(self) -> tuple[str, dict[str, str], dict[str, str]]:
         """Return the root and the content of the user XML, and the content of the private XML."""
@@ -273,17 +273,17 @@ class _Message:
         return values.reshape(shape)
 
 
-def _messages(file: InputFile, records: list[Record]) -> Iterator[_Message]:
+def _messages(file: InputFile, records: list[LimeRecord]) -> Iterator[_FieldRecords]:
     """Yield the fields of a file."""
-    begun: list[Record] = []
+    begun: list[LimeRecord] = []
     for record in records:
         if record.type == "scidac-private-record-xml" and begun:
-            yield _Message(file, begun)
+            yield _FieldRecords(file, begun)
             begun = []
         if record.type == "scidac-private-record-xml" or begun:
             begun.append(record)
     if begun:
-        yield _Message(file, begun)
+        yield _FieldRecords(file, begun)
 
 
 def _read(file: InputFile) -> StoredPropagator:
@@ -312,7 +312,7 @@ def _read(file: InputFile) -> StoredPropagator:
     return StoredPropagator(elements, sources, _facts(head.get("info", "")))
 
 
-def _lattice(file: InputFile, records: list[Record]) -> Lattice:
+def _lattice(file: InputFile, records: list[LimeRecord]) -> Lattice:
     private = fields_of(file, only(file, records, "scidac-private-file-xml"), "scidacFile")
     words = private.get("dims", "").split()
     if len(words) != 4 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):

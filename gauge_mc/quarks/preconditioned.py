@@ -23,7 +23,7 @@ Apply = Callable[[], None]
 EVEN, ODD = 0, 1
 
 
-class Preconditioned:
+class PreconditionedOperator:
     """The operator on the even sites that is left when the odd sites are eliminated.
 
     It is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, or A_ee - kappa^2 D_eo A_oo^-1 D_oe if the solver
@@ -69,13 +69,13 @@ class System:
     source : SpinorField
         The right-hand sides b on all sites, in double precision.
     form : int
-        See `Preconditioned`.
+        See `PreconditionedOperator`.
     """
 
     def __init__(self, operator: DiracOperator, source: SpinorField, form: int) -> None:
         self.operator, self.form = operator, form
         self.exact = operator.prepared(source.storage.name)
-        self.preconditioned = Preconditioned(self.exact, form)
+        self.preconditioned = PreconditionedOperator(self.exact, form)
         self.norms = norms_of(source)
         self.b, self.x, self._product = (source.like() for _ in range(3))
         self._scale(self.b, source, 1 / self.units)

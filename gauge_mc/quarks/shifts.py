@@ -29,7 +29,14 @@ from gauge_mc.fields.field import Field
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.operators import WHOLE, DiracOperator, Wilson
 from gauge_mc.quarks.preconditioned import norms_of
-from gauge_mc.quarks.solvers import ATTEMPTS, TIGHTER, Norms, Request, not_reached, too_many
+from gauge_mc.quarks.solvers import (
+    ATTEMPTS,
+    TIGHTER,
+    Norms,
+    SolverParameters,
+    not_reached,
+    too_many,
+)
 from gauge_mc.quarks.spinors import SpinorField, in_units
 from gauge_mc.quarks.transport import ANTIPERIODIC
 
@@ -45,12 +52,12 @@ class ShiftedSystem:
     operator : DiracOperator
     b : SpinorField
         The right-hand sides, in double precision.
-    request : Request
+    request : SolverParameters
         The tolerance, and the largest number of iterations of all steps together; the iteration is
         in double precision.
     """
 
-    def __init__(self, operator: DiracOperator, b: SpinorField, request: Request) -> None:
+    def __init__(self, operator: DiracOperator, b: SpinorField, request: SolverParameters) -> None:
         self.operator, self.b, self.request = operator, b, request
         self.iterations = 0
         self._half, self._full = b.like(), b.like()
@@ -204,7 +211,7 @@ def solve_shifted(
     source: NDArray[np.complexfloating[Any, Any]],
     shifts: Sequence[float],
     tolerance: float = defaults.TOLERANCE,
-    iterations: int = Request.iterations,
+    iterations: int = SolverParameters.iterations,
 ) -> NDArray[np.complex128]:
     """Return the solutions y of (M M^dagger + sigma) y = source for several shifts sigma.
 
@@ -234,7 +241,7 @@ def solve_shifted(
     """
     _check(shifts)
     b, unit = in_units(operator.field, source)
-    system = ShiftedSystem(operator, b, Request(tolerance, iterations))
+    system = ShiftedSystem(operator, b, SolverParameters(tolerance, iterations))
     found = [y.to_numpy() * unit for y in system.solve(shifts)]
     return np.reshape(found, (len(found), *np.shape(source)))
 
@@ -247,7 +254,7 @@ def solve_twisted(
     csw: float = 0.0,
     boundary: complex | Sequence[complex] = ANTIPERIODIC,
     tolerance: float = defaults.TOLERANCE,
-    iterations: int = Request.iterations,
+    iterations: int = SolverParameters.iterations,
 ) -> NDArray[np.complex128]:
     """Return the solutions x of (M + 2 i kappa mu gamma_5) x = source for several mu.
 
@@ -274,7 +281,7 @@ def solve_twisted(
     _check(shifts)
     b, unit = in_units(field, source)
     operator = Wilson(field, kappa, csw, 0.0, boundary)
-    solutions = ShiftedSystem(operator, b, Request(tolerance, iterations)).solve(shifts)
+    solutions = ShiftedSystem(operator, b, SolverParameters(tolerance, iterations)).solve(shifts)
     found = []
     for mu, y in zip(mus, solutions, strict=True):
         twisted = Wilson(field, kappa, csw, mu, boundary)

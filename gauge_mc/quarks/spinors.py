@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import source_folder, structure
-from gauge_mc.domain.halo import HaloExchange, Window, transfers_of
+from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
 from gauge_mc.domain.layout import Layout
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import GaugeError
@@ -147,10 +147,10 @@ class SpinorField:
         )
         return made
 
-    def window(self, parity: int) -> Window:
+    def window(self, parity: int) -> SliceRange:
         """Return the range of bytes of a slice that holds the vectors on one parity."""
         nbytes = self.slabs[0].slice_bytes // len(self.parities)
-        return Window(self.parities.index(parity) * nbytes, nbytes)
+        return SliceRange(self.parities.index(parity) * nbytes, nbytes)
 
     @cached_property
     def halo(self) -> HaloExchange:
@@ -159,7 +159,7 @@ class SpinorField:
 
     def exchange_halo(self) -> None:
         """Update the halos of all vectors."""
-        self.halo.post(Window(0, self.slabs[0].slice_bytes))
+        self.halo.post(SliceRange(0, self.slabs[0].slice_bytes))
         self.halo.wait()
 
     def copy(self, source: SpinorField) -> None:

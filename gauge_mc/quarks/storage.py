@@ -19,7 +19,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.registry import nearest
 
 ELSEWHERE = source_folder() / "dirac" / "elsewhere.h"
-"""The header that declares the structure ``Elsewhere``."""
+"""The header that declares the structure ``StorageMap``."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def empty_slabs(
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class StorageMap:
     """Where kernels find the numbers of a field with another type of storage.
 
     Attributes
@@ -158,7 +158,7 @@ class Elsewhere:
 
     @cached_property
     def structure(self) -> ctypes.Structure:
-        """The structure ``Elsewhere`` for kernels; it is valid as long as this object exists."""
+        """The structure ``StorageMap`` for kernels; it is valid as long as this object exists."""
         made: ctypes.Structure = structure("Elsewhere", (ELSEWHERE,))(
             number_bytes=self.number_bytes,
             slots=self.other.slots,
@@ -173,6 +173,6 @@ class Elsewhere:
 
 
 @cache
-def elsewhere(number_bytes: int, layout: Layout, other: Layout) -> Elsewhere:
-    """Return an `Elsewhere`; its table is computed once."""
-    return Elsewhere(number_bytes, layout, other)
+def elsewhere(number_bytes: int, layout: Layout, other: Layout) -> StorageMap:
+    """Return an `StorageMap`; its table is computed once."""
+    return StorageMap(number_bytes, layout, other)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.devices.source import source_folder, structure
-from gauge_mc.domain.halo import HaloExchange, Window, transfers_of
+from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
 from gauge_mc.domain.layout import Layout
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
@@ -98,7 +98,7 @@ def reals_of(number: int | None, group: Group) -> Reals:
 
 
 @dataclass(frozen=True)
-class Together:
+class VectorsPerThread:
     """Vectors that a thread treats together.
 
     Attributes
@@ -120,7 +120,7 @@ class Together:
         return replace(selected, launch_bounds=self.launch_bounds)
 
 
-LINKS_ALONE = Together(1).choice
+LINKS_ALONE = VectorsPerThread(1).choice
 """For kernels that treat links and no vectors."""
 
 ANTIPERIODIC = -1
@@ -220,7 +220,7 @@ class Transport:
         convert_links(field, slabs, self.storage, self.reals)
         if len(layouts) > 1:
             halo = HaloExchange(field.devices, slabs, transfers_of(layouts, 1))
-            halo.post(Window(0, slabs[0].slice_bytes))
+            halo.post(SliceRange(0, slabs[0].slice_bytes))
             halo.wait()
         return slabs
 

@@ -55,11 +55,11 @@ EXAMPLE = ("[measure.plaquette]", "[measure.flow]", "every = 50", "to = 6.4")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 """Version of the JSON schema."""
 
-Wanted = Parameters | Mapping[str, object] | str | os.PathLike[str] | None
+ParametersLike = Parameters | Mapping[str, object] | str | os.PathLike[str] | None
 """Parameters, a mapping of some parameters by name, or the path of a run card."""
 
 
-def named_values(wanted: Wanted, more: Mapping[str, object]) -> dict[str, object]:
+def named_values(wanted: ParametersLike, more: Mapping[str, object]) -> dict[str, object]:
     """Return values for `Parameters.from_values` and `Execution.from_values`.
 
     Parameters

@@ -74,7 +74,7 @@ class Chain:
     @classmethod
     def resume(
         cls, parameters: Parameters, device: Device | DeviceGroup | None, path: Path
-    ) -> tuple[Chain, checkpoint.State]:
+    ) -> tuple[Chain, checkpoint.ChainState]:
         """Continue a chain from a checkpoint.
 
         Returns
@@ -133,7 +133,7 @@ class Chain:
             If the checkpoint cannot be written. The previous checkpoint is then unchanged.
         """
         if self.root:
-            state = checkpoint.State(
+            state = checkpoint.ChainState(
                 self.sweep, self.random.step, self.parameters.fixed(), measured
             )
             checkpoint.save(path, state, self._arrays())

@@ -1,7 +1,7 @@
 """Checkpoints: one file with everything that a Markov chain needs to continue.
 
 The first line of the file is the SHA-256 of the rest of the file, in hexadecimal. The second line
-is the `State` as a JSON object. Arrays in NumPy's ``.npy`` format follow, one after the other.
+is the `ChainState` as a JSON object. Arrays in NumPy's ``.npy`` format follow, one after the other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIGEST_LINE = 2 * hashlib.sha256().digest_size + 1
 
 
 @dataclass(frozen=True)
-class State:
+class ChainState:
     """Position and parameters of a Markov chain.
 
     Attributes
@@ -53,14 +53,14 @@ class State:
     measured: bool = True
 
 
-def save(path: Path, state: State, arrays: Iterable[np.ndarray]) -> None:
+def save(path: Path, state: ChainState, arrays: Iterable[np.ndarray]) -> None:
     """Write a checkpoint. It replaces the previous one only when it is complete and on disk.
 
     Parameters
     ----------
     path : Path
         Checkpoint file.
-    state : State
+    state : ChainState
     arrays : iterable of np.ndarray
         Arrays of any shape and type, in the order in which `load` returns them. Only one at a time
         is in memory.
@@ -80,7 +80,7 @@ def save(path: Path, state: State, arrays: Iterable[np.ndarray]) -> None:
         file.write(body.digest.hexdigest().encode())
 
 
-def read_state(path: Path) -> State:
+def read_state(path: Path) -> ChainState:
     """Read the state of a checkpoint without checking the rest of the file.
 
     Raises
@@ -93,12 +93,12 @@ def read_state(path: Path) -> State:
         return _state(path, file.readline(LONGEST))
 
 
-def load(path: Path) -> tuple[State, Iterator[np.ndarray]]:
+def load(path: Path) -> tuple[ChainState, Iterator[np.ndarray]]:
     """Check the checksum of a checkpoint and open it.
 
     Returns
     -------
-    State
+    ChainState
         Position and parameters of the chain.
     iterator of np.ndarray
         Arrays in the order in which they were saved.
@@ -177,9 +177,9 @@ def _damaged(path: Path, reason: str) -> GaugeError:
     )
 
 
-def _state(path: Path, line: bytes) -> State:
+def _state(path: Path, line: bytes) -> ChainState:
     try:
-        state = State(**parse_json(line))
+        state = ChainState(**parse_json(line))
         counts = (state.sweep, state.step)
         if not all(type(one) is int and 0 <= one < 2**63 for one in counts):
             raise ValueError

@@ -35,8 +35,8 @@ from gauge_mc.run.lock import RunLock
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.run.request import RunRequest
-from gauge_mc.run.run_output import Task
-from gauge_mc.run.session import OnUpdate, Work, carry_out
+from gauge_mc.run.run_output import ChainTask
+from gauge_mc.run.session import OnUpdate, SessionPlan, carry_out
 from gauge_mc.run.stop import Stop
 from gauge_mc.run.summary import averages_table, session_facts, summary
 from gauge_mc.run.view import RunResult
@@ -58,7 +58,7 @@ def conduct(
     requests : sequence of RunRequest
         Requests with the same `Execution` except for `output`.
     on_update : callable, optional
-        See `Work`; for a single run.
+        See `SessionPlan`; for a single run.
     progress : bool
         Whether to show progress and a summary.
     processes : Processes, optional
@@ -203,8 +203,10 @@ class _Conductor:
         self._record(batch, before, session)
         clock, meter = Clock(first.sweep, len(batch)), EnergyMeter(self.devices)
         with show_progress(p, clock, self.console) as report:
-            work = Work(
-                tuple(Task(one.run, self.locked.get(one.run), one.parameters) for one in batch),
+            work = SessionPlan(
+                tuple(
+                    ChainTask(one.run, self.locked.get(one.run), one.parameters) for one in batch
+                ),
                 self._observables(first),
                 self.devices,
                 60 * self.execution.checkpoint_every,

@@ -168,7 +168,7 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
 
 
 @dataclass(frozen=True)
-class Trial:
+class RunCosts:
     """What a short trial of a run, or of several runs that are updated together, has shown.
 
     Attributes
@@ -198,7 +198,7 @@ def try_out(
     runs: Sequence[Parameters],
     observables: Mapping[Measurement, Observable],
     devices: DeviceGroup,
-) -> Trial:
+) -> RunCosts:
     """Try a few updates and measurements in memory. All processes call this function.
 
     Parameters
@@ -235,7 +235,7 @@ def try_out(
         writing = len(runs) * _seconds(snapshot, devices) / p.separation
     taken = sum(device.allocated_bytes() for device in devices.devices)
     memory = devices.processes.gather((taken, free))
-    return Trial(
+    return RunCosts(
         sum(one for one, _ in memory),
         sum(one for _, one in memory),
         update,

@@ -31,10 +31,10 @@ Function = Callable[[Field], Any]
 
 A record is a mapping, a data class or a named tuple of numbers."""
 
-UserDefined = Function | type[Observable] | Observable
+CustomObservable = Function | type[Observable] | Observable
 """A user-defined observable."""
 
-Given = UserDefined | tuple[Any, int]
+ObservableLike = CustomObservable | tuple[Any, int]
 """A user-defined observable, or a pair of an observable and the updates between measurements."""
 
 
@@ -190,7 +190,7 @@ class Catalogue:
         return dataclasses.replace(parameters, measure=tuple(items[name] for name in sorted(items)))
 
     @classmethod
-    def of(cls, lattice: Lattice, given: Iterable[Given]) -> Catalogue:
+    def of(cls, lattice: Lattice, given: Iterable[ObservableLike]) -> Catalogue:
         """Return the catalogue with the given user-defined observables.
 
         Raises
@@ -255,7 +255,7 @@ def options_of_observable(name: str) -> tuple[Option, ...]:
     return merged([*kind.owners(), *smearing])
 
 
-def observable_of(what: UserDefined, lattice: Lattice, **options: Any) -> Observable:
+def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> Observable:
     """Return a user-defined observable for fields on a lattice.
 
     Parameters

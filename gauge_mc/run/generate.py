@@ -9,10 +9,10 @@ from typing import Any
 from gauge_mc import defaults
 from gauge_mc.actions import couplings
 from gauge_mc.errors import UsageError
-from gauge_mc.run.cards import Wanted, named_values
+from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.conductor import conduct
 from gauge_mc.run.directory import Run
-from gauge_mc.run.functions import Given
+from gauge_mc.run.functions import ObservableLike
 from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.run.request import RunRequest
 from gauge_mc.run.session import OnUpdate
@@ -26,10 +26,10 @@ errors."""
 
 @with_fields(Parameters, Execution, options=couplings)
 def generate(
-    parameters: Wanted = None,
+    parameters: ParametersLike = None,
     *,
     output: str | Path | None = None,
-    observables: Iterable[Given] = (),
+    observables: Iterable[ObservableLike] = (),
     on_update: OnUpdate | None = None,
     progress: bool = True,
     **options: Any,
@@ -81,7 +81,7 @@ def generate(
 
 @with_fields(Parameters, Execution, options=couplings)
 def generate_chains(
-    parameters: Wanted = None,
+    parameters: ParametersLike = None,
     *,
     chains: int,
     output: str | Path | None = None,

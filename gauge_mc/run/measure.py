@@ -56,7 +56,7 @@ from gauge_mc.run.display import (
     duration,
 )
 from gauge_mc.run.ensemble import Ensemble, find_ensemble, number_in_name
-from gauge_mc.run.functions import UserDefined, observable_of
+from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.session import version
 from gauge_mc.run.summary import Average
@@ -79,7 +79,7 @@ Target = Field | AnyPath | Sequence[AnyPath] | None
 
 
 @dataclass(frozen=True)
-class Measuring:
+class MeasurementTask:
     """A measurement that has been prepared.
 
     Attributes
@@ -145,7 +145,7 @@ class Measuring:
 @contextmanager
 def measuring(
     ensemble: Ensemble, observable: Observable, path: Path, precision: str
-) -> Iterator[Measuring]:
+) -> Iterator[MeasurementTask]:
     """Prepare a measurement: open the table, and determine what remains to be measured.
 
     Parameters
@@ -199,7 +199,7 @@ def measuring(
                     )
                     for one in observable.secondary_tables
                 }
-                yield Measuring(ensemble, observable, table, done, left, unknown, secondary)
+                yield MeasurementTask(ensemble, observable, table, done, left, unknown, secondary)
     finally:
         lock_file.unlink(missing_ok=True)
         lock.close()
@@ -360,7 +360,7 @@ def _owners() -> Owners:
 @with_options(_owners)
 def measure(
     target: Target,
-    observable: str | UserDefined,
+    observable: str | CustomObservable,
     *,
     output: str | Path | None = None,
     precision: str | None = None,
@@ -439,7 +439,7 @@ def measure(
 
 
 def _observable(
-    given: str | UserDefined, lattice: Lattice, options: Mapping[str, Any]
+    given: str | CustomObservable, lattice: Lattice, options: Mapping[str, Any]
 ) -> Observable:
     """Return a registered or user-defined observable for fields on a lattice."""
     if isinstance(given, str):
@@ -500,7 +500,7 @@ def _console(progress: bool) -> Console:
     return Console(quiet=not progress, highlight=False, markup=False)
 
 
-def _opening(work: Measuring, devices: str, advice: str | None) -> list[str]:
+def _opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str]:
     """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
     ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
     warnings = dict.fromkeys(
@@ -531,7 +531,7 @@ def shortest(warnings: Sequence[str]) -> list[str]:
 
 
 def _show_progress(
-    numbers: Iterator[int], work: Measuring, console: Console, devices: int
+    numbers: Iterator[int], work: MeasurementTask, console: Console, devices: int
 ) -> Iterator[int]:
     """Pass on the numbers, and show progress: live where that is possible, else in plain lines."""
     from rich.progress import track

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from gauge_mc import defaults
-from gauge_mc.algorithms import Ensemble
+from gauge_mc.algorithms import ChainSpec
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
@@ -23,7 +23,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.storage.links import BY_SITE
 from gauge_mc.updates.chain_versions import norms_of
 
-Wanted = tuple[Kernel, tuple[Choice, ...]]
+KernelVariant = tuple[Kernel, tuple[Choice, ...]]
 """A kernel and the choices other than the group on which it depends."""
 
 
@@ -65,11 +65,11 @@ def compile_kernels(
 
 def _needed(
     parameters: Parameters, observables: Iterable[Observable], resumed: bool, several: bool
-) -> Iterator[Wanted]:
+) -> Iterator[KernelVariant]:
     """Yield the kernels of a run, those that take longest to compile first."""
     p = parameters
     random, norms = GENERATORS[p.rng].choice(p.luxury), norms_of(p.precision, p.chain_version)
-    yield from p.algorithm.kernels(Ensemble(p.action, random, norms, several))
+    yield from p.algorithm.kernels(ChainSpec(p.action, random, norms, several))
     yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)
     if p.start == "hot" and not resumed:
         yield HOT, (GENERATORS[defaults.START_RNG].choice(),)

@@ -11,7 +11,7 @@ from typing import Any
 from gauge_mc.observables import Observable
 from gauge_mc.run.chain import check_start
 from gauge_mc.run.directory import RUNS, Run
-from gauge_mc.run.functions import Catalogue, Given
+from gauge_mc.run.functions import Catalogue, ObservableLike
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Execution, Parameters
 
@@ -29,7 +29,7 @@ class RunRequest:
     """
 
     values: Mapping[str, object]
-    observables: tuple[Given, ...] = ()
+    observables: tuple[ObservableLike, ...] = ()
 
     @cached_property
     def execution(self) -> Execution:

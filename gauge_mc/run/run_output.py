@@ -24,7 +24,7 @@ from gauge_mc.run.parameters import Parameters
 
 
 @dataclass(frozen=True)
-class Task:
+class ChainTask:
     """A run that a session carries out.
 
     Attributes
@@ -46,12 +46,12 @@ class RunOutput:
 
     Parameters
     ----------
-    task : Task
+    task : ChainTask
     chain : Chain
         The chain of the run.
     """
 
-    def __init__(self, task: Task, chain: Chain) -> None:
+    def __init__(self, task: ChainTask, chain: Chain) -> None:
         self.task, self.chain = task, chain
         self._tables: dict[Measurement, Table] = {}
         self._secondary: dict[Measurement, dict[str, Table]] = {}
@@ -176,7 +176,7 @@ def is_due(done: int, every: int) -> bool:
     return done > 0 and done % every == 0
 
 
-def _refuse_stranger(task: Task, sweep: int, path: Path) -> None:
+def _refuse_stranger(task: ChainTask, sweep: int, path: Path) -> None:
     """Check that a configuration later than the checkpoint is one that the run writes again."""
     p, header = task.parameters, None
     due = is_due(sweep - p.thermalize, p.separation) and sweep <= p.updates
@@ -199,7 +199,7 @@ def _refuse_stranger(task: Task, sweep: int, path: Path) -> None:
         )
 
 
-def refuse_leftovers(tasks: Iterable[Task]) -> None:
+def refuse_leftovers(tasks: Iterable[ChainTask]) -> None:
     """Check that run directories without checkpoints contain no results.
 
     Raises

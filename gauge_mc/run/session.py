@@ -22,13 +22,13 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import Observable, check_records, live_observables
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, provenance
-from gauge_mc.run.checkpoint import State
+from gauge_mc.run.checkpoint import ChainState
 from gauge_mc.run.disk import DiskGuard
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.preparation import compile_kernels
-from gauge_mc.run.run_output import RunOutput, Task, is_due, refuse_leftovers
+from gauge_mc.run.run_output import ChainTask, RunOutput, is_due, refuse_leftovers
 from gauge_mc.run.update_records import UpdateRecords
 
 StopReason = Callable[[float], str | None]
@@ -98,12 +98,12 @@ class Times:
 
 
 @dataclass(frozen=True)
-class Work:
+class SessionPlan:
     """The work of a session.
 
     Attributes
     ----------
-    tasks : tuple of Task
+    tasks : tuple of ChainTask
         The run; or the runs of a batch, after the same number of updates, with parameters that
         differ only in couplings and seed.
     observables : dict of Measurement to Observable
@@ -125,7 +125,7 @@ class Work:
         Meter of the energy, which the session reads regularly.
     """
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[ChainTask, ...]
     observables: dict[Measurement, Observable]
     devices: DeviceGroup
     checkpoint_every: float
@@ -141,7 +141,7 @@ class Work:
         return self.tasks[0].parameters
 
 
-def carry_out(work: Work) -> tuple[tuple[Chain, ...], str | None]:
+def carry_out(work: SessionPlan) -> tuple[tuple[Chain, ...], str | None]:
     """Carry out the remaining part of a run, or of all runs of a batch.
 
     In an MPI job all processes call this function; the root decides when to write checkpoints.
@@ -180,7 +180,7 @@ class Session:
 
     Parameters
     ----------
-    work : Work
+    work : SessionPlan
     files : ExitStack
         Context that closes the tables.
 
@@ -190,7 +190,7 @@ class Session:
         Why the session stopped because there was too little space on a disk, in a sentence.
     """
 
-    def __init__(self, work: Work, files: ExitStack) -> None:
+    def __init__(self, work: SessionPlan, files: ExitStack) -> None:
         self._work = work
         self.full_disk: str | None = None
         self._stopped_by_user = False
@@ -277,7 +277,7 @@ class Session:
             work.parameters, work.observables.values(), work.devices, resumed, count > 1
         )
         if resumed:
-            states: list[State] = []
+            states: list[ChainState] = []
             self.batch = Batch(self._resumed(states), count)
             self._measured = states[0].measured
             self._save_time = time.monotonic() - began
@@ -298,7 +298,7 @@ class Session:
             chain.save(task.run.checkpoint)
         self._save_time = time.monotonic() - began
 
-    def _resumed(self, states: list[State]) -> Iterator[Chain]:
+    def _resumed(self, states: list[ChainState]) -> Iterator[Chain]:
         """Yield the chains from their checkpoints, whose states are added to `states`."""
         for task in self._work.tasks:
             path = task.run.checkpoint

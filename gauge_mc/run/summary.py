@@ -232,11 +232,11 @@ def _remedy(tau_exp: str) -> str:
     return f", or add the tail of the slowest mode to the errors ({command})"
 
 
-Measured = tuple[Measurement, list[Path], list[TableData]]
+MeasurementTables = tuple[Measurement, list[Path], list[TableData]]
 """A measurement with the files of its tables in all chains, and the tables."""
 
 
-def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[Measured]:
+def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[MeasurementTables]:
     """Read the tables of everything that has been measured along the way."""
     for item in parameters.recorded:
         paths = [path for run in runs if (path := run.table(item.observable)).exists()]
@@ -244,7 +244,7 @@ def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[Measured]
             yield item, paths, [read_table(path) for path in paths]
 
 
-def _without_averages(measured: Sequence[Measured]) -> str:
+def _without_averages(measured: Sequence[MeasurementTables]) -> str:
     """Return what has been measured if no table has averages."""
     if not measured:
         return "nothing measured yet"
@@ -252,7 +252,7 @@ def _without_averages(measured: Sequence[Measured]) -> str:
     return f"measured: {names}, which gauge-mc fit and gauge-mc plot evaluate"
 
 
-def _slow_modes(measured: Iterable[Measured]) -> Iterator[tuple[str, Estimate, int]]:
+def _slow_modes(measured: Iterable[MeasurementTables]) -> Iterator[tuple[str, Estimate, int]]:
     """Yield the name, the average and the updates between measurements of every slow mode.
 
     Modes of a single measurement are left out, since nothing is known of their tau_int.
@@ -268,7 +268,7 @@ def _slow_modes(measured: Iterable[Measured]) -> Iterator[tuple[str, Estimate, i
 
 
 def _averages(
-    measured: Iterable[Measured], tau_exp: float | None = None
+    measured: Iterable[MeasurementTables], tau_exp: float | None = None
 ) -> Iterator[tuple[str, Estimate, int, int, float]]:
     """Yield the label, the average and the updates between measurements of every quantity.
 

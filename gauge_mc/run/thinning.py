@@ -53,7 +53,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Removed:
+class RemovedConfigurations:
     """The configurations of a run that were removed on purpose.
 
     Attributes
@@ -68,7 +68,7 @@ class Removed:
     rules: tuple[Rule, ...] = ()
 
     @classmethod
-    def of(cls, run: Run, parameters: Parameters) -> Removed:
+    def of(cls, run: Run, parameters: Parameters) -> RemovedConfigurations:
         """Read the record of a run, which has none unless it was thinned.
 
         Raises
@@ -113,14 +113,14 @@ def removed_from(run: Run, parameters: Parameters) -> int:
     GaugeError
         If the record is damaged.
     """
-    removed, there, p = Removed.of(run, parameters), run.configs(), parameters
+    removed, there, p = RemovedConfigurations.of(run, parameters), run.configs(), parameters
     last = max((one.sweep for one in removed.rules), default=0)
     due = range(p.thermalize + p.separation, last + 1, p.separation)
     return sum(number in removed and number not in there for number in due)
 
 
 @dataclass(frozen=True)
-class Thinned:
+class ThinningReport:
     """What a thinning removes.
 
     Attributes
@@ -142,7 +142,7 @@ class Thinned:
     removed_bytes: int
 
 
-def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> Thinned:
+def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> ThinningReport:
     """Remove configurations of a run, except every N-th one, and record that this was intended.
 
     Kept are those that a run with N times the separation would have. Configurations later than the
@@ -160,7 +160,7 @@ def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> Th
 
     Returns
     -------
-    Thinned
+    ThinningReport
 
     Raises
     ------
@@ -171,11 +171,11 @@ def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> Th
     """
     chosen = Run(Path(run))
     chosen.read()
-    planned = _Plan.of(chosen, keep)
+    planned = _FileSelection.of(chosen, keep)
     if dry_run or not planned.files:
         return planned.result
     with chosen.locked() as lock:
-        plan = _Plan.of(chosen, keep)  # another process may have been at work until now
+        plan = _FileSelection.of(chosen, keep)  # another process may have been at work until now
         lock.record(replace(lock.holder, sweep=plan.sweep))
         result = plan.result
         plan.carry_out()
@@ -183,18 +183,18 @@ def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> Th
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _FileSelection:
     """The files that a thinning keeps and removes, by update."""
 
     run: Run
-    removed: Removed
+    removed: RemovedConfigurations
     keep: int
     sweep: int
     kept: tuple[int, ...]
     files: dict[int, Path]
 
     @classmethod
-    def of(cls, run: Run, keep: int) -> _Plan:
+    def of(cls, run: Run, keep: int) -> _FileSelection:
         """Return the plan for a run as it is now."""
         parameters = run.read()[0]
         if keep < 2:
@@ -204,10 +204,10 @@ class _Plan:
                 f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}."
             )
         sweep = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
-        removed = Removed.of(run, parameters)
+        removed = RemovedConfigurations.of(run, parameters)
         rule = Rule(keep, sweep, now(), __version__)
         known = any((one.keep, one.sweep) == (keep, sweep) for one in removed.rules)
-        new = removed if known else Removed(parameters, (*removed.rules, rule))
+        new = removed if known else RemovedConfigurations(parameters, (*removed.rules, rule))
         own = {
             number: path
             for number, path in run.config_files()
@@ -223,10 +223,10 @@ class _Plan:
         return cls(run, new, keep, sweep, kept, files)
 
     @property
-    def result(self) -> Thinned:
+    def result(self) -> ThinningReport:
         """What is removed."""
         size = sum(path.lstat().st_size for path in self.files.values())
-        return Thinned(str(self.run.path), self.keep, self.kept, tuple(self.files), size)
+        return ThinningReport(str(self.run.path), self.keep, self.kept, tuple(self.files), size)
 
     def carry_out(self) -> None:
         """Write the record, then remove the files."""

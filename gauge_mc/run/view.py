@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
 from gauge_mc.files.frames import html_table
-from gauge_mc.files.mapping import FileMapping, Named, unknown
+from gauge_mc.files.mapping import FileMapping, SuggestingDict, unknown
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.registry import nearest
@@ -89,17 +89,17 @@ class RunView:
         raise unknown("table", observable, tables)
 
     @property
-    def averages(self) -> Named[Estimate]:
+    def averages(self) -> SuggestingDict[Estimate]:
         """The averages of the observables with errors, by label; tau_int is in measurements.
 
         The errors include autocorrelation. The numbers are those of ``gauge-mc status``.
         """
         from gauge_mc.run.summary import run_averages
 
-        return Named(run_averages(Run(self.path), self.parameters))
+        return SuggestingDict(run_averages(Run(self.path), self.parameters))
 
     @property
-    def fits(self) -> FileMapping[str, Named[Any]]:
+    def fits(self) -> FileMapping[str, SuggestingDict[Any]]:
         """The results of fits by the name of their file, such as ``potential``.
 
         A result consists of the keys and values of its file, with an `Estimate` for every value

@@ -13,7 +13,7 @@ from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.run.cards import Wanted, named_values
+from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.parameters import Execution, Parameters
 from gauge_mc.run.stop import Stop
 from gauge_mc.scans.grid import axes
@@ -92,7 +92,7 @@ class Submission:
 
 @with_fields(Parameters, Execution, options=couplings)
 def scan(
-    parameters: Wanted = None,
+    parameters: ParametersLike = None,
     *,
     beta: str | float | Iterable[float] | None = None,
     lattice: str | Lattice | Iterable[str | Lattice] | None = None,

@@ -21,13 +21,13 @@ from gauge_mc.run.batch import shared_values
 from gauge_mc.run.chain import check_start
 from gauge_mc.run.disk import DiskNeeds, free_disk
 from gauge_mc.run.display import duration
-from gauge_mc.run.forecast import Trial, try_out
+from gauge_mc.run.forecast import RunCosts, try_out
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.lock import is_locked
 from gauge_mc.scans.carry_out import places
 from gauge_mc.scans.display import Tally, opening
 from gauge_mc.scans.grid import Point
-from gauge_mc.scans.packing import Packed, pack
+from gauge_mc.scans.packing import RunBatch, pack
 from gauge_mc.scans.pool import Slot
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Member, Scan
@@ -231,15 +231,15 @@ def _refusals(scan: Scan, left: Sequence[Member]) -> Iterator[str]:
             yield reason
 
 
-def _kind(batch: Packed) -> tuple[Any, ...]:
+def _kind(batch: RunBatch) -> tuple[Any, ...]:
     """Return what the time and the memory of a batch depend on, besides the updates done."""
     return (len(batch), *shared_values(batch[0].parameters))
 
 
-def _trials(packed: Sequence[Packed], slot: Slot) -> dict[tuple[Any, ...], Trial]:
+def _trials(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunCosts]:
     """Return a trial for every kind of batch."""
     where: dict[str, Any] = dict(slot.values)
-    found: dict[tuple[Any, ...], Trial] = {}
+    found: dict[tuple[Any, ...], RunCosts] = {}
     for batch in packed:
         if _kind(batch) in found:
             continue
@@ -262,8 +262,8 @@ def _summary(
     scan: Scan,
     tally: Tally,
     slots: Sequence[Slot],
-    packed: Sequence[Packed],
-    trials: dict[tuple[Any, ...], Trial],
+    packed: Sequence[RunBatch],
+    trials: dict[tuple[Any, ...], RunCosts],
     refusals: list[str],
 ) -> ScanForecast:
     """Return the forecast from the trials; without trials, times and memory are 0."""
@@ -303,7 +303,7 @@ def _summary(
     )
 
 
-def _batch(batch: Packed, trial: Trial | None, tally: Tally) -> BatchForecast:
+def _batch(batch: RunBatch, trial: RunCosts | None, tally: Tally) -> BatchForecast:
     names = [member.name for member in batch]
     if trial is None:
         return BatchForecast(names, 0, 0.0)

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from gauge_mc.run.batch import shared_values
 from gauge_mc.scans.scan import Member
 
-Packed = tuple[Member, ...]
+RunBatch = tuple[Member, ...]
 """Runs on the same lattice after the same number of updates."""
 
 
-def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[Packed]:
+def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[RunBatch]:
     """Divide runs into batches, those on the largest lattices first.
 
     Parameters

@@ -11,7 +11,7 @@ from gauge_mc.run.parameters import Execution
 from gauge_mc.run.session import StopReason
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.display import ProgressDisplay, point_words
-from gauge_mc.scans.packing import Packed
+from gauge_mc.scans.packing import RunBatch
 from gauge_mc.scans.pool import Child, Pool
 from gauge_mc.scans.scan import Member
 
@@ -59,9 +59,9 @@ class Scheduler:
         limit = execution.time_limit
         self._deadline = math.inf if limit is None else time.monotonic() + limit
         self._stopped: str | None = None
-        self._queue: deque[Packed] = deque()
+        self._queue: deque[RunBatch] = deque()
 
-    def carry_out(self, batches: Iterable[Packed], stop: StopReason) -> str | None:
+    def carry_out(self, batches: Iterable[RunBatch], stop: StopReason) -> str | None:
         """Carry out batches until all are done or there is a reason to stop.
 
         Parameters

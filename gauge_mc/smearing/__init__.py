@@ -152,7 +152,7 @@ class Smearing(ABC):
 
 
 @dataclass(frozen=True)
-class Chain(Smearing):
+class SmearingSequence(Smearing):
     """Smearings that are iterated one after the other.
 
     Attributes
@@ -291,7 +291,7 @@ def make_smearing(
         ``NAME[:PARAMETERS][xN]`` for a chain of smearings, each with N iterations. Parameters are
         separated by commas, and are numbers in the order of `Smearing.positional` or have the form
         ``OPTION=VALUE``. In a chain of several, N is 1 if it is missing. Objects stand for
-        themselves, and the smearings of a `Chain` for those of the chain.
+        themselves, and the smearings of a `SmearingSequence` for those of the chain.
     values : mapping of str to object
         Values of options by name, for a single smearing without parameters. None means that an
         option was not given.
@@ -299,7 +299,8 @@ def make_smearing(
     Returns
     -------
     Smearing or None
-        The smearing; a `Chain` if a number of iterations is given; None for `NO_SMEARING`.
+        The smearing; a `SmearingSequence` if a number of iterations is given; None for
+        `NO_SMEARING`.
 
     Raises
     ------
@@ -314,7 +315,7 @@ def make_smearing(
         return None
     if NO_SMEARING in items:
         raise UsageError(f"--smear {NO_SMEARING} excludes other smearings; leave one of them out.")
-    parts = [_Part.parse(one) if isinstance(one, str) else one for one in items]
+    parts = [_SmearingText.parse(one) if isinstance(one, str) else one for one in items]
     first = parts[0]
     if given and (len(parts) > 1 or isinstance(first, Smearing) or first.words):
         raise UsageError(
@@ -324,14 +325,14 @@ def make_smearing(
     steps = [step for part in parts for step in _steps(part, values)]
     if len(steps) == 1 and steps[0][1] is None:
         return steps[0][0]
-    return Chain(tuple((one, 1 if times is None else times) for one, times in steps))
+    return SmearingSequence(tuple((one, 1 if times is None else times) for one, times in steps))
 
 
 def _steps(
-    part: _Part | Smearing, values: Mapping[str, Any]
+    part: _SmearingText | Smearing, values: Mapping[str, Any]
 ) -> Iterable[tuple[Smearing, int | None]]:
     """Return the smearings of a part of a chain, with their numbers of iterations if known."""
-    if isinstance(part, Chain):
+    if isinstance(part, SmearingSequence):
         return part.steps
     if isinstance(part, Smearing):
         return [(part, None)]
@@ -339,7 +340,7 @@ def _steps(
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SmearingText:
     """A text such as ``ape:0.2x25`` in its parts."""
 
     name: str
@@ -347,7 +348,7 @@ class _Part:
     times: int | None
 
     @classmethod
-    def parse(cls, text: str) -> _Part:
+    def parse(cls, text: str) -> _SmearingText:
         """Read the text of one smearing.
 
         Raises

@@ -27,7 +27,7 @@ _MAX_RECORDS = 1000
 
 
 @dataclass(frozen=True)
-class Record:
+class LimeRecord:
     """A record of a LIME file.
 
     Attributes
@@ -43,7 +43,7 @@ class Record:
     length: int
 
 
-def read_records(file: InputFile) -> list[Record]:
+def read_records(file: InputFile) -> list[LimeRecord]:
     """Return the records of a LIME file without reading their data.
 
     Raises
@@ -51,7 +51,7 @@ def read_records(file: InputFile) -> list[Record]:
     GaugeError
         If the records do not fill the file exactly, or if there is no record where one must be.
     """
-    records: list[Record] = []
+    records: list[LimeRecord] = []
     position = 0
     while position < file.size:
         if len(records) == _MAX_RECORDS:
@@ -67,7 +67,7 @@ def read_records(file: InputFile) -> list[Record]:
     return records
 
 
-def _read_header(file: InputFile, position: int) -> Record:
+def _read_header(file: InputFile, position: int) -> LimeRecord:
     header = file.read(position, _HEADER.size).tobytes()
     magic, version, _, length, name = _HEADER.unpack(header)
     if magic != MAGIC or version != _VERSION:
@@ -75,7 +75,7 @@ def _read_header(file: InputFile, position: int) -> Record:
     kind = name.split(b"\0")[0].decode("ascii", "replace").lower()
     if not kind.isprintable():
         raise file.damaged(f"the LIME record at byte {position} has no readable type")
-    return Record(kind, position + _HEADER.size, length)
+    return LimeRecord(kind, position + _HEADER.size, length)
 
 
 def write_header(

@@ -15,7 +15,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.storage.header import Header, StatedAverage, refuse_other_averages
-from gauge_mc.storage.lime import Record
+from gauge_mc.storage.lime import LimeRecord
 from gauge_mc.storage.links import Checksums, StoredLinks
 
 MAX_TEXT = 65536
@@ -30,7 +30,7 @@ def checksum_words(pair: tuple[int, int]) -> str:
     return f"{first:08x} {second:08x}"
 
 
-def only(file: InputFile, records: list[Record], kind: str) -> Record:
+def only(file: InputFile, records: list[LimeRecord], kind: str) -> LimeRecord:
     """Return the only record of a type."""
     found = [record for record in records if record.type == kind]
     if len(found) != 1:
@@ -38,7 +38,7 @@ def only(file: InputFile, records: list[Record], kind: str) -> Record:
     return found[0]
 
 
-def stated_checksum(file: InputFile, records: list[Record]) -> str:
+def stated_checksum(file: InputFile, records: list[LimeRecord]) -> str:
     """Return the SciDAC checksum, two words of eight digits, or an empty string."""
     if not any(record.type == "scidac-checksum" for record in records):
         return ""
@@ -53,13 +53,13 @@ ABOUT = "scidac-file-xml"
 """Type of the record in which a file says what it is."""
 
 
-def text_of(file: InputFile, record: Record) -> str:
+def text_of(file: InputFile, record: LimeRecord) -> str:
     """Read the text of a record."""
     data = file.read(record.offset, record.length).tobytes()
     return data.decode("utf-8", "replace").strip("\0 \t\r\n")
 
 
-def fields_of(file: InputFile, record: Record, root: str) -> dict[str, str]:
+def fields_of(file: InputFile, record: LimeRecord, root: str) -> dict[str, str]:
     """Read a flat XML document: the names and texts of the elements below its root."""
     if record.length > MAX_TEXT:
         raise file.damaged(f"its {record.type} record has {record.length} bytes of XML")

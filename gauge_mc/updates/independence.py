@@ -82,7 +82,7 @@ def check_independence(field: Field, coupling: Coupling, kernel: Kernel, norms: 
     digest = hashlib.sha256(key.encode() + kernel.digest(variant)).hexdigest()
     path = cache_folder() / f"action-{digest[:24]}.txt"
     if kept(path) != digest.encode():
-        _Trial(slab, lattice, action, coefficients, kernel, choices).check()
+        _UpdateCheck(slab, lattice, action, coefficients, kernel, choices).check()
         with suppress(GaugeError, OSError):  # else it is checked again by the next process
             keep(path, digest.encode())
     _passed.add(key)
@@ -108,7 +108,7 @@ def small_lattice(lattice: Lattice, depth: int, most: int) -> Lattice:
     return next(one for one in candidates if math.prod(split_lanes(one, most)) == lanes)
 
 
-class _Trial:
+class _UpdateCheck:
     """Updates of random links on a small lattice.
 
     Parameters

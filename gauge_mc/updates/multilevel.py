@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.halo import HaloExchange, Window, transfers_above
+from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_above
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
@@ -306,7 +306,7 @@ class MultilevelAverages:
             for memory in self._memory if single else ():
                 self._two_links(memory, vector)
             first = self._memory[0]
-            self._halo.post(Window(first.offset(number), first.product_bytes))
+            self._halo.post(SliceRange(first.offset(number), first.product_bytes))
             self._halo.wait()
             yield [one.average(number) for one in self._memory]
             if len(self._field.layouts) > 1:

@@ -119,7 +119,7 @@ class Planner:
         layout, identity = slab.layout, device.identity()
         lattices = f"{layout.replicas} x {layout.lattice}"
         shape = f"{lattices} {slab.group.name} {layout.precision} {layout.split}"
-        self._lattice = _Lattice.of(device, shape)
+        self._lattice = _LatticePlans.of(device, shape)
         source = hashlib.sha256(kernel.digest(variant)).hexdigest()
         key = (kernel.name, kernel.narrowed(variant), source, shape, identity, blocks)
         self._key = hashlib.sha256(repr(key).encode()).hexdigest()
@@ -218,7 +218,7 @@ def wavefronts_to_try(slab: Slab) -> list[Wavefront | None]:
     return list(dict.fromkeys([best_wavefront(slab), *found, None]))
 
 
-class _Lattice:
+class _LatticePlans:
     """Plans of all sweeps on lattices of one shape on a device.
 
     Attributes
@@ -238,13 +238,13 @@ class _Lattice:
         self.plans: dict[str, Plan] = {}
 
     @classmethod
-    def of(cls, device: ThreadedDevice, shape: str) -> _Lattice:
+    def of(cls, device: ThreadedDevice, shape: str) -> _LatticePlans:
         shapes = _KNOWN.setdefault(device, {})
         threads = device.threads if device.threads_are_fixed or device.threads == 1 else None
         return shapes.setdefault(shape, cls(threads))
 
 
-_KNOWN: WeakKeyDictionary[Device, dict[str, _Lattice]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Device, dict[str, _LatticePlans]] = WeakKeyDictionary()
 
 
 def _interruptions() -> int:

@@ -20,7 +20,7 @@ from gauge_mc.devices.base import (
     ThreadedDevice,
 )
 from gauge_mc.devices.kernels import Choice, Kernel
-from gauge_mc.domain.halo import Window
+from gauge_mc.domain.halo import SliceRange
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -79,7 +79,7 @@ class Sweep:
             )
         # The field refers to this object, so a reference back to it would delay freeing its memory.
         self._halo = None if len(field.layouts) == 1 else field.halo(action.halo_depth)
-        self._whole = Window(0, field.slabs[0].slice_bytes) if action.halo_depth > 1 else None
+        self._whole = SliceRange(0, field.slabs[0].slice_bytes) if action.halo_depth > 1 else None
         exchange = exchange_of(field, action)
         targets = self._halo.targets if self._halo and exchange is Exchange.STORE else None
         self._slabs = [

@@ -24,7 +24,7 @@ from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, Together
+from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, VectorsPerThread
 from gauge_mc.random import GENERATORS
 from gauge_mc.storage.links import BY_SITE
 from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED
@@ -50,7 +50,7 @@ def every_choice():
         [GROUP_LINKS, MATRICES],
         [one.choice for one in STORAGES.values()],
         [FEW_REALS.choice, ALL_REALS.choice],
-        [LINKS_ALONE, Together(2).choice],
+        [LINKS_ALONE, VectorsPerThread(2).choice],
         [one.diagonal for one in OPERATORS.values()],
         ["single", "double"],
         [compiler.register_bytes() // 8, 1],

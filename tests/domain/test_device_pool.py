@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from gauge_mc.domain.device_pool import Cancelled, device_pool
+from gauge_mc.domain.device_pool import CancelledError, device_pool
 from gauge_mc.errors import GaugeError
 
 COUNTS = (1, 2, 3)
@@ -161,7 +161,7 @@ def test_an_interruption_cancels_what_is_at_work(count):
             while memory:
                 time.sleep(0.001)
                 device.allocate()
-        except Cancelled:
+        except CancelledError:
             cancelled.append(items[0])
             raise
 

@@ -18,7 +18,7 @@ from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.observables.polyakov_correlators import PolyakovCorrelators, polyakov_correlators
 from gauge_mc.observables.wilson_loops import PATHS, LoopMeasurer, WilsonLoops
 from gauge_mc.random import GENERATORS
-from gauge_mc.smearing import Chain
+from gauge_mc.smearing import SmearingSequence
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.hyp import Hyp
 from gauge_mc.smearing.stout import Stout
@@ -115,7 +115,10 @@ def test_chains_of_smearings_and_static_sources(device_groups, group, precision,
         for smearing, target in zip(chain, smeared, strict=True):
             smearing(before, target)
             before = target
-        smearing, links = Chain(tuple((one, 1) for one in chain)), make_temporal_links(temporal)
+        smearing, links = (
+            SmearingSequence(tuple((one, 1) for one in chain)),
+            make_temporal_links(temporal),
+        )
         loops = WilsonLoops(LATTICE, 2, 6, PATHS[:2], smearing, (0, 1, 2), links)
         found = list(LoopMeasurer(loops, field)(field))
         assert len(found) == 3 * len(loops.paths)

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.hadrons.spectrum import LeftOut, Spectrum
+from gauge_mc.analysis.hadrons.spectrum import MissingMass, Spectrum
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.hadrons import SpectrumResult
 from tests.analysis.synthetic_hadrons import (
@@ -77,7 +77,7 @@ def test_poor_lines_are_named(run):
 
 def test_hadrons_that_are_left_out_share_a_line_for_each_reason():
     pairs = (("pion, p: 1", "Too noisy."), ("rho, p: 1", "Too noisy."), ("a0, p: 1", "Zero."))
-    result = SpectrumResult("masses", Spectrum({}, 12, left_out=tuple(starmap(LeftOut, pairs))))
+    result = SpectrumResult("masses", Spectrum({}, 12, left_out=tuple(starmap(MissingMass, pairs))))
     text = shown(result)
     assert "Left out: pion, p: 1; rho, p: 1. Too noisy. Left out: a0, p: 1. Zero." in text
     lines = ["pion, p: 1: Too noisy.", "rho, p: 1: Too noisy.", "a0, p: 1: Zero."]

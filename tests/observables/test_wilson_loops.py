@@ -22,7 +22,7 @@ from gauge_mc.observables.wilson_loops import (
     shortest_paths,
     steps_along,
 )
-from gauge_mc.smearing import Chain
+from gauge_mc.smearing import SmearingSequence
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.hyp import Hyp
 from gauge_mc.smearing.stout import Stout
@@ -151,7 +151,7 @@ def test_chains_and_static_sources(group, best_device, name):
     steps, temporal = CHAINS[name]
     links = smooth_links(group)
     field = Field.from_slices(Lattice(4, 6, 8, 4), group, links, "double", best_device)
-    chain = Chain(steps) if steps else None
+    chain = SmearingSequence(steps) if steps else None
     levels = range(chain.most + 1) if chain else (0,)
     loops = measured(field, smearing=chain, levels=levels, temporal=make_temporal_links(temporal))
     for level in levels:
@@ -301,7 +301,7 @@ def test_levels_correlated_with_static_sources(group, best_device):
     """The gauge is fixed for every level, to the same links in direction t."""
     links = smooth_links(group)
     field = Field.from_slices(Lattice(4, 6, 8, 4), group, links, "double", best_device)
-    chain = Chain(((Hyp(exclude="none"), 1),))
+    chain = SmearingSequence(((Hyp(exclude="none"), 1),))
     how = {"smearing": chain, "levels": (0, 1), "temporal": make_temporal_links("hyp2")}
     loops = measured(field, **how, correlations=True)
     again = measured(field, **how, correlations=True)

@@ -16,7 +16,7 @@ from gauge_mc.files.table import Table, write_table
 from gauge_mc.plots import find_plot, labels_of
 from gauge_mc.plots.chiral import plot_chiral
 from gauge_mc.plots.effective_mass import fitted, plot_effective_masses
-from gauge_mc.plots.figures.figures import MOST_PIXELS, Form, History, drawn_as
+from gauge_mc.plots.figures.figures import MOST_PIXELS, FigureFormat, History, drawn_as
 from gauge_mc.plots.history import plot_history
 from gauge_mc.plots.mesons import MOST_SHIFT, chosen_hadrons, plot_correlators
 from gauge_mc.plots.scaling import plot_scaling
@@ -254,7 +254,7 @@ def test_size_and_resolution_of_a_figure(tmp_path):
     assert imread(out).shape[:2] == (180, 300)
     assert call("plot", "history", run, "--output", out)[1] == 0
     assert imread(out).shape[1] == 1260
-    with drawn_as(Form((2.0, 1.5), 100)):
+    with drawn_as(FigureFormat((2.0, 1.5), 100)):
         find_plot("plaquette-beta").draw([run], out)
     assert imread(out).shape[:2] == (150, 200)
 

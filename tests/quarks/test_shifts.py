@@ -10,7 +10,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.shifts import ShiftedSystem, solve_shifted, solve_twisted
-from gauge_mc.quarks.solvers import Request
+from gauge_mc.quarks.solvers import SolverParameters
 from gauge_mc.quarks.spinors import SpinorField
 from tests.domain.conftest import open_group
 from tests.reference import dirac as reference
@@ -78,7 +78,7 @@ def test_the_shifts_need_no_more_iterations_than_the_lowest(rng):
     b = SpinorField.from_numpy(field, source)
     counts = []
     for shifts in ((0.001,), (0.001, 0.1, 3.0)):
-        system = ShiftedSystem(Wilson(field, KAPPA), b, Request(1e-8))
+        system = ShiftedSystem(Wilson(field, KAPPA), b, SolverParameters(1e-8))
         system.solve(shifts)
         counts.append(system.iterations)
     assert counts[0] == counts[1] > 10

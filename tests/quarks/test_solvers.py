@@ -9,7 +9,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.solvers import LEAST_TOLERANCE, METHODS, SOLVERS, Request, solve
+from gauge_mc.quarks.solvers import LEAST_TOLERANCE, METHODS, SOLVERS, SolverParameters, solve
 from gauge_mc.quarks.sources import parse_source
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
@@ -53,7 +53,9 @@ def test_the_true_residual(group, solver, inner, method, best_device, rng):
     source[2] = 0
     source[2, 0, 0, 0, 0, 0, 0] = 1
     b = SpinorField.from_numpy(field, source)
-    found = solve(Wilson(field, kappa, csw=1.0), b, solver, Request(1e-10, 500, method, inner))
+    found = solve(
+        Wilson(field, kappa, csw=1.0), b, solver, SolverParameters(1e-10, 500, method, inner)
+    )
     x, links = found.x.to_numpy(), field.to_numpy()
     for one, right, residual in zip(x, source, found.residual, strict=True):
         rest = right - reference.wilson(links, one, kappa, PHASES, csw=1.0)
@@ -74,7 +76,8 @@ def test_lower_precision_needs_few_more_iterations(fast_device, rng):
     operator = Wilson(field, 0.145)
     for solver in SOLVERS:
         counts = {
-            inner: solve(operator, b, solver, Request(inner=inner)).iterations for inner in STORAGES
+            inner: solve(operator, b, solver, SolverParameters(inner=inner)).iterations
+            for inner in STORAGES
         }
         assert counts["single"] < 1.15 * counts["double"]
         assert counts["half"] < 1.35 * counts["double"]
@@ -192,7 +195,7 @@ def test_half_precision_falls_back_to_higher_ones(rng):
     b = SpinorField.from_numpy(field, reference.random_spinor((4, 4, 4, 4), 2, rng))
     nearly_singular = Wilson(field, 1 / 8 - 1e-5, boundary=1)
     for solver in SOLVERS:
-        found = solve(nearly_singular, b, solver, Request(1e-9, 3000, inner="half"))
+        found = solve(nearly_singular, b, solver, SolverParameters(1e-9, 3000, inner="half"))
         assert found.inner != "half"
         assert "did not become smaller in half precision, so that the iteration" in found.notes[0]
         assert found.residual[0] <= 1e-9
@@ -203,7 +206,7 @@ def test_a_solver_without_patience_hands_over_to_a_safer_one(monkeypatch, rng):
     monkeypatch.setattr(SOLVERS["bicgstab"], "patience", -1)
     field = thermal_field(LATTICE, "su3", CpuDevice(1), 6.0)
     b = SpinorField.from_numpy(field, reference.random_spinor(LATTICE.extents, 3, rng))
-    found = solve(Wilson(field, 0.14, csw=1.0), b, "bicgstab", Request(inner="single"))
+    found = solve(Wilson(field, 0.14, csw=1.0), b, "bicgstab", SolverParameters(inner="single"))
     assert (found.solver, found.inner, len(found.notes)) == ("cg", "single", 2)
     assert "with bicgstab in double precision, so that the iteration" in found.notes[1]
     assert "went on with cg in single precision" in found.notes[1]
@@ -223,7 +226,9 @@ def test_bicgstab_hands_over_where_it_does_not_converge():
         b = SpinorField.empty(field, "double", 12)
         parse_source("point", lattice).fill(b, field)
         for inner in ("half", "single", "double"):
-            found = solve(Wilson(field, 0.15, csw=1.5), b, "bicgstab", Request(inner=inner))
+            found = solve(
+                Wilson(field, 0.15, csw=1.5), b, "bicgstab", SolverParameters(inner=inner)
+            )
             assert (found.residual <= 1e-10).all()
             assert found.iterations < 5000
             solvers.append(found.solver)

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.run import session
 from gauge_mc.run.functions import Catalogue
-from gauge_mc.run.run_output import Task
+from gauge_mc.run.run_output import ChainTask
 
 
 def never(seconds):
@@ -36,9 +36,11 @@ def carry_out_batch(runs, device, checkpoint_every=1e9, stop=never, report=nothi
     with ExitStack() as locks:
         tasks = []
         for run, p in runs:
-            tasks.append(Task(run, locks.enter_context(run.locked()), p))
+            tasks.append(ChainTask(run, locks.enter_context(run.locked()), p))
             run.write(p, [])
-        work = session.Work(tuple(tasks), observables, devices, checkpoint_every, stop, report)
+        work = session.SessionPlan(
+            tuple(tasks), observables, devices, checkpoint_every, stop, report
+        )
         return session.carry_out(work)
 
 

@@ -24,8 +24,8 @@ from gauge_mc.run.chain import Chain, check_start
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.run_output import Task
-from gauge_mc.run.session import Work
+from gauge_mc.run.run_output import ChainTask
+from gauge_mc.run.session import SessionPlan
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.run.sessions import carry_out, never, stop_after, written
@@ -283,8 +283,8 @@ def test_the_time_of_a_session_is_divided(tmp_path, best_device):
 
     with run.locked() as lock, mock.patch.object(Batch, "update", slow):
         run.write(p, [])
-        tasks = (Task(run, lock, p),)
-        work = Work(tasks, observables, DeviceGroup.of(best_device), 1e9, never, print)
+        tasks = (ChainTask(run, lock, p),)
+        work = SessionPlan(tasks, observables, DeviceGroup.of(best_device), 1e9, never, print)
         began = time.monotonic()
         session.carry_out(work)
         elapsed = time.monotonic() - began

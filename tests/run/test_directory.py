@@ -21,12 +21,12 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.run import checkpoint, lock
 from gauge_mc.run.chain import Chain
-from gauge_mc.run.checkpoint import State
+from gauge_mc.run.checkpoint import ChainState
 from gauge_mc.run.directory import Run, SessionRecord, newest_run
 from gauge_mc.run.parameters import Parameters
 from tests.calls import call
 
-STATE = State(7, 35, {"group": "su3", "action": "wilson", "beta": 5.7, "seed": 3})
+STATE = ChainState(7, 35, {"group": "su3", "action": "wilson", "beta": 5.7, "seed": 3})
 
 HOLD = """
 import sys, time

@@ -10,7 +10,7 @@ from gauge_mc import thin
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thinning import Removed
+from gauge_mc.run.thinning import RemovedConfigurations
 from tests.calls import call, make_run
 from tests.test_pins import PINS
 
@@ -116,7 +116,7 @@ def test_a_thinning_may_be_killed_at_any_point(made, tmp_path, monkeypatch):
         thin(run, 3)
         assert there(run) == [11, 20]
         assert call("verify", run)[1] == 0
-        assert len(Removed.of(Run(run), Parameters()).rules) == 1
+        assert len(RemovedConfigurations.of(Run(run), Parameters()).rules) == 1
 
 
 def test_only_configurations_of_the_run_before_the_checkpoint_are_removed(run, tmp_path):

@@ -5,7 +5,13 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.observables.wilson_loops import WilsonLoops
-from gauge_mc.smearing import SMEARINGS, Chain, make_smearing, smear_option, smearing_options
+from gauge_mc.smearing import (
+    SMEARINGS,
+    SmearingSequence,
+    make_smearing,
+    smear_option,
+    smearing_options,
+)
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.hyp import Hyp
 from gauge_mc.smearing.stout import Stout
@@ -65,12 +71,12 @@ def test_names_and_options_that_are_refused(name, values, sentence):
         ("ape:0.3", Ape(0.3)),
         ("ape:0.3,4,projection=polar", Ape(0.3, 4, "polar")),
         ("ape:alpha=0.5", Ape.from_alpha(0.5)),
-        ("ape:0.2x25", Chain(((Ape(0.2), 25),))),
-        ("hypx3", Chain(((Hyp(), 3),))),
+        ("ape:0.2x25", SmearingSequence(((Ape(0.2), 25),))),
+        ("hypx3", SmearingSequence(((Hyp(), 3),))),
         ("hyp:0.7,0.5,0.2,exclude=none", Hyp(0.7, 0.5, 0.2, "none")),
-        ("stout:exclude=yxx2", Chain(((Stout(exclude="yx"), 2),))),
-        (("ape:0.2x25", "hyp:0.75,0.6,0.3x1"), Chain(((Ape(0.2), 25), (Hyp(), 1)))),
-        (["stout", "ape"], Chain(((Stout(), 1), (Ape(), 1)))),
+        ("stout:exclude=yxx2", SmearingSequence(((Stout(exclude="yx"), 2),))),
+        (("ape:0.2x25", "hyp:0.75,0.6,0.3x1"), SmearingSequence(((Ape(0.2), 25), (Hyp(), 1)))),
+        (["stout", "ape"], SmearingSequence(((Stout(), 1), (Ape(), 1)))),
     ],
 )
 def test_texts_with_parameters(texts, expected):

@@ -132,7 +132,7 @@ def test_the_usual_actions_pass(best_device, name, anisotropy, lattice):
 
 def test_what_has_passed_is_remembered(monkeypatch):
     tried, kept = [], {}
-    monkeypatch.setattr(independence._Trial, "check", lambda self: tried.append(self))
+    monkeypatch.setattr(independence._UpdateCheck, "check", lambda self: tried.append(self))
     monkeypatch.setattr(independence, "keep", kept.__setitem__)
     monkeypatch.setattr(independence, "kept", kept.get)
     for _ in range(2):

@@ -57,7 +57,7 @@ PION = next(iter(MESONS))
 """The meson whose mass vanishes with the quark mass."""
 
 
-class Kind(NamedTuple):
+class ExtrapolationKey(NamedTuple):
     """The source and the twisted mass that all hadrons of an extrapolation share.
 
     Attributes
@@ -72,7 +72,7 @@ class Kind(NamedTuple):
     mu: float
 
 
-class State(NamedTuple):
+class HadronState(NamedTuple):
     """A hadron of which a correlator is.
 
     Attributes
@@ -112,9 +112,9 @@ class State(NamedTuple):
         return Quark(self.kappa1, self.mu1), Quark(self.kappa2, self.mu2)
 
     @property
-    def kind(self) -> Kind | None:
+    def kind(self) -> ExtrapolationKey | None:
         """The kind of extrapolation it belongs to; None if its quarks differ in mu."""
-        return Kind(self.source, self.mu1) if self.mu1 == self.mu2 else None
+        return ExtrapolationKey(self.source, self.mu1) if self.mu1 == self.mu2 else None
 
     @property
     def inverse_kappa(self) -> float:
@@ -248,7 +248,7 @@ class ChiralFit:
     points: tuple[ChiralPoint, ...]
 
 
-class LeftOut(NamedTuple):
+class MissingMass(NamedTuple):
     """A hadron or a PCAC mass that could not be determined; its text is a line with both.
 
     Attributes
@@ -285,7 +285,7 @@ class Spectrum:
         PCAC masses, if the table has the correlators.
     chiral : tuple of ChiralFit
         Extrapolations in the quark mass, if there are several.
-    left_out : tuple of LeftOut
+    left_out : tuple of MissingMass
         Hadrons and PCAC masses whose correlators are too noisy; in JSON, a line of text each.
     cautions : tuple of str
         Cautions about the errors, one sentence each.
@@ -297,41 +297,41 @@ class Spectrum:
     masses: tuple[HadronMass, ...] = ()
     pcac: tuple[PcacMass, ...] = ()
     chiral: tuple[ChiralFit, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[MissingMass, ...] = ()
     cautions: tuple[str, ...] = ()
 
 
 @dataclass
-class Series:
+class MassSeries:
     """Linearised time series of the masses of an ensemble, from which extrapolations follow.
 
     Attributes
     ----------
-    correlators : dict of State to Correlator
+    correlators : dict of HadronState to Correlator
         All folded correlators.
-    masses : dict of State to (MassFit, ndarray)
+    masses : dict of HadronState to (MassFit, ndarray)
         Masses with their series, shape (configurations,).
-    pcac : dict of State to (PcacMass, ndarray)
+    pcac : dict of HadronState to (PcacMass, ndarray)
         PCAC masses with their series.
-    left_out : list of LeftOut
+    left_out : list of MissingMass
         Hadrons without a mass and PCAC masses that are not known, and why.
     """
 
-    correlators: dict[State, Correlator] = field(default_factory=dict)
-    masses: dict[State, tuple[MassFit, Array]] = field(default_factory=dict)
-    pcac: dict[State, tuple[PcacMass, Array]] = field(default_factory=dict)
-    left_out: list[LeftOut] = field(default_factory=list)
+    correlators: dict[HadronState, Correlator] = field(default_factory=dict)
+    masses: dict[HadronState, tuple[MassFit, Array]] = field(default_factory=dict)
+    pcac: dict[HadronState, tuple[PcacMass, Array]] = field(default_factory=dict)
+    left_out: list[MissingMass] = field(default_factory=list)
 
-    def fit(self, state: State, correlator: Correlator, ranges: Ranges) -> None:
+    def fit(self, state: HadronState, correlator: Correlator, ranges: Ranges) -> None:
         """Fit the correlator of a hadron."""
         self.correlators[state] = correlator
         try:
             self.masses[state] = fit_mass(correlator, ranges)
         except GaugeError as error:
-            self.left_out.append(LeftOut(describe(state), str(error)))
+            self.left_out.append(MissingMass(describe(state), str(error)))
 
 
-def describe(state: State) -> str:
+def describe(state: HadronState) -> str:
     """Return the name of a hadron with its parity, momentum and quarks."""
     words = [state.name + {1: "+", -1: "-", 0: ""}[state.parity]]
     if not state.at_rest:
@@ -340,7 +340,7 @@ def describe(state: State) -> str:
     return ", ".join([*words, describe_quarks(*state.quarks)])
 
 
-def meson_series(table: HadronCorrelators, ranges: Ranges) -> Series:
+def meson_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:
     """Fit the masses of all mesons and the PCAC masses of a table.
 
     Raises
@@ -354,7 +354,7 @@ def meson_series(table: HadronCorrelators, ranges: Ranges) -> Series:
             "The table has no correlators with the matrices of mesons at source and sink; "
             "measure some."
         )
-    found = Series()
+    found = MassSeries()
     for state, values in averaged.items():
         found.fit(state, Correlator(table.sweeps, fold(values, 1), table.extent), ranges)
     axial = table.grouped(_axial)
@@ -363,12 +363,12 @@ def meson_series(table: HadronCorrelators, ranges: Ranges) -> Series:
             try:
                 found.pcac[state] = _pcac(state, density, fold(values, -1), ranges)
             except GaugeError as error:
-                found.left_out.append(LeftOut(f"PCAC mass, {describe(state)}", str(error)))
+                found.left_out.append(MissingMass(f"PCAC mass, {describe(state)}", str(error)))
     return found
 
 
 def _parameters(quarks: Iterable[Quark]) -> tuple[float, float, float, float]:
-    """Return the hopping parameters and the twisted masses of two quarks, as `State` has them."""
+    """Return the hopping parameters and then the twisted masses of two quarks."""
     one, other = quarks
     return one.kappa, other.kappa, one.mu, other.mu
 
@@ -381,7 +381,7 @@ def _of_meson(labels: Mapping[str, Any]) -> tuple[float, float, float, float]:
     return _parameters(sorted(_quarks(labels)))
 
 
-def _meson(labels: Mapping[str, Any]) -> State | None:
+def _meson(labels: Mapping[str, Any]) -> HadronState | None:
     """Return the meson of a correlator with the same matrix at source and sink."""
     gamma = labels["gamma_source"]
     names = [name for name, matrices in MESONS.items() if gamma in matrices]
@@ -391,20 +391,20 @@ def _meson(labels: Mapping[str, Any]) -> State | None:
     matrices = MESONS[names[0]]
     along = momentum[matrices.index(gamma)] if len(matrices) == 3 else 0
     place = labels["source"], tuple(sorted(momentum)), along
-    return State(names[0], *_of_meson(labels), *place)
+    return HadronState(names[0], *_of_meson(labels), *place)
 
 
-def _axial(labels: Mapping[str, Any]) -> State | None:
+def _axial(labels: Mapping[str, Any]) -> HadronState | None:
     """Return the pion whose density creates what the axial current annihilates."""
     if (labels["gamma_source"], labels["gamma_sink"]) != (PSEUDOSCALAR, AXIAL):
         return None
     if any(labels[one.name] for one in MOMENTA):
         return None
-    return State(PION, *_of_meson(labels), labels["source"], (0, 0, 0))
+    return HadronState(PION, *_of_meson(labels), labels["source"], (0, 0, 0))
 
 
 def _pcac(
-    state: State, density: Correlator, current: Array, ranges: Ranges
+    state: HadronState, density: Correlator, current: Array, ranges: Ranges
 ) -> tuple[PcacMass, Array]:
     """Return the PCAC mass from <P P> and <A P>, with its series."""
     t = np.arange(1, current.shape[1] - 1)
@@ -434,12 +434,12 @@ def _pcac(
     return _pcac_mass(state, point, masses), masses
 
 
-def _pcac_mass(state: State, point: PlateauPoint, series: Array) -> PcacMass:
+def _pcac_mass(state: HadronState, point: PlateauPoint, series: Array) -> PcacMass:
     quality = point.t_min, point.t_max, point.chi2, point.chi2_expected
     return PcacMass(*_parameters(state.quarks), state.source, estimate(series), *quality)
 
 
-def baryon_series(table: HadronCorrelators, ranges: Ranges) -> Series:
+def baryon_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:
     """Fit the masses of all baryons of a table, of both parities.
 
     The state of one parity runs forwards in time, that of the other one backwards. So the
@@ -448,7 +448,7 @@ def baryon_series(table: HadronCorrelators, ranges: Ranges) -> Series:
     while that of negative parity is negligible there.
     """
     averaged = table.grouped(_baryon)
-    found = Series()
+    found = MassSeries()
     for state in sorted(averaged, key=lambda one: -one.parity):
         correlator = _folded(table, averaged, state)
         partner = found.masses.get(state._replace(parity=1))
@@ -458,7 +458,9 @@ def baryon_series(table: HadronCorrelators, ranges: Ranges) -> Series:
     return found
 
 
-def _folded(table: HadronCorrelators, averaged: Mapping[State, Array], state: State) -> Correlator:
+def _folded(
+    table: HadronCorrelators, averaged: Mapping[HadronState, Array], state: HadronState
+) -> Correlator:
     """Return the folded correlator of a baryon."""
     values = averaged[state]
     if state.name.startswith(BOSONS):
@@ -483,14 +485,14 @@ def _without_partner(correlator: Correlator, partner: MassFit) -> Correlator:
     return replace(correlator, values=correlator.values - math.copysign(1.0, end) * behind)
 
 
-def _baryon(labels: Mapping[str, Any]) -> State:
+def _baryon(labels: Mapping[str, Any]) -> HadronState:
     momentum = tuple(sorted(abs(int(labels[one.name])) for one in MOMENTA))
     place = labels["source"], momentum
     parity = int(labels["parity"])
-    return State(labels["baryon"], *_parameters(_quarks(labels)), *place, parity=parity)
+    return HadronState(labels["baryon"], *_parameters(_quarks(labels)), *place, parity=parity)
 
 
-def chiral_fits(pions: Series, others: Series) -> list[ChiralFit]:
+def chiral_fits(pions: MassSeries, others: MassSeries) -> list[ChiralFit]:
     """Extrapolate masses at rest in the quark mass, for every kind of source and twisted mass.
 
     All quarks of a hadron have the same twisted mass, and those of a baryon also the same hopping
@@ -499,9 +501,9 @@ def chiral_fits(pions: Series, others: Series) -> list[ChiralFit]:
 
     Parameters
     ----------
-    pions : Series
+    pions : MassSeries
         Masses that include those of the pion, and the PCAC masses.
-    others : Series
+    others : MassSeries
         Masses of hadrons that are extrapolated to a massless pion; they may be the same. They must
         be from the same configurations.
 
@@ -536,12 +538,14 @@ def chiral_fits(pions: Series, others: Series) -> list[ChiralFit]:
     return found
 
 
-def _pion_of(state: State) -> State:
+def _pion_of(state: HadronState) -> HadronState:
     """Return the pion at rest of the same quarks."""
-    return State(PION, *_parameters(sorted(state.quarks)), state.source, (0, 0, 0))
+    return HadronState(PION, *_parameters(sorted(state.quarks)), state.source, (0, 0, 0))
 
 
-def _critical(quantity: str, kind: Kind, series: Mapping[State, Array]) -> list[ChiralFit]:
+def _critical(
+    quantity: str, kind: ExtrapolationKey, series: Mapping[HadronState, Array]
+) -> list[ChiralFit]:
     """Fit a line in 1/kappa, and return it with the point at which it vanishes."""
     chosen = [state for state in series if state.kind == kind and state.at_rest]
     x = np.array([state.inverse_kappa for state in chosen])
@@ -554,7 +558,9 @@ def _critical(quantity: str, kind: Kind, series: Mapping[State, Array]) -> list[
     return [replace(fit, kappa_c=estimate(kappa_c))]
 
 
-def _extrapolation(name: str, kind: Kind, pairs: Sequence[tuple[Array, Array]]) -> list[ChiralFit]:
+def _extrapolation(
+    name: str, kind: ExtrapolationKey, pairs: Sequence[tuple[Array, Array]]
+) -> list[ChiralFit]:
     """Fit a line in the squared mass of the pion, whose errors count as well."""
     if len(pairs) < 2:
         return []
@@ -576,7 +582,7 @@ STEPS = 5
 """Number of fits with which the slope, and thus the effect of the errors in x, converges."""
 
 
-def _line(quantity: str, kind: Kind, x: Array, data: Array) -> tuple[ChiralFit, Array]:
+def _line(quantity: str, kind: ExtrapolationKey, x: Array, data: Array) -> tuple[ChiralFit, Array]:
     """Fit a straight line, and return it with the series of intercept and slope."""
     estimates = [estimate(one) for one in data.T]
     tau_int = float(np.mean([one.tau_int for one in estimates]))
@@ -599,7 +605,7 @@ def _line(quantity: str, kind: Kind, x: Array, data: Array) -> tuple[ChiralFit, 
 
 
 def spectrum(
-    table: HadronCorrelators, series: Series, chiral: Sequence[ChiralFit] = (), skip: int = 0
+    table: HadronCorrelators, series: MassSeries, chiral: Sequence[ChiralFit] = (), skip: int = 0
 ) -> Spectrum:
     """Return the masses of an ensemble in the form in which they are written and shown.
 

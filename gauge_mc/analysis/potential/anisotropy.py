@@ -130,7 +130,7 @@ class Anisotropy:
 
 
 @dataclass(frozen=True)
-class _Average:
+class _WeightedAverage:
     """A weighted average of points, its series, and the scatter about it."""
 
     series: Array
@@ -283,7 +283,7 @@ def _is_used(point: RatioPoint, least: int) -> bool:
 
 def _choose(
     points: tuple[RatioPoint, ...], series: dict[tuple[int, int], Array], least: int | None
-) -> tuple[int, _Average, _Average | None]:
+) -> tuple[int, _WeightedAverage, _WeightedAverage | None]:
     """Return the smallest extent, the average from it on, and from the following one on."""
     largest = max((min(one.x, one.y) for one in points if _is_used(one, 1)), default=0)
     if not largest:
@@ -310,14 +310,14 @@ def _choose(
 
 def _average(
     points: tuple[RatioPoint, ...], series: dict[tuple[int, int], Array], least: int
-) -> _Average:
+) -> _WeightedAverage:
     """Return the average of the points from an extent on, weighted by their errors alone."""
     used = [one for one in points if _is_used(one, least)]
     values = np.stack([series[one.x, one.y] for one in used], axis=1)
     if len(used) == 1:
-        return _Average(values[:, 0], used[0].interpolation, 0.0, 0.0)
+        return _WeightedAverage(values[:, 0], used[0].interpolation, 0.0, 0.0)
     tau = max(one.xi.tau_int for one in used)
     fit = fit_linear(np.ones((len(used), 1)), values, tau, correlated=False)
     changes = np.array([one.interpolation for one in used])
     interpolation = float(fit.projection[0] @ changes)
-    return _Average(values @ fit.projection[0], interpolation, fit.chi2, fit.chi2_expected)
+    return _WeightedAverage(values @ fit.projection[0], interpolation, fit.chi2, fit.chi2_expected)

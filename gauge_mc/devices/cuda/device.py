@@ -23,7 +23,7 @@ from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, defaul
 from gauge_mc.devices.cuda.kernel import CudaBuffer, CudaKernel, SweepFunction, best_tile
 from gauge_mc.devices.cuda.nvcc import describe, find_nvcc, nvcc_command, registers_of
 from gauge_mc.devices.cuda.nvml import gpu_counter
-from gauge_mc.devices.cuda.sharing import ForeignBuffer, SharedBuffer
+from gauge_mc.devices.cuda.sharing import CudaForeignBuffer, CudaSharedBuffer
 from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, NoMemoryError
@@ -339,19 +339,19 @@ class CudaDevice:
             self._reached[other.ordinal] = reached
         return self._reached[other.ordinal]
 
-    def share(self, buffer: Buffer) -> SharedBuffer | None:
+    def share(self, buffer: Buffer) -> CudaSharedBuffer | None:
         """Offer a buffer to other processes on the host; see `SharingDevice.share`."""
         self.activate()
         assert isinstance(buffer, CudaBuffer)
         with suppress(self._driver.Error):
-            return SharedBuffer(self._driver, self.stream, buffer)
+            return CudaSharedBuffer(self._driver, self.stream, buffer)
         return None
 
-    def foreign(self, offer: Offer) -> ForeignBuffer | None:
+    def foreign(self, offer: Offer) -> CudaForeignBuffer | None:
         """Return a buffer that another process offers; see `SharingDevice.foreign`."""
         self.activate()
         with suppress(self._driver.Error):
-            return ForeignBuffer(self._driver, offer)
+            return CudaForeignBuffer(self._driver, offer)
         return None
 
     def _new_event(self) -> Any:

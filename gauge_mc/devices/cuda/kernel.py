@@ -45,7 +45,7 @@ CACHE_LINE_THREADS = 8
 """Number of threads whose packets of 16 bytes fill a cache line of 128 bytes."""
 
 
-class Owner(Protocol):
+class CudaContext(Protocol):
     """The GPU on which a kernel is loaded.
 
     Attributes
@@ -190,7 +190,7 @@ class CudaKernel:
 
     Parameters
     ----------
-    device : Owner
+    device : CudaContext
         The GPU on which the kernel is loaded.
     function : pycuda Function
         The function that runs one step per launch.
@@ -209,7 +209,7 @@ class CudaKernel:
 
     def __init__(
         self,
-        device: Owner,
+        device: CudaContext,
         function: Any,
         sweep: SweepFunction | None,
         threads: int,

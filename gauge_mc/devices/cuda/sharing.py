@@ -11,7 +11,7 @@ EVENTS = 2
 """Number of events that take turns, so that none is recorded again before others wait for it."""
 
 
-class SharedBuffer:
+class CudaSharedBuffer:
     """A buffer of a GPU that other processes can write to, and events that they can wait for.
 
     Parameters
@@ -42,7 +42,7 @@ class SharedBuffer:
         self._events[turn % EVENTS].record(self._stream)
 
 
-class ForeignBuffer:
+class CudaForeignBuffer:
     """A buffer that another process offers.
 
     Parameters

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gauge_mc.files.atomic import Kind, replacing
+from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.libraries import load
 
 
 @contextmanager
-def hdf5_file(out: Path, kind: Kind) -> Iterator[Any]:
+def hdf5_file(out: Path, kind: FileKind) -> Iterator[Any]:
     """Open an empty HDF5 file, and write it to `out` on leaving.
 
     Raises
@@ -34,15 +34,15 @@ def hdf5_file(out: Path, kind: Kind) -> Iterator[Any]:
         file.write(content.getbuffer())
 
 
-def hdf5_kind(name: str, attributes: Collection[str]) -> Kind:
-    """Return the kind of HDF5 files with the given attributes; see `Kind` for the name."""
+def hdf5_kind(name: str, attributes: Collection[str]) -> FileKind:
+    """Return the kind of HDF5 files with the given attributes; see `FileKind` for the name."""
 
     def recognises(path: Path) -> bool:
         with suppress(OSError), load("h5py").File(path, "r") as h5:
             return all(one in h5.attrs for one in attributes)
         return False
 
-    return Kind(name, recognises)
+    return FileKind(name, recognises)
 
 
 def write_array(group: Any, name: str, values: np.ndarray) -> None:

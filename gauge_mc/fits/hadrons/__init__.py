@@ -15,7 +15,7 @@ from gauge_mc.analysis.hadrons.correlators import (
 from gauge_mc.analysis.hadrons.masses import Ranges
 from gauge_mc.analysis.hadrons.spectrum import (
     ChiralFit,
-    Series,
+    MassSeries,
     Spectrum,
     spectrum,
 )
@@ -85,16 +85,18 @@ class HadronFit(Fit):
     options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
 
     @abstractmethod
-    def series(self, correlators: HadronCorrelators, ranges: Ranges) -> Series:
+    def series(self, correlators: HadronCorrelators, ranges: Ranges) -> MassSeries:
         """Fit the masses of all hadrons."""
 
     @abstractmethod
     def chiral(
-        self, folder: Path, found: HadronCorrelators, series: Series, options: Mapping[str, Any]
+        self, folder: Path, found: HadronCorrelators, series: MassSeries, options: Mapping[str, Any]
     ) -> list[ChiralFit]:
         """Extrapolate in the quark mass, given the folder of the table and its correlators."""
 
-    def fitted(self, table: Path, options: Mapping[str, Any]) -> tuple[HadronCorrelators, Series]:
+    def fitted(
+        self, table: Path, options: Mapping[str, Any]
+    ) -> tuple[HadronCorrelators, MassSeries]:
         """Return the correlators of a table and the fits to them."""
         ranges = ranges_of(options)
         found = read_hadron_correlators(table, self.labels, options.get(SKIP.name, 0))

@@ -13,8 +13,8 @@ from gauge_mc.analysis.hadrons.correlators import (
 )
 from gauge_mc.analysis.hadrons.masses import MassFit
 from gauge_mc.analysis.hadrons.spectrum import (
+    HadronState,
     Spectrum,
-    State,
     describe,
 )
 from gauge_mc.analysis.timeseries import Estimate
@@ -31,7 +31,7 @@ def mass_table(found: Spectrum) -> Table:
     for name in names:
         table.add_column(name, justify="right")
     for one in found.masses:
-        state = State(*(getattr(one, name) for name in State._fields))
+        state = HadronState(*(getattr(one, name) for name in HadronState._fields))
         table.add_row(describe(state), one.source, *_cells(one.fit, averaged))
     return table
 

@@ -34,7 +34,7 @@ from gauge_mc.observables import (
     Record,
     RecordsOfTables,
     SecondaryTable,
-    Series,
+    TimeSeries,
 )
 from gauge_mc.options import Option, check_options, merged
 from gauge_mc.quarks.contractions import AT_REST, Momentum
@@ -47,7 +47,7 @@ from gauge_mc.quarks.solvers import (
     METHODS,
     RELIABLE,
     SOLVERS,
-    Request,
+    SolverParameters,
     solve,
 )
 from gauge_mc.quarks.sources import SOURCES, Source, parse_source
@@ -56,7 +56,7 @@ from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import Boundary, reals_of
 
 if TYPE_CHECKING:
-    from gauge_mc.quarks.kept import Kept
+    from gauge_mc.quarks.propagator_path import PropagatorPath
 from gauge_mc.quoting import quoted
 from gauge_mc.smearing import (
     NO_SMEARING,
@@ -222,7 +222,7 @@ class Quarks:
         Momenta of the hadrons.
     solver : str
         Name of the solver.
-    request : Request
+    request : SolverParameters
         How to solve.
     folder : str
         Folder in which propagators are kept; if it is empty, they are not.
@@ -243,7 +243,7 @@ class Quarks:
     smearing: Smearing | None = None
     momenta: tuple[Momentum, ...] = (AT_REST,)
     solver: str = defaults.SOLVER
-    request: Request = field(default_factory=Request)
+    request: SolverParameters = field(default_factory=SolverParameters)
     folder: str = ""
 
     def __post_init__(self) -> None:
@@ -285,7 +285,7 @@ class Quarks:
             make_smearing(given.get("smear", NO_SMEARING), others),
             momenta_up_to(given.get(MOMENTA.name, 0)),
             given.get(SOLVER.name, defaults.SOLVER),
-            Request(
+            SolverParameters(
                 given.get(TOLERANCE.name, defaults.TOLERANCE),
                 given.get(ITERATION_LIMIT.name, ITERATIONS),
                 given.get(METHOD.name, RELIABLE),
@@ -392,15 +392,15 @@ class Quarks:
         propagator = Propagator(found.x, operator.kappa, operator.boundary, source.place)
         return propagator, (*words, *numbers)
 
-    def _kept(self, quark: Quark, source: Source) -> Kept:
+    def _kept(self, quark: Quark, source: Source) -> PropagatorPath:
         """Return the place of a propagator, which is known by all facts but the tolerance."""
-        from gauge_mc.quarks.kept import Kept
+        from gauge_mc.quarks.propagator_path import PropagatorPath
 
         mass = {MUS.name: repr(quark.mu)} if quark.mu else {}
         own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
         left_out = ("tolerance", MUS.name)
         known = {name: fact for name, fact in self.header.items() if name not in left_out}
-        return Kept(Path(self.folder), {**known, **own})
+        return PropagatorPath(Path(self.folder), {**known, **own})
 
     def _operator(self, field: Field, quark: Quark) -> DiracOperator:
         parameters = {MU.name: quark.mu, **dict(self.parameters)}
@@ -486,7 +486,7 @@ def pairs_of(quarks: Sequence[Quark]) -> list[Pair]:
     return list(combinations_with_replacement(quarks, 2))
 
 
-Correlator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex128]]
+HadronCorrelator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex128]]
 """The quarks, the names of a hadron, its momentum, and the correlator at every time."""
 
 TRIAL_TOLERANCE = 0.1
@@ -532,7 +532,7 @@ class Hadrons(Observable):
         return [*quark_owners(), (cls.name, own)]
 
     @abstractmethod
-    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[Correlator]:
+    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
         """Yield all correlators, given the propagators of all quarks."""
 
     def for_group(self, group: str) -> Hadrons:
@@ -577,15 +577,15 @@ class Hadrons(Observable):
                     yield (*parameters, label, *names, *momentum, t, value.real, value.imag)
 
     @classmethod
-    def series(cls, table: TableData, source: str) -> dict[str, Series]:
+    def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
         """Return the real and imaginary part of every correlator; see `Observable.series`."""
         names = cls.columns.indices[:-1]
         check_columns(table, names, source)
         labels, sweeps, values = arranged(table, names, source)
         return {
-            ",".join([*(f"{key}={x}" for key, x in zip(names, one, strict=True)), part]): Series(
-                sweeps, values[part][n], 0
-            )
+            ",".join(
+                [*(f"{key}={x}" for key, x in zip(names, one, strict=True)), part]
+            ): TimeSeries(sweeps, values[part][n], 0)
             for n, one in enumerate(labels)
             for part in values
         }

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.halo import HaloExchange, Window, transfers_above
+from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_above
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.paths import Step, equivalent_steps, padded, shortest_paths
 from gauge_mc.domain.slab import Slab, work
@@ -154,7 +154,7 @@ class MultilevelLoops:
                     memory.make_step(slab, n, k, shortest_paths(step, self._orderings))
         first = self._memory[0]
         for n in range(len(self._levels) * len(self._steps)):
-            self._halo.post(Window(n * first.nbytes, first.steps.slice_bytes))
+            self._halo.post(SliceRange(n * first.nbytes, first.steps.slice_bytes))
             self._halo.wait()
 
     def _launch(

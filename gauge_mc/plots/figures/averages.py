@@ -34,7 +34,7 @@ class AveragePoint:
 
 
 @dataclass(frozen=True)
-class Averages:
+class AveragesTable:
     """The averages that a plot shows, as a table for the terminal.
 
     Attributes
@@ -48,7 +48,7 @@ class Averages:
     points: Sequence[AveragePoint]
 
     @classmethod
-    def of(cls, label: str, curves: Curves) -> Averages:
+    def of(cls, label: str, curves: Curves) -> AveragesTable:
         """Return the averages of curves."""
         named = [
             AveragePoint(label, name, beta, found)

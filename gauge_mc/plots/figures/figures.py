@@ -25,7 +25,7 @@ from gauge_mc.actions import Action
 from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import Kind, replacing
+from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.libraries import load
 from gauge_mc.quoting import shortened
 
@@ -141,7 +141,7 @@ def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> st
 
 
 @dataclass(frozen=True)
-class Form:
+class FigureFormat:
     """The size and the resolution of figures, as the user wants them.
 
     Attributes
@@ -175,7 +175,7 @@ class Form:
             )
 
     @classmethod
-    def parse(cls, size: str | None, dpi: int | None) -> Form:
+    def parse(cls, size: str | None, dpi: int | None) -> FigureFormat:
         """Return the form for a size such as ``6x4`` and a resolution, if they are given.
 
         Raises
@@ -197,14 +197,14 @@ class Form:
         return cls(sides, STYLE_DPI if dpi is None else dpi)
 
 
-USUAL = Form()
+USUAL = FigureFormat()
 """The form of figures outside `drawn_as`."""
 
-_form: ContextVar[Form] = ContextVar("form", default=USUAL)
+_form: ContextVar[FigureFormat] = ContextVar("form", default=USUAL)
 
 
 @contextmanager
-def drawn_as(form: Form) -> Iterator[None]:
+def drawn_as(form: FigureFormat) -> Iterator[None]:
     """Give all figures that are drawn in a context a size and a resolution."""
     before = _form.set(form)
     try:
@@ -266,7 +266,7 @@ def write_figure(figure: Figure, path: Path) -> None:
         figure.savefig(file, format=ending, metadata=date, dpi=_form.get().dpi)
 
 
-def figure_kind(path: Path) -> Kind:
+def figure_kind(path: Path) -> FileKind:
     """Return the kind of figures with the ending of a path.
 
     Raises
@@ -279,7 +279,7 @@ def figure_kind(path: Path) -> Kind:
         raise UsageError(
             f"The plot {path} has an unknown format; let its name end in .pdf, .png or .svg."
         )
-    return Kind(f"a figure in {ending.upper()}", partial(_is_figure, ending))
+    return FileKind(f"a figure in {ending.upper()}", partial(_is_figure, ending))
 
 
 def _ending(path: Path) -> str:

@@ -25,7 +25,14 @@ from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.spinors import SpinorField, in_units
 from gauge_mc.quarks.storage import Storage, storage_of
-from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary, Reals, Together, Transport, reals_of
+from gauge_mc.quarks.transport import (
+    ANTIPERIODIC,
+    Boundary,
+    Reals,
+    Transport,
+    VectorsPerThread,
+    reals_of,
+)
 from gauge_mc.registry import Registry, in_words
 
 HOP = Kernel("hop")
@@ -35,16 +42,16 @@ A^-1 (u + factor D psi)."""
 
 
 ONE = {
-    "double": Together(1, (128, 3)),
-    "single": Together(1, (128, 4)),
-    "half": Together(1, (128, 4)),
+    "double": VectorsPerThread(1, (128, 3)),
+    "single": VectorsPerThread(1, (128, 4)),
+    "half": VectorsPerThread(1, (128, 4)),
 }
 """A thread treats one vector after the other, as always on a CPU, by the type of storage."""
 
 SEVERAL = {
-    "double": Together(2, (128, 2)),
-    "single": Together(2, (128, 2)),
-    "half": Together(2, (128, 3)),
+    "double": VectorsPerThread(2, (128, 2)),
+    "single": VectorsPerThread(2, (128, 2)),
+    "half": VectorsPerThread(2, (128, 3)),
 }
 """A thread of a GPU uses a link that it has loaded for several vectors, if their number allows."""
 
@@ -185,7 +192,7 @@ class DiracOperator(ABC):
         solver : str
             Name of a solver, such as ``bicgstab``.
         **request : object
-            Further attributes of `gauge_mc.quarks.solvers.Request`.
+            Further attributes of `gauge_mc.quarks.solvers.SolverParameters`.
 
         Returns
         -------
@@ -200,10 +207,10 @@ class DiracOperator(ABC):
         GaugeError
             If the tolerance cannot be reached, or the array has the wrong shape.
         """
-        from gauge_mc.quarks.solvers import Request, solve
+        from gauge_mc.quarks.solvers import SolverParameters, solve
 
         field, unit = in_units(self.field, source)
-        found = solve(self, field, solver, Request(tolerance=tolerance, **request))
+        found = solve(self, field, solver, SolverParameters(tolerance=tolerance, **request))
         return (found.x.to_numpy() * unit).reshape(np.shape(source))
 
 

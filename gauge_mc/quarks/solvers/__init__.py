@@ -20,7 +20,7 @@ from gauge_mc import defaults
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quarks.algebra import Advance, Combine
 from gauge_mc.quarks.operators import DiracOperator
-from gauge_mc.quarks.preconditioned import Apply, Preconditioned, System, norms_of
+from gauge_mc.quarks.preconditioned import Apply, PreconditionedOperator, System, norms_of
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES, storage_of
 from gauge_mc.registry import Registry, in_words
@@ -78,7 +78,7 @@ ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
-class Request:
+class SolverParameters:
     """How to solve.
 
     Attributes
@@ -116,8 +116,12 @@ class Request:
         storage_of(self.inner)
 
 
+Request = SolverParameters
+"""Former name of `SolverParameters`."""
+
+
 @dataclass
-class Progress:
+class SolverProgress:
     """What has been done so far.
 
     Attributes
@@ -184,14 +188,14 @@ class Solver(ABC):
     ----------
     outer : Residual
         The system in double precision.
-    operator : Preconditioned
+    operator : PreconditionedOperator
         The operator in the inner precision.
-    request : Request
+    request : SolverParameters
     """
 
     name: ClassVar[str]
     form: ClassVar[int]
-    """The form of the preconditioned operator; see `Preconditioned`."""
+    """The form of the preconditioned operator; see `PreconditionedOperator`."""
     always_converges: ClassVar[bool] = False
     """Whether it converges for every operator that has an inverse, apart from rounding errors. Such
     a solver goes on if another one does not converge."""
@@ -199,7 +203,9 @@ class Solver(ABC):
     """Number of iterations after which it gives up unless the largest of the smallest true
     residuals of all vectors has become smaller by the factor `SMALLER`."""
 
-    def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
+    def __init__(
+        self, outer: Residual, operator: PreconditionedOperator, request: SolverParameters
+    ) -> None:
         self.outer, self.operator, self.request = outer, operator, request
         self.r = outer.y.like(request.inner)
         self.x = outer.y.like(request.inner)
@@ -237,7 +243,7 @@ class Solver(ABC):
             See `step`.
         """
 
-    def improve(self, targets: Norms, progress: Progress) -> None:
+    def improve(self, targets: Norms, progress: SolverProgress) -> None:
         """Iterate until the true residuals are at most the targets.
 
         Raises
@@ -353,7 +359,7 @@ def solve(
     operator: DiracOperator,
     source: SpinorField,
     solver: str,
-    request: Request,
+    request: SolverParameters,
 ) -> Solution:
     """Solve M x = b for all vectors of a field.
 
@@ -364,7 +370,7 @@ def solve(
         The right-hand sides b on all sites, in double precision.
     solver : str
         Name of a registered solver.
-    request : Request
+    request : SolverParameters
 
     Returns
     -------
@@ -384,7 +390,7 @@ def solve(
     system = System(operator, source, kind.form)
     if not np.isfinite(system.norms).all():
         raise GaugeError("The source contains a value that is not a number, or is too large.")
-    outer, progress = Residual(system), Progress()
+    outer, progress = Residual(system), SolverProgress()
     targets = np.full_like(system.norms, request.tolerance)
     residual = np.full_like(targets, math.inf)
     for _ in range(ATTEMPTS):
@@ -392,7 +398,9 @@ def solve(
             own = replace(request, inner=inner)
             prepared = operator.prepared(inner, request.reals)
             try:
-                kind(outer, Preconditioned(prepared, kind.form), own).improve(targets, progress)
+                kind(outer, PreconditionedOperator(prepared, kind.form), own).improve(
+                    targets, progress
+                )
                 break
             except StagnationError:
                 if not ladder:
@@ -447,7 +455,7 @@ def _changed(before: Step, now: Step) -> str:
     )
 
 
-def too_many(request: Request, residual: Norms) -> str:
+def too_many(request: SolverParameters, residual: Norms) -> str:
     """Return the sentence for too many iterations, given the residuals."""
     return (
         f"The residual is {residual.max():.2g} of the source after {request.iterations} "
@@ -456,7 +464,7 @@ def too_many(request: Request, residual: Norms) -> str:
     )
 
 
-def not_reached(request: Request, residual: Norms) -> str:
+def not_reached(request: SolverParameters, residual: Norms) -> str:
     """Return the sentence for a tolerance that cannot be reached, given the residuals."""
     return (
         f"The residual of the full system does not become smaller than {residual.max():.2g} of the "

@@ -7,8 +7,15 @@ from numpy.typing import NDArray
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.operators import ADDED
-from gauge_mc.quarks.preconditioned import Preconditioned
-from gauge_mc.quarks.solvers import SOLVERS, Norms, Request, Residual, Solver, StagnationError
+from gauge_mc.quarks.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.solvers import (
+    SOLVERS,
+    Norms,
+    Residual,
+    Solver,
+    SolverParameters,
+    StagnationError,
+)
 
 Scalars = NDArray[np.complex128]
 
@@ -26,7 +33,9 @@ class BiCGstab(Solver):
     form = ADDED
     patience = 300
 
-    def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
+    def __init__(
+        self, outer: Residual, operator: PreconditionedOperator, request: SolverParameters
+    ) -> None:
         super().__init__(outer, operator, request)
         self.shadow, self.p, self.v, self.t = (self.r.like() for _ in range(4))
         self._apply_p = operator.apply(self.v, self.p)

@@ -6,8 +6,15 @@ import numpy as np
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.operators import WHOLE
-from gauge_mc.quarks.preconditioned import Preconditioned
-from gauge_mc.quarks.solvers import SOLVERS, Norms, Request, Residual, Solver, StagnationError
+from gauge_mc.quarks.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.solvers import (
+    SOLVERS,
+    Norms,
+    Residual,
+    Solver,
+    SolverParameters,
+    StagnationError,
+)
 
 
 @SOLVERS.register
@@ -22,7 +29,9 @@ class ConjugateGradients(Solver):
     form = WHOLE
     always_converges = True
 
-    def __init__(self, outer: Residual, operator: Preconditioned, request: Request) -> None:
+    def __init__(
+        self, outer: Residual, operator: PreconditionedOperator, request: SolverParameters
+    ) -> None:
         super().__init__(outer, operator, request)
         self.p, self.q, self.s = (self.r.like() for _ in range(3))
         self._apply_p = operator.apply(self.q, self.p)

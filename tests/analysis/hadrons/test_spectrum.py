@@ -15,8 +15,8 @@ from gauge_mc.analysis.hadrons.correlators import (
 )
 from gauge_mc.analysis.hadrons.masses import Ranges
 from gauge_mc.analysis.hadrons.spectrum import (
-    Series,
-    State,
+    HadronState,
+    MassSeries,
     baryon_series,
     chiral_fits,
     describe,
@@ -160,7 +160,7 @@ def test_equal_correlators_are_averaged(tmp_path):
     }
     assert len(found.correlators) == len(states)
     for (name, source, momentum, along_it), chosen in states.items():
-        one = found.correlators[State(name, *QUARKS, source, momentum, along_it)]
+        one = found.correlators[HadronState(name, *QUARKS, source, momentum, along_it)]
         np.testing.assert_allclose(one.values, expected(*chosen), rtol=1e-13)
 
 
@@ -189,7 +189,7 @@ def test_points_that_are_on_a_curve(usual):
 
 def test_baryons_of_different_quarks_are_not_on_the_line():
     found = meson_series(mesons(60), Ranges(3))
-    baryons = Series()
+    baryons = MassSeries()
     for state, one in found.masses.items():
         if state.name == "rho":
             baryons.masses[state._replace(name="nucleon", parity=1)] = one
@@ -267,7 +267,7 @@ def test_noisy_hadrons_are_left_out(tmp_path):
 
 
 def test_descriptions():
-    still = State("nucleon", 0.15, 0.152, 0.0, 0.0, "point", (0, 0, 0), parity=-1)
+    still = HadronState("nucleon", 0.15, 0.152, 0.0, 0.0, "point", (0, 0, 0), parity=-1)
     assert describe(still) == "nucleon-, κ = 0.15, 0.152"
-    moving = State("rho", 0.15, 0.15, -0.01, 0.02, "point", (0, 0, 1), 1)
+    moving = HadronState("rho", 0.15, 0.15, -0.01, 0.02, "point", (0, 0, 1), 1)
     assert describe(moving) == "rho, p = (0,0,1), along 1, κ = 0.15, μ = -0.01, 0.02"

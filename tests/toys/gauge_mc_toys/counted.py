@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gauge_mc.actions import Coupling
-from gauge_mc.algorithms import Algorithm, Ensemble, Records, Update
+from gauge_mc.algorithms import Algorithm, ChainSpec, Records, Update
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -26,7 +26,7 @@ class Counted(Algorithm):
         """Number of sweeps in an update."""
         return self.values["rounds"]
 
-    def kernels(self, ensemble: Ensemble) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
+    def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
         """Yield the kernel of the heatbath."""
         replicas = MANY_REPLICAS if ensemble.several else ONE_REPLICA
         yield HEATBATH, (*ensemble.action.choices, ensemble.random, replicas, ensemble.norms)

@@ -10,7 +10,7 @@ import numpy as np
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import Format, Source
+from gauge_mc.formats import Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.storage.header import Header, lattice_of
 from gauge_mc.storage.links import Checksums, StoredLinks
@@ -70,7 +70,7 @@ class Npy(Format):
         """Return that the links are stored by site."""
         return StoredLinks(lattice, group, REALS[precision])
 
-    def write(self, out: BinaryIO, source: Source, provenance: Mapping[str, str]) -> None:
+    def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
         """Write a configuration."""
         stored, n = source.stored, source.stored.group.colours
         shape = (*reversed(stored.lattice.extents), 4, n, n)

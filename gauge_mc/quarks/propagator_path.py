@@ -25,7 +25,7 @@ READ = "file"
 
 
 @dataclass(frozen=True)
-class Kept:
+class PropagatorPath:
     """The place of a propagator in a folder.
 
     Its name has the hopping parameter, the source, and a digest of the links and of all facts.

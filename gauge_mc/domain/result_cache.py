@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Shared:
+class ResultCache:
     """Results that are computed once while links do not change, such as quark propagators.
 
     Outside the context `links_stay` nothing is kept, and within it only what belongs to one owner.

@@ -1,10 +1,10 @@
 """Results that measurements of the same links share."""
 
-from gauge_mc.domain.shared import Shared
+from gauge_mc.domain.result_cache import ResultCache
 
 
 def test_results_are_computed_once_in_a_context():
-    shared, calls = Shared(), []
+    shared, calls = ResultCache(), []
 
     def once(owner, key):
         return shared.once(owner, key, lambda: calls.append((owner, key)) or len(calls))
