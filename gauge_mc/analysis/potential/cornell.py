@@ -8,7 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from gauge_mc.analysis.fitting.linear_fit import can_invert, fit_linear
-from gauge_mc.analysis.potential.derived import FORCES, Derived, Fitted, of_all_points, window_fit
+from gauge_mc.analysis.potential.derived import (
+    FORCES,
+    FitFunction,
+    FitWithQuantities,
+    of_all_points,
+    window_fit,
+)
 from gauge_mc.analysis.potential.distances import window_points
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.strings import LUSCHER
@@ -28,7 +34,7 @@ def scan_cornell(
     """Fit A + B/R + sigma R to a window and its neighbours, with the other form of 1/R as well."""
     other = CONTINUUM if coulomb == LATTICE else LATTICE
 
-    def form(coulomb: str) -> Callable[[Plateaus, float, float], Fitted]:
+    def form(coulomb: str) -> Callable[[Plateaus, float, float], FitWithQuantities]:
         return lambda some, low, high: fit_cornell(some, b_free, low, high, coulomb)
 
     return scan_windows(plateaus, form(coulomb), r_min, r_max, form(other))
@@ -58,7 +64,7 @@ def fit_window(
 
 def fit_cornell(
     plateaus: Plateaus, b_free: bool, r_min: float, r_max: float, coulomb: str
-) -> Fitted:
+) -> FitWithQuantities:
     """Return a fit with its quantities."""
     r, used = window_points(plateaus, r_min, r_max)
     series = plateaus.series[:, used]
@@ -78,7 +84,7 @@ def fit_cornell(
         projection = np.insert(fit.projection, 1, 0.0, axis=0)
     gradients = of_all_points(projection, used)
     quantities = {
-        name: Derived(float(value), gradient)
+        name: FitFunction(float(value), gradient)
         for name, value, gradient in zip(("A", "B", "sigma"), values, gradients, strict=True)
     }
     _, B, sigma = values
@@ -87,5 +93,5 @@ def fit_cornell(
         if sigma > 0 and square > 0:
             root = math.sqrt(square)
             by_parameter = np.array([0, 1 / (2 * root * sigma), -root / (2 * sigma)])
-            quantities[name] = Derived(root, by_parameter @ gradients)
+            quantities[name] = FitFunction(root, by_parameter @ gradients)
     return window_fit(plateaus, quantities, fit, r, CORNELL, b_free, coulomb), quantities

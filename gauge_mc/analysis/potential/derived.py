@@ -24,12 +24,12 @@ FORCES = {"r0": 1.65, "r1": 1.0, "rc": 0.65}
 """Values of r^2 F(r) that define r0 (R. Sommer, hep-lat/9310022), r1 (C. Bernard et al.,
 hep-lat/0002028) and r_c (S. Necco and R. Sommer, hep-lat/0108008)."""
 
-Fitted = tuple["WindowFit", dict[str, "Derived"]]
+FitWithQuantities = tuple["WindowFit", dict[str, "FitFunction"]]
 """A fit with its quantities."""
 
 
 @dataclass(frozen=True)
-class Derived:
+class FitFunction:
     """A quantity that is derived from V(R), and its derivatives by the V(R) of all points."""
 
     value: float
@@ -50,7 +50,7 @@ def of_all_points(gradients: Array, used: NDArray[np.bool_]) -> Array:
 
 def window_fit(
     plateaus: Plateaus,
-    quantities: dict[str, Derived],
+    quantities: dict[str, FitFunction],
     fit: LinearFit,
     r: Array,
     form: str,
@@ -63,8 +63,8 @@ def window_fit(
         root = math.sqrt(sigma.value)
         gradient = sigma.gradient / (2 * root)
         fm = HBAR_C / ROOT_SIGMA
-        quantities["root_sigma"] = Derived(root, gradient)
-        quantities["spacing"] = Derived(root * fm, gradient * fm)
+        quantities["root_sigma"] = FitFunction(root, gradient)
+        quantities["spacing"] = FitFunction(root * fm, gradient * fm)
     unknown = replace(UNKNOWN, samples=len(plateaus.series))
     names = ("A", "B", "sigma", "spacing", "root_sigma", *FORCES)
     series = {name: one.series(plateaus) for name, one in quantities.items()}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.series_errors import excess
-from gauge_mc.analysis.potential.derived import FORCES, Derived
+from gauge_mc.analysis.potential.derived import FORCES, FitFunction
 from gauge_mc.analysis.potential.lattice_coulomb import force_distance
 from gauge_mc.analysis.potential.loops import AXIS, step_length
 from gauge_mc.analysis.potential.plateaus import Plateaus
@@ -138,7 +138,7 @@ def force_scales(
     return found
 
 
-def _ranges(name: str, scale: Derived, plateaus: Plateaus) -> float:
+def _ranges(name: str, scale: FitFunction, plateaus: Plateaus) -> float:
     """Return the systematic error of a scale from the force, from the range of t."""
     if plateaus.later:
         axis = [pair for pair in forces(plateaus.later) if pair[0].path == AXIS]
@@ -171,7 +171,7 @@ interpolated."""
 
 def _interpolated(
     points: Sequence[tuple[ForcePoint, Array]], target: float, near: float = math.inf
-) -> Derived | None:
+) -> FitFunction | None:
     """Return the r at which r^2 F = target, for F = f1 + f2/r^2 + f3/r^4 + … through all points.
 
     Of several it is the one nearest to `near`; None if there is none.
@@ -193,13 +193,13 @@ def _interpolated(
     slope = float(terms @ (f * (powers + 2))) / value
     by_force = -(terms @ inverse) / slope
     gradients = np.stack([gradient for _, gradient in points])
-    return Derived(value, np.asarray(by_force @ gradients))
+    return FitFunction(value, np.asarray(by_force @ gradients))
 
 
-def _largest_change(scale: Derived, others: Sequence[Derived], plateaus: Plateaus) -> float:
+def _largest_change(scale: FitFunction, others: Sequence[FitFunction], plateaus: Plateaus) -> float:
     """Return the largest deviation of other results that statistical errors do not explain."""
     squares = []
     for one in others:
-        change = Derived(one.value - scale.value, one.gradient - scale.gradient)
+        change = FitFunction(one.value - scale.value, one.gradient - scale.gradient)
         squares.append(change.value**2 - estimate(change.series(plateaus)).error ** 2)
     return math.sqrt(max(0.0, *squares)) if squares else math.nan

@@ -8,7 +8,13 @@ from contextlib import suppress
 import numpy as np
 
 from gauge_mc.analysis.fitting.linear_fit import can_invert, fit_linear
-from gauge_mc.analysis.potential.derived import FORCES, Derived, Fitted, of_all_points, window_fit
+from gauge_mc.analysis.potential.derived import (
+    FORCES,
+    FitFunction,
+    FitWithQuantities,
+    of_all_points,
+    window_fit,
+)
 from gauge_mc.analysis.potential.distances import (
     LEAST_DISTANCES,
     between,
@@ -42,7 +48,7 @@ def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> WindowFit:
     return _fit_nambu_goto(plateaus, r_min, r_max)[0]
 
 
-def _fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> Fitted:
+def _fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> FitWithQuantities:
     """Return a fit of the string with its quantities."""
     r, used = window_points(plateaus, r_min, r_max)
     series = plateaus.series[:, used]
@@ -64,9 +70,9 @@ def _fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> Fitted:
     constant, sigma = map(float, parameters)
     by_constant, by_sigma = of_all_points(fit.projection, used)
     quantities = {
-        "A": Derived(constant, by_constant),
-        "B": Derived(LUSCHER, np.zeros_like(by_constant)),
-        "sigma": Derived(sigma, by_sigma),
+        "A": FitFunction(constant, by_constant),
+        "B": FitFunction(LUSCHER, np.zeros_like(by_constant)),
+        "sigma": FitFunction(sigma, by_sigma),
     }
     for name, target in FORCES.items():
         # r^2 F = u / sqrt(1 - pi / (6 u)) with u = sigma r^2
@@ -74,7 +80,7 @@ def _fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> Fitted:
         real = [one.real for one in roots if abs(one.imag) < 1e-12 and one.real > STRING_BOUND]
         if real:
             scale = math.sqrt(max(real) / sigma)
-            quantities[name] = Derived(scale, -scale / (2 * sigma) * by_sigma)
+            quantities[name] = FitFunction(scale, -scale / (2 * sigma) * by_sigma)
     found = window_fit(plateaus, quantities, fit, r, NAMBU_GOTO, False, CONTINUUM)
     return found, quantities
 

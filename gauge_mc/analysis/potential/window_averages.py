@@ -9,7 +9,7 @@ import numpy as np
 from gauge_mc.analysis.fitting.model_averages import akaike_weights, scatter
 from gauge_mc.analysis.fitting.series_errors import excess
 from gauge_mc.analysis.potential.cornell import fit_cornell
-from gauge_mc.analysis.potential.derived import Derived
+from gauge_mc.analysis.potential.derived import FitFunction
 from gauge_mc.analysis.potential.distances import LEAST_DISTANCES, between, known_distances
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.window_fits import CONTINUUM, LATTICE, RangeAverage
@@ -51,7 +51,7 @@ def average_windows(
 
 def _average_windows(
     plateaus: Plateaus, r_min: float, r_max: float, coulomb: str
-) -> dict[str, tuple[Derived, float]]:
+) -> dict[str, tuple[FitFunction, float]]:
     """Return the averages over windows with one form of 1/R, and their scatter."""
     known = known_distances(plateaus)
     known = known[between(known, r_min, r_max)]
@@ -72,7 +72,7 @@ def _average_windows(
             several = [one[name] for _, one in likely]
             values = np.array([one.value for one in several])
             gradient = used @ np.stack([one.gradient for one in several])
-            mean = Derived(float(used @ values), gradient)
+            mean = FitFunction(float(used @ values), gradient)
             averages[name] = mean, scatter(used, values)
     return averages
 

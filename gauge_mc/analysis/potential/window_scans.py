@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gauge_mc.analysis.fitting.linear_fit import POOR
 from gauge_mc.analysis.fitting.series_errors import excess
-from gauge_mc.analysis.potential.derived import Fitted
+from gauge_mc.analysis.potential.derived import FitWithQuantities
 from gauge_mc.analysis.potential.distances import LEAST_DISTANCES, known_distances
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.window_fits import WindowFit, WindowScan
@@ -18,10 +18,10 @@ from gauge_mc.errors import GaugeError
 
 def scan_windows(
     plateaus: Plateaus,
-    fit: Callable[[Plateaus, float, float], Fitted],
+    fit: Callable[[Plateaus, float, float], FitWithQuantities],
     r_min: float,
     r_max: float,
-    other: Callable[[Plateaus, float, float], Fitted] | None = None,
+    other: Callable[[Plateaus, float, float], FitWithQuantities] | None = None,
 ) -> WindowScan:
     """Fit a window of distances, and all windows that differ from it in one end.
 
@@ -79,10 +79,10 @@ def _distance(one: WindowFit, other: WindowFit) -> float:
 
 
 def _those_that_fit(
-    fit: Callable[[Plateaus, float, float], Fitted],
+    fit: Callable[[Plateaus, float, float], FitWithQuantities],
     plateaus: Plateaus,
     windows: Sequence[tuple[float, float]],
-) -> list[Fitted]:
+) -> list[FitWithQuantities]:
     """Return the fits to windows, without those that cannot be fitted."""
     found = []
     for low, high in windows:
