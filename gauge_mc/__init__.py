@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gauge_mc.domain.lattice import Lattice
     from gauge_mc.errors import GaugeError, UsageError
     from gauge_mc.exports import export
+    from gauge_mc.fields.action_density import action_density
     from gauge_mc.fields.field import Field
     from gauge_mc.fields.random_field import Random
     from gauge_mc.fits import fit
@@ -52,6 +53,7 @@ _HOMES = {
     "StoredPropagator": "quarks.files",
     "UsageError": "errors",
     "Wilson": "quarks.operators",
+    "action_density": "fields.action_density",
     "bench": "benchmarks",
     "convert": "run.convert",
     "export": "exports",
@@ -87,6 +89,7 @@ __all__ = [
     "StoredPropagator",
     "UsageError",
     "Wilson",
+    "action_density",
     "bench",
     "convert",
     "export",

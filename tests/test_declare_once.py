@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gauge_mc import action_density
 from gauge_mc.actions import ACTIONS
 from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.configurations.reading import open_configuration
@@ -443,6 +444,12 @@ def test_the_kernels_compute_what_they_should(toys, rng, monkeypatch):
     flow.advance(0.02, 0.02)
     expected = flow_reference.rk3_step(links, 0.02, "iwasaki")
     np.testing.assert_allclose(flow.field.to_numpy(), expected, atol=1e-12)
+
+
+def test_the_value_of_an_action_follows_from_its_loops(toys):
+    field = Field.hot(Lattice(4, 4, 4, 4), "su2")
+    expected = action_density(field, 3.0 * 2.1)
+    assert action_density(field, 2.1, "double-wilson", strength=3.0) == pytest.approx(expected)
 
 
 def test_the_solver_solves_with_the_operator(toys, rng):

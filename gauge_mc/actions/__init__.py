@@ -8,7 +8,7 @@ overrelaxation work with every action.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.colouring import ROWS, Colouring
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.loops import PLAQUETTES, RECTANGLES, Loops
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group
 from gauge_mc.options import Option, merged
@@ -126,6 +127,14 @@ class Action(Configurable, ABC):
     @abstractmethod
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
         """Return the members of ``Coefficients`` in the header, for an isotropic lattice."""
+
+    @property
+    def loops(self) -> Mapping[Loops, float]:
+        """The coefficients c of the action's loops; empty if the action does not declare them.
+
+        On an isotropic lattice the action is beta times the sum of c (1 - Re Tr U / N).
+        """
+        return {}
 
     def facts(self, beta: float) -> dict[str, str]:
         """Return entries for the headers of tables that state the action beyond its name."""
@@ -237,6 +246,37 @@ class Coupling:
         """Return the members of ``Coefficients`` in the header of the action."""
         return {**self.action.coefficients(group, self.beta), **self.action.factors}
 
+    def density(self, averages: Mapping[Loops, Iterable[float]]) -> float:
+        """Return the action divided by the number of sites.
+
+        Parameters
+        ----------
+        averages : mapping of Loops to iterable of float
+            Averages of Re Tr U / N over the loops of each kind, for all loops of the action.
+
+        Raises
+        ------
+        UsageError
+            If the action does not declare its loops.
+        """
+        action = self.action
+        if not action.loops:
+            raise UsageError(
+                f"The action {action.name} declares no loops, so that its value is not known; "
+                "declare them as its attribute loops."
+            )
+        in_space, along_t = action.factors.values() or (1.0, 1.0)
+        return self.beta * sum(
+            coefficient * factor * count * (1 - average)
+            for loops, coefficient in action.loops.items()
+            for factor, count, average in zip(
+                (in_space, *[along_t] * len(loops.kinds[1:])),
+                loops.kinds,
+                averages[loops],
+                strict=True,
+            )
+        )
+
     def check_precision(self, group: Group, precision: str) -> None:
         """Refuse a precision in which rounding errors compete with the fluctuations of the links.
 
@@ -268,7 +308,7 @@ LARGEST_SHARE = 0.01
 
 HEADER, CPP = "action/rectangles.h", "Rectangles"
 
-RECTANGLES = replace(Choice.of("action", "with-rectangles", HEADER, CPP), needs_registers=True)
+WITH_RECTANGLES = replace(Choice.of("action", "with-rectangles", HEADER, CPP), needs_registers=True)
 """The compile-time choice of all actions with rectangles, which differ in numbers only."""
 
 ANISOTROPIC_RECTANGLES = replace(
@@ -299,7 +339,7 @@ class RectangleAction(Action):
     header = HEADER
     cpp = CPP
     colouring = ROWS
-    isotropic = RECTANGLES
+    isotropic = WITH_RECTANGLES
     anisotropic = ANISOTROPIC_RECTANGLES
     options: tuple[Option, ...] = (ANISOTROPY,)
     c1: float
@@ -309,6 +349,11 @@ class RectangleAction(Action):
     def rectangle(self) -> float:  # type: ignore[override]
         """Coefficient of the rectangles in units of c0 + 8 c1 = 1."""
         return self.c1
+
+    @property
+    def loops(self) -> Mapping[Loops, float]:
+        """The coefficients of plaquettes and rectangles."""
+        return {PLAQUETTES: 1 - 8 * self.c1, RECTANGLES: self.c1}
 
     @property
     def formula(self) -> str:  # type: ignore[override]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from gauge_mc.actions import ACTIONS, Action
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.colouring import CUBES
+from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group, special_unitary
 from gauge_mc.options import Option
@@ -61,6 +62,11 @@ class LuscherWeisz(Action):
     def c2(self) -> float:
         """Coefficient of the parallelograms."""
         return -0.03325 * self._alpha / self.u0**2
+
+    @property
+    def loops(self) -> Mapping[Loops, float]:
+        """The coefficients of plaquettes, rectangles and parallelograms."""
+        return {PLAQUETTES: 1.0, RECTANGLES: self.c1, PARALLELOGRAMS: self.c2}
 
     @property
     def _alpha(self) -> float:

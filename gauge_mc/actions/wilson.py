@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from gauge_mc.actions import ACTIONS, ANISOTROPY, Action
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.colouring import PARITIES
+from gauge_mc.domain.loops import PLAQUETTES, Loops
 from gauge_mc.groups import Group
 
 
@@ -20,6 +22,7 @@ class Wilson(Action):
     colouring = PARITIES
     options = (ANISOTROPY,)
     rectangle = 0.0
+    loops: Mapping[Loops, float] = MappingProxyType({PLAQUETTES: 1.0})
     anisotropic = Choice.of(
         "action", "anisotropic wilson", "action/anisotropic_wilson.h", "AnisotropicWilson"
     )

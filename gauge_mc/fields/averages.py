@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.loops import PLAQUETTES
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, lattice_sums
 from gauge_mc.files.averages import Averages
 
-PLAQUETTE = Kernel("plaquette")
+PLAQUETTE = PLAQUETTES.kernel
 LINK_TRACE = Kernel("link_trace")
 
 PLANES = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gauge_mc.actions import RECTANGLES
+from gauge_mc.actions import WITH_RECTANGLES
 from gauge_mc.flows import FLOWS, Flow
 
 C1 = -1 / 12
@@ -19,7 +19,7 @@ class SymanzikFlow(Flow):
 
     name = "symanzik"
     formula = "force of the Symanzik action, c0 = 5/3, c1 = -1/12"
-    action = RECTANGLES
+    action = WITH_RECTANGLES
     coefficients: Mapping[str, float] = COEFFICIENTS
     halo_depth = 2
     fastest = 16 * (1 - 8 * C1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gauge_mc.actions import RECTANGLES
+from gauge_mc.actions import WITH_RECTANGLES
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.flows.symanzik import C1, COEFFICIENTS
 
@@ -14,7 +14,7 @@ class ZeuthenFlow(Flow):
 
     name = "zeuthen"
     formula = "(1 + D D*/12) times the force of the Symanzik action (arXiv:1508.05552)"
-    action = RECTANGLES
+    action = WITH_RECTANGLES
     coefficients: Mapping[str, float] = COEFFICIENTS
     halo_depth = 2
     fastest = 16 * (1 - 8 * C1) * (1 - 4 / 12)

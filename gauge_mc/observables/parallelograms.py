@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.loops import PARALLELOGRAMS, Loops
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.plaquette import LoopAverages
-
-PARALLELOGRAMS = Kernel("parallelograms")
 
 
 @OBSERVABLES.register
@@ -37,6 +36,5 @@ class Parallelograms(LoopAverages):
             average="temporal parallelogram",
         ),
     )
-    loops: ClassVar[Kernel] = PARALLELOGRAMS
-    kinds: ClassVar[tuple[int, ...]] = (4, 12)
-    main_kernel: ClassVar[Kernel | None] = PARALLELOGRAMS
+    loops: ClassVar[Loops] = PARALLELOGRAMS
+    main_kernel: ClassVar[Kernel | None] = PARALLELOGRAMS.kernel

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.fields.averages import PLAQUETTE
+from gauge_mc.domain.loops import PLAQUETTES, Loops
+from gauge_mc.fields.action_density import normalised
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import DeferredSums, lattice_sums
 from gauge_mc.files.averages import Averages
@@ -39,26 +40,23 @@ class LoopAverages(Observable):
 
     Attributes
     ----------
-    loops : Kernel
-        Sum kernel of Re Tr of the loops of each kind.
-    kinds : tuple of int
-        Number of loops of each kind per site.
+    loops : Loops
+        The loops, with their kinds.
     """
 
-    loops: ClassVar[Kernel]
-    kinds: ClassVar[tuple[int, ...]]
+    loops: ClassVar[Loops]
     normalisation: ClassVar[str] = "Re Tr / N averaged over the lattice"
 
     def measure(self, field: Field) -> Record:
         """Return the averages over all loops and those of each kind of a field."""
-        sums = lattice_sums(field, self.loops, values=len(self.kinds))
+        sums = lattice_sums(field, self.loops.kernel, values=len(self.loops.kinds))
         return tuple(self._records(field.group, field.lattice, sums).tolist())
 
     def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
         """Return a recorder for a field; see `Observable.recorder`."""
         links = [{"links": slab.buffer.address} for slab in field.slabs]
         over = [slab.whole() for slab in field.slabs]
-        sums = DeferredSums(field, self.loops, len(self.kinds), links, over)
+        sums = DeferredSums(field, self.loops.kernel, len(self.loops.kinds), links, over)
         return SumRecorder(sums, partial(self._records, field.group, field.lattice))
 
     @classmethod
@@ -70,14 +68,14 @@ class LoopAverages(Observable):
     @classmethod
     def _mean(cls, kinds: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the average over all loops, given those of each kind along the last axis."""
-        return np.asarray(kinds @ np.array(cls.kinds) / sum(cls.kinds))
+        return np.asarray(kinds @ np.array(cls.loops.kinds) / sum(cls.loops.kinds))
 
     @classmethod
     def _records(
         cls, group: Group, lattice: Lattice, sums: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the averages, given the sums over the loops of each kind."""
-        kinds = sums / (np.array(cls.kinds) * group.colours * lattice.sites)
+        kinds = normalised(sums, cls.loops, group.colours, lattice.sites)
         return np.concatenate([cls._mean(kinds)[..., None], kinds], axis=-1)
 
 
@@ -100,10 +98,9 @@ class Plaquette(LoopAverages):
     normalisation: ClassVar[str] = (
         "Re Tr / N averaged over the lattice: all, space-space and space-time planes"
     )
-    loops: ClassVar[Kernel] = PLAQUETTE
-    kinds: ClassVar[tuple[int, ...]] = (3, 3)
+    loops: ClassVar[Loops] = PLAQUETTES
     links_moved: ClassVar[float | None] = 1.0
-    main_kernel: ClassVar[Kernel | None] = PLAQUETTE
+    main_kernel: ClassVar[Kernel | None] = PLAQUETTES.kernel
 
     @classmethod
     def live(cls, record: Record) -> str:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.loops import RECTANGLES, Loops
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.plaquette import LoopAverages
-
-RECTANGLES = Kernel("rectangles")
 
 
 @OBSERVABLES.register
@@ -40,6 +39,5 @@ class Rectangles(LoopAverages):
             average="rectangle, long side along t",
         ),
     )
-    loops: ClassVar[Kernel] = RECTANGLES
-    kinds: ClassVar[tuple[int, ...]] = (6, 3, 3)
-    main_kernel: ClassVar[Kernel | None] = RECTANGLES
+    loops: ClassVar[Loops] = RECTANGLES
+    main_kernel: ClassVar[Kernel | None] = RECTANGLES.kernel

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from gauge_mc.actions import Action
 from gauge_mc.domain.colouring import PARITIES
+from gauge_mc.domain.loops import PLAQUETTES, Loops
 from gauge_mc.groups import Group
 from gauge_mc.options import Option
 
@@ -18,6 +19,11 @@ class DoubleWilson(Action):
     cpp = "DoubleWilson"
     colouring = PARITIES
     options = (Option("strength", float, "Multiple of the Wilson action.", usual=2.0, symbol="w"),)
+
+    @property
+    def loops(self) -> Mapping[Loops, float]:
+        """The coefficient of plaquettes, for the value of the action."""
+        return {PLAQUETTES: self.values["strength"]}
 
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
         """Return the members of ``Coefficients`` in the header."""

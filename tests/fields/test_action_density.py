@@ -1,0 +1,104 @@
+"""The action of a field, against its staples by differences, and against loops in NumPy."""
+
+import numpy as np
+import pytest
+
+from gauge_mc import action_density, open_device_group
+from gauge_mc.actions import ACTIONS, ANISOTROPY, Coupling
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.loops import PLAQUETTES
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.gradient_flow import GradientFlow
+from gauge_mc.flows import Flow
+from tests.reference.fields import dagger, random_field, trace
+from tests.reference.flow import algebra, exponential
+from tests.reference.parallelograms import action as loops_action
+from tests.reference.updates import anisotropic_action
+
+LATTICE = Lattice(4, 6, 8, 4)
+BETA, XI0 = 5.3, 1.7
+OPTIONS = {"c1": -0.1, "u0": 0.9}
+STEP = 2e-4
+"""Step of differences. The rates of change are below 50 in units of the sum of the coefficients, so
+that errors are about (50 * 2e-4)^4, and those of rounding 1e-16 / 2e-4."""
+TOLERANCE = 1e-8
+
+
+class ActionFlow(Flow):
+    """The steepest descent of an action, whose staples move links."""
+
+    name = "action"
+    fastest = 100.0
+
+    def __init__(self, coupling, group):
+        self.action, self.coefficients = coupling.action.choice, coupling.coefficients(group)
+        self.halo_depth = coupling.action.halo_depth
+
+
+def derivative(values):
+    """The derivative at 0, given a function, with an error of fourth order."""
+    near = (values(STEP) - values(-STEP)) / (2 * STEP)
+    far = (values(2 * STEP) - values(-2 * STEP)) / (4 * STEP)
+    return (4 * near - far) / 3
+
+
+@pytest.mark.parametrize("anisotropic", [False, True])
+@pytest.mark.parametrize("name", ACTIONS)
+def test_the_action_changes_as_its_staples_say(name, anisotropic, rng, monkeypatch):
+    """dS = weight Re Tr(X Z) for dU = X U, where Z is the force that the staples give."""
+    chosen = ACTIONS[name]
+    known = {one.name for one in chosen.options}
+    if anisotropic and ANISOTROPY.name not in known:
+        pytest.skip("the action has no anisotropic form")
+    options = {key: value for key, value in OPTIONS.items() if key in known}
+    if anisotropic:
+        options[ANISOTROPY.name] = XI0
+    coupling = Coupling.of(BETA, name, **options)
+    links = random_field(LATTICE.extents, "su3", rng)
+    field = Field.from_slices(LATTICE, "su3", links, "double")
+    monkeypatch.setattr("gauge_mc.fields.gradient_flow.check_depth", lambda *_: None)
+    flow = GradientFlow(ActionFlow(coupling, field.group), field)
+
+    unit = 1 / (XI0 * sum(map(abs, coupling.action.loops.values())))
+
+    def flowed(t):
+        flow.start(field)
+        flow.step(t * unit)
+        return flow.field.to_numpy()
+
+    force = algebra(derivative(flowed) @ dagger(links)) / unit
+    towards = algebra(rng.normal(size=links.shape) + 1j * rng.normal(size=links.shape))
+
+    def value(t):
+        moved = Field.from_slices(LATTICE, "su3", exponential(t * towards) @ links, "double")
+        return LATTICE.sites * action_density(moved, BETA, name, **options)
+
+    weight = coupling.coefficients(field.group)["beta_over_n"]
+    changes = weight * trace(towards @ force).real
+    assert abs(derivative(value) - changes.sum()) < TOLERANCE * np.abs(changes).sum()
+
+
+def test_it_is_that_of_loops_in_numpy(rng):
+    """In two slabs, without a difference from one."""
+    links = random_field(LATTICE.extents, "su3", rng)
+    field = Field.from_slices(LATTICE, "su3", links, "double", open_device_group("cpu:2"))
+    field.exchange_halo(None)
+    chosen = Coupling.of(1.0, "luscher-weisz", u0=0.9).action
+    expected = loops_action(links, chosen.c1, chosen.c2) / LATTICE.sites
+    assert action_density(field, BETA, chosen) == pytest.approx(BETA * expected, rel=1e-12)
+    expected = anisotropic_action(links, -1 / 12, XI0) / LATTICE.sites
+    found = action_density(field, BETA, "symanzik", anisotropy=XI0)
+    assert found == pytest.approx(BETA * expected, rel=1e-12)
+
+
+def test_averages_are_enough():
+    """Those of a table, for example."""
+    coupling = Coupling.of(6.0, anisotropy=2.0)
+    assert coupling.density({PLAQUETTES: (0.6, 0.5)}) == pytest.approx(6 * 3 * (0.4 / 2 + 0.5 * 2))
+
+
+def test_an_action_without_loops_has_no_value(monkeypatch):
+    monkeypatch.setattr(type(ACTIONS["wilson"]), "loops", {})
+    with pytest.raises(UsageError, match="The action wilson declares no loops"):
+        action_density(Field.cold(Lattice(4, 4, 4, 4), "su2"), 2.0)
