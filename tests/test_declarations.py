@@ -12,6 +12,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
+from gauge_mc.files.columns import Column
 from gauge_mc.fits import Fit
 from gauge_mc.observables import Observable, check_observable
 from gauge_mc.options import Option, merged
@@ -59,13 +60,14 @@ MISTAKES = {
     "has the columns": {"columns": ("value", 2)},
     "has a column 'sweep'": {"columns": ("value", "sweep")},
     "has a column 'value'": {"columns": ("value", "value")},
-    "no column with an index": {"columns": ("t", "value"), "records": property(several)},
+    "no column with an index": {"columns": ("i", "value"), "records": property(several)},
 }
 
 
 def test_a_complete_declaration_is_accepted(observables):
     assert observables.register(Good) is observables["good"] is Good
-    indexed = type("Indexed", (Good,), {"columns": ("i", "value"), "records": property(several)})
+    columns = (Column("site", int, index=True), "value")
+    indexed = type("Indexed", (Good,), {"columns": columns, "records": property(several)})
     indexed.name = "indexed"
     assert observables.register(indexed)
 

@@ -17,8 +17,7 @@ SWEEP = "sweep"
 """Name of the first column of every table, which counts updates."""
 
 INDICES = "ijklmn"
-"""Names of the columns with the indices of an array that a function of the user returns. In tables
-of unknown origin, columns of these names are taken for such indices."""
+"""Names of the columns with the indices of an array that a function of the user returns."""
 
 
 @dataclass(frozen=True)
@@ -87,17 +86,10 @@ class TableColumns(tuple[Column, ...]):
         Parameters
         ----------
         *columns : Column or str
-            A name alone is a column of numbers, or of indices if it is one of `INDICES`.
+            A name alone is a column of numbers.
         """
-        return super().__new__(
-            cls,
-            (
-                Column(one, int if one in INDICES else float, index=one in INDICES)
-                if isinstance(one, str)
-                else one
-                for one in columns
-            ),
-        )
+        declared = (Column(one, float) if isinstance(one, str) else one for one in columns)
+        return super().__new__(cls, declared)
 
     @classmethod
     def of_function(cls, function: str, names: Iterable[str]) -> TableColumns:
@@ -110,7 +102,9 @@ class TableColumns(tuple[Column, ...]):
         names : iterable of str
             Names of the columns, also of the first one.
         """
-        return cls(*(one for one in names if one != SWEEP)).averaging(function)
+        own = (one for one in names if one != SWEEP)
+        columns = (Column(one, int, index=True) if one in INDICES else one for one in own)
+        return cls(*columns).averaging(function)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -19,10 +20,11 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import DeferredSums
+from gauge_mc.fields.sums import BLOCK, DeferredSums
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.columns import INDICES, SWEEP, Column, TableColumns
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import Table, TableData, Value
+from gauge_mc.groups import Group
 from gauge_mc.options import Number, Option, check_options, merged
 from gauge_mc.registry import Registry
 
@@ -304,7 +306,7 @@ class Observable:
 
     @property
     def records(self) -> int:
-        """Number of records per field; 0 if only `for_group` or `for_configuration` can tell it."""
+        """Number of records per field; 0 if only `for_group` or `for_ensemble` can tell it."""
         return 1
 
     def for_group(self, group: str) -> Observable:
@@ -316,10 +318,6 @@ class Observable:
             If it is not defined for the group.
         """
         return self
-
-    def for_configuration(self, field: Field) -> Observable:
-        """Return the observable after a look at the first field, if it has no `records` before."""
-        return self.for_group(field.group.name)
 
     @property
     def warm_up(self) -> Observable:
@@ -356,17 +354,25 @@ class Observable:
         ----------
         field : Field
         ensembles : sequence of mapping of str to str
-            What `for_ensemble` takes, for each replica of the field; empty if it is unknown.
+            Facts that `for_ensemble` takes, for each replica of the field; empty if unknown.
         """
-        return ImmediateRecorder(field, self.measurer(field.replicas[0]))
+        runs = [self.for_ensemble(one) for one in ensembles] or [self]
+        distinct: list[Observable] = []
+        for one in runs:
+            if one not in distinct:
+                distinct.append(one)
+        measurers = [one.measurer(field.replicas[0]) for one in distinct]
+        return ImmediateRecorder(field, *(measurers[distinct.index(one)] for one in runs))
 
-    def for_ensemble(self, facts: Mapping[str, str]) -> Observable:
-        """Return the observable for an ensemble, if it needs to know more than the links.
+    def for_ensemble(self, facts: Mapping[str, str], field: Field | None = None) -> Observable:
+        """Return the observable for an ensemble, if it needs to know more than options and group.
 
         Parameters
         ----------
         facts : mapping of str to str
             Facts about the ensemble as in the headers of tables, such as ``beta``.
+        field : Field, optional
+            The first configuration, which is given if `records` is still 0 without it.
 
         Raises
         ------
@@ -416,20 +422,21 @@ class Observable:
             If the table does not contain numbers, sorted by sweep.
         """
         columns = dict(table.columns)
-        declared = getattr(cls, "columns", TableColumns(*columns))
-        indices = {name: columns.pop(name) for name in declared.indices if name in columns}
+        declared = getattr(cls, "columns", None)
+        known = declared or TableColumns.of_function("", columns)
+        indices = {name: columns.pop(name) for name in known.indices if name in columns}
         rows = columns.pop(SWEEP, np.array([""]))
         numbers = all(column.dtype.kind in "if" for column in (rows, *columns.values()))
         if numbers and (np.diff(rows) >= 0).all():
             sweeps, counts = np.unique(rows, return_counts=True)
-            if len(sweeps) == len(rows) and {*indices} <= {*INDICES}:
+            if len(sweeps) == len(rows) and not (declared and indices):
                 return {
                     name: TimeSeries(sweeps, column)
                     for name, column in table.columns.items()
                     if name != SWEEP
                 }
             if (counts == counts[0]).all() and _are_elements(int(counts[0]), indices):
-                return _elements(sweeps, int(counts[0]), indices, columns)
+                return _elements(sweeps, int(counts[0]), indices, columns, declared is not None)
         raise GaugeError(
             f"The table {source} is damaged: it does not contain the same numbers of every "
             "configuration, sorted by sweep; run gauge-mc verify on its run."
@@ -444,17 +451,17 @@ def _are_elements(rows: int, indices: Columns) -> bool:
 
 
 def _elements(
-    sweeps: NDArray[np.int64], rows: int, indices: Columns, columns: Columns
+    sweeps: NDArray[np.int64], rows: int, indices: Columns, columns: Columns, declared: bool
 ) -> dict[str, TimeSeries]:
     """Return a series for each element of the arrays in a table, named by its indices.
 
-    The indices of an array have no names, such as ``value[0,1]``; those of an observable have, such
-    as ``path=100,r=3``, and the name of the column follows if there are several.
+    The indices that an observable declares have names, such as ``path=100,r=3``, and the name of
+    the column follows if there are several; those of a function have none, as in ``value[0,1]``.
     """
     found = {}
     for name, column in columns.items():
         for row in range(rows):
-            if {*indices} <= {*INDICES}:
+            if not declared:
                 key = f"{name}[{','.join(str(one[row]) for one in indices.values())}]"
             else:
                 words = [f"{index}={one[row]}" for index, one in indices.items()]
@@ -469,6 +476,47 @@ OF_TABLE = "of table"
 CONFIGS_SUFFIX = "_configs"
 """Suffix of the name of a table measured on stored configurations, if the run itself also measures
 the observable along the way."""
+
+
+class SummedObservable(Observable):
+    """An observable whose record follows from sums over sites, which are fetched in blocks.
+
+    A subclass defines `sums` and `of_sums`.
+    """
+
+    def sums(self, field: Field, block: int) -> tuple[DeferredSums, Callable[[], object] | None]:
+        """Return the sums over a field, and a function to call before each of them, if any.
+
+        Parameters
+        ----------
+        field : Field
+        block : int
+            Largest number of sums on the devices.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def of_sums(
+        cls, group: Group, lattice: Lattice, sums: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return records, an array of shape (..., columns), given sums of shape (..., values)."""
+        raise NotImplementedError
+
+    def measure(self, field: Field) -> Record:
+        """Return the record of a field."""
+        recorder = self._recorder(field, 1)
+        with field.devices.measuring():
+            recorder.begin()
+        first, *_ = recorder.fetch()
+        return tuple(np.asarray(first)[0, 0].tolist())
+
+    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
+        """Return a recorder for a field; see `Observable.recorder`."""
+        return self._recorder(field, BLOCK)
+
+    def _recorder(self, field: Field, block: int) -> SumRecorder:
+        sums, prepare = self.sums(field, block)
+        return SumRecorder(sums, partial(self.of_sums, field.group, field.lattice), prepare)
 
 
 def check_observable(kind: type[Observable]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -31,11 +31,9 @@ from gauge_mc.files.table import TableData
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.observables import (
     OBSERVABLES,
-    ImmediateRecorder,
     Measurer,
     Observable,
     Record,
-    Recorder,
     TimeSeries,
 )
 from gauge_mc.options import Option, check_options
@@ -260,31 +258,26 @@ class GradientFlowObservable(Observable):
             **({} if xi == 1 else {FLOW_ANISOTROPY: f"{xi:.10g}"}),
         }
 
-    def for_ensemble(self, facts: Mapping[str, str]) -> GradientFlowObservable:
+    def for_ensemble(
+        self, facts: Mapping[str, str], field: Field | None = None
+    ) -> GradientFlowObservable:
         """Return the observable for an ensemble, which may be anisotropic.
 
-        Then the default of the step may be smaller.
+        Then the default of the step may be smaller. On its first configuration, `until` determines
+        the last flow time.
         """
-        if self.anisotropy is not None:
-            return self
-        xi = float(facts.get("anisotropy", 1))
-        step = min(self.step, largest_step(FLOWS[self.kind].with_anisotropy(xi)))
-        return replace(self, anisotropy=xi, step=step)
-
-    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
-        """Return a recorder for the runs of a batch, whose anisotropies may differ."""
-        if not ensembles:
-            return super().recorder(field)
-        runs = [self.for_ensemble(one) for one in ensembles]
-        measurers = {one.anisotropy: one.measurer(field.replicas[0]) for one in dict.fromkeys(runs)}
-        return ImmediateRecorder(field, *(measurers[one.anisotropy] for one in runs))
+        if self.anisotropy is None:
+            xi = float(facts.get("anisotropy", 1))
+            step = min(self.step, largest_step(FLOWS[self.kind].with_anisotropy(xi)))
+            return replace(self, anisotropy=xi, step=step).for_ensemble(facts, field)
+        return self._as_far_as_until(field) if field else self
 
     @property
     def warm_up(self) -> GradientFlowObservable:
         """The flow up to its first step."""
         return replace(self, to=min(self.to, self.step), every=self.step)
 
-    def for_configuration(self, field: Field) -> GradientFlowObservable:
+    def _as_far_as_until(self, field: Field) -> GradientFlowObservable:
         """Return the observable whose last flow time `until` determines on this field."""
         if not self.until or self.to:
             return self
@@ -308,7 +301,7 @@ class GradientFlowObservable(Observable):
 
         If `until` has not determined the last flow time yet, it does so on this one.
         """
-        along = _FlowSchedule(self.for_configuration(like), like)
+        along = _FlowSchedule(self._as_far_as_until(like), like)
         return lambda field: [record for one in along(field) for record in self._records(one)]
 
     def _records(self, flowed: FlowedField) -> Iterator[Record]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,17 +13,15 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import PLAQUETTES, Loops
 from gauge_mc.fields.action_density import normalised
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import DeferredSums, lattice_sums
+from gauge_mc.fields.sums import DeferredSums
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import Group
 from gauge_mc.observables import (
     OBSERVABLES,
     Columns,
-    Observable,
     Record,
-    Recorder,
-    SumRecorder,
+    SummedObservable,
 )
 
 ROUNDING = 1e-9
@@ -33,7 +29,7 @@ ROUNDING = 1e-9
 larger differences are damage."""
 
 
-class LoopAverages(Observable):
+class LoopAverages(SummedObservable):
     """Averages of Re Tr U / N over loops of one shape: over all, and over those of each kind.
 
     A subclass declares the columns, of which the first one is the average over all.
@@ -47,17 +43,13 @@ class LoopAverages(Observable):
     loops: ClassVar[Loops]
     normalisation: ClassVar[str] = "Re Tr / N averaged over the lattice"
 
-    def measure(self, field: Field) -> Record:
-        """Return the averages over all loops and those of each kind of a field."""
-        sums = lattice_sums(field, self.loops.kernel, values=len(self.loops.kinds))
-        return tuple(self._records(field.group, field.lattice, sums).tolist())
-
-    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
-        """Return a recorder for a field; see `Observable.recorder`."""
+    def sums(self, field: Field, block: int) -> tuple[DeferredSums, None]:
+        """Return the sums over the loops of each kind; see `SummedObservable.sums`."""
         links = [{"links": slab.buffer.address} for slab in field.slabs]
         over = [slab.whole() for slab in field.slabs]
-        sums = DeferredSums(field, self.loops.kernel, len(self.loops.kinds), links, over)
-        return SumRecorder(sums, partial(self._records, field.group, field.lattice))
+        return DeferredSums(
+            field, self.loops.kernel, len(self.loops.kinds), links, over, block
+        ), None
 
     @classmethod
     def contradictions(cls, columns: Columns) -> NDArray[np.bool_]:
@@ -71,7 +63,7 @@ class LoopAverages(Observable):
         return np.asarray(kinds @ np.array(cls.loops.kinds) / sum(cls.loops.kinds))
 
     @classmethod
-    def _records(
+    def of_sums(
         cls, group: Group, lattice: Lattice, sums: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the averages, given the sums over the loops of each kind."""

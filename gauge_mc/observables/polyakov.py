@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -15,7 +15,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import nowhere
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import BLOCK, DeferredSums
+from gauge_mc.fields.sums import DeferredSums
 from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import Group
@@ -23,10 +23,8 @@ from gauge_mc.observables import (
     OBSERVABLES,
     Columns,
     DerivedQuantity,
-    Observable,
     Record,
-    Recorder,
-    SumRecorder,
+    SummedObservable,
 )
 
 POLYAKOV = Kernel("polyakov")
@@ -43,7 +41,7 @@ def _susceptibility(chains: Sequence[Columns], lattice: Lattice) -> tuple[float,
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
-class Polyakov(Observable):
+class Polyakov(SummedObservable):
     """Average L of Tr prod_t U_t(x, t) / N over the spatial lattice, which is real for SU(2)."""
 
     name: ClassVar[str] = "polyakov"
@@ -85,17 +83,33 @@ class Polyakov(Observable):
         """The kernels of the lines and of their traces."""
         return (TIME_LINE, POLYAKOV)
 
-    def measure(self, field: Field) -> Record:
-        """Return the real part, the imaginary part and the modulus of L."""
-        loop = polyakov_loop(field)
-        return (loop.real, loop.imag, abs(loop))
+    def sums(self, field: Field, block: int) -> tuple[DeferredSums, Callable[[], object] | None]:
+        """Return the sums over the lines, which end in the last slab; see `SummedObservable.sums`.
 
-    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
-        """Return a recorder for a field; see `Observable.recorder`."""
-        records = partial(_records, field.group, field.lattice)
-        if len(field.layouts) == 1:
-            return SumRecorder(_sums(field, BLOCK, side=True), records)
-        return SumRecorder(_sums(field, BLOCK), records, partial(time_lines, field))
+        On the side stream, the few threads of the lines do not keep other measurements waiting.
+        """
+        complete = [slab.layout.times.stop == field.lattice.t for slab in field.slabs]
+        ends = zip(field.slabs, complete, strict=True)
+        over = [slab.first_slices() if has else nowhere() for slab, has in ends]
+        arguments = [
+            {
+                "links": lines.slab.buffer.address,
+                "before": lines.before.address if lines.before else None,
+                "slices": lines.slab.layout.slices,
+            }
+            for lines in time_lines(field)
+        ]
+        alone = len(field.layouts) == 1
+        sums = DeferredSums(field, POLYAKOV, 2, arguments, over, block, side=alone)
+        return sums, None if alone else partial(time_lines, field)
+
+    @classmethod
+    def of_sums(
+        cls, group: Group, lattice: Lattice, sums: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return L and its modulus, given the sums of the real and imaginary parts of traces."""
+        re, im = np.moveaxis(sums, -1, 0) / (group.colours * lattice.slice_sites)
+        return np.stack([re, im, np.hypot(re, im)], axis=-1)
 
     @classmethod
     def live(cls, record: Record) -> str:
@@ -112,33 +126,5 @@ class Polyakov(Observable):
 
 def polyakov_loop(field: Field) -> complex:
     """Return the average L of Tr prod_t U_t(x, t) / N over the spatial lattice; |L| <= 1."""
-    sums = _sums(field, block=1)
-    with field.devices.measuring():
-        sums.begin()
-    re, im, _ = _records(field.group, field.lattice, sums.fetch()[0, 0]).tolist()
+    re, im, _ = map(float, Polyakov().measure(field))
     return complex(re, im)
-
-
-def _sums(field: Field, block: int, side: bool = False) -> DeferredSums:
-    """Return the sums over the lines, which end in the last slab, and compute the lines once.
-
-    On the side stream, the few threads of the lines do not keep other measurements waiting.
-    """
-    complete = [slab.layout.times.stop == field.lattice.t for slab in field.slabs]
-    ends = zip(field.slabs, complete, strict=True)
-    over = [slab.first_slices() if has else nowhere() for slab, has in ends]
-    arguments = [
-        {
-            "links": lines.slab.buffer.address,
-            "before": lines.before.address if lines.before else None,
-            "slices": lines.slab.layout.slices,
-        }
-        for lines in time_lines(field)
-    ]
-    return DeferredSums(field, POLYAKOV, 2, arguments, over, block, side)
-
-
-def _records(group: Group, lattice: Lattice, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return L and its modulus, given the sums of the real and imaginary parts of the traces."""
-    re, im = np.moveaxis(sums, -1, 0) / (group.colours * lattice.slice_sites)
-    return np.stack([re, im, np.hypot(re, im)], axis=-1)

@@ -50,7 +50,7 @@ class FunctionObservable(Observable):
     name : str
         Name of the function.
     columns : TableColumns
-        Columns of the table, known only after `for_configuration` or the first measurement.
+        Columns of the table, known only after `for_ensemble` or the first measurement.
     """
 
     def __init__(self, function: Function) -> None:
@@ -59,9 +59,12 @@ class FunctionObservable(Observable):
         self._function = function
         self._records = 0
 
-    def for_configuration(self, field: Field) -> FunctionObservable:
+    def for_ensemble(
+        self, facts: Mapping[str, str], field: Field | None = None
+    ) -> FunctionObservable:
         """Call the function once on a field, to determine the columns and the number of records."""
-        self._determine(*_table_of(self._function(field), self.name))
+        if field:
+            self._determine(*_table_of(self._function(field), self.name))
         return self
 
     def _determine(self, columns: tuple[str, ...], rows: list[Record]) -> None:

@@ -454,7 +454,8 @@ def _prepared(
 
     def job(device: Devices, numbers: Sequence[int]) -> Generator[Observable, None, None]:
         for number in numbers:
-            yield observable.for_configuration(ensemble.load(number, precision, device)[0])
+            field, _ = ensemble.load(number, precision, device)
+            yield observable.for_ensemble(ensemble.facts, field)
 
     (prepared,) = pool.results(job, [min(ensemble.files)])
     return prepared

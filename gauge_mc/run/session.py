@@ -320,10 +320,10 @@ class Session:
         the table.
         """
         observables, field = self._observables, self.batch.field
+        facts = [provenance(task.parameters) for task in self._work.tasks]
         for observable in observables.values():
             if isinstance(observable, FunctionObservable):
-                observable.for_configuration(field)
-        facts = [provenance(task.parameters) for task in self._work.tasks]
+                observable.for_ensemble(facts[0], field)
         self._recorders = {
             item: observable.recorder_of(self.batch)
             if isinstance(observable, UpdateRecords)

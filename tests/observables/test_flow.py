@@ -470,3 +470,18 @@ def test_a_run_flows_one_step_when_it_starts(tmp_path, monkeypatch):
         progress=False,
     )
     assert len(steps) == 1 + 4
+
+
+def test_runs_of_a_batch_have_flows_of_their_own_anisotropies():
+    one = Field.hot(LATTICE, "su2", "double", CpuDevice(1), seed=3)
+    batch = one.repeated(3)
+    for replica in batch.replicas:
+        replica.copy(one)
+    observable = GradientFlowObservable.for_lattice(LATTICE, to=0.1)
+    runs = [{"anisotropy": xi} for xi in ("1", "2", "1")]
+    recorder = observable.recorder(batch, runs)
+    with batch.devices.measuring():
+        recorder.begin()
+    found = [records for (records,) in recorder.fetch()]
+    assert found == [observable.for_ensemble(facts).measurer(one)(one) for facts in runs]
+    assert found[0] == found[2] != found[1]

@@ -125,7 +125,7 @@ def test_nucleons_of_dense_propagators(best_device, rng):
     links = field.to_numpy()
     observable = Baryons.for_lattice(LATTICE, kappa="0.1,0.12", source=("point:1,3,0,2",))
     found = rows(observable, field)
-    assert len(found) * LATTICE.t == observable.for_configuration(field).records
+    assert len(found) * LATTICE.t == observable.for_group(field.group.name).records
     quarks = {kappa: propagator(field, links, kappa, "point:1,3,0,2") for kappa in KAPPAS}
     gamma = CONJUGATION @ GAMMA_5
     ahead = np.arange(LATTICE.t) < 2
@@ -150,7 +150,7 @@ def test_diquarks_are_degenerate_with_mesons(best_device, rng):
     mesons = rows(Mesons.for_lattice(lattice, **options), field)
     observable = Baryons.for_lattice(lattice, **options)
     found = rows(observable, field)
-    assert len(found) * lattice.t == observable.for_configuration(field).records
+    assert len(found) * lattice.t == observable.for_group(field.group.name).records
     parities = {}
     for (*quarks, name, parity, px, py, pz), values in found.items():
         gamma = name.removeprefix("diquark-")

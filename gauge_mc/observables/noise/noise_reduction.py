@@ -308,7 +308,7 @@ class ReducedNoise(Observable):
             return self.plain_measurer(like)
         return partial(self.reduced_measurer(like), self.noise.coupling)
 
-    def for_ensemble(self: Self, facts: Mapping[str, str]) -> Self:
+    def for_ensemble(self: Self, facts: Mapping[str, str], field: Field | None = None) -> Self:
         """Return the observable with the couplings and the action of an ensemble, if known.
 
         Raises
