@@ -391,13 +391,13 @@ def observable_tables() -> str:
     sections = []
     for name, one in OBSERVABLES.items():
         rows = [(code(column.name), plain(column.meaning)) for column in one.columns]
-        facts = f"{plain(one.summary[0].upper() + one.summary[1:])}. "
-        facts += f"Normalisation: {plain(one.normalisation)}. Units: {plain(one.units)}."
-        sections += [f"### `{table_name(name)}.csv`\n", facts, table(("column", "meaning"), rows)]
+        text = f"{plain(one.summary[0].upper() + one.summary[1:])}. "
+        text += f"Normalisation: {plain(one.normalisation)}. Units: {plain(one.units)}."
+        sections += [f"### `{table_name(name)}.csv`\n", text, table(("column", "meaning"), rows)]
         for other in one.secondary_tables:
             rows = [(code(column.name), plain(column.meaning)) for column in other.columns]
-            facts = f"`{table_name(name)}_{other.name}.csv`, which `measure` writes beside it, has "
-            sections += [f"{facts}{plain(other.summary)}.", table(("column", "meaning"), rows)]
+            text = f"`{table_name(name)}_{other.name}.csv`, which `measure` writes beside it, has "
+            sections += [f"{text}{plain(other.summary)}.", table(("column", "meaning"), rows)]
     return "\n\n".join(sections)
 
 
@@ -433,8 +433,8 @@ def format_descriptions() -> str:
     for name, one in FORMATS.items():
         suffix = f"written with the ending `{one.suffix}`" if one.suffix else "only read"
         first, *rest = paragraphs(home_of(one))
-        facts = f"`{name}`, {suffix}. {first}"
-        sections += [f"### {plain(one.title)} {{ #{name} }}\n", facts, *rest]
+        text = f"`{name}`, {suffix}. {first}"
+        sections += [f"### {plain(one.title)} {{ #{name} }}\n", text, *rest]
     return "\n\n".join(sections)
 
 

@@ -197,10 +197,10 @@ def root() -> Path:
 @pytest.fixture(autouse=True, scope="session")
 def _short_trials():
     """Let forecasts try updates for a shorter time than users have."""
-    usual = forecast.TRIAL_SECONDS
-    forecast.TRIAL_SECONDS = 0.02
+    usual = forecast.TEST_SECONDS
+    forecast.TEST_SECONDS = 0.02
     yield
-    forecast.TRIAL_SECONDS = usual
+    forecast.TEST_SECONDS = usual
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ class Action(Configurable, ABC):
         """
         return {}
 
-    def facts(self, beta: float) -> dict[str, str]:
+    def metadata(self, beta: float) -> dict[str, str]:
         """Return entries for the headers of tables that state the action beyond its name."""
         return {}
 
@@ -223,15 +223,15 @@ class Coupling:
         return cls(beta, parse(action).with_options(**options).check())
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, str]) -> Coupling:
+    def of_metadata(cls, metadata: Mapping[str, str]) -> Coupling:
         """Return the coupling that the header of a table states, with ``beta`` and ``action``."""
-        return cls(float(facts["beta"]), action_of(facts))
+        return cls(float(metadata["beta"]), action_of(metadata))
 
     @property
-    def facts(self) -> dict[str, str]:
+    def metadata(self) -> dict[str, str]:
         """Entries for the headers of tables that state the action beyond its name."""
         factors = self.action.factors
-        own = self.action.facts(self.beta)
+        own = self.action.metadata(self.beta)
         if not factors:
             return own
         xi0 = f"{self.action.anisotropy:.12g}"
@@ -370,7 +370,7 @@ class RectangleAction(Action):
         """Return beta / N and the coefficients of plaquettes and rectangles."""
         return {"beta_over_n": beta / group.colours, "c0": 1 - 8 * self.c1, "c1": self.c1}
 
-    def facts(self, beta: float) -> dict[str, str]:
+    def metadata(self, beta: float) -> dict[str, str]:
         """Return the formula, and the coupling in the other usual convention."""
         other = f"{beta * (1 - 8 * self.c1):.10g} (the factor of the plaquettes)"
         return {"formula": self.formula, "beta_c0": other}
@@ -387,7 +387,7 @@ def parse(text: str | Action) -> Action:
     return text if isinstance(text, Action) else chosen(ACTIONS, text)
 
 
-def action_of(facts: Mapping[str, str]) -> Action:
+def action_of(metadata: Mapping[str, str]) -> Action:
     """Return the action that the header of a table states, with the options that it states.
 
     Raises
@@ -395,16 +395,16 @@ def action_of(facts: Mapping[str, str]) -> Action:
     UsageError
         If there is no such action.
     """
-    action = parse(facts.get(NAME, defaults.ACTION))
+    action = parse(metadata.get(NAME, defaults.ACTION))
     return action.with_options(
-        **{one.name: float(facts[one.name]) for one in action.options if one.name in facts}
+        **{one.name: float(metadata[one.name]) for one in action.options if one.name in metadata}
     )
 
 
-def restated(facts: Mapping[str, str]) -> dict[str, str]:
+def restated(metadata: Mapping[str, str]) -> dict[str, str]:
     """Return the header of a table, which may be of an earlier version, as it is written now."""
-    action = action_of(facts)
-    return {**facts, **action.stated, BETA_IS: action.beta_is}
+    action = action_of(metadata)
+    return {**metadata, **action.stated, BETA_IS: action.beta_is}
 
 
 def ensemble_keys() -> tuple[str, ...]:

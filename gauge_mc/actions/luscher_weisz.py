@@ -101,7 +101,7 @@ class LuscherWeisz(Action):
             )
         return {"beta_over_n": beta / group.colours, "c1": self.c1, "c2": self.c2}
 
-    def facts(self, beta: float) -> dict[str, str]:
+    def metadata(self, beta: float) -> dict[str, str]:
         """Return the formula, and beta times the sum of the coefficients, in the other convention.
 
         A plane wave of long wavelength sees c0 + 8 c1 + 8 c2 plaquettes, with c0 = 1.

@@ -49,7 +49,7 @@ SECONDS = 2.0
 BATCHES = (("8x8x8x4", 128), ("16x16x16x4", 14))
 """Small lattices, and the number of them that a scan may have."""
 
-WRITE_TRIALS = 5
+WRITE_REPETITIONS = 5
 """Number of files that are written to find the bandwidth of the disk."""
 
 CHUNK = 2**22
@@ -358,7 +358,7 @@ class _Timing:
         """Return the median rate in bytes/s at which single files are written and synced."""
         path, data = self._folder / "disk", os.urandom(CHUNK)
         times = []
-        for _ in range(WRITE_TRIALS):
+        for _ in range(WRITE_REPETITIONS):
             began = time.monotonic()
             with path.open("wb", buffering=0) as file:
                 for _ in range(-(-self.config_bytes // CHUNK)):

@@ -213,11 +213,11 @@ def _tune(
     device = devices.devices[0]
     if not isinstance(device, TunableDevice) or devices.processes.size > 1:
         raise UsageError("--tune works only on a GPU and in one process; leave it out.")
-    for trial in tune(device, group, lattice, precision, rng, luxury, action=action):
-        registers = f"{trial.registers.count:3} registers" if trial.registers else ""
-        spilled = f"{trial.registers.spilled:4} B spilled" if trial.registers else ""
-        time = f"{trial.ns_per_link:.4g} ns/link{'  *' * trial.kept}"
-        console.print(f"{trial.kernel:14}  {trial.choice}  {registers}  {spilled}  {time}")
+    for timing in tune(device, group, lattice, precision, rng, luxury, action=action):
+        registers = f"{timing.registers.count:3} registers" if timing.registers else ""
+        spilled = f"{timing.registers.spilled:4} B spilled" if timing.registers else ""
+        time = f"{timing.ns_per_link:.4g} ns/link{'  *' * timing.kept}"
+        console.print(f"{timing.kernel:14}  {timing.choice}  {registers}  {spilled}  {time}")
 
 
 def _saved(path: Path) -> dict[str, float]:

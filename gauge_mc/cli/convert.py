@@ -118,8 +118,8 @@ def convert(
         written = run.convert(config, out, to, precision, _show_progress).header
     if json:
         names = ("format", "group", "lattice", "precision")
-        facts = {name: getattr(written, name) for name in names}
-        print_document("convert", {"file": str(out), **facts})
+        values = {name: getattr(written, name) for name in names}
+        print_document("convert", {"file": str(out), **values})
         return
     say(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
 

@@ -10,15 +10,15 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
-from gauge_mc.inspection.contents import Facts, facts_of
+from gauge_mc.inspection.contents import InfoPart, info_parts
 from gauge_mc.quoting import printable
 from gauge_mc.scans.scan import newest_run_or_scan
 
 
 @prints(
-    "gauge_mc.inspection.contents:ConfigurationFacts",
-    "gauge_mc.inspection.contents:RunFacts",
-    "gauge_mc.inspection.contents:ScanFacts",
+    "gauge_mc.inspection.contents:ConfigurationInfo",
+    "gauge_mc.inspection.contents:RunInfo",
+    "gauge_mc.inspection.contents:ScanInfo",
 )
 def info(
     path: Annotated[
@@ -39,14 +39,14 @@ def info(
     from gauge_mc.console import Console
 
     console = Console(highlight=False, markup=False)
-    parts = facts_of(path or newest_run_or_scan())
+    parts = info_parts(path or newest_run_or_scan())
     if json:
         print_document("info", *parts)
         return
     for part in parts:
-        for name, fact in lines(part):
+        for name, value in lines(part):
             console.print(f"{name:<20} ", style="bold", end="")
-            console.print(fact, soft_wrap=True)
+            console.print(value, soft_wrap=True)
 
 
 def one_line(words: str) -> str:
@@ -61,14 +61,14 @@ def item_words(item: object) -> str:
     return str(item)
 
 
-def lines(facts: Facts, indent: str = "") -> Iterator[tuple[str, str]]:
-    """Yield facts as lines, each a name and its value as text."""
-    for name, fact in facts.items():
-        if isinstance(fact, dict):
+def lines(part: InfoPart, indent: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the lines of a part, each a name and its value as text."""
+    for name, value in part.items():
+        if isinstance(value, dict):
             yield f"{indent}{name}", ""
-            yield from lines(fact, indent + "  ")
-        elif isinstance(fact, list):
-            for item in fact:
+            yield from lines(value, indent + "  ")
+        elif isinstance(value, list):
+            for item in value:
                 yield f"{indent}{name}", one_line(item_words(item))
         else:
-            yield f"{indent}{name}", "none" if fact is None else one_line(str(fact))
+            yield f"{indent}{name}", "none" if value is None else one_line(str(value))

@@ -55,8 +55,8 @@ def status(
     if json:
         print_document("status", found)
         return
-    console, facts = Console(highlight=False, markup=False), found.facts()
-    width = max(map(len, facts)) + 2
-    for name, fact in facts.items():
-        console.print(f"{name:<{width}}{fact}", soft_wrap=True)
+    console, rows = Console(highlight=False, markup=False), found.lines()
+    width = max(map(len, rows)) + 2
+    for name, value in rows.items():
+        console.print(f"{name:<{width}}{value}", soft_wrap=True)
     console.print("", shown, sep="\n")

@@ -53,7 +53,7 @@ LARGEST_FACTOR = 2.0
 SMALLEST_STEP = 1e-7
 """Adaptive steps that become smaller end the flow, because the tolerance cannot be reached."""
 
-TRIAL_STEP = 0.01
+TEST_STEP = 0.01
 """Step with which the halo depth of a flow is tried."""
 
 _tried: set[tuple[object, ...]] = set()
@@ -310,7 +310,7 @@ def check_depth(flow: Flow, like: Field) -> None:
     key = (type(flow), flow.action, flow.halo_depth, *kind)
     if module.startswith(f"{flows.__name__}.") or key in _tried:
         return
-    _tried.add(key)  # the trial is a flow as well
+    _tried.add(key)  # the test is a flow as well
     x, y, z, _ = like.lattice.extents
     small = Field.empty(Lattice(x, y, z, 2 * flow.halo_depth + 4), *kind)
     if not _is_local(GradientFlow(flow, small)):
@@ -321,9 +321,9 @@ def check_depth(flow: Flow, like: Field) -> None:
         )
 
 
-def _is_local(trial: GradientFlow) -> bool:
+def _is_local(test: GradientFlow) -> bool:
     """Return whether the force in the first slice has the same bits if links far away change."""
-    (slab,), depth = trial.field.slabs, trial.flow.halo_depth
+    (slab,), depth = test.field.slabs, test.flow.halo_depth
     random, real = np.random.default_rng(1), slab.layout.real
     shape = slab.layout.slices, slab.slice_bytes // real.itemsize
     near, far = (random.uniform(-0.5, 0.5, shape).astype(real) for _ in range(2))
@@ -333,9 +333,9 @@ def _is_local(trial: GradientFlow) -> bool:
     found = []
     for links in (near, beyond):
         slab.device.write(slab.buffer, 0, links.reshape(-1).view(np.uint8))
-        memory, target = trial._slabs[0], trial.spare.slabs[0]
+        memory, target = test._slabs[0], test.spare.slabs[0]
         slab.device.write(memory.momenta, 0, np.zeros(memory.momenta.nbytes, np.uint8))
-        next(trial._launches(TRIAL_STEP, 0))()
+        next(test._launches(TEST_STEP, 0))()
         result = memory.force or target
         found.append(slab.device.read(result.buffer, 0, result.slice_bytes))
     return bool((found[0] == found[1]).all())

@@ -77,9 +77,9 @@ def to_html(table: TableData) -> str:
     shown = [*range(total)]
     if total > 2 * ENDS + 1:
         shown = [*range(ENDS), -1, *range(total - ENDS, total)]
-    facts = "<br>".join(escape(f"{key}: {value}") for key, value in table.header.items())
+    header = "<br>".join(escape(f"{key}: {value}") for key, value in table.header.items())
     rows = [[table[name][row] if row >= 0 else "⋮" for name in names] for row in shown]
-    summary = f"<details><summary>{escape(repr(table))}</summary>{facts}</details>"
+    summary = f"<details><summary>{escape(repr(table))}</summary>{header}</details>"
     return summary + html_table(names, rows)
 
 

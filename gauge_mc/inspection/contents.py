@@ -1,4 +1,4 @@
-"""Contents of configuration files, runs and scans, as facts by name."""
+"""Contents of configuration files, runs and scans, by name."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from gauge_mc.scans.report import MemberReport
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 from gauge_mc.storage.header import STATED, Header
 
-Facts = dict[str, Any]
-"""Facts by name; a group of facts is a nested dictionary or a list of dictionaries."""
+InfoPart = dict[str, Any]
+"""Contents by name; a group of them is a nested dictionary or a list of dictionaries."""
 
 
 @dataclass(frozen=True)
-class ConfigurationFacts(Header):
-    """The facts about a configuration.
+class ConfigurationInfo(Header):
+    """Contents of a configuration.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class ConfigurationFacts(Header):
 
 
 @dataclass(frozen=True)
-class RunFacts:
-    """The facts about a run; those about its newest configuration follow.
+class RunInfo:
+    """Contents of a run.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class ScanFacts:
-    """The facts about a scan.
+class ScanInfo:
+    """Contents of a scan.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class ScanFacts:
 
 def info(
     path: str | os.PathLike[str] | None = None,
-) -> ConfigurationFacts | RunFacts | ScanFacts:
+) -> ConfigurationInfo | RunInfo | ScanInfo:
     """Return the contents of a configuration file, a run or a scan.
 
     Parameters
@@ -110,7 +110,7 @@ def info(
 
     Returns
     -------
-    ConfigurationFacts, RunFacts or ScanFacts
+    ConfigurationInfo, RunInfo or ScanInfo
         What ``gauge-mc info --json`` prints. The newest configuration of a run, which the command
         shows as well, is not read.
 
@@ -123,16 +123,16 @@ def info(
     """
     chosen = newest_run_or_scan() if path is None else Path(path)
     if not chosen.is_dir():
-        facts = {name: one for part in configuration_facts(chosen) for name, one in part.items()}
-        known = {name: one for name, one in facts.items() if one is not None} | facts["stated"]
-        return ConfigurationFacts(**known | {"recomputed": Averages(**facts["recomputed"])})
+        found = {name: one for part in configuration_info(chosen) for name, one in part.items()}
+        known = {name: one for name, one in found.items() if one is not None} | found["stated"]
+        return ConfigurationInfo(**known | {"recomputed": Averages(**found["recomputed"])})
     if Scan(chosen, Parameters()).exists():
         return _of_scan(Scan.read(chosen))
     return _of_run(Run(chosen))
 
 
-def facts_of(path: Path) -> Iterator[Facts]:
-    """Yield the facts about a configuration file, a run or a scan, in several parts.
+def info_parts(path: Path) -> Iterator[InfoPart]:
+    """Yield the contents of a configuration file, a run or a scan, in several parts.
 
     Raises
     ------
@@ -142,14 +142,14 @@ def facts_of(path: Path) -> Iterator[Facts]:
         If a file is damaged, or two configurations of a run have the same number.
     """
     if not path.is_dir():
-        return configuration_facts(path)
+        return configuration_info(path)
     if Scan(path, Parameters()).exists():
-        return scan_facts(Scan.read(path))
-    return run_facts(Run(path))
+        return scan_info(Scan.read(path))
+    return run_info(Run(path))
 
 
-def configuration_facts(path: Path) -> Iterator[Facts]:
-    """Yield the facts in the header of a configuration file, then averages over its links.
+def configuration_info(path: Path) -> Iterator[InfoPart]:
+    """Yield the header of a configuration file, then averages over its links.
 
     Raises
     ------
@@ -175,8 +175,8 @@ def configuration_facts(path: Path) -> Iterator[Facts]:
     yield {"recomputed": dataclasses.asdict(configuration.check())}
 
 
-def run_facts(run: Run) -> Iterator[Facts]:
-    """Yield the facts about a run, then those about its newest configuration.
+def run_info(run: Run) -> Iterator[InfoPart]:
+    """Yield the contents of a run, then those of its newest configuration.
 
     Raises
     ------
@@ -185,17 +185,17 @@ def run_facts(run: Run) -> Iterator[Facts]:
     GaugeError
         If files of the run are damaged, or two configurations have the same number.
     """
-    facts = _of_run(run)
-    yield {**vars(facts), "sessions": [dataclasses.asdict(session) for session in facts.sessions]}
-    if facts.configurations:
+    found = _of_run(run)
+    yield {**vars(found), "sessions": [dataclasses.asdict(session) for session in found.sessions]}
+    if found.configurations:
         configs = run.unambiguous_configs()
-        yield from configuration_facts(configs[max(configs)])
+        yield from configuration_info(configs[max(configs)])
 
 
-def _of_run(run: Run) -> RunFacts:
+def _of_run(run: Run) -> RunInfo:
     parameters, sessions = run.read()
     tables = {path.name: read_table(path) for path in run.tables()}
-    return RunFacts(
+    return RunInfo(
         run=str(run.path),
         parameters=parameters.values(),
         sessions=sessions,
@@ -207,14 +207,14 @@ def _of_run(run: Run) -> RunFacts:
     )
 
 
-def scan_facts(scan: Scan) -> Iterator[Facts]:
-    """Yield the facts about a scan."""
-    facts = _of_scan(scan)
-    yield {**vars(facts), "grids": [grid.values() for grid in facts.grids]}
+def scan_info(scan: Scan) -> Iterator[InfoPart]:
+    """Yield the contents of a scan."""
+    found = _of_scan(scan)
+    yield {**vars(found), "grids": [grid.values() for grid in found.grids]}
 
 
-def _of_scan(scan: Scan) -> ScanFacts:
-    return ScanFacts(
+def _of_scan(scan: Scan) -> ScanInfo:
+    return ScanInfo(
         scan=str(scan.path),
         parameters=scan.shared(),
         grids=scan.grids,

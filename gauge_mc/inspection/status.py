@@ -83,7 +83,7 @@ class RunStatus:
     all_sessions: int
     averages: Mapping[str, Average]
 
-    def facts(self) -> dict[str, str]:
+    def lines(self) -> dict[str, str]:
         """Return the content except for the averages, as text by name."""
         p = Parameters.from_run(self.parameters)
         state = self.state
@@ -95,7 +95,7 @@ class RunStatus:
         configs = f"{self.configurations} of {p.configs}" if p.keeps_configs else "not kept"
         if self.configurations_removed:
             configs += f", {self.configurations_removed} removed on purpose"
-        facts = {
+        rows = {
             "run": self.run,
             "chain": describe(p),
             "state": state,
@@ -104,17 +104,17 @@ class RunStatus:
         }
         if self.checkpoint_seconds is not None:
             age = duration(self.checkpoint_seconds)
-            facts["checkpoint"] = f"after update {self.checkpoint_sweep}, {age} ago"
+            rows["checkpoint"] = f"after update {self.checkpoint_sweep}, {age} ago"
         if self.links_per_s is not None and self.remaining_seconds is not None:
-            facts["rate"] = link_rate(self.links_per_s)
-            facts["remaining"] = duration(self.remaining_seconds)
+            rows["rate"] = link_rate(self.links_per_s)
+            rows["remaining"] = duration(self.remaining_seconds)
         if self.times:
-            facts["spent"] = spent(self.times)
+            rows["spent"] = spent(self.times)
         if self.joules is not None:
             several = f" in {self.joules_sessions} of {self.all_sessions} sessions"
             some = several if self.all_sessions > 1 else ""
-            facts["energy"] = f"{energy_text(self.joules)}{some}"
-        return facts
+            rows["energy"] = f"{energy_text(self.joules)}{some}"
+        return rows
 
 
 def status(path: str | os.PathLike[str] | None = None) -> RunStatus | ScanStatus:
@@ -237,7 +237,7 @@ class ScanStatus:
     rows: Sequence[Mapping[str, Value]]
     cautions: Sequence[str]
 
-    def facts(self) -> dict[str, str]:
+    def lines(self) -> dict[str, str]:
         """Return the content except for the averages, as text by name.
 
         The entries describe the scan as a whole, then the runs that are being carried out, then the

@@ -127,8 +127,8 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
 def checks_of(path: Path) -> list[Check]:
     """Return the checks of a run, a scan, a configuration or a table.
 
-    For a configuration, the facts in its header (size, checksum, averages) and the unitarity of its
-    links are checked. For a table, its checksum and its numbers are checked, and in the directory
+    For a configuration, its header (size, checksum, averages) and the unitarity of its links are
+    checked. For a table, its checksum and its numbers are checked, and in the directory
     of a run or a scan also that it is complete. For a run, also that its configurations, tables and
     checkpoint are complete and consistent with each other. For a scan, scan.toml, the table and all
     runs are checked.

@@ -182,8 +182,8 @@ class SecondaryTable:
 
     def open(self, path: Path, header: Mapping[str, str]) -> Table:
         """Open the table, given the file and the header of the table of the observable."""
-        facts = {"observable": self.name, OF_TABLE: path.name}
-        return Table(self.beside(path), {**header, **facts}, (SWEEP, *self.columns.names))
+        own = {"observable": self.name, OF_TABLE: path.name}
+        return Table(self.beside(path), {**header, **own}, (SWEEP, *self.columns.names))
 
 
 class RecordsOfTables(list[Record]):
@@ -354,7 +354,7 @@ class Observable:
         ----------
         field : Field
         ensembles : sequence of mapping of str to str
-            Facts that `for_ensemble` takes, for each replica of the field; empty if unknown.
+            Metadata that `for_ensemble` takes, for each replica of the field; empty if unknown.
         """
         runs = [self.for_ensemble(one) for one in ensembles] or [self]
         distinct: list[Observable] = []
@@ -364,20 +364,20 @@ class Observable:
         measurers = [one.measurer(field.replicas[0]) for one in distinct]
         return ImmediateRecorder(field, *(measurers[distinct.index(one)] for one in runs))
 
-    def for_ensemble(self, facts: Mapping[str, str], field: Field | None = None) -> Observable:
+    def for_ensemble(self, metadata: Mapping[str, str], field: Field | None = None) -> Observable:
         """Return the observable for an ensemble, if it needs to know more than options and group.
 
         Parameters
         ----------
-        facts : mapping of str to str
-            Facts about the ensemble as in the headers of tables, such as ``beta``.
+        metadata : mapping of str to str
+            Metadata of the ensemble, as in the headers of tables, such as ``beta``.
         field : Field, optional
             The first configuration, which is given if `records` is still 0 without it.
 
         Raises
         ------
         UsageError
-            If the facts contradict the options.
+            If the metadata contradict the options.
         """
         return self
 

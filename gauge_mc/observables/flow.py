@@ -259,7 +259,7 @@ class GradientFlowObservable(Observable):
         }
 
     def for_ensemble(
-        self, facts: Mapping[str, str], field: Field | None = None
+        self, metadata: Mapping[str, str], field: Field | None = None
     ) -> GradientFlowObservable:
         """Return the observable for an ensemble, which may be anisotropic.
 
@@ -267,9 +267,9 @@ class GradientFlowObservable(Observable):
         the last flow time.
         """
         if self.anisotropy is None:
-            xi = float(facts.get("anisotropy", 1))
+            xi = float(metadata.get("anisotropy", 1))
             step = min(self.step, largest_step(FLOWS[self.kind].with_anisotropy(xi)))
-            return replace(self, anisotropy=xi, step=step).for_ensemble(facts, field)
+            return replace(self, anisotropy=xi, step=step).for_ensemble(metadata, field)
         return self._as_far_as_until(field) if field else self
 
     @property

@@ -56,7 +56,7 @@ TYPES = (TWELVE_SINK, SCALAR_PAIRS, PAIRS)
 """Types of files that are read."""
 
 BASIS = "gamma basis"
-"""Name of the basis of gamma matrices among the facts of a file."""
+"""Name of the basis of gamma matrices among the metadata of a file."""
 
 REALS = {"F": ">f4", "D": ">f8"}
 """NumPy type of a real by the letter of the precision in the private XML."""
@@ -75,18 +75,18 @@ class StoredPropagator:
         ``S[t, z, y, x, spin, colour, source spin, source colour]``.
     sources : ndarray of complex128, optional
         The sources in the same form, or (T, Z, Y, X) if they are a function times 1.
-    facts : mapping of str to str
+    metadata : mapping of str to str
         What the file says about itself, such as ``kappa`` and ``gamma basis``.
     """
 
     elements: Array
     sources: Array | None = None
-    facts: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def basis(self) -> str:
         """Name of the basis of gamma matrices, by default that of DeGrand and Rossi."""
-        return self.facts.get(BASIS, DEGRAND_ROSSI)
+        return self.metadata.get(BASIS, DEGRAND_ROSSI)
 
     def in_basis(self, name: str) -> StoredPropagator:
         """Return the propagator with another basis of gamma matrices.
@@ -110,7 +110,7 @@ class StoredPropagator:
             self,
             elements=changed(self.elements),
             sources=sources,
-            facts={**self.facts, BASIS: name},
+            metadata={**self.metadata, BASIS: name},
         )
 
     def write(self, path: str | Path) -> None:
@@ -177,8 +177,8 @@ def _write(out: BinaryIO, stored: StoredPropagator) -> None:
     assert sources is not None
     *extents, colours = elements.shape[:4] + elements.shape[-1:]
     scalar = sources.ndim == 4
-    facts = {**stored.facts, BASIS: stored.basis}
-    info = "".join(f"{name} = {' '.join(text.split())}\n" for name, text in facts.items())
+    metadata = {**stored.metadata, BASIS: stored.basis}
+    info = "".join(f"{name} = {' '.join(text.split())}\n" for name, text in metadata.items())
     kind = TWELVE_SINK if scalar else PAIRS
     contents = element("version", "1.0") + element("type", kind) + element("info", info)
     lattice = Lattice(*extents[::-1])
@@ -309,7 +309,7 @@ def _read(file: InputFile) -> StoredPropagator:
             found[root][last] = values
     elements = _assembled(file, found[SINK], colours, lattice)
     sources = _assembled(file, found[SOURCE], colours, lattice) if found[SOURCE] else function
-    return StoredPropagator(elements, sources, _facts(head.get("info", "")))
+    return StoredPropagator(elements, sources, _metadata(head.get("info", "")))
 
 
 def _lattice(file: InputFile, records: list[LimeRecord]) -> Lattice:
@@ -342,7 +342,7 @@ def _assembled(
     return whole.reshape(*lattice.extents[::-1], SPINS, colours, SPINS, colours)
 
 
-def _facts(info: str) -> dict[str, str]:
-    """Return the facts that a text of lines ``name = value`` contains."""
+def _metadata(info: str) -> dict[str, str]:
+    """Return the metadata that a text of lines ``name = value`` contains."""
     pairs = (line.partition("=") for line in html.unescape(info).splitlines())
     return {name.strip(): text.strip() for name, equals, text in pairs if equals}

@@ -28,27 +28,27 @@ READ = "file"
 class PropagatorPath:
     """The place of a propagator in a folder.
 
-    Its name has the hopping parameter, the source, and a digest of the links and of all facts.
+    Its name has the hopping parameter, the source, and a digest of the links and of the metadata.
 
     Attributes
     ----------
     folder : Path
-    facts : mapping of str to str
+    metadata : mapping of str to str
         What identifies the propagator, apart from the links.
     """
 
     folder: Path
-    facts: Mapping[str, str]
+    metadata: Mapping[str, str]
 
     def path(self, field: Field) -> Path:
         """Return the file for a field of links; all processes must call this."""
         digest = hashlib.sha256(repr((str(field.lattice), field.group.name)).encode())
-        digest.update(repr(sorted(self.facts.items())).encode())
+        digest.update(repr(sorted(self.metadata.items())).encode())
         for links in field.slices():
             digest.update(np.ascontiguousarray(links).data)
         text: str = field.devices.processes.broadcast(digest.hexdigest()[:16])
-        source = re.sub("[^0-9A-Za-z.-]+", "_", self.facts["sources"])
-        return self.folder / f"k{float(self.facts['kappa']):g}_{source}_{text}.lime"
+        source = re.sub("[^0-9A-Za-z.-]+", "_", self.metadata["sources"])
+        return self.folder / f"k{float(self.metadata['kappa']):g}_{source}_{text}.lime"
 
     def read(
         self, operator: DiracOperator, source: SpinorField, tolerance: float
@@ -94,4 +94,4 @@ class PropagatorPath:
                 f"The folder {self.folder} cannot be created ({error.strerror}); choose another "
                 "one."
             ) from error
-        StoredPropagator(elements, scalar_source(sources), self.facts).write(path)
+        StoredPropagator(elements, scalar_source(sources), self.metadata).write(path)

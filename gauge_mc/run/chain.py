@@ -159,8 +159,8 @@ class Chain:
         """
         p = self.parameters
         origin = {"ensemble_id": p.name, "sequence_number": str(self.sweep)}
-        facts = {**provenance(p), **origin}
-        writer.write(self.field, path, p.format, facts, before)
+        metadata = {**provenance(p), **origin}
+        writer.write(self.field, path, p.format, metadata, before)
 
     @property
     def root(self) -> bool:
@@ -197,14 +197,14 @@ def check_start(parameters: Parameters) -> None:
 
 
 def provenance(parameters: Parameters) -> dict[str, str]:
-    """Return the facts that identify a chain, for the headers of the files it produces.
+    """Return the metadata that identify a chain, for the headers of the files it produces.
 
     They do not depend on when, where or for how long the chain is run.
     """
     p = parameters
     start = p.start if p.start in STARTS else Path(p.start).name
     more = {"start": start, "version": f"gauge-mc {__version__}"}
-    values = p.values() | {BETA_IS: p.action.beta_is} | p.coupling.facts | more
+    values = p.values() | {BETA_IS: p.action.beta_is} | p.coupling.metadata | more
     usual = {name for name, value in UNSTATED.items() if values[name] == value}
     usual |= {one.name for one in p.action.options if one not in p.action.changed}
     usual |= {p.algorithm.kind} if p.algorithm.name == defaults.ALGORITHM else set()

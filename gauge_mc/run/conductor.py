@@ -38,7 +38,7 @@ from gauge_mc.run.request import RunRequest
 from gauge_mc.run.run_output import ChainTask
 from gauge_mc.run.session import OnUpdate, SessionPlan, carry_out
 from gauge_mc.run.stop import Stop
-from gauge_mc.run.summary import averages_table, session_facts, summary
+from gauge_mc.run.summary import averages_table, session_table, summary
 from gauge_mc.run.view import RunResult
 
 MEMORY_SHARE = 0.8
@@ -166,14 +166,14 @@ class _Conductor:
                 DiskNeeds.of(one.run, one.parameters, self._observables(one), one.sweep)
                 for one in left
             )
-        facts = None
+        table = None
         for batch in _batches(left, self.devices):
             session = SessionRecord.begin(batch[0].sweep, name)
             self._announce(batch, session)
-            found, facts = self._generate(batch, session)
+            found, table = self._generate(batch, session)
             results |= found
             if len(runs) > 1:
-                self.console.print(facts)
+                self.console.print(table)
             if reason := found[batch[0].run].stopped:
                 for one in left:
                     if one not in batch and not _done(results[one.run]):
@@ -182,7 +182,7 @@ class _Conductor:
         if not left and len(runs) == 1:
             self._announce(runs, SessionRecord.begin(runs[0].sweep, name))
         if root:
-            self._show_averages(runs, facts)
+            self._show_averages(runs, table)
         return list(results.values())
 
     def _open(self, run: Run, request: RunRequest) -> _RunState:
@@ -197,7 +197,7 @@ class _Conductor:
     def _generate(
         self, batch: Sequence[_RunState], session: SessionRecord
     ) -> tuple[dict[Run, RunResult], Table]:
-        """Carry out a batch; return the results, and facts of the session for the summary."""
+        """Carry out a batch; return the results, and the times of the session for the summary."""
         first, p = batch[0], batch[0].parameters
         before = self._sessions(batch)
         self._record(batch, before, session)
@@ -234,7 +234,7 @@ class _Conductor:
         results = {
             one.run: replace(ended, path=one.run.path, parameters=one.parameters) for one in batch
         }
-        return results, session_facts(clock, chains[0], first.sweep, asdict(work.times), energy)
+        return results, session_table(clock, chains[0], first.sweep, asdict(work.times), energy)
 
     def _observables(self, one: _RunState) -> dict[Measurement, Observable]:
         return self.requests[one.run].chosen(one.parameters)
@@ -271,11 +271,11 @@ class _Conductor:
         chosen = self.execution.devices or self.execution.backend != AUTOMATIC
         return None if chosen else hint()
 
-    def _show_averages(self, runs: Sequence[_RunState], facts: Table | None) -> None:
+    def _show_averages(self, runs: Sequence[_RunState], table: Table | None) -> None:
         """Show averages over all runs if they are chains with the same parameters."""
         first, paths = runs[0].parameters, [one.run for one in runs]
-        if len(runs) == 1 and facts:
-            self.console.print(summary(paths[0], first, facts))
+        if len(runs) == 1 and table:
+            self.console.print(summary(paths[0], first, table))
         elif len(runs) == 1:
             self.console.print(averages_table(paths, first))
         elif all(replace(one.parameters, seed=first.seed) == first for one in runs):

@@ -89,11 +89,11 @@ def convert_propagator(
     """
     out = _new_file(target)
     found = read_propagator(source, None)
-    named = found.facts.get(BASIS)
+    named = found.metadata.get(BASIS)
     if formerly and named and named != formerly:
         raise UsageError(f"{source} has the basis {named}, not {formerly}; leave --from-basis out.")
     if formerly:
-        found = replace(found, facts={**found.facts, BASIS: formerly})
+        found = replace(found, metadata={**found.metadata, BASIS: formerly})
     written = found.in_basis(basis)
     written.write(out)
     return written

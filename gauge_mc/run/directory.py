@@ -197,8 +197,8 @@ class Run:
         """Write or replace run.toml."""
         import tomli_w
 
-        facts = [dataclasses.asdict(item) for item in sessions]
-        known = [{name: one[name] for name in one if one[name] is not None} for one in facts]
+        written = [dataclasses.asdict(item) for item in sessions]
+        known = [{name: one[name] for name in one if one[name] is not None} for one in written]
         records = tomli_w.dumps({RECORD: known})
         with replacing(self.toml) as file:
             file.write(f"{parameters.to_toml()}\n{records}".encode())

@@ -32,8 +32,8 @@ class Ensemble:
     group, precision : str
         Gauge group, and precision of the links in the files.
     lattice : Lattice
-    facts : dict of str to str
-        Facts that identify the ensemble, for the headers of tables.
+    metadata : dict of str to str
+        Metadata that identify the ensemble, for the headers of tables.
     folder : Path
         Default folder of the tables.
     measured : tuple of str
@@ -44,7 +44,7 @@ class Ensemble:
     group: str
     lattice: Lattice
     precision: str
-    facts: dict[str, str]
+    metadata: dict[str, str]
     folder: Path
     measured: tuple[str, ...] = ()
 
@@ -109,9 +109,9 @@ def _ensemble_of_run(run: Run) -> Ensemble:
     if not files:
         raise GaugeError(f"The run {run.path} has no configurations yet; generate some first.")
     p = parameters
-    facts = {name: fact for name, fact in provenance(p).items() if name != "version"}
+    metadata = {name: value for name, value in provenance(p).items() if name != "version"}
     measured = tuple(item.observable for item in p.measure)
-    return Ensemble(files, p.group, p.lattice, p.precision, facts, run.path, measured)
+    return Ensemble(files, p.group, p.lattice, p.precision, metadata, run.path, measured)
 
 
 def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
@@ -133,10 +133,10 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
                 "configuration; measure on them separately, with another --output."
             )
         files[number] = path
-    facts = {"group": first.group, "lattice": str(first.lattice)}
-    facts |= {key: first.provenance[key] for key in ("beta",) if key in first.provenance}
+    metadata = {"group": first.group, "lattice": str(first.lattice)}
+    metadata |= {key: first.provenance[key] for key in ("beta",) if key in first.provenance}
     files = dict(sorted(files.items()))
-    return Ensemble(files, first.group, first.lattice, first.precision, facts, Path())
+    return Ensemble(files, first.group, first.lattice, first.precision, metadata, Path())
 
 
 def _number_of(path: Path, header: Header) -> int:

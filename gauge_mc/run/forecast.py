@@ -1,4 +1,4 @@
-"""Forecast of the memory, disk space and time of a run on this machine, by a short trial."""
+"""Forecast of the memory, disk space and time of a run on this machine, by a short test run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gauge_mc.run.preparation import compile_kernels
 from gauge_mc.run.request import RunRequest
 from gauge_mc.run.settings import STARTS
 
-TRIAL_SECONDS = 0.5
+TEST_SECONDS = 0.5
 """Time in seconds for which updates are tried."""
 
 
@@ -105,27 +105,27 @@ class Forecast:
 
     def table(self) -> RenderableType:
         """Return the content as a table."""
-        facts = Table.grid(padding=(0, 2))
-        facts.add_row("run", f"{self.run} (nothing was written)")
-        facts.add_row("chain", f"{self.description}, on {self.device}")
+        table = Table.grid(padding=(0, 2))
+        table.add_row("run", f"{self.run} (nothing was written)")
+        table.add_row("chain", f"{self.description}, on {self.device}")
         memory = f"{decimal(self.device_bytes)} of {decimal(self.free_device_bytes)} that are free"
-        facts.add_row("memory", memory)
+        table.add_row("memory", memory)
         if self.configurations_left:
             host = f"{decimal(self.host_bytes)} of {decimal(self.free_host_bytes)} of the host"
-            facts.add_row("", f"{host} for configurations on their way to disk")
+            table.add_row("", f"{host} for configurations on their way to disk")
         files = f"{self.configurations_left} configurations of {decimal(self.config_bytes)}, "
         needed = f"{decimal(self.disk_bytes)} of {decimal(self.free_disk_bytes)} that are free"
-        facts.add_row("disk", needed)
-        facts.add_row("", f"{files if self.configurations_left else ''}checkpoint, tables")
+        table.add_row("disk", needed)
+        table.add_row("", f"{files if self.configurations_left else ''}checkpoint, tables")
         rate = link_rate(self.links_per_update / self.update_seconds)
-        facts.add_row("update", f"{milliseconds(self.update_seconds)}, {rate}")
+        table.add_row("update", f"{milliseconds(self.update_seconds)}, {rate}")
         measuring, writing = milliseconds(self.measure_seconds), milliseconds(self.write_seconds)
-        facts.add_row("", f"and on average {measuring} to measure, {writing} to write")
+        table.add_row("", f"and on average {measuring} to measure, {writing} to write")
         end = datetime.datetime.now() + datetime.timedelta(seconds=self.seconds)
         until = end.isoformat(" ", "minutes")
         words = f"{duration(self.seconds)} for {self.updates_left} updates, until {until}"
-        facts.add_row("time", f"{words}, if the disk keeps up")
-        return facts
+        table.add_row("time", f"{words}, if the disk keeps up")
+        return table
 
 
 def milliseconds(seconds: float) -> str:
@@ -169,7 +169,7 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
 
 @dataclass(frozen=True)
 class RunCosts:
-    """What a short trial of a run, or of several runs that are updated together, has shown.
+    """Memory and times of a run, or of several runs updated together, from a short test run.
 
     Attributes
     ----------
@@ -223,9 +223,9 @@ def try_out(
     field = batch.field
     batch.update()
     update, measuring = _seconds(batch.update, devices), 0.0
-    facts = [provenance(one) for one in runs]
+    metadata = [provenance(one) for one in runs]
     for item, one in observables.items():
-        first, then = (each.recorder(field, facts) for each in (one.warm_up, one))
+        first, then = (each.recorder(field, metadata) for each in (one.warm_up, one))
         _record(first, devices)
         measuring += _seconds(partial(_record, then, devices), devices) / item.every
     writing = 0.0
@@ -260,7 +260,7 @@ def _needs(
 ) -> Forecast | None:
     """Return what the rest of a run needs; None in processes other than the root."""
     p, name = parameters, devices.name
-    trial = try_out([p], observables, devices)
+    costs = try_out([p], observables, devices)
     if not devices.root:
         return None
     left = p.updates - done
@@ -273,8 +273,8 @@ def _needs(
         name,
         left,
         p.links_per_update,
-        trial.device_bytes,
-        trial.free_device_bytes,
+        costs.device_bytes,
+        costs.free_device_bytes,
         min(IN_FLIGHT, configs) * size,
         free_memory(),
         configs,
@@ -283,9 +283,9 @@ def _needs(
         disk.table_bytes,
         disk.bytes,
         free_disk(run.path),
-        trial.update_seconds,
-        trial.measure_seconds * sampled,
-        trial.write_seconds * sampled,
+        costs.update_seconds,
+        costs.measure_seconds * sampled,
+        costs.write_seconds * sampled,
         _shortage(disk),
     )
 
@@ -303,7 +303,7 @@ def _seconds(call: Callable[[], object], devices: DeviceGroup) -> float:
     """Return the mean time of a call in seconds; its kernels must have been compiled."""
     devices.synchronize()
     began, calls = time.monotonic(), 0
-    while devices.processes.broadcast(time.monotonic() - began < TRIAL_SECONDS):
+    while devices.processes.broadcast(time.monotonic() - began < TEST_SECONDS):
         call()
         calls += 1
         devices.synchronize()

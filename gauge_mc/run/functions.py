@@ -60,7 +60,7 @@ class FunctionObservable(Observable):
         self._records = 0
 
     def for_ensemble(
-        self, facts: Mapping[str, str], field: Field | None = None
+        self, metadata: Mapping[str, str], field: Field | None = None
     ) -> FunctionObservable:
         """Call the function once on a field, to determine the columns and the number of records."""
         if field:

@@ -165,7 +165,7 @@ def measuring(
     GaugeError
         If the table is damaged or cannot be written, or another process is writing to it.
     """
-    header = {**observable.header, **ensemble.facts, "measured in": f"{precision} precision"}
+    header = {**observable.header, **ensemble.metadata, "measured in": f"{precision} precision"}
     if not path.parent.is_dir():
         raise UsageError(
             f"There is no folder {path.parent} for the table {path.name}; create it, or choose "
@@ -231,7 +231,7 @@ def _secondary(
 
 def _compare(path: Path, header: Mapping[str, str], formerly: Mapping[str, str]) -> None:
     """Check that an existing table, which may be of an earlier version, has the given header."""
-    lacking = {name: fact for name, fact in formerly.items() if name in header}
+    lacking = {name: value for name, value in formerly.items() if name in header}
     found = lacking | read_table(path).header
     found.pop("version", None)
     if "action" in header:
@@ -416,7 +416,7 @@ def measure(
         return _measure_field(target, _observable(observable, target.lattice, options))
     ensemble = find_ensemble(_paths_of(target))
     wanted = _observable(observable, ensemble.lattice, options).for_group(ensemble.group)
-    wanted = wanted.for_ensemble(ensemble.facts)
+    wanted = wanted.for_ensemble(ensemble.metadata)
     if precision not in (None, *REALS):
         raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
     path = Path(output) if output else ensemble.table(wanted.name)
@@ -455,7 +455,7 @@ def _prepared(
     def job(device: Devices, numbers: Sequence[int]) -> Generator[Observable, None, None]:
         for number in numbers:
             field, _ = ensemble.load(number, precision, device)
-            yield observable.for_ensemble(ensemble.facts, field)
+            yield observable.for_ensemble(ensemble.metadata, field)
 
     (prepared,) = pool.results(job, [min(ensemble.files)])
     return prepared

@@ -74,8 +74,8 @@ class RunOutput:
         """
         run, parameters = self.task.run, self.task.parameters
         for item, observable in observables.items():
-            facts = provenance(parameters)
-            header = {**observable.for_ensemble(facts).header, **facts}
+            metadata = provenance(parameters)
+            header = {**observable.for_ensemble(metadata).header, **metadata}
             columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)
             measurements = max(0, written - parameters.thermalize) // item.every
 

@@ -320,24 +320,24 @@ class Session:
         the table.
         """
         observables, field = self._observables, self.batch.field
-        facts = [provenance(task.parameters) for task in self._work.tasks]
+        metadata = [provenance(task.parameters) for task in self._work.tasks]
         for observable in observables.values():
             if isinstance(observable, FunctionObservable):
-                observable.for_ensemble(facts[0], field)
+                observable.for_ensemble(metadata[0], field)
         self._recorders = {
             item: observable.recorder_of(self.batch)
             if isinstance(observable, UpdateRecords)
-            else observable.recorder(field, facts)
+            else observable.recorder(field, metadata)
             for item, observable in observables.items()
         }
         for item, observable in self._work.observables.items():
-            trial, recorder = observable.warm_up, self._recorders[item]
-            if trial is not observable:
-                recorder = trial.recorder(field, facts)
+            warm_up, recorder = observable.warm_up, self._recorders[item]
+            if warm_up is not observable:
+                recorder = warm_up.recorder(field, metadata)
             with self._work.devices.measuring():
                 recorder.begin()
             for records in recorder.fetch():
-                check_records(trial, records)
+                check_records(warm_up, records)
         p = self._work.parameters
         if p.keeps_configs:
             prepare_writing(field.replicas[0], p.format)

@@ -312,26 +312,26 @@ def _averaged(item: Measurement, table: TableData) -> tuple[Column, ...]:
     return TableColumns.of_function(item.observable, table.columns).averaged
 
 
-def summary(run: Run, parameters: Parameters, facts: Table) -> RenderableType:
+def summary(run: Run, parameters: Parameters, table: Table) -> RenderableType:
     """Return the summary of a session: averages, time, rate, energy, files.
 
     Parameters
     ----------
     run : Run
     parameters : Parameters
-    facts : Table
-        Facts of the session, to which the files are added; see `session_facts`.
+    table : Table
+        Times and rates of the session, to which the files are added; see `session_table`.
     """
     p = parameters
     configs = f"{len(run.configs())} configurations" if p.keeps_configs else "no configurations"
-    facts.add_row("files", f"{run.path} ({configs})")
+    table.add_row("files", f"{run.path} ({configs})")
     try:
-        return Group(averages_table([run], p), facts)
+        return Group(averages_table([run], p), table)
     except GaugeError as error:
-        return Group(Text(str(error), style="red"), facts)
+        return Group(Text(str(error), style="red"), table)
 
 
-def session_facts(
+def session_table(
     clock: Clock, chain: Chain, began: int, times: Mapping[str, float], energy: Energy
 ) -> Table:
     """Return the time, the rate and the energy of a session.
@@ -349,17 +349,17 @@ def session_facts(
     energy : Energy
         Energy that the devices have used in the session.
     """
-    facts = Table.grid(padding=(0, 2))
+    table = Table.grid(padding=(0, 2))
     elapsed = duration(time.monotonic() - clock.began)
-    facts.add_row("time", f"{elapsed} for {chain.sweep - began} updates")
-    facts.add_row("", spent(times))
+    table.add_row("time", f"{elapsed} for {chain.sweep - began} updates")
+    table.add_row("", spent(times))
     pace = clock.updates_per_second(chain.sweep) * clock.chains
     if pace:
         rate = link_rate(pace * chain.parameters.links_per_update)
-        facts.add_row("rate", f"{rate}, including measurements and files")
+        table.add_row("rate", f"{rate}, including measurements and files")
     links = (chain.sweep - began) * chain.parameters.links_per_update * clock.chains
     if energy.joules is not None:
         each = energy.nj_per_link(links)
         words = f", {each:.3g} nJ per link update" if each else ""
-        facts.add_row("energy", f"{energy_text(energy.joules)} by {energy.source}{words}")
-    return facts
+        table.add_row("energy", f"{energy_text(energy.joules)} by {energy.source}{words}")
+    return table

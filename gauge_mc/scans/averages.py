@@ -168,10 +168,10 @@ class ScanAverages:
 
     def write(self) -> None:
         """Write the scan's table, which appears complete or not at all."""
-        facts = provenance(self.scan.parameters)
+        metadata = provenance(self.scan.parameters)
         fixed = self.scan.parameters.action.changed.keys() - {*self._options}
-        varying = {*axes(), *self.scan.parameters.coupling.facts} - {one.name for one in fixed}
-        header = {name: fact for name, fact in facts.items() if name not in varying}
+        varying = {*axes(), *self.scan.parameters.coupling.metadata} - {one.name for one in fixed}
+        header = {name: value for name, value in metadata.items() if name not in varying}
         notes = {
             column_of(observable, one.name): one.help
             for observable in OBSERVABLES.values()

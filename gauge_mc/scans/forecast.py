@@ -158,19 +158,19 @@ class ScanForecast:
                 decimal(one.device_bytes),
                 decimal(one.disk_bytes),
             )
-        facts = Table.grid(padding=(0, 2))
+        lines = Table.grid(padding=(0, 2))
         together = ", ".join(_counts([len(one.runs) for one in self.batches])) or "none is left"
-        facts.add_row("batches", together)
-        facts.add_row("time", f"{duration(self.seconds)}, and the starts of the processes")
+        lines.add_row("batches", together)
+        lines.add_row("time", f"{duration(self.seconds)}, and the starts of the processes")
         memory = f"{decimal(self.device_bytes)} of {decimal(self.free_device_bytes)} that are free"
-        facts.add_row("memory", f"{memory} on a device")
+        lines.add_row("memory", f"{memory} on a device")
         disk = f"{decimal(self.disk_bytes)} of {decimal(self.free_disk_bytes)} that are free"
-        facts.add_row("disk", disk)
+        lines.add_row("disk", disk)
         more = len(self.refusals) - SHOWN
         refused = [*self.refusals[:SHOWN], *([f"and {more} more such reasons"] if more > 0 else [])]
         for reason in refused:
-            facts.add_row("refused", reason)
-        return Group(f"{self.description}\nnothing was written\n", table, "", facts)
+            lines.add_row("refused", reason)
+        return Group(f"{self.description}\nnothing was written\n", table, "", lines)
 
 
 def _counts(sizes: Sequence[int]) -> Iterator[str]:
@@ -185,7 +185,7 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
     """Try a few updates of every kind of batch in memory, and return what the rest would need.
 
     Nothing is written. Batches that are carried out at the same time may slow each other down,
-    which a trial of one after the other does not show.
+    which a test run of one after the other does not show.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
     left = [member for member in tally.members if not tally.done(member)]
     packed = pack(left, busy_sites, len(slots))
     refusals = list(_refusals(scan, left))
-    trials = _trials(packed, slots[0]) if not refusals else {}
-    return _summary(scan, tally, slots, packed, trials, refusals)
+    costs = _costs(packed, slots[0]) if not refusals else {}
+    return _summary(scan, tally, slots, packed, costs, refusals)
 
 
 def _refusals(scan: Scan, left: Sequence[Member]) -> Iterator[str]:
@@ -236,8 +236,8 @@ def _kind(batch: RunBatch) -> tuple[Any, ...]:
     return (len(batch), *shared_values(batch[0].parameters))
 
 
-def _trials(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunCosts]:
-    """Return a trial for every kind of batch."""
+def _costs(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunCosts]:
+    """Return the costs of every kind of batch, from a short test run of each."""
     where: dict[str, Any] = dict(slot.values)
     found: dict[tuple[Any, ...], RunCosts] = {}
     for batch in packed:
@@ -263,15 +263,15 @@ def _summary(
     tally: Tally,
     slots: Sequence[Slot],
     packed: Sequence[RunBatch],
-    trials: dict[tuple[Any, ...], RunCosts],
+    costs: dict[tuple[Any, ...], RunCosts],
     refusals: list[str],
 ) -> ScanForecast:
-    """Return the forecast from the trials; without trials, times and memory are 0."""
-    batches = [_batch(one, trials.get(_kind(one)), tally) for one in packed]
+    """Return the forecast from the costs of batches; without them, times and memory are 0."""
+    batches = [_batch(one, costs.get(_kind(one)), tally) for one in packed]
     disks = {member.name: _disk_bytes(member, tally) for batch in packed for member in batch}
     on_one = sum(slot.device == slots[0].device for slot in slots)
     memory = sum(sorted((one.device_bytes for one in batches), reverse=True)[:on_one])
-    free = min((one.free_device_bytes for one in trials.values()), default=0)
+    free = min((one.free_device_bytes for one in costs.values()), default=0)
     disk, free_bytes = sum(disks.values()), free_disk(scan.path)
     if memory > free:
         refusals.append(
@@ -303,13 +303,13 @@ def _summary(
     )
 
 
-def _batch(batch: RunBatch, trial: RunCosts | None, tally: Tally) -> BatchForecast:
+def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecast:
     names = [member.name for member in batch]
-    if trial is None:
+    if cost is None:
         return BatchForecast(names, 0, 0.0)
     first = batch[0]
-    seconds = trial.seconds(first.parameters, tally.sweeps[first.name])
-    return BatchForecast(names, trial.device_bytes, seconds)
+    seconds = cost.seconds(first.parameters, tally.sweeps[first.name])
+    return BatchForecast(names, cost.device_bytes, seconds)
 
 
 def _disk_bytes(member: Member, tally: Tally) -> int:

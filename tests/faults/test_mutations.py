@@ -26,7 +26,7 @@ from gauge_mc.fits.potential import read_result
 from gauge_mc.fits.reports.potential import fit_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.inspection import verify
-from gauge_mc.inspection.contents import facts_of
+from gauge_mc.inspection.contents import info_parts
 from gauge_mc.inspection.status import run_status, scan_status
 from gauge_mc.quoting import sentence
 from gauge_mc.run import checkpoint, lock
@@ -93,7 +93,7 @@ class RunToml(Kind):
     def read(self):
         self.run.read()
         run_status(self.run)
-        list(facts_of(self.run.path))
+        list(info_parts(self.run.path))
 
 
 class ScanToml(Kind):
@@ -107,7 +107,7 @@ class ScanToml(Kind):
         scan = Scan.read(self.path.parent)
         if len(scan.members()) < 100:
             scan_status(scan)
-            list(facts_of(scan.path))
+            list(info_parts(scan.path))
 
 
 class Record(Kind):

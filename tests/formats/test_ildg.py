@@ -13,7 +13,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.inspection.contents import configuration_facts
+from gauge_mc.inspection.contents import configuration_info
 from gauge_mc.inspection.verify import verify
 from tests.formats.format_samples import (
     averages,
@@ -216,7 +216,7 @@ def test_a_file_that_ends_after_its_links_is_accepted_only_with_a_warning(path, 
         (verdict,) = verify(path)
         assert verdict.sound
         assert ("no SciDAC checksum" in verdict.words) == warned
-        stated, _ = configuration_facts(path)
+        stated, _ = configuration_info(path)
         assert ("no SciDAC checksum" in (stated["warning"] or "")) == warned
         convert(path, out, "nersc")
         assert (f"{path}: it has no SciDAC checksum" in capsys.readouterr().err) == warned

@@ -86,7 +86,7 @@ def test_what_is_written_is_read(rng, tmp_path):
         found = read_propagator(tmp_path / "s.lime")
         np.testing.assert_array_equal(found.elements, stored.elements)
         np.testing.assert_array_equal(found.sources, sources)
-        assert found.facts == {**stored.facts, "gamma basis": "degrand-rossi"}
+        assert found.metadata == {**stored.metadata, "gamma basis": "degrand-rossi"}
     assert PAIRS.encode() in (tmp_path / "s.lime").read_bytes()
 
 
@@ -143,15 +143,15 @@ def test_the_command_changes_the_basis(rng, tmp_path, monkeypatch):
     shown, code = call("convert", "one.lime", "two.lime", "--basis", "dirac-pauli")
     assert (code, shown.strip()) == (0, "two.lime: a propagator in the basis dirac-pauli")
     two = read_propagator("two.lime", None)
-    assert (two.basis, two.facts["kappa"]) == ("dirac-pauli", "0.125")
+    assert (two.basis, two.metadata["kappa"]) == ("dirac-pauli", "0.125")
     np.testing.assert_array_equal(two.elements, stored.in_basis("dirac-pauli").elements)
-    foreign = replace(stored, facts={"gamma basis": ""})
+    foreign = replace(stored, metadata={"gamma basis": ""})
     foreign.write("foreign.lime")
     content = Path("foreign.lime").read_bytes()
     Path("foreign.lime").write_bytes(content.replace(b"gamma basis", b"other basis"))
     _, code = call("convert", "foreign.lime", "3", "--from-basis", "weyl", "--basis", "dirac-pauli")
     assert code == 0
-    expected = replace(stored, facts={"gamma basis": "weyl"}).in_basis("dirac-pauli")
+    expected = replace(stored, metadata={"gamma basis": "weyl"}).in_basis("dirac-pauli")
     np.testing.assert_array_equal(read_propagator("3", None).elements, expected.elements)
 
 

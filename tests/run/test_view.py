@@ -11,7 +11,7 @@ import gauge_mc
 from gauge_mc import GaugeError, UsageError, generate, info, open_run, plot, status
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import FitResult, read_fit
-from gauge_mc.inspection.contents import ConfigurationFacts, RunFacts, ScanFacts
+from gauge_mc.inspection.contents import ConfigurationInfo, RunInfo, ScanInfo
 from gauge_mc.inspection.status import RunStatus, ScanStatus
 from gauge_mc.plots import PLOTS, Plot
 
@@ -208,18 +208,18 @@ def test_status_and_info_return_what_the_commands_print(made, tmp_path):
     found, facts = status(run), info(run)
     assert isinstance(found, RunStatus)
     assert found.averages["plaquette"].text == f"{run.averages['plaquette']}"
-    assert isinstance(facts, RunFacts)
+    assert isinstance(facts, RunInfo)
     assert facts.sessions[0].device
     assert facts.configurations == 4
     file = info(run.configs[8])
-    assert isinstance(file, ConfigurationFacts)
+    assert isinstance(file, ConfigurationInfo)
     row = [*run["plaquette"]["sweep"]].index(8)
     assert file.recomputed.mean == pytest.approx(run["plaquette"]["plaquette"][row], abs=1e-7)
     assert file.plaquette == file.stated["plaquette"] == pytest.approx(file.recomputed.mean)
     gauge_mc.scan(TINY, beta=2.5, output=tmp_path / "scan", **{**HOW, "configs": 0})
     scan, facts = status(tmp_path / "scan"), info(tmp_path / "scan")
     assert isinstance(scan, ScanStatus)
-    assert isinstance(facts, ScanFacts)
+    assert isinstance(facts, ScanInfo)
     assert facts.grids[0].beta == (2.5,)
 
 

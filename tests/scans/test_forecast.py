@@ -27,7 +27,7 @@ GRID = ("--beta", "2.3,2.4", "--lattice", "4x4x4x4", "--chains", 2, "--backend",
 def folder(tmp_path, monkeypatch):
     """A folder to work in, and trials that take next to no time."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(of_runs, "TRIAL_SECONDS", 0.01)
+    monkeypatch.setattr(of_runs, "TEST_SECONDS", 0.01)
     return tmp_path
 
 

@@ -50,7 +50,7 @@ FLOW_COLUMNS = (SWEEP, *COLUMNS.names)
 FLOW_ANISOTROPY = "flow anisotropy"
 """Key of the header with the anisotropy xi of the flow, whose units are then those of a_s."""
 
-FACTS = (*ensemble_keys(), "flow", FLOW_ANISOTROPY)
+METADATA = (*ensemble_keys(), "flow", FLOW_ANISOTROPY)
 """Keys of the header that identify the ensemble and its flow."""
 
 
@@ -177,9 +177,9 @@ def read_flow(path: Path, skip: int = 0) -> FlowTable:
         for name, column in rows.items()
         if name not in (SWEEP, *COLUMNS.indices)
     }
-    facts = {name: table.header[name] for name in FACTS if name in table.header}
+    metadata = {name: table.header[name] for name in METADATA if name in table.header}
     times = np.asarray(rows["t"][: shape[1]], dtype=np.float64)
-    return FlowTable(facts, _lattice(facts, source), sweeps, times, values)
+    return FlowTable(metadata, _lattice(metadata, source), sweeps, times, values)
 
 
 def _check_columns(table: TableData, source: str) -> None:
@@ -216,9 +216,9 @@ def _check_times(
         )
 
 
-def _lattice(facts: Mapping[str, str], source: str) -> Lattice:
+def _lattice(metadata: Mapping[str, str], source: str) -> Lattice:
     """Return the lattice that the header of a table states."""
     try:
-        return Lattice.parse(facts["lattice"])
+        return Lattice.parse(metadata["lattice"])
     except (KeyError, UsageError) as error:
         raise GaugeError(f"{source} does not state its lattice; measure the flow again.") from error

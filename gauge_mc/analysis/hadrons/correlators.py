@@ -90,7 +90,7 @@ TEXT = tuple({*MESONS.words, *BARYONS.words})
 BOSONS = "diquark"
 """Beginning of the names of baryons of two quarks, whose correlators are like those of mesons."""
 
-FACTS = (*ensemble_keys(), "csw", "mu", "boundary")
+METADATA = (*ensemble_keys(), "csw", "mu", "boundary")
 """Keys of the header that identify the ensemble and its quarks."""
 
 
@@ -201,7 +201,7 @@ def read_hadron_correlators(path: Path, names: Sequence[str], skip: int = 0) -> 
     rows = [dict(zip(names, one, strict=True)) for one in labels]
     for row in rows:
         row["source"] = row["source"].partition(AT)[0]
-    known = {name: value for name, value in table.header.items() if name in FACTS}
+    known = {name: value for name, value in table.header.items() if name in METADATA}
     return HadronCorrelators(known, sweeps, tuple(rows), values["re"])
 
 

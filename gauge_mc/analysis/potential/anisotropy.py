@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 SPACE, TIME = "space", "time"
 """Values of the column ``plane``."""
 
-FACTS = ensemble_keys()
+METADATA = ensemble_keys()
 """Entries of the header that describe the ensemble."""
 
 POINTS = 4
@@ -184,7 +184,7 @@ def read_anisotropy(path: Path, least: int | None = None, skip: int = 0) -> Anis
         points,
         _estimates(logs[SPACE]),
         _estimates(logs[TIME]),
-        {name: table.header[name] for name in FACTS if name in table.header},
+        {name: table.header[name] for name in METADATA if name in table.header},
         configurations,
     )
 

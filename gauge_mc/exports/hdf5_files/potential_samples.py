@@ -37,7 +37,7 @@ def write_samples(path: Path, result: StaticPotential, plateaus: Plateaus) -> No
         "series": plateaus.series,
         "sweep": plateaus.sweeps,
     }
-    facts = {
+    metadata = {
         "description": SAMPLES_NOTE,
         "plateau": result.plateau,
         "source": result.source,
@@ -46,7 +46,7 @@ def write_samples(path: Path, result: StaticPotential, plateaus: Plateaus) -> No
         **result.ensemble,
     }
     with hdf5_file(path, SAMPLES_FILE) as h5:
-        h5.attrs.update(facts)
+        h5.attrs.update(metadata)
         for name, values in content.items():
             write_array(h5, name, values)
 

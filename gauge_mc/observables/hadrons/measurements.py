@@ -376,7 +376,7 @@ class Quarks:
         """Return the propagator of a quark, and its record in `SOLVES`."""
         vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
         source.fill(vectors, links)
-        kept = self._kept(quark, source) if self.folder else None
+        kept = self._propagator_path(quark, source) if self.folder else None
         found = kept.read(operator, vectors, self.request.tolerance) if kept else None
         if not found:
             found = solve(operator, vectors, self.solver, self.request)
@@ -392,14 +392,14 @@ class Quarks:
         propagator = Propagator(found.x, operator.kappa, operator.boundary, source.place)
         return propagator, (*words, *numbers)
 
-    def _kept(self, quark: Quark, source: Source) -> PropagatorPath:
-        """Return the place of a propagator, which is known by all facts but the tolerance."""
+    def _propagator_path(self, quark: Quark, source: Source) -> PropagatorPath:
+        """Return the path of a propagator, which depends on all metadata but the tolerance."""
         from gauge_mc.quarks.propagator_path import PropagatorPath
 
         mass = {MUS.name: repr(quark.mu)} if quark.mu else {}
         own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
         left_out = ("tolerance", MUS.name)
-        known = {name: fact for name, fact in self.header.items() if name not in left_out}
+        known = {name: value for name, value in self.header.items() if name not in left_out}
         return PropagatorPath(Path(self.folder), {**known, **own})
 
     def _operator(self, field: Field, quark: Quark) -> DiracOperator:
@@ -489,12 +489,12 @@ def pairs_of(quarks: Sequence[Quark]) -> list[Pair]:
 HadronCorrelator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex128]]
 """The quarks, the names of a hadron, its momentum, and the correlator at every time."""
 
-TRIAL_TOLERANCE = 0.1
-"""Tolerance of the trial with which a run compiles the kernels."""
+WARM_UP_TOLERANCE = 0.1
+"""Tolerance of the measurement with which a run compiles the kernels."""
 
-TRIAL_KAPPAS = (0.05,)
-"""Hopping parameter of the trial. The usual ones are beyond the critical one of the cold links with
-which a run may begin, so that a solver needs very many iterations."""
+WARM_UP_KAPPAS = (0.05,)
+"""Hopping parameter of that measurement. On the cold links with which a run may begin, the usual
+ones are above the critical one, and a solver would need very many iterations."""
 
 Self = TypeVar("Self", bound="Hadrons")
 
@@ -553,8 +553,8 @@ class Hadrons(Observable):
     @property
     def warm_up(self: Self) -> Self:
         """The same for a heavy quark, with a large tolerance; see `Observable.warm_up`."""
-        request = replace(self.quarks.request, tolerance=TRIAL_TOLERANCE)
-        quarks = replace(self.quarks, kappas=TRIAL_KAPPAS, request=request, folder="")
+        request = replace(self.quarks.request, tolerance=WARM_UP_TOLERANCE)
+        quarks = replace(self.quarks, kappas=WARM_UP_KAPPAS, request=request, folder="")
         return replace(self, quarks=quarks)
 
     def measurer(self, like: Field) -> Measurer:

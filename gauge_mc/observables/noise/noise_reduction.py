@@ -195,7 +195,7 @@ class NoiseReduction:
         given = {"beta": self.beta, "action": self.action, **dict(self.options)}
         return {key: f"{value}" for key, value in given.items() if value is not None}
 
-    def for_ensemble(self, facts: Mapping[str, str]) -> NoiseReduction:
+    def for_ensemble(self, metadata: Mapping[str, str]) -> NoiseReduction:
         """Return the same with the couplings and the action of an ensemble, if known.
 
         Raises
@@ -204,9 +204,9 @@ class NoiseReduction:
             If they are neither known nor given, or given differently, or if multihit does not
             allow them.
         """
-        if not {"beta", "action"} <= facts.keys():
+        if not {"beta", "action"} <= metadata.keys():
             return replace(self, ensemble=self.coupling)
-        coupling = Coupling.of_facts(facts)
+        coupling = Coupling.of_metadata(metadata)
         action = coupling.action
         known = {"beta": coupling.beta, "action": action.name, **action.values}
         for key, value in self._given.items():
@@ -216,11 +216,11 @@ class NoiseReduction:
                 same = value == there
             if not same:
                 raise UsageError(
-                    f"{flag_of(key)} is {value}, but the ensemble has {facts.get(key, there)}; "
+                    f"{flag_of(key)} is {value}, but the ensemble has {metadata.get(key, there)}; "
                     f"leave {flag_of(key)} out."
                 )
-        if self.multihit and "group" in facts:
-            check_means(GROUPS[facts["group"]], coupling)
+        if self.multihit and "group" in metadata:
+            check_means(GROUPS[metadata["group"]], coupling)
         return replace(self, ensemble=coupling)
 
     @property
@@ -308,7 +308,7 @@ class ReducedNoise(Observable):
             return self.plain_measurer(like)
         return partial(self.reduced_measurer(like), self.noise.coupling)
 
-    def for_ensemble(self: Self, facts: Mapping[str, str], field: Field | None = None) -> Self:
+    def for_ensemble(self: Self, metadata: Mapping[str, str], field: Field | None = None) -> Self:
         """Return the observable with the couplings and the action of an ensemble, if known.
 
         Raises
@@ -316,7 +316,7 @@ class ReducedNoise(Observable):
         UsageError
             See `NoiseReduction.for_ensemble`.
         """
-        return self._with(self.noise.for_ensemble(facts)) if self.noise else self
+        return self._with(self.noise.for_ensemble(metadata)) if self.noise else self
 
     @property
     def warm_up(self: Self) -> Self:
