@@ -11,7 +11,7 @@ from rich.table import Table
 
 from gauge_mc.analysis.potential.loop_ratios import LoopGrid, creutz_ratios
 from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops
-from gauge_mc.analysis.potential.loops import Loops
+from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.fits import FITS, LEVEL, SKIP, Fit, FitResult, tag_of_levels
 from gauge_mc.options import Option
@@ -55,14 +55,14 @@ class CreutzResult(FitResult):
     ----------
     ratios : LoopGrid
         The ratios chi(R, T) with their errors.
-    loops : Loops
+    loops : PathLoops
         The loops from which the ratios were computed.
     ensemble : mapping of str to str
         Group, beta and lattice of the ensemble.
     """
 
     ratios: LoopGrid
-    loops: Loops
+    loops: PathLoops
     ensemble: Mapping[str, str]
 
     @property

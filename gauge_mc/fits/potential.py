@@ -20,7 +20,7 @@ from gauge_mc.analysis.potential.gevp import (
     variational,
 )
 from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops, read_matrices
-from gauge_mc.analysis.potential.loops import LoopMatrices, Loops
+from gauge_mc.analysis.potential.loops import LoopMatrices, PathLoops
 from gauge_mc.analysis.potential.plateau_search import find_plateaus
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.polyakov_correlators import (
@@ -263,7 +263,7 @@ class PotentialFit(Fit):
         ranges |= {SINGLE.name: options.get(SINGLE.name, False), AVERAGE.name: average}
         coulomb = options.get(COULOMB.name, CONTINUUM)
         states: list[list[EffectiveEnergies]] = []
-        loops: list[Loops] = []
+        loops: list[PathLoops] = []
         chosen: list[int] = []
         if levels is None:
             if t0 is not None:

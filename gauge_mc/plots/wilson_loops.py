@@ -13,7 +13,7 @@ from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies
 from gauge_mc.analysis.potential.gevp import HALF, reference_time, variational
 from gauge_mc.analysis.potential.loop_ratios import LoopGrid, effective_potential_grid
 from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops, read_matrices
-from gauge_mc.analysis.potential.loops import LoopMatrices, Loops
+from gauge_mc.analysis.potential.loops import LoopMatrices, PathLoops
 from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.analysis.timeseries import estimate
@@ -91,7 +91,7 @@ class WilsonLoopsPlot(Plot):
 PLOTS.register(WilsonLoopsPlot())
 
 
-LoopsLike = TypeVar("LoopsLike", Loops, LoopMatrices)
+LoopsLike = TypeVar("LoopsLike", PathLoops, LoopMatrices)
 
 
 def _along(loops: Sequence[LoopsLike], path: str, run: Path) -> LoopsLike:
@@ -110,7 +110,7 @@ def _potential_of(run: Path, tag: str) -> StaticPotential | None:
     return read_potential(run, name) if (run / name).exists() else None
 
 
-def _description(loops: Loops) -> str:
+def _description(loops: PathLoops) -> str:
     """Return the direction and the smearing level of loops in words."""
     steps = "iteration" if loops.smearing == 1 else "iterations"
     smearing = f"{loops.smearing} smearing {steps}" if loops.smearing else "no smearing"
@@ -118,7 +118,7 @@ def _description(loops: Loops) -> str:
 
 
 def plot_effective_potential(
-    loops: Loops | EffectiveEnergies,
+    loops: PathLoops | EffectiveEnergies,
     path: Path,
     potential: StaticPotential | None = None,
     title: str = "",
@@ -131,7 +131,7 @@ def plot_effective_potential(
 
     Parameters
     ----------
-    loops : Loops or EffectiveEnergies
+    loops : PathLoops or EffectiveEnergies
         Wilson loops along one direction, or the lowest energies of a variational analysis.
     path : Path
         File to write; its ending determines the format.
@@ -148,7 +148,7 @@ def plot_effective_potential(
         See `figure_file`. GaugeError is also raised if there are too few loops or configurations,
         or all errors are too large.
     """
-    grid = effective_potential_grid(loops) if isinstance(loops, Loops) else energy_grid(loops)
+    grid = effective_potential_grid(loops) if isinstance(loops, PathLoops) else energy_grid(loops)
     known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
     if not np.isfinite(known).any():
         raise GaugeError(
@@ -192,7 +192,7 @@ def plot_effective_potential(
         axes.locator_params(axis="x", integer=True)
         axes.tick_params(which="minor", bottom=False, top=False)
         axes.set_xlabel("$t/a$ (points are shifted sideways for clarity)")
-        axes.set_ylabel(_definition(loops.t_step if isinstance(loops, Loops) else 1))
+        axes.set_ylabel(_definition(loops.t_step if isinstance(loops, PathLoops) else 1))
         bands = not plateaus.keys().isdisjoint(grid.r[shown].tolist())
         key = _key_of_bands() if bands else []
         if excited:

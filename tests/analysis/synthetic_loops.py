@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from gauge_mc.analysis.potential.loops import LoopMatrices, Loops
+from gauge_mc.analysis.potential.loops import LoopMatrices, PathLoops
 from gauge_mc.files.table import Table
 
 A, B, SIGMA = 0.55, -0.25, 0.036
@@ -52,7 +52,7 @@ def synthetic_loops(
     unit = autoregressive(rng, samples, r.size * t.size, rho) @ np.kron(*near).T
     unit = unit.reshape(-1, r.size, t.size)
     spread = noise * np.sqrt(distance)[:, None] * np.exp(growth * v * t)
-    return Loops(path, 25, 10 * np.arange(1, samples + 1), r, t, mean * (1 + spread * unit))
+    return PathLoops(path, 25, 10 * np.arange(1, samples + 1), r, t, mean * (1 + spread * unit))
 
 
 def write_loops(path, *loops, header=None):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.loop_ratios import effective_potential, log_loops
-from gauge_mc.analysis.potential.loops import Loops
+from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.timeseries import estimate
 
 Array = NDArray[np.float64]
@@ -53,7 +53,7 @@ class EffectiveEnergies:
         return range(self.start, self.start + self.series.shape[2] * self.step, self.step)
 
 
-def effective_energies(loops: Loops) -> EffectiveEnergies:
+def effective_energies(loops: PathLoops) -> EffectiveEnergies:
     """Return the effective potential, with the relative errors of the loops."""
     logs = log_loops(loops)
     errors = np.array([[estimate(one).error for one in row.T] for row in logs.transpose(1, 0, 2)])

@@ -10,7 +10,7 @@ from gauge_mc.analysis.potential.cornell import scan_cornell
 from gauge_mc.analysis.potential.distances import TRUSTED_DISTANCES, usable_distances
 from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies
 from gauge_mc.analysis.potential.forces import force_scales, forces
-from gauge_mc.analysis.potential.loops import Loops
+from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.potential.nambu_goto import scan_nambu_goto
 from gauge_mc.analysis.potential.plateau_search import LARGEST_SHIFT, find_plateaus
 from gauge_mc.analysis.potential.plateaus import Plateaus
@@ -27,7 +27,7 @@ window that is not asked for is trusted."""
 
 
 def static_potential(
-    loops: Sequence[Loops | EffectiveEnergies],
+    loops: Sequence[PathLoops | EffectiveEnergies],
     t_min: int | None = None,
     t_max: int | None = None,
     r_min: float | None = None,
@@ -41,7 +41,7 @@ def static_potential(
 
     Parameters
     ----------
-    loops : sequence of Loops or EffectiveEnergies
+    loops : sequence of PathLoops or EffectiveEnergies
         Loops along each path, measured on the same configurations at the same smearing level, or
         the lowest energies of a variational analysis.
     t_min, t_max : int, optional
@@ -74,7 +74,7 @@ def static_potential(
 
 
 def potential_plateaus(
-    loops: Sequence[Loops | EffectiveEnergies],
+    loops: Sequence[PathLoops | EffectiveEnergies],
     t_min: int | None = None,
     t_max: int | None = None,
     single: bool = False,
@@ -90,7 +90,7 @@ def potential_plateaus(
     GaugeError
         If the loops have different smearing levels.
     """
-    if len({one.smearing for one in loops if isinstance(one, Loops)}) > 1:
+    if len({one.smearing for one in loops if isinstance(one, PathLoops)}) > 1:
         raise GaugeError("The paths have Wilson loops at different smearing levels; choose one.")
     found = find_plateaus(loops, t_min, t_max, single, average)
     if t_min is None and usable_distances(found).size < TRUSTED_DISTANCES:
@@ -104,7 +104,7 @@ def potential_plateaus(
 
 def fit_potential(
     plateaus: Plateaus,
-    loops: Sequence[Loops | EffectiveEnergies],
+    loops: Sequence[PathLoops | EffectiveEnergies],
     r_min: float | None = None,
     r_max: float | None = None,
     ensemble: Mapping[str, str] | None = None,
@@ -134,11 +134,11 @@ def fit_potential(
     notes = [
         sentence
         for one in loops[:1]
-        if isinstance(one, Loops)
+        if isinstance(one, PathLoops)
         for sentence in caution_series(one.sweeps, *one.values[:, :, 0].T)
     ]
     return StaticPotential(
-        smearing=next((one.smearing for one in loops if isinstance(one, Loops)), 0),
+        smearing=next((one.smearing for one in loops if isinstance(one, PathLoops)), 0),
         configurations=int(plateaus.sweeps.size),
         independent=plateaus.independent,
         plateau=plateaus.rule,
@@ -154,7 +154,7 @@ def fit_potential(
         force_scales=force_scales(force, of_force),
         averaged=averaged,
         notes=tuple(notes),
-        t_step=next((one.t_step for one in loops if isinstance(one, Loops)), 1),
+        t_step=next((one.t_step for one in loops if isinstance(one, PathLoops)), 1),
         refused=tuple(refused),
     )
 

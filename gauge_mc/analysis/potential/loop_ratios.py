@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.potential.loops import AXIS, Loops
+from gauge_mc.analysis.potential.loops import AXIS, PathLoops
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
 
@@ -32,7 +32,7 @@ class LoopGrid:
     error: Array
 
 
-def log_loops(loops: Loops) -> Array:
+def log_loops(loops: PathLoops) -> Array:
     """Return the linearised time series of ln W(r, t).
 
     Its mean is the logarithm of the mean loop. Errors propagate linearly through such series
@@ -49,7 +49,7 @@ def log_loops(loops: Loops) -> Array:
     return np.asarray(np.log(positive) + (loops.values - positive) / positive)
 
 
-def effective_potential(loops: Loops) -> Array:
+def effective_potential(loops: PathLoops) -> Array:
     """Return the linearised time series of V(r, t) = ln [W(r, t) / W(r, t + d)] / d.
 
     Here d is the distance of the values of t, which usually is 1.
@@ -63,7 +63,7 @@ def effective_potential(loops: Loops) -> Array:
     return (log[:, :, :-1] - log[:, :, 1:]) / loops.t_step
 
 
-def effective_potential_grid(loops: Loops) -> LoopGrid:
+def effective_potential_grid(loops: PathLoops) -> LoopGrid:
     """Return V(r, t) with errors, in lattice units; see `effective_potential`.
 
     Raises
@@ -80,7 +80,7 @@ def effective_potential_grid(loops: Loops) -> LoopGrid:
     return _grid(effective_potential(loops), loops.r, loops.t[:-1])
 
 
-def creutz_ratios(loops: Loops) -> LoopGrid:
+def creutz_ratios(loops: PathLoops) -> LoopGrid:
     """Return chi(r, t) = -ln [W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))] with errors.
 
     Loops with a side of length 0 are 1. For large loops chi tends to the string tension sigma a^2,
@@ -112,7 +112,7 @@ def _grid(series: Array, r: NDArray[np.int64], t: NDArray[np.int64]) -> LoopGrid
     return LoopGrid(r, t, value, error)
 
 
-def _require_configurations(loops: Loops) -> None:
+def _require_configurations(loops: PathLoops) -> None:
     if loops.sweeps.size < 2:
         raise GaugeError(
             "Errors need at least two configurations; measure Wilson loops on more of them."

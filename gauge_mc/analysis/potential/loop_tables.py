@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.potential.loops import AXIS, LoopMatrices, Loops
+from gauge_mc.analysis.potential.loops import AXIS, LoopMatrices, PathLoops
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
@@ -64,7 +64,7 @@ def level_pairs(table: TableData) -> list[tuple[int, int]]:
 
 def read_loops(
     path: Path, smearing: int | None = None, skip: int = 0
-) -> tuple[list[Loops], dict[str, str]]:
+) -> tuple[list[PathLoops], dict[str, str]]:
     """Read the loops along all paths at one smearing level from the file of a table.
 
     Parameters
@@ -78,7 +78,7 @@ def read_loops(
 
     Returns
     -------
-    list of Loops
+    list of PathLoops
         One for each path, on axis first.
     dict of str to str
         Group, beta and lattice of the ensemble, as the header of the table states them.
@@ -146,7 +146,7 @@ def select_loops(
     smearing: int | None = None,
     source: str = "The table",
     other: int | None = None,
-) -> Loops:
+) -> PathLoops:
     """Return the loops along one path at one smearing level from a table.
 
     Parameters
@@ -164,7 +164,7 @@ def select_loops(
 
     Returns
     -------
-    Loops
+    PathLoops
 
     Raises
     ------
@@ -180,7 +180,7 @@ def select_loops(
     level = known_levels[-1] if smearing is None else smearing
     both = level, level if other is None else other
     sweeps, r, t, values = _select(table, path, both, source)
-    return Loops(path, level, sweeps, r, t, values, tuple(known_levels))
+    return PathLoops(path, level, sweeps, r, t, values, tuple(known_levels))
 
 
 def select_matrices(

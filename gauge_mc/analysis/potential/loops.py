@@ -16,7 +16,7 @@ AXIS = "100"
 
 
 @dataclass(frozen=True)
-class Loops:
+class PathLoops:
     """Wilson loops along one path at one smearing level.
 
     Attributes
@@ -63,7 +63,7 @@ class LoopMatrices:
     Attributes
     ----------
     path, sweeps, r, t
-        See `Loops`.
+        See `PathLoops`.
     levels : tuple of int
         Smearing levels, ascending.
     values : ndarray of float64, shape (configurations, R, T, levels, levels)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.fitting.linear_fit import can_invert
 from gauge_mc.analysis.fitting.series_errors import excess
 from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies, effective_energies
-from gauge_mc.analysis.potential.loops import Loops
+from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.potential.plateau_ranges import FittedPlateau, PlateauFits
 from gauge_mc.analysis.potential.plateaus import CONTAMINATION, PlateauPoint, Plateaus
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, estimate
@@ -36,7 +36,7 @@ LEAST_TIMES = 2
 
 
 def find_plateaus(
-    loops: Sequence[Loops | EffectiveEnergies],
+    loops: Sequence[PathLoops | EffectiveEnergies],
     t_min: int | None = None,
     t_max: int | None = None,
     single: bool = False,
@@ -50,7 +50,7 @@ def find_plateaus(
 
     Parameters
     ----------
-    loops : sequence of Loops or EffectiveEnergies
+    loops : sequence of PathLoops or EffectiveEnergies
         Loops along each path, measured on the same configurations, or energies from them.
     t_min : int, optional
         First t of all plateaus. By default chosen for each R by the rule `AUTOMATIC`.
@@ -81,7 +81,7 @@ def find_plateaus(
         configurations, if the loops do not fluctuate, or if no distance has a plateau.
     """
     _check_configurations(loops)
-    energies = [effective_energies(one) if isinstance(one, Loops) else one for one in loops]
+    energies = [effective_energies(one) if isinstance(one, PathLoops) else one for one in loops]
     _check_times(energies, t_min, t_max)
     least = 1 if single or (t_min is not None and t_min == t_max) else LEAST_TIMES
     ranges = [_known(one, t_max, least) for one in energies]
@@ -173,7 +173,7 @@ def _too_noisy() -> GaugeError:
     )
 
 
-def _check_configurations(loops: Sequence[Loops | EffectiveEnergies]) -> None:
+def _check_configurations(loops: Sequence[PathLoops | EffectiveEnergies]) -> None:
     configurations = loops[0].sweeps
     if any(not np.array_equal(one.sweeps, configurations) for one in loops):
         raise GaugeError(

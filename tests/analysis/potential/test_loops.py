@@ -5,7 +5,7 @@ import pytest
 
 from gauge_mc.analysis.potential.loop_ratios import creutz_ratios, effective_potential_grid
 from gauge_mc.analysis.potential.loop_tables import paths_of, select_loops, smearing_levels
-from gauge_mc.analysis.potential.loops import Loops
+from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table, write_table
 from tests.analysis.synthetic_loops import SIGMA, potential, synthetic_loops
@@ -33,7 +33,7 @@ def exact_loops(mean):
     size = len(mean)
     steps = np.arange(1, size + 1)
     values = np.stack([mean * (1 + 1e-9), mean * (1 - 1e-9)])
-    return Loops("100", 0, np.array([1, 2]), steps, steps, values)
+    return PathLoops("100", 0, np.array([1, 2]), steps, steps, values)
 
 
 def jackknife(values, function):
@@ -47,7 +47,7 @@ def jackknife(values, function):
 def test_loops_are_selected_from_a_table(tmp_path):
     rng = np.random.default_rng(1)
     on, off = (synthetic_loops(rng, 3, 4, path) for path in ("100", "110"))
-    thin = Loops("100", 0, on.sweeps, on.r, on.t, 0.9 * on.values)
+    thin = PathLoops("100", 0, on.sweeps, on.r, on.t, 0.9 * on.values)
     rows = rows_of(thin) + rows_of(on) + rows_of(off)
     table = write_rows(tmp_path / "w.csv", sorted(rows, key=lambda row: row[0]))
     assert paths_of(table) == ["100", "110"]
@@ -130,13 +130,13 @@ def test_a_loop_that_is_not_positive_has_no_logarithm():
 
 def test_too_little_for_errors():
     loops = exact_loops(np.full((3, 3), 0.1))
-    one = Loops("100", 0, loops.sweeps[:1], loops.r, loops.t, loops.values[:1])
+    one = PathLoops("100", 0, loops.sweeps[:1], loops.r, loops.t, loops.values[:1])
     for function in (creutz_ratios, effective_potential_grid):
         with pytest.raises(GaugeError, match="Errors need at least two configurations"):
             function(one)
     with pytest.raises(GaugeError, match="two values of t"):
         effective_potential_grid(
-            Loops("100", 0, loops.sweeps, loops.r, loops.t[:1], loops.values[:, :, :1])
+            PathLoops("100", 0, loops.sweeps, loops.r, loops.t[:1], loops.values[:, :, :1])
         )
     with pytest.raises(GaugeError, match="on axis"):
-        creutz_ratios(Loops("110", 0, loops.sweeps, loops.r, loops.t, loops.values))
+        creutz_ratios(PathLoops("110", 0, loops.sweeps, loops.r, loops.t, loops.values))

@@ -16,7 +16,7 @@ from gauge_mc.analysis.potential.lattice_coulomb import (
     improved_distance,
     propagator,
 )
-from gauge_mc.analysis.potential.loops import Loops
+from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.potential.nambu_goto import fit_nambu_goto
 from gauge_mc.analysis.potential.plateau_search import find_plateaus
 from gauge_mc.analysis.potential.strings import LUSCHER
@@ -214,7 +214,7 @@ def test_too_little_or_unfit_data_end_in_one_sentence():
     few = replace(loops, sweeps=loops.sweeps[:9], values=loops.values[:9])
     other = replace(steady(path="110"), sweeps=loops.sweeps + 1)
     still = replace(loops, values=np.repeat(loops.values[:1], 100, axis=0))
-    short = Loops("100", 25, loops.sweeps, loops.r, loops.t[:1], loops.values[:, :, :1])
+    short = PathLoops("100", 25, loops.sweeps, loops.r, loops.t[:1], loops.values[:, :, :1])
     noisy = replace(loops, values=loops.values + np.random.default_rng(1).normal(size=(100, 5, 5)))
     cases = [
         ([few], {}, "at least 10 configurations; measure more than these 9"),
@@ -253,7 +253,7 @@ def exact_loops(potential, size=10, path="100"):
     levels = np.array([potential(int(one)) for one in steps])
     mean = np.exp(-levels[:, None] * np.arange(1, 6))
     noise = 1e-7 * np.random.default_rng(1).normal(size=(50, size, 5))
-    return Loops(path, 25, 10 * np.arange(1, 51), steps, np.arange(1, 6), mean * (1 + noise))
+    return PathLoops(path, 25, 10 * np.arange(1, 51), steps, np.arange(1, 6), mean * (1 + noise))
 
 
 def test_plateaus_of_one_t_are_left_out_unless_asked_for():
