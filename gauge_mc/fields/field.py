@@ -16,13 +16,14 @@ from gauge_mc import defaults
 from gauge_mc.devices import Device
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
+from gauge_mc.domain.halo import SliceRange
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES, REALS, Layout, split_lanes
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field_blocks import FieldBlocks
 from gauge_mc.fields.file_links import SlabBlocks
+from gauge_mc.fields.slab_field import SlabField
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.random import GENERATORS, stream
 from gauge_mc.storage.links import Block, StoredLinks
@@ -37,7 +38,7 @@ START_STEP = 2**64 - 1
 
 
 @dataclass(frozen=True)
-class Field:
+class Field(SlabField):
     """The links U_mu(x) of a lattice, in the memory of one or more devices.
 
     Create a field with `cold`, `hot`, `load` or `from_slices`, and pass it to updates and
@@ -56,13 +57,6 @@ class Field:
     layouts : tuple of Layout
         The layouts of all slabs, including those of other processes.
     """
-
-    lattice: Lattice
-    group: Group
-    precision: str
-    devices: DeviceGroup
-    slabs: tuple[Slab, ...]
-    layouts: tuple[Layout, ...]
 
     @classmethod
     def empty(
@@ -296,17 +290,6 @@ class Field:
             for n in numbers
         )
 
-    def halo(self, depth: int | None = 1) -> HaloExchange:
-        """Return the exchange of so many slices on either side of each slab; None means all."""
-        if depth not in self._exchanges:
-            transfers = transfers_of(self.layouts, depth)
-            self._exchanges[depth] = HaloExchange(self.devices, self.slabs, transfers)
-        return self._exchanges[depth]
-
-    @cached_property
-    def _exchanges(self) -> dict[int | None, HaloExchange]:
-        return {}
-
     @cached_property
     def prepared(self) -> dict[tuple[object, ...], object]:
         """Objects prepared once and used repeatedly on this field, such as sweeps, by a key."""
@@ -322,12 +305,6 @@ class Field:
         if parity == BOTH_PARITIES:
             return SliceRange(mu * nbytes, 5 * nbytes)
         return SliceRange((4 * parity + mu) * nbytes, nbytes)
-
-    def exchange_halo(self, depth: int | None = 1) -> None:
-        """Update the halos: so many slices on either side of each slab; None means all."""
-        halo = self.halo(depth)
-        halo.post(SliceRange(0, self.slabs[0].slice_bytes))
-        halo.wait()
 
     def packed_slices(self) -> Iterator[NDArray[Any]]:
         """Return the stored components of the links, without conversion.

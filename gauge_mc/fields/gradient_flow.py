@@ -6,18 +6,18 @@ import ctypes
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gauge_mc import flows
-from gauge_mc.devices.base import Buffer, Launch, repeated
+from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
+from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.flows import Flow
@@ -68,25 +68,6 @@ def largest_step(flow: Flow) -> float:
     return STABLE / flow.fastest
 
 
-@dataclass(frozen=True)
-class _SlabFlow:
-    """The memory of a flow on one slab, apart from the links.
-
-    Attributes
-    ----------
-    momenta : Buffer
-        The algebra elements A of all links.
-    estimate : Buffer or None
-        Those of the embedded scheme of second order, for adaptive steps.
-    force : Slab or None
-        The uncorrected force, for a flow that corrects it.
-    """
-
-    momenta: Buffer
-    estimate: Buffer | None
-    force: Slab | None
-
-
 class GradientFlow:
     """The gradient flow of fields of one kind, with the memory that it needs.
 
@@ -117,19 +98,12 @@ class GradientFlow:
         self._fields = [make(), make()]
         self._begin = make() if adaptive else None
         self._now = 0
-        self._slabs = [self._memory(slab, adaptive) for slab in self.field.slabs]
+        self._momenta = AlgebraField.like(self.field)
+        self._estimate = AlgebraField.like(self.field) if adaptive else None
+        self._force = AlgebraField.like(self.field) if flow.corrected else None
         self._largest = LargestValues(self.field) if adaptive else None
         self._prepared: dict[tuple[float, int, int], list[Launch]] = {}
         self.t = 0.0
-
-    def _memory(self, slab: Slab, adaptive: bool) -> _SlabFlow:
-        components = slab.group.algebra_components
-        nbytes = slab.layout.field_bytes(components)
-        allocate = slab.device.allocate
-        force = None
-        if self.flow.corrected:
-            force = replace(slab, buffer=allocate(nbytes), components=components)
-        return _SlabFlow(allocate(nbytes), allocate(nbytes) if adaptive else None, force)
 
     @property
     def field(self) -> Field:
@@ -140,12 +114,6 @@ class GradientFlow:
     def spare(self) -> Field:
         """A field with arbitrary content, which the next step overwrites."""
         return self._fields[1 - self._now]
-
-    @cached_property
-    def _force(self) -> Field | None:
-        """The force as a field with a halo."""
-        slabs = [one.force for one in self._slabs if one.force]
-        return replace(self.field, slabs=tuple(slabs)) if slabs else None
 
     def start(self, field: Field) -> None:
         """Copy the links of a field, and set t = 0."""
@@ -228,14 +196,15 @@ class GradientFlow:
         _copy(self.field, self._begin)
         self.step(size)
         self._largest.clear()
-        slabs = zip(self._slabs, self.field.slabs, self._begin.slabs, strict=True)
-        for n, (memory, slab, begin) in enumerate(slabs):
+        assert self._estimate is not None
+        slabs = zip(self.field.slabs, self._begin.slabs, self._estimate.slabs, strict=True)
+        for n, (slab, begin, estimate) in enumerate(slabs):
             slab.launch(
                 FLOW_ERROR,
                 slab.whole(),
                 before=begin.buffer.address,
                 after=slab.buffer.address,
-                estimate=memory.estimate.address if memory.estimate else None,
+                estimate=estimate.buffer.address,
                 largest=self._largest.address(n),
             )
         return float(self._largest.by_slice().max())
@@ -255,24 +224,22 @@ class GradientFlow:
             "move": MOVE[stage],
             "last": stage == STAGES - 1,
         }
-        slabs = zip(self._slabs, self.field.slabs, self.spare.slabs, strict=True)
         kernel = ZEUTHEN_STAGE if self.flow.corrected else FLOW_STAGE
         own = () if self.flow.corrected else (self.flow.action,)
         forces, stages = [], []
-        for memory, source, target in slabs:
-            more: dict[str, Any] = {"force": memory.force.buffer.address} if memory.force else {}
-            action = {"action": _filled(FLOW_FORCE, source, self.flow)}
-            if memory.force:
-                given = {"links": source.buffer.address, **more, **action}
+        estimate = self._estimate if stage == 1 else None
+        for n, source in enumerate(self.field.slabs):
+            more: dict[str, Any] = {"action": _filled(FLOW_FORCE, source, self.flow)}
+            if self._force:
+                force = {"force": self._force.slabs[n].buffer.address}
+                given = {"links": source.buffer.address, **force, **more}
                 forces.append(_launch(FLOW_FORCE, source, (self.flow.action,), given))
-            else:
-                more = action
-            estimates = stage == 1 and memory.estimate is not None
+                more = force
             fields = {
                 "source": source.buffer.address,
-                "target": target.buffer.address,
-                "momenta": memory.momenta.address,
-                "estimate": memory.estimate.address if estimates and memory.estimate else None,
+                "target": self.spare.slabs[n].buffer.address,
+                "momenta": self._momenta.slabs[n].buffer.address,
+                "estimate": estimate.slabs[n].buffer.address if estimate else None,
             }
             variant = source.variant(*own)
             given = {
@@ -333,10 +300,8 @@ def _is_local(test: GradientFlow) -> bool:
     found = []
     for links in (near, beyond):
         slab.device.write(slab.buffer, 0, links.reshape(-1).view(np.uint8))
-        memory, target = test._slabs[0], test.spare.slabs[0]
-        slab.device.write(memory.momenta, 0, np.zeros(memory.momenta.nbytes, np.uint8))
-        next(test._launches(TEST_STEP, 0))()
-        result = memory.force or target
+        next(test._launches(TEST_STEP, 0))()  # which does not read the momenta
+        (result,) = (test._force or test.spare).slabs
         found.append(slab.device.read(result.buffer, 0, result.slice_bytes))
     return bool((found[0] == found[1]).all())
 

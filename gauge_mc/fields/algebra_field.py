@@ -1,0 +1,35 @@
+"""Elements of the Lie algebra on the links of a lattice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Self
+
+from gauge_mc.domain.slab import Slab
+from gauge_mc.fields.slab_field import SlabField
+
+
+class AlgebraField(SlabField):
+    """One element of the Lie algebra for every link, such as momenta or forces.
+
+    ``cuda_src/group/algebra.h`` declares how kernels see it, as ``GROUP::AlgebraField``.
+    """
+
+    @classmethod
+    def like(cls, field: SlabField) -> Self:
+        """Return a field with arbitrary content on the slabs of another one, with its halos.
+
+        Raises
+        ------
+        GaugeError
+            If a device has too little memory.
+        """
+        components = field.group.algebra_components
+
+        def empty(slab: Slab) -> Slab:
+            buffer = slab.device.allocate(slab.layout.field_bytes(components))
+            return replace(slab, buffer=buffer, components=components)
+
+        slabs = tuple(map(empty, field.slabs))
+        kind = field.lattice, field.group, field.precision, field.devices
+        return cls(*kind, slabs, field.layouts)

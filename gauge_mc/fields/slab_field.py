@@ -1,0 +1,56 @@
+"""Numbers for every link of a lattice on its slabs, with their halo exchange."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.slab import Slab
+from gauge_mc.groups import Group
+
+
+@dataclass(frozen=True)
+class SlabField:
+    """Numbers for every link of a lattice, in the memory of one or more devices.
+
+    Attributes
+    ----------
+    lattice : Lattice
+    group : Group
+    precision : str
+        ``single`` or ``double``.
+    devices : DeviceGroup
+        The devices that hold the numbers.
+    slabs : tuple of Slab
+        The slabs of this process, one per device.
+    layouts : tuple of Layout
+        The layouts of all slabs, including those of other processes.
+    """
+
+    lattice: Lattice
+    group: Group
+    precision: str
+    devices: DeviceGroup
+    slabs: tuple[Slab, ...]
+    layouts: tuple[Layout, ...]
+
+    def halo(self, depth: int | None = 1) -> HaloExchange:
+        """Return the exchange of so many slices on either side of each slab; None means all."""
+        if depth not in self._exchanges:
+            transfers = transfers_of(self.layouts, depth)
+            self._exchanges[depth] = HaloExchange(self.devices, self.slabs, transfers)
+        return self._exchanges[depth]
+
+    @cached_property
+    def _exchanges(self) -> dict[int | None, HaloExchange]:
+        return {}
+
+    def exchange_halo(self, depth: int | None = 1) -> None:
+        """Update the halos: so many slices on either side of each slab; None means all."""
+        halo = self.halo(depth)
+        halo.post(SliceRange(0, self.slabs[0].slice_bytes))
+        halo.wait()
