@@ -1,15 +1,24 @@
-"""The extents of a lattice."""
+"""The extents of a lattice, and its boundary conditions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
 
 from gauge_mc.errors import UsageError
 
 MAX_SITES = 2**32
 """Number of sites that is too large by one: they are counted by 32-bit integers."""
+
+
+class BoundaryCondition(Enum):
+    """What follows the last sites of a lattice in a direction; the values are names in files."""
+
+    PERIODIC = "periodic"
+    """The first ones."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,9 @@ class Lattice:
     y: int
     z: int
     t: int
+
+    boundaries: ClassVar[tuple[BoundaryCondition, ...]] = (BoundaryCondition.PERIODIC,) * 4
+    """The boundary conditions in x, y, z and t, the same for all lattices today."""
 
     def __post_init__(self) -> None:
         for name, extent in zip("xyzt", self.extents, strict=True):

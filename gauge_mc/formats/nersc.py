@@ -228,7 +228,7 @@ def _header(
         **{f"DIMENSION_{i}": str(e) for i, e in enumerate(stored.lattice.extents, 1)},
         "LINK_TRACE": f"{trace:.16f}"[:18],
         "PLAQUETTE": f"{plaquette:.16f}"[:18],
-        **{f"BOUNDARY_{i}": "PERIODIC" for i in (1, 2, 3, 4)},
+        **{f"BOUNDARY_{i}": b.name for i, b in enumerate(stored.lattice.boundaries, 1)},
         "CHECKSUM": f"{checksum:08x}",
         **_provenance(provenance),
         "FLOATING_POINT": "IEEE64BIG" if stored.precision == "double" else "IEEE32BIG",
