@@ -54,7 +54,9 @@ from gauge_mc.plots import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
 from gauge_mc.registry import Registry
 from gauge_mc.run.chain import provenance
-from gauge_mc.run.parameters import Execution, Parameters, known_options
+from gauge_mc.run.execution import Execution
+from gauge_mc.run.options import known_options
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import options_of as settings_of
 from gauge_mc.run.summary import Average
 from gauge_mc.scans.averages import NUMBERS, column_of

@@ -36,7 +36,8 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import plot_names
 from gauge_mc.random import GENERATORS
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.execution import Execution
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.averages import average
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS

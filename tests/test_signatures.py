@@ -13,7 +13,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
-from gauge_mc.run.parameters import Execution
+from gauge_mc.run.execution import Execution
 from gauge_mc.smearing import Smearing
 
 SMEAR = str | Smearing

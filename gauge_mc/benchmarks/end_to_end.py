@@ -38,7 +38,8 @@ from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.measurement import NO_MEASUREMENT
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
 from gauge_mc.run.run_output import ChainTask
-from gauge_mc.run.session import SessionPlan, carry_out
+from gauge_mc.run.session import carry_out
+from gauge_mc.run.session_plan import SessionPlan
 
 WARM_UP = 20
 """Updates before the timing of a run."""

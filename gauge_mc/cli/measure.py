@@ -32,7 +32,7 @@ def _owners(name: str) -> list[OptionGroup]:
     return [*own, OptionGroup("--smear", (smear_option(),), section), *smearings]
 
 
-@prints("gauge_mc.run.measure:TableReport")
+@prints("gauge_mc.run.table_report:TableReport")
 @Subcommands(
     "Observables",
     lambda: OBSERVABLES,
@@ -100,8 +100,8 @@ def measure(
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes
     from gauge_mc.run.ensemble import find_ensemble
-    from gauge_mc.run.measure import TableReport
     from gauge_mc.run.measure import measure as carry_out
+    from gauge_mc.run.table_report import TableReport
 
     if find_processes().size > 1:
         raise UsageError(

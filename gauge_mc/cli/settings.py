@@ -13,7 +13,7 @@ from typer.models import ArgumentInfo
 from gauge_mc.cli.command import declared_parameter
 from gauge_mc.cli.help import with_default
 from gauge_mc.options import Option
-from gauge_mc.run.parameters import known_options
+from gauge_mc.run.options import known_options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

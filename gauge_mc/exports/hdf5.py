@@ -9,8 +9,8 @@ from typing import ClassVar
 from gauge_mc.exports import EXPORTS, Export
 from gauge_mc.exports.hdf5_files.writing import hdf5_file, hdf5_kind, write_array
 from gauge_mc.files.table import TableData
+from gauge_mc.run.chain import version
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.session import version
 
 
 class Hdf5Export(Export):

@@ -20,8 +20,8 @@ from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import TableData
 from gauge_mc.libraries import load
 from gauge_mc.observables import OF_TABLE, Observable, TimeSeries, observable_of_table
+from gauge_mc.run.chain import version
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.session import version
 
 MARK_BYTES = 200
 """Number of bytes in which a file of pyerrors names the program."""

@@ -33,9 +33,11 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.registry import nearest
+from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import observable_along, options_of_observable
 from gauge_mc.run.measurement import EVERY, MAX_UPDATES
-from gauge_mc.run.parameters import UNSTATED, Execution, Parameters, known_options
+from gauge_mc.run.options import known_options
+from gauge_mc.run.parameters import UNSTATED, Parameters
 
 MAX_CARD = 2**20
 """Maximum size of a run card in bytes. A run.toml with thousands of sessions is smaller."""

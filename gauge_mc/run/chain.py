@@ -196,6 +196,11 @@ def check_start(parameters: Parameters) -> None:
         )
 
 
+def version() -> str:
+    """Return the name and version of the program, for the headers of files."""
+    return f"gauge-mc {__version__}"
+
+
 def provenance(parameters: Parameters) -> dict[str, str]:
     """Return the metadata that identify a chain, for the headers of the files it produces.
 
@@ -203,7 +208,7 @@ def provenance(parameters: Parameters) -> dict[str, str]:
     """
     p = parameters
     start = p.start if p.start in STARTS else Path(p.start).name
-    more = {"start": start, "version": f"gauge-mc {__version__}"}
+    more = {"start": start, "version": version()}
     values = p.values() | {BETA_IS: p.action.beta_is} | p.coupling.metadata | more
     usual = {name for name, value in UNSTATED.items() if values[name] == value}
     usual |= {one.name for one in p.action.options if one not in p.action.changed}

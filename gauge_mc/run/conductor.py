@@ -31,12 +31,14 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.disk import DiskNeeds, check_disk
 from gauge_mc.run.display import Clock, opening, show_progress
+from gauge_mc.run.execution import Execution
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.request import RunRequest
 from gauge_mc.run.run_output import ChainTask
-from gauge_mc.run.session import OnUpdate, SessionPlan, carry_out
+from gauge_mc.run.session import carry_out
+from gauge_mc.run.session_plan import OnUpdate, SessionPlan
 from gauge_mc.run.stop import Stop
 from gauge_mc.run.summary import averages_table, session_table, summary
 from gauge_mc.run.view import RunResult

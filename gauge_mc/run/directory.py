@@ -32,7 +32,8 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.observables import table_name
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
-from gauge_mc.run.parameters import UNSTATED, Parameters, known_options
+from gauge_mc.run.options import known_options
+from gauge_mc.run.parameters import UNSTATED, Parameters
 
 RUNS = Path("runs")
 """Default parent directory of runs and scans."""

@@ -12,10 +12,11 @@ from gauge_mc.errors import UsageError
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.conductor import conduct
 from gauge_mc.run.directory import Run
+from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import ObservableLike
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.request import RunRequest
-from gauge_mc.run.session import OnUpdate
+from gauge_mc.run.session_plan import OnUpdate
 from gauge_mc.run.view import RunResult
 from gauge_mc.signatures import with_fields
 

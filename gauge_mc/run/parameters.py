@@ -1,15 +1,10 @@
-"""Parameters of a run: defaults and checks.
-
-`Parameters` determines the numbers that a run writes. `Execution` determines how and where the run
-is carried out, which may change from one session to the next. Run cards (TOML) and the command line
-use the same names for both, and for the options of the action.
-"""
+"""Parameters of a run, which determine the numbers that it writes: defaults and checks."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +12,18 @@ from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS, BETA, Action, Coupling, couplings
 from gauge_mc.algorithms import ALGORITHMS, Algorithm, algorithm_options
 from gauge_mc.configurable import Configurable
-from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, check_threads
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.options import Option, merged
+from gauge_mc.options import Option
 from gauge_mc.random import GENERATORS
-from gauge_mc.registry import Registry, in_words
+from gauge_mc.registry import in_words
 from gauge_mc.run.measurement import MAX_UPDATES, NO_MEASUREMENT, Measurement
 from gauge_mc.run.settings import (
     ENSEMBLE,
-    EXECUTION,
     FILES,
     LARGEST,
     PHYSICS,
@@ -56,11 +49,6 @@ UNSTATED: Mapping[str, object] = {"chain_version": FIRST}
 
 _levels = max(len(one.levels) for one in GENERATORS.values())
 _leveled = in_words([name for name, one in GENERATORS.items() if one.levels], "or")
-_numbered = in_words(dict.fromkeys(one.label for one in BACKENDS.values() if one.numbered), "or")
-_divided = [name for name, one in BACKENDS.items() if not one.numbered]
-_divided_labels = in_words(dict.fromkeys(BACKENDS[name].label for name in _divided), "or")
-_parts = [f"{name}:N" for name in _divided]
-_backends = (AUTOMATIC, *sorted(BACKENDS, key=lambda name: -BACKENDS[name].preference))
 
 
 def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
@@ -486,115 +474,3 @@ def _configured(
         if option in named.options or value != option.usual
     }
     return named.with_options(**meant)
-
-
-@dataclass(frozen=True)
-class Execution:
-    """Options for how and where a run is carried out. They do not change the numbers.
-
-    Attributes
-    ----------
-    output : str, optional
-        Run directory; by default ``runs/`` and the name of the parameters.
-    backend : str
-        Name of a backend, or ``auto``.
-    threads : int, optional
-        Number of CPU threads, over all slabs; by default the number of cores that the process may
-        use, or fewer if that is faster.
-    devices : str, optional
-        Devices that share the lattice, by default one; see `gauge_mc.devices.choose_devices`.
-    share_gpus : bool
-        Whether several processes of an MPI job may use one GPU.
-    quiet : bool
-        Whether to show no progress and no summary.
-    time_limit : float, optional
-        Time in seconds within which the run writes a checkpoint and stops.
-    checkpoint_every : float
-        Minutes between checkpoints; 0 means after every update.
-
-    Raises
-    ------
-    UsageError
-        If a value is invalid.
-    """
-
-    output: str | None = setting(
-        None,
-        FILES,
-        "Run directory.",
-        read="path",
-        default="runs/NAME, where NAME identifies the chain",
-        metavar="PATH",
-    )
-    backend: str = setting(
-        AUTOMATIC,
-        EXECUTION,
-        "Backend, the type of device to compute on.",
-        choices=_backends,
-    )
-    devices: str | None = setting(
-        None,
-        EXECUTION,
-        f"Number of {_numbered}s, or their numbers, or all; or {in_words(_parts, 'or')} to divide "
-        f"the {_divided_labels} into N parts, which share its threads.",
-        metavar="|".join(["N", "I,J,...", "all", *_parts]),
-    )
-    threads: int | None = setting(
-        None,
-        EXECUTION,
-        "Number of CPU threads, over all slabs.",
-        default="all cores, or fewer if faster",
-    )
-    share_gpus: bool = setting(False, EXECUTION, "Let processes of an MPI job share GPUs.")
-    time_limit: float | None = setting(
-        None,
-        EXECUTION,
-        "Time within which to write a checkpoint and stop.",
-        read="duration",
-        metavar="HH:MM:SS",
-    )
-    checkpoint_every: float = setting(
-        defaults.CHECKPOINT_EVERY,
-        EXECUTION,
-        "Minutes between checkpoints.",
-        least=0,
-        metavar="MINUTES",
-    )
-    quiet: bool = setting(False, EXECUTION, "Show no progress and no summary.")
-
-    def __post_init__(self) -> None:
-        check_threads(self.threads)
-        check_bounds(self)
-
-    @classmethod
-    def from_values(cls, values: Mapping[str, object]) -> Execution:
-        """Return execution options from command-line options or the keys of a run card.
-
-        Other keys are ignored.
-        """
-        return cls(**converted(cls, values))
-
-
-def known_options() -> dict[str, Option]:
-    """Return all options of runs by name: of parameters, of actions, and of the execution.
-
-    Options of actions follow the action; their descriptions say which actions have them.
-    """
-    found: dict[str, Option] = {}
-    for name, option in options_of(Parameters).items():
-        found[name] = option
-        if name in KINDS:
-            found |= {one.name: one for one in _options_of_kind(KINDS[name])}
-    return {**found, **options_of(Execution)}
-
-
-KINDS: Mapping[str, Registry[Any]] = {one.kind: one for one in (ACTIONS, ALGORITHMS)}
-"""The parameters that have options."""
-
-
-def _options_of_kind(kind: Registry[Any]) -> Iterator[Option]:
-    """Yield the options of the things of a kind, each once, with the things that have them."""
-    for option in merged([(f"the {kind.kind} {name}", one.options) for name, one in kind.items()]):
-        names = [name for name, one in kind.items() if option in one.options]
-        whose = "" if len(names) == len(kind) else f" For {in_words(names)}."
-        yield replace(option, panel=PHYSICS, help=f"{option.help}{whose}")

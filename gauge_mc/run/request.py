@@ -11,9 +11,10 @@ from typing import Any
 from gauge_mc.observables import Observable
 from gauge_mc.run.chain import check_start
 from gauge_mc.run.directory import RUNS, Run
+from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import Catalogue, ObservableLike
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.parameters import Parameters
 
 
 @dataclass(frozen=True)

@@ -8,35 +8,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import asdict
 
-from gauge_mc import __version__
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
-from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.energy import EnergyMeter
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.observables import Observable, check_records, live_observables
+from gauge_mc.observables import live_observables
 from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain, provenance
+from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import ChainState
 from gauge_mc.run.disk import DiskGuard
-from gauge_mc.run.functions import FunctionObservable
-from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.preparation import compile_kernels
-from gauge_mc.run.run_output import ChainTask, RunOutput, is_due, refuse_leftovers
-from gauge_mc.run.update_records import UpdateRecords
-
-StopReason = Callable[[float], str | None]
-"""Function that takes the time in seconds that stopping would take, and returns the reason to stop
-now, or None."""
-
-OnUpdate = Callable[[Chain], object]
-"""Function that is called after every update."""
+from gauge_mc.run.run_output import RunOutput, is_due, refuse_leftovers
+from gauge_mc.run.sampling import PENDING, Sampler
+from gauge_mc.run.session_plan import SessionPlan
 
 SAFETY = 2.0
 """Ratio of the time allowed for the next update or checkpoint to the longest time so far."""
@@ -49,96 +35,11 @@ FORGETTING = 0.9
 
 The first update, which may include compilation, is thus forgotten after a while."""
 
-PENDING = 64
-"""Number of measurements after which their records are fetched."""
-
-AT_ONCE = 16
-"""Number of updates during which fetched records are added to the tables, a few tables each.
-
-Otherwise a GPU would wait while the tables of many runs are written."""
-
 FULL_DISK = "a full disk"
 """Reason for a session to stop."""
 
 RECORD_SECONDS = 1.0
 """Time in seconds between two records of the progress in the lock file."""
-
-
-@dataclass
-class Times:
-    """Shares of a session's time, in seconds.
-
-    Attributes
-    ----------
-    start : float
-        Compiling kernels, and beginning or resuming the chain.
-    update, measure : float
-        Updates of the links, and measurements with their tables. On a GPU, what kernels of
-        measurements take counts as updates, because the host does not wait for each of them.
-    write : float
-        Snapshots of configurations, and checkpoints.
-    wait : float
-        Waiting for configurations to be on disk.
-    """
-
-    start: float = 0.0
-    update: float = 0.0
-    measure: float = 0.0
-    write: float = 0.0
-    wait: float = 0.0
-
-    @contextmanager
-    def of(self, what: str) -> Iterator[None]:
-        """Add the time that is spent in a context."""
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            setattr(self, what, getattr(self, what) + time.monotonic() - began)
-
-
-@dataclass(frozen=True)
-class SessionPlan:
-    """The work of a session.
-
-    Attributes
-    ----------
-    tasks : tuple of ChainTask
-        The run; or the runs of a batch, after the same number of updates, with parameters that
-        differ only in couplings and seed.
-    observables : dict of Measurement to Observable
-        Observables to measure.
-    devices : DeviceGroup
-        Devices that share the lattice; a single one for a batch.
-    checkpoint_every : float
-        Time in seconds between checkpoints.
-    stop : callable
-        See `StopReason`.
-    report : callable
-        Function that is called after every update to show the progress of the first run.
-    on_update : callable, optional
-        The user's callback, called after every update with the first run. A true result stops the
-        session.
-    times : Times
-        Shares of the time so far; the session adds to them.
-    energy : EnergyMeter, optional
-        Meter of the energy, which the session reads regularly.
-    """
-
-    tasks: tuple[ChainTask, ...]
-    observables: dict[Measurement, Observable]
-    devices: DeviceGroup
-    checkpoint_every: float
-    stop: StopReason
-    report: OnUpdate
-    on_update: OnUpdate | None = None
-    times: Times = field(default_factory=Times)
-    energy: EnergyMeter | None = None
-
-    @property
-    def parameters(self) -> Parameters:
-        """Parameters of the first run; the others differ only in couplings and seed."""
-        return self.tasks[0].parameters
 
 
 def carry_out(work: SessionPlan) -> tuple[tuple[Chain, ...], str | None]:
@@ -197,23 +98,21 @@ class Session:
         self._update_time = self._last_write = 0.0
         self._writer = BackgroundWriter()
         self._recorded_at = self._looked_at = -math.inf
-        self._fetched: deque[Callable[[], None]] = deque()
-        self._observables = work.observables | UpdateRecords.of(work.parameters.algorithm)
-        self._begun: dict[Measurement, list[int]] = {item: [] for item in self._observables}
         self._set_up_chains()
         chains = zip(work.tasks, self.batch.chains, strict=True)
         self._outputs = [RunOutput(task, chain) for task, chain in chains]
         self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
-        self._set_up_observables()
+        self._sampler = Sampler(work, self.batch, self._outputs)
+        self._prepare_others()
         if not self._resuming:
             self._save_first()
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         runs = [task.run for task in work.tasks]
-        self._guard = DiskGuard.of(runs, work.parameters, self._observables, PENDING)
+        self._guard = DiskGuard.of(runs, work.parameters, self._sampler.observables, PENDING)
         if work.devices.root:
             written = self.batch.sweep if self._measured else self.batch.sweep - 1
             for output in self._outputs:
-                output.open_tables(files, self._observables, written)
+                output.open_tables(files, self._sampler.observables, written)
         files.enter_context(self._writer)  # which is closed before the tables
 
     def run(self) -> str | None:
@@ -311,37 +210,15 @@ class Session:
                 )
             yield chain
 
-    def _set_up_observables(self) -> None:
-        """Create the measurers, and call each of them once to compile its kernels.
+    def _prepare_others(self) -> None:
+        """Load the kernels that write configurations, and those of the progress display.
 
-        The kernels that write configurations are loaded as well, and the observables of the
-        progress display are also called once, so that the time of compilation does not enter the
-        rates of the session. For user-defined observables the call also determines the columns of
-        the table.
+        Their compilation is not to enter the rates of the session either.
         """
-        observables, field = self._observables, self.batch.field
-        metadata = [provenance(task.parameters) for task in self._work.tasks]
-        for observable in observables.values():
-            if isinstance(observable, FunctionObservable):
-                observable.for_ensemble(metadata[0], field)
-        self._recorders = {
-            item: observable.recorder_of(self.batch)
-            if isinstance(observable, UpdateRecords)
-            else observable.recorder(field, metadata)
-            for item, observable in observables.items()
-        }
-        for item, observable in self._work.observables.items():
-            warm_up, recorder = observable.warm_up, self._recorders[item]
-            if warm_up is not observable:
-                recorder = warm_up.recorder(field, metadata)
-            with self._work.devices.measuring():
-                recorder.begin()
-            for records in recorder.fetch():
-                check_records(warm_up, records)
-        p = self._work.parameters
+        p, field = self._work.parameters, self.batch.field
         if p.keeps_configs:
             prepare_writing(field.replicas[0], p.format)
-        measured = {observable.name for observable in observables.values()}
+        measured = {observable.name for observable in self._sampler.observables.values()}
         for observable in live_observables(field.lattice):
             if observable.name not in measured:
                 observable.measure(field.replicas[0])
@@ -351,8 +228,7 @@ class Session:
         began, times = time.monotonic(), self._work.times
         self.batch.update()
         times.update += time.monotonic() - began
-        if self._fetched:
-            self._add_records(max(2, len(self._fetched) // AT_ONCE))
+        self._sampler.add_some()
         self._measured = False
         self._sample()
         ended = time.monotonic()
@@ -365,59 +241,27 @@ class Session:
                 self._stopped_by_user = bool(self._work.on_update(self.batch.chains[0]))
         if time.monotonic() - self._recorded_at >= RECORD_SECONDS:
             if self._work.devices.processes.size == 1:  # the others do not know the time
-                self._fetch()
+                self._sampler.fetch()
             self._record_progress()
 
     def _sample(self) -> None:
         """Measure and write what is due after the last update."""
         p, batch = self._work.parameters, self.batch
         done, began = batch.sweep - p.thermalize, time.monotonic()
-        due = [item for item in self._recorders if is_due(done, item.every)]
-        if due:
-            with self._saving_on_failure(), self._work.devices.measuring():
-                for item in due:
-                    self._recorders[item].begin()
-                    self._begun[item].append(batch.sweep)
+        with self._saving_on_failure():
+            self._sampler.begin(done)
         self._work.times.measure += time.monotonic() - began
-        if any(len(sweeps) >= PENDING for sweeps in self._begun.values()):
-            self._fetch()
+        if self._sampler.full:
+            self._sampler.fetch()
         began = time.monotonic()
         if p.keeps_configs and is_due(done, p.separation):
-            self._collect()
+            self._sampler.collect()
             with self._writing():
                 for output in self._outputs:
                     output.write_configuration(self._writer)
         self._writer.check()
         self._last_write = time.monotonic() - began
         self._measured = True
-
-    def _collect(self) -> None:
-        """Add the records of all measurements that have begun to the tables, in order."""
-        self._fetch()
-        self._add_records(len(self._fetched))
-
-    def _fetch(self) -> None:
-        """Fetch the records of all measurements that have begun."""
-        if not any(self._begun.values()):
-            return
-        self._add_records(len(self._fetched))
-        with self._work.times.of("update"):
-            self._work.devices.synchronize()
-        with self._work.times.of("measure"):
-            for item, sweeps in self._begun.items():
-                by_run = self._recorders[item].fetch()
-                if self._work.devices.root and sweeps:
-                    for output, records in zip(self._outputs, by_run, strict=True):
-                        self._fetched.append(
-                            partial(output.add_records, item, tuple(sweeps), records)
-                        )
-                sweeps.clear()
-
-    def _add_records(self, tables: int) -> None:
-        """Add fetched records to some tables; the devices may work on the next update meanwhile."""
-        with self._work.times.of("measure"):
-            for _ in range(min(tables, len(self._fetched))):
-                self._fetched.popleft()()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -433,7 +277,7 @@ class Session:
         if (self.batch.sweep, self._measured) == self._saved:
             return
         began = time.monotonic()
-        self._collect()
+        self._sampler.collect()
         with self._writing():
             self._writer.flush()
             for output in self._outputs:
@@ -446,7 +290,7 @@ class Session:
 
         In this order the tables of every run whose checkpoint is complete are sealed.
         """
-        self._collect()
+        self._sampler.collect()
         with self._writing():
             self._writer.flush()
         for output in self._outputs:
@@ -492,8 +336,3 @@ class Session:
             joules = round(joules / len(self._outputs), 3) if processes.size == 1 else None
         for output in self._outputs:
             output.record(rate, times, joules)
-
-
-def version() -> str:
-    """Return the name and version of the program, for the headers of files."""
-    return f"gauge-mc {__version__}"

@@ -14,7 +14,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.run.cards import ParametersLike, named_values
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.execution import Execution
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.stop import Stop
 from gauge_mc.scans.grid import axes
 from gauge_mc.scans.process import CHILD, job

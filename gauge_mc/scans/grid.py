@@ -14,7 +14,7 @@ from gauge_mc.actions import BETA, Action, couplings
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
-from gauge_mc.run.parameters import known_options
+from gauge_mc.run.options import known_options
 
 MAX_RUNS = 10_000
 """Maximum number of runs in a scan, to catch mistyped ranges."""

@@ -12,9 +12,10 @@ from gauge_mc.actions import couplings
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.folders import remove_empty
 from gauge_mc.run.cards import flat
+from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.grid import PLACE, axes, parse_lattices, parse_numbers
 from gauge_mc.scans.scan import Scan, default_path
 

@@ -7,8 +7,8 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from gauge_mc.run.parameters import Execution
-from gauge_mc.run.session import StopReason
+from gauge_mc.run.execution import Execution
+from gauge_mc.run.session_plan import StopReason
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.display import ProgressDisplay, point_words
 from gauge_mc.scans.packing import RunBatch

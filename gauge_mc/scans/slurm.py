@@ -12,7 +12,7 @@ from typing import Any
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
 from gauge_mc.quoting import shortened
-from gauge_mc.run.parameters import Execution
+from gauge_mc.run.execution import Execution
 from gauge_mc.scans.scan import Member
 
 NAME = "slurm"

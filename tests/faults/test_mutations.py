@@ -33,7 +33,8 @@ from gauge_mc.run import checkpoint, lock
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.execution import Execution
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 from gauge_mc.updates import plans

@@ -6,6 +6,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.run import session
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.run_output import ChainTask
+from gauge_mc.run.session_plan import SessionPlan
 
 
 def never(seconds):
@@ -38,9 +39,7 @@ def carry_out_batch(runs, device, checkpoint_every=1e9, stop=never, report=nothi
         for run, p in runs:
             tasks.append(ChainTask(run, locks.enter_context(run.locked()), p))
             run.write(p, [])
-        work = session.SessionPlan(
-            tuple(tasks), observables, devices, checkpoint_every, stop, report
-        )
+        work = SessionPlan(tuple(tasks), observables, devices, checkpoint_every, stop, report)
         return session.carry_out(work)
 
 

@@ -25,7 +25,7 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.run_output import ChainTask
-from gauge_mc.run.session import SessionPlan
+from gauge_mc.run.session_plan import SessionPlan
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.run.sessions import carry_out, never, stop_after, written

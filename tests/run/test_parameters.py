@@ -10,8 +10,9 @@ from gauge_mc.actions.wilson import Wilson
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.run.cards import MAX_CARD, read_card
+from gauge_mc.run.execution import Execution
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import parse_duration
 
 

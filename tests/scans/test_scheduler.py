@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 
 from gauge_mc.actions import parse
+from gauge_mc.run.execution import Execution
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.parameters import Execution, Parameters
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import parse_duration
 from gauge_mc.scans import display as display_module
 from gauge_mc.scans.averages import ScanAverages

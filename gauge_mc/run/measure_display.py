@@ -1,0 +1,101 @@
+"""Progress display of measurements on stored configurations."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from gauge_mc.notebook_bar import NotebookBar
+from gauge_mc.run.convert import warning_of
+from gauge_mc.run.display import (
+    AT_FIRST,
+    PLAIN_LEAST_SECONDS,
+    PLAIN_SECONDS,
+    duration,
+)
+from gauge_mc.run.measurement_table import MeasurementTask
+
+if TYPE_CHECKING:
+    from gauge_mc.console import Console
+
+WARNINGS = 3
+"""Maximum number of configurations with warnings that are named."""
+
+
+def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str]:
+    """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
+    ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
+    warnings = dict.fromkeys(
+        f"{path}: {warning}"
+        for number, path in ensemble.files.items()
+        if number in work.left and (warning := warning_of(path))
+    )
+    lines = [
+        f"{work.observable.name} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
+        f"{ensemble.lattice}, {len(work.done)} already measured, on {devices}"
+    ]
+    known = {"observable", "normalisation", "units"}
+    again = len({*work.unknown} & ensemble.files.keys())
+    trusted = (
+        f"{again} of them by an earlier version, which did not record their links: they are taken "
+        "to be those of these files"
+    )
+    details = [f"{key}: {value}" for key, value in header.items() if key not in known]
+    more = ["; ".join(details)] if details else []
+    more += [trusted] if again else []
+    return [*lines, *more, *([advice] if advice else []), *shortest(list(warnings))]
+
+
+def shortest(warnings: Sequence[str]) -> list[str]:
+    """Return the first warnings, and how many there are more."""
+    more = len(warnings) - WARNINGS
+    return [*warnings[:WARNINGS], *([f"and {more} more such files"] if more > 0 else [])]
+
+
+def show_progress(
+    numbers: Iterator[int], work: MeasurementTask, console: Console, devices: int
+) -> Iterator[int]:
+    """Pass on the numbers, and show progress: live where that is possible, else in plain lines."""
+    from rich.progress import track
+
+    if console.is_jupyter and not console.quiet:
+        yield from _in_notebook(numbers, len(work.left))
+        return
+    if console.is_terminal or console.quiet:
+        total = len(work.left)
+        yield from track(
+            numbers, "measuring", total, console=console, transient=True, disable=console.quiet
+        )
+        return
+    yield from _plain_lines(numbers, len(work.left), console, devices)
+
+
+def _in_notebook(numbers: Iterator[int], total: int) -> Iterator[int]:
+    """Pass on the numbers, and show a bar in a notebook."""
+    bar = NotebookBar(total, "configurations", AT_FIRST)
+    for done, number in enumerate(numbers, 1):
+        bar.show(done, f"configuration {number}")
+        yield number
+
+
+def _plain_lines(
+    numbers: Iterator[int], total: int, console: Console, devices: int
+) -> Iterator[int]:
+    """Pass on the numbers, and show lines whose ETA leaves out the first round of all devices.
+
+    In that round kernels are compiled.
+    """
+    shown, since, tenth = time.monotonic(), math.inf, 0
+    for done, number in enumerate(numbers, 1):
+        now = time.monotonic()
+        since = now if done == devices else since
+        silence = now - shown
+        new_tenth = 10 * done // total > tenth
+        if silence >= PLAIN_SECONDS or (new_tenth and silence >= PLAIN_LEAST_SECONDS):
+            shown, tenth = now, 10 * done // total
+            later = done - devices
+            rest = (now - since) / later * (total - done) if later > 0 else math.nan
+            console.print(f"configuration {number}, {done} of {total}  ETA {duration(rest)}")
+        yield number

@@ -1,0 +1,73 @@
+"""Reports on tables: averages over their columns, and cautions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gauge_mc.analysis.timeseries import caution_series, caution_short, estimate
+from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.table import TableData
+from gauge_mc.observables import (
+    observable_of_table,
+)
+from gauge_mc.run.summary import Average
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """A table with averages over its columns, for JSON.
+
+    Attributes
+    ----------
+    file : str
+        File that was written or read.
+    records : int
+        Number of records in the table.
+    header : mapping of str to str
+        Header of the table.
+    averages : mapping of str to Average
+        Averages by column; none if there are several records per configuration.
+    cautions : sequence of str
+        Cautions about the averages, one sentence each.
+    """
+
+    file: str
+    records: int
+    header: Mapping[str, str]
+    averages: Mapping[str, Average]
+    cautions: Sequence[str]
+
+    @classmethod
+    def of(cls, path: Path, table: TableData) -> TableReport:
+        """Return the report on a table that `measure` has written."""
+        averages = _averages(table)
+        cautions = _cautions(table, averages)
+        return cls(str(path), len(table), table.header, averages, cautions)
+
+
+def _averages(table: TableData) -> dict[str, Average]:
+    """Return the averages of the columns of a table that has one row per configuration."""
+    observable = observable_of_table(table)
+    if observable is None or not observable.columns.averaged:
+        return {}
+    steps = set(np.diff(table[SWEEP]).tolist())
+    updates = steps.pop() if len(steps) == 1 else None
+    columns = {name: column for name, column in table.columns.items() if name != SWEEP}
+    return {name: Average.of(estimate(column), updates) for name, column in columns.items()}
+
+
+def _cautions(table: TableData, averages: Mapping[str, Average]) -> list[str]:
+    """Return cautions about averages: the chain is short, or has not thermalised."""
+    if not averages:
+        return []
+    slowest = max(one.tau_int for one in averages.values())
+    series = [table[name] for name in averages]
+    return caution_short(len(table), slowest) + caution_series(table[SWEEP], *series)
