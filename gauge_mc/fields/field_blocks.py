@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.slab import Slab
 from gauge_mc.fields.file_links import LinkCheck, SlabBlocks
 from gauge_mc.storage.links import Block, StoredLinks
 
-if TYPE_CHECKING:
-    from gauge_mc.fields.field import Field
+
+class SlabbedLinks(Protocol):
+    """Links on slabs, such as a `Field`."""
+
+    @property
+    def devices(self) -> DeviceGroup:
+        """The devices, over which the lattice is divided along t."""
+
+    @property
+    def lattice(self) -> Lattice:
+        """The lattice."""
+
+    @property
+    def slabs(self) -> Sequence[Slab]:
+        """The slabs of this process."""
+
+    @property
+    def layouts(self) -> Sequence[Layout]:
+        """The layouts of all slabs."""
+
+    def exchange_halo(self) -> None:
+        """Update the halos."""
 
 
 class FieldBlocks:
@@ -19,12 +43,12 @@ class FieldBlocks:
 
     Parameters
     ----------
-    field : Field
+    field : Field, or other links on slabs
     stored : StoredLinks
         How a file stores the links.
     """
 
-    def __init__(self, field: Field, stored: StoredLinks) -> None:
+    def __init__(self, field: SlabbedLinks, stored: StoredLinks) -> None:
         self._field, self.stored = field, stored
         self._slabs = [SlabBlocks(slab, stored) for slab in field.slabs]
 
@@ -96,7 +120,7 @@ class FieldBlocks:
         return next(one for one in self._slabs if t in one.slab.layout.times)
 
 
-def read_blocks(field: Field, stored: StoredLinks, blocks: Iterable[Block]) -> LinkCheck:
+def read_blocks(field: SlabbedLinks, stored: StoredLinks, blocks: Iterable[Block]) -> LinkCheck:
     """Set the links of a field to those of blocks; return their checksums and any misfit."""
     reading = FieldBlocks(field, stored)
     reading.restore(blocks)

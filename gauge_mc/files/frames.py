@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,41 +12,45 @@ from numpy.typing import NDArray
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
 
-if TYPE_CHECKING:
-    from gauge_mc.files.table import TableData
+Columns = Mapping[str, NDArray[Any]]
+"""The columns of a table by name, which have one row per record."""
 
 ENDS = 5
 """Number of rows at the beginning and at the end of a long table that a notebook shows."""
 
 
-def to_pandas(table: TableData) -> Any:
+def to_pandas(columns: Columns, header: Mapping[str, str]) -> Any:
     """Return a data frame; see `TableData.to_pandas`."""
-    frame = load("pandas", "The conversion needs").DataFrame(table.columns)
-    frame.attrs.update(table.header)
+    frame = load("pandas", "The conversion needs").DataFrame(columns)
+    frame.attrs.update(header)
     return frame
 
 
-def to_xarray(table: TableData) -> Any:
+def to_xarray(columns: Columns, header: Mapping[str, str]) -> Any:
     """Return a data set; see `TableData.to_xarray`."""
-    dimensions = dimensions_of(table)
-    axes = {name: _axis(table[name]) for name in dimensions}
+    dimensions = dimensions_of(columns)
+    axes = {name: _axis(columns[name]) for name in dimensions}
     shape = tuple(len(values) for values, _ in axes.values())
     places = tuple(place for _, place in axes.values())
-    full = len(table) == np.prod(shape)
+    full = _rows(columns) == np.prod(shape)
     variables = {}
-    for name in table:
+    for name, column in columns.items():
         if name not in axes:
-            column = table[name]
             kind = column.dtype if full or column.dtype.kind == "U" else np.dtype(np.float64)
             values = np.full(shape, "" if kind.kind == "U" else 0 if full else np.nan, kind)
             values[places] = column
             variables[name] = dimensions, values
     coordinates = {name: values for name, (values, _) in axes.items()}
     xarray = load("xarray", "The conversion needs")
-    return xarray.Dataset(variables, coordinates, table.header)
+    return xarray.Dataset(variables, coordinates, header)
 
 
-def dimensions_of(table: TableData) -> tuple[str, ...]:
+def _rows(columns: Columns) -> int:
+    """Return the number of rows."""
+    return len(next(iter(columns.values()), ()))
+
+
+def dimensions_of(columns: Columns) -> tuple[str, ...]:
     """Return the first columns of a table that together tell its rows apart, at least one.
 
     Raises
@@ -54,12 +58,12 @@ def dimensions_of(table: TableData) -> tuple[str, ...]:
     GaugeError
         If two rows are equal.
     """
-    names = tuple(table)
-    together = np.zeros(len(table), np.int64)
+    names, total = tuple(columns), _rows(columns)
+    together = np.zeros(total, np.int64)
     for number, name in enumerate(names, 1):
-        pairs = np.stack([together, _axis(table[name])[1]])
+        pairs = np.stack([together, _axis(columns[name])[1]])
         distinct, together = np.unique(pairs, axis=1, return_inverse=True)
-        if distinct.shape[1] == len(table):
+        if distinct.shape[1] == total:
             return names[:number]
     raise GaugeError("Two rows of the table are equal, so that they cannot be told apart.")
 
@@ -71,16 +75,16 @@ def _axis(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return values[order], np.argsort(order)[places]
 
 
-def to_html(table: TableData) -> str:
-    """Return the header and the first and last rows of a table in HTML."""
-    names, total = list(table), len(table)
+def to_html(columns: Columns, header: Mapping[str, str], summary: str) -> str:
+    """Return a summary, the header and the first and last rows of a table in HTML."""
+    names, total = list(columns), _rows(columns)
     shown = [*range(total)]
     if total > 2 * ENDS + 1:
         shown = [*range(ENDS), -1, *range(total - ENDS, total)]
-    header = "<br>".join(escape(f"{key}: {value}") for key, value in table.header.items())
-    rows = [[table[name][row] if row >= 0 else "⋮" for name in names] for row in shown]
-    summary = f"<details><summary>{escape(repr(table))}</summary>{header}</details>"
-    return summary + html_table(names, rows)
+    facts = "<br>".join(escape(f"{key}: {value}") for key, value in header.items())
+    rows = [[columns[name][row] if row >= 0 else "⋮" for name in names] for row in shown]
+    details = f"<details><summary>{escape(summary)}</summary>{facts}</details>"
+    return details + html_table(names, rows)
 
 
 def html_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

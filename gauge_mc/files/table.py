@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError, UnknownNameError, UsageError, not_written
 from gauge_mc.files.atomic import refuse_link, replacing
+from gauge_mc.files.frames import to_html, to_pandas, to_xarray
 from gauge_mc.files.input import open_regular
 from gauge_mc.quoting import printable
 from gauge_mc.registry import nearest
@@ -120,9 +121,7 @@ class TableData:
         GaugeError
             If pandas is not installed.
         """
-        from gauge_mc.files.frames import to_pandas
-
-        return to_pandas(self)
+        return to_pandas(self.columns, self.header)
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with the header as its attrs.
@@ -136,14 +135,10 @@ class TableData:
         GaugeError
             If xarray is not installed, or two rows are equal.
         """
-        from gauge_mc.files.frames import to_xarray
-
-        return to_xarray(self)
+        return to_xarray(self.columns, self.header)
 
     def _repr_html_(self) -> str:
-        from gauge_mc.files.frames import to_html
-
-        return to_html(self)
+        return to_html(self.columns, self.header, repr(self))
 
     def after(self, update: int, source: str) -> TableData:
         """Return the rows that were measured after an update.

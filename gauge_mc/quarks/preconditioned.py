@@ -8,13 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.operators import (
-    DIVIDED,
-    SOLVED,
-    WHOLE,
-    DiracOperator,
-    PreparedOperator,
-)
+from gauge_mc.quarks.hopping import DIVIDED, SOLVED, WHOLE, HoppingOperator, PreparedOperator
 from gauge_mc.quarks.spinors import SpinorField
 
 Apply = Callable[[], None]
@@ -65,14 +59,14 @@ class System:
 
     Parameters
     ----------
-    operator : DiracOperator
+    operator : HoppingOperator
     source : SpinorField
         The right-hand sides b on all sites, in double precision.
     form : int
         See `PreconditionedOperator`.
     """
 
-    def __init__(self, operator: DiracOperator, source: SpinorField, form: int) -> None:
+    def __init__(self, operator: HoppingOperator, source: SpinorField, form: int) -> None:
         self.operator, self.form = operator, form
         self.exact = operator.prepared(source.storage.name)
         self.preconditioned = PreconditionedOperator(self.exact, form)

@@ -14,7 +14,8 @@ import numpy as np
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.files import StoredPropagator, read_propagator, scalar_source
-from gauge_mc.quarks.operators import WHOLE, DiracOperator
+from gauge_mc.quarks.hopping import WHOLE
+from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.preconditioned import System
 from gauge_mc.quarks.propagators import columns_of, elements_of
 from gauge_mc.quarks.solvers import Solution

@@ -27,7 +27,8 @@ from gauge_mc import defaults
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.operators import WHOLE, DiracOperator, Wilson
+from gauge_mc.quarks.hopping import WHOLE
+from gauge_mc.quarks.operators import DiracOperator, Wilson
 from gauge_mc.quarks.preconditioned import norms_of
 from gauge_mc.quarks.solvers import (
     ATTEMPTS,

@@ -8,7 +8,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.operators import ADDED, DIVIDED, SOLVED, WHOLE
+from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.operators.wilson import PlainWilson
 from gauge_mc.quarks.operators.wilson_clover import WilsonClover

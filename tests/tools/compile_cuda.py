@@ -29,7 +29,8 @@ from gauge_mc.fields.gradient_flow import FLOW_FORCE, FLOW_STAGE
 from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, GeneralGroup
-from gauge_mc.quarks.operators import ONE, OPERATORS, SEVERAL
+from gauge_mc.quarks.hopping import ONE, SEVERAL
+from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS

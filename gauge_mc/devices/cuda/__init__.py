@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
+from gauge_mc.devices.cuda.driver import INSTALL, load_driver
 from gauge_mc.errors import GaugeError
 
 if TYPE_CHECKING:
     from gauge_mc.devices.cuda.device import CudaDevice
 
-INSTALL = "gauge-mc doctor --install cuda"
 UPDATE = "apt install nvidia-driver   # or a newer driver from NVIDIA"
 
 
@@ -131,37 +130,6 @@ def _mismatch(nvcc: str) -> str | None:
         f"belongs to CUDA {needed[0]}.{needed[1]}: update the driver (`apt install "
         f"nvidia-driver`), or put the bin folder of a CUDA {driver[0]} toolkit first on PATH."
     )
-
-
-def load_driver() -> Any:
-    """Import and initialise ``pycuda.driver``, and return it.
-
-    Raises
-    ------
-    GaugeError
-        If PyCUDA is missing or finds no usable GPU.
-    """
-    from gauge_mc.devices.cuda.nvcc import driver_mismatch
-
-    if find_spec("pycuda") is None:
-        raise GaugeError(f"PyCUDA is not installed: run `{INSTALL}`, or use the CPU.")
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            import pycuda.driver as driver
-    except ImportError as error:
-        raise GaugeError(
-            f"PyCUDA does not load ({error}): check with `nvidia-smi` that the NVIDIA driver is "
-            f"installed, then rebuild PyCUDA with `{INSTALL}`, or use the CPU."
-        ) from error
-    try:
-        driver.init()
-    except driver.Error as error:
-        if reason := driver_mismatch():
-            raise GaugeError(f"The GPU cannot be used: {reason}") from error
-        raise GaugeError(
-            f"CUDA finds no usable GPU ({error}): check the output of `nvidia-smi`, or use the CPU."
-        ) from error
-    return driver
 
 
 def _peers(driver: Any, count: int) -> Finding:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Copy, Device, Event, Offer
 from gauge_mc.devices.cache import compiled, version_of
-from gauge_mc.devices.cuda import INSTALL, load_driver
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
+from gauge_mc.devices.cuda.driver import INSTALL, load_driver
 from gauge_mc.devices.cuda.kernel import CudaBuffer, CudaKernel, SweepFunction, best_tile
 from gauge_mc.devices.cuda.nvcc import describe, find_nvcc, nvcc_command, registers_of
 from gauge_mc.devices.cuda.nvml import gpu_counter

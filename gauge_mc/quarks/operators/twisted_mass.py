@@ -9,7 +9,8 @@ from typing import ClassVar
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, PreparedOperator, finite
+from gauge_mc.quarks.hopping import PreparedOperator
+from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, finite
 from gauge_mc.quarks.transport import ANTIPERIODIC
 
 

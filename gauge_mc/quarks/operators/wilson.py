@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.quarks.operators import OPERATORS, DiracOperator, PreparedOperator
+from gauge_mc.quarks.hopping import PreparedOperator
+from gauge_mc.quarks.operators import OPERATORS, DiracOperator
 
 
 @OPERATORS.register

@@ -10,15 +10,9 @@ from typing import ClassVar
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
+from gauge_mc.quarks.hopping import PreparedOperator
 from gauge_mc.quarks.links import in_precision
-from gauge_mc.quarks.operators import (
-    LARGEST,
-    MU,
-    OPERATORS,
-    DiracOperator,
-    PreparedOperator,
-    finite,
-)
+from gauge_mc.quarks.operators import LARGEST, MU, OPERATORS, DiracOperator, finite
 from gauge_mc.quarks.spinors import SPINS
 from gauge_mc.quarks.storage import STORAGES, Storage, StoredSlab, elsewhere, empty_slabs
 from gauge_mc.quarks.transport import ANTIPERIODIC

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quarks.algebra import Advance, Combine
-from gauge_mc.quarks.operators import DiracOperator
+from gauge_mc.quarks.hopping import HoppingOperator
 from gauge_mc.quarks.preconditioned import Apply, PreconditionedOperator, System, norms_of
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES, storage_of
@@ -356,7 +356,7 @@ class Residual:
 
 
 def solve(
-    operator: DiracOperator,
+    operator: HoppingOperator,
     source: SpinorField,
     solver: str,
     request: SolverParameters,
@@ -365,7 +365,7 @@ def solve(
 
     Parameters
     ----------
-    operator : DiracOperator
+    operator : HoppingOperator
     source : SpinorField
         The right-hand sides b on all sites, in double precision.
     solver : str

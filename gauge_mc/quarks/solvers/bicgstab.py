@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.operators import ADDED
+from gauge_mc.quarks.hopping import ADDED
 from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import (
     SOLVERS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.operators import WHOLE
+from gauge_mc.quarks.hopping import WHOLE
 from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import (
     SOLVERS,

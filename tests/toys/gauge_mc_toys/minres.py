@@ -3,7 +3,7 @@
 import numpy as np
 
 from gauge_mc.quarks.algebra import Advance, Multiply
-from gauge_mc.quarks.operators import ADDED
+from gauge_mc.quarks.hopping import ADDED
 from gauge_mc.quarks.solvers import Solver
 
 

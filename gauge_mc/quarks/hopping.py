@@ -1,0 +1,231 @@
+"""The hopping term with the diagonal part of an operator, prepared for spinors in one storage."""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.storage import Storage
+from gauge_mc.quarks.transport import Boundary, Reals, Transport, VectorsPerThread
+
+HOP = Kernel("hop")
+
+DIVIDED, ADDED, WHOLE, SOLVED = map(HOP.constant, ("DIVIDED", "ADDED", "WHOLE", "SOLVED"))
+"""Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, A u + factor D psi, and
+A^-1 (u + factor D psi)."""
+
+ONE = {
+    "double": VectorsPerThread(1, (128, 3)),
+    "single": VectorsPerThread(1, (128, 4)),
+    "half": VectorsPerThread(1, (128, 4)),
+}
+"""A thread treats one vector after the other, as always on a CPU, by the type of storage."""
+
+SEVERAL = {
+    "double": VectorsPerThread(2, (128, 2)),
+    "single": VectorsPerThread(2, (128, 2)),
+    "half": VectorsPerThread(2, (128, 3)),
+}
+"""A thread of a GPU uses a link that it has loaded for several vectors, if their number allows."""
+
+
+class HoppingOperator(ABC):
+    """What solvers know of an operator M = A - kappa D.
+
+    Attributes
+    ----------
+    field : Field
+        The links of the hopping term D.
+    kappa : float
+    boundary : Boundary
+        The phases across the boundary.
+    diagonal : Choice
+        Compile-time selection of A, which is diagonal in the sites.
+    """
+
+    field: Field
+    kappa: float
+    boundary: Boundary
+    diagonal: ClassVar[Choice]
+
+    @abstractmethod
+    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
+        """Return the structure ``Terms`` of A for a slab of this process."""
+
+    @abstractmethod
+    def prepared(self, precision: str = "double", reals: int | None = None) -> PreparedOperator:
+        """Return the operator for spinors of some precision, with links in some form."""
+
+
+class PreparedOperator:
+    """An operator for spinors in one type of storage.
+
+    Parameters
+    ----------
+    operator : HoppingOperator
+    storage : Storage
+        The storage of spinors, links and terms of A.
+    reals : Reals
+        The form of the links.
+    """
+
+    def __init__(self, operator: HoppingOperator, storage: Storage, reals: Reals) -> None:
+        self.operator, self.storage = operator, storage
+        self.transport = Transport(operator.field, storage, reals, operator.boundary)
+        self.choices = (storage.choice, reals.choice, operator.diagonal)
+
+    @cached_property
+    def terms(self) -> list[ctypes.Structure]:
+        """The structures ``Terms`` of A, one for each slab of this process."""
+        return [self.operator.terms(self, n) for n in range(len(self.operator.field.slabs))]
+
+    def made_terms(self, slab: int, **values: Any) -> ctypes.Structure:
+        """Return the structure ``DIAGONAL::Terms`` with the given members."""
+        variant = self.operator.field.slabs[slab].variant(
+            *self.choices, ONE[self.storage.name].choice
+        )
+        made: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
+        return made
+
+    def vectors(self, count: int) -> Choice:
+        """Return how many of `count` vectors a thread treats together."""
+        several = SEVERAL[self.storage.name]
+        cpu = self.operator.field.devices.devices[0].in_host_memory
+        together = ONE[self.storage.name] if cpu or count % several.vectors else several
+        return together.choice
+
+    def hop(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int = DIVIDED,
+        other: SpinorField | None = None,
+        factor: float = 1.0,
+        dagger: bool = False,
+    ) -> None:
+        """Apply the hopping term to the vectors on one parity; the halos of these are updated.
+
+        Parameters
+        ----------
+        target, source : SpinorField
+            The result on the sites of `parity`, and the vectors psi on the others.
+        parity : int
+        form : int
+            `DIVIDED`, `ADDED`, `WHOLE` or `SOLVED`.
+        other : SpinorField, optional
+            The vectors u on the sites of `parity`, which may be `target`.
+        factor : float
+        dagger : bool
+            Whether to use the adjoints of D and A.
+        """
+        self.prepare(target, source, parity, form, other, dagger)(factor)
+
+    def prepare(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int = DIVIDED,
+        other: SpinorField | None = None,
+        dagger: bool = False,
+    ) -> Hop:
+        """Return a call that carries out `hop`, given the factor, for repeated use."""
+        return Hop(self, target, source, parity, form, other or target, dagger)
+
+    def full(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> None:
+        """Compute M source, or M^dagger source, on all sites."""
+        for parity in (0, 1):
+            self.hop(target, source, parity, WHOLE, source, -self.operator.kappa, dagger)
+
+
+class Hop:
+    """The launches of a hop on all slabs of this process, prepared once for repeated use.
+
+    Parameters
+    ----------
+    operator, target, source, parity, form, other, dagger
+        See `PreparedOperator.hop`.
+    """
+
+    def __init__(
+        self,
+        operator: PreparedOperator,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int,
+        other: SpinorField,
+        dagger: bool,
+    ) -> None:
+        self._fields = (target, source, other)  # which own the memory
+        self._operator = operator
+        self._window = source.window(1 - parity)
+        self._choices = (*operator.choices, operator.vectors(source.count))
+        self._values = {"s": -1.0 if dagger else 1.0, "form": form, "vectors": source.count}
+        self._steps: list[Any] = []
+        slabs = range(len(source.slabs))
+        self._halo = source.halo if len(source.layouts) > 1 else None
+        if not self._halo:
+            self._first = [self._launch(n, source.slabs[n].whole(parity)) for n in slabs]
+            return
+        devices = [slab.device for slab in source.slabs]
+        self._streamed = [cast(StreamedDevice, one) for one in devices if one.has_side_stream]
+        self._first = [
+            self._launch(n, source.slabs[n].interior(parity, 0), devices[n].has_side_stream)
+            for n in slabs
+            if source.slabs[n].layout.slices > 2
+        ]
+        self._last = [self._launch(n, source.slabs[n].boundary(parity, 0)) for n in slabs]
+
+    def _launch(self, n: int, part: ctypes.Structure, beside: bool = False) -> Launch:
+        target, source, other = self._fields
+        slab = source.slabs[n]
+        arguments = slab.arguments(
+            HOP,
+            part,
+            *self._choices,
+            transport=self._operator.transport.structure(n),
+            diagonal=self._operator.terms[n],
+            source=source.structure(slab),
+            other=other.structure(other.slabs[n]),
+            target=target.structure(target.slabs[n]),
+            factor=1.0,
+            **self._values,
+        )
+        steps = repeated([arguments], 1)
+        self._steps.append(steps)
+        kernel = slab.kernel(HOP, *self._choices)
+        if beside:
+            return lambda: next(kernel.launches(steps, [1], side=True))()
+        return kernel.prepared(steps)
+
+    def __call__(self, factor: float = 1.0) -> None:
+        """Launch the hop, and the halo exchange of its source beside it."""
+        for steps in self._steps:
+            steps[0].factor = factor
+        if not self._halo:
+            for launch in self._first:
+                launch()
+            return
+        for device in self._streamed:
+            device.fork()
+        self._halo.post(self._window)
+        for launch in self._first:
+            launch()
+        self._halo.wait()
+        for launch in self._last:
+            launch()
+        for device in self._streamed:
+            device.join()
+
+    @property
+    def registers(self) -> Registers | None:
+        """Register usage of the kernel on a GPU."""
+        return self._fields[1].slabs[0].kernel(HOP, *self._choices).registers()
