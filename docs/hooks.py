@@ -50,15 +50,15 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.options import Option
-from gauge_mc.plots import find_plot, plot_names
+from gauge_mc.plots.runs.drawing import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
 from gauge_mc.registry import Registry
+from gauge_mc.run.averages import Average
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.options import known_options
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import options_of as settings_of
-from gauge_mc.run.summary import Average
 from gauge_mc.scans.averages import NUMBERS, column_of
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS

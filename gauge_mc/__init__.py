@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gauge_mc.inspection.verify import verify
     from gauge_mc.observables.flow import flow
     from gauge_mc.observables.hadrons.measurements import propagator
-    from gauge_mc.plots import plot
+    from gauge_mc.plots.runs.drawing import plot
     from gauge_mc.quarks.contractions import meson_correlators
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
     from gauge_mc.quarks.operators import Wilson
@@ -69,7 +69,7 @@ _HOMES = {
     "open_device_group": "domain.device_group",
     "open_run": "run.view",
     "overrelax": "updates.overrelaxation",
-    "plot": "plots",
+    "plot": "plots.runs.drawing",
     "propagator": "observables.hadrons.measurements",
     "read_propagator": "quarks.files",
     "scan": "scans.carry_out",

@@ -208,7 +208,7 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write figures without drawing them, which takes most of their time: only their marks."""
     from matplotlib.figure import Figure
 
-    from gauge_mc.plots.figures.figures import MARKS
+    from gauge_mc.plots.figures.files import MARKS
 
     def savefig(figure: Figure, file: BinaryIO, **options: object) -> None:
         file.write(MARKS[options["format"]] + bytes(1000))

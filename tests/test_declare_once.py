@@ -37,7 +37,8 @@ from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots import PLOTS, find_plot
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.runs.drawing import find_plot
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.sources import SOURCES

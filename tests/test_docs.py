@@ -34,7 +34,7 @@ from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots import plot_names
+from gauge_mc.plots.runs.drawing import plot_names
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.parameters import Parameters

@@ -3,6 +3,8 @@
 import ast
 import itertools
 import re
+from collections.abc import Collection
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -120,3 +122,41 @@ def test_analysis_neither_draws_nor_writes_hdf5(library):
             named += [str(getattr(node, "module", "")), str(getattr(node, "value", ""))]
             place = path.relative_to(PACKAGE)
             assert not [one for one in named if library in one.split(".")], f"{place} uses it"
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package, by its name in imports."""
+    paths = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sources()}
+    return {name.removesuffix(".__init__"): path for name, path in paths.items()}
+
+
+def sources() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def needed(path: Path, known: Collection[str]) -> set[str]:
+    """The modules from which a module imports, within functions and for types as well.
+
+    What is listed in `UPWARDS` is left out, and so are the public functions of the package, which
+    it looks up when they are first used.
+    """
+    place = path.relative_to(PACKAGE).as_posix()
+    if place == "__init__.py":
+        return set()
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            deeper = {f"{node.module}.{one.name}" for one in node.names}
+            found |= deeper & known if deeper <= known else deeper | {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+    return {one for one in found & known if part_of(one) not in UPWARDS.get(place, ())}
+
+
+def test_modules_do_not_import_each_other_in_circles():
+    known = modules()
+    graph = {name: needed(path, known.keys()) - {name} for name, path in known.items()}
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gauge_mc.benchmarks.kernels import Benchmark
     from gauge_mc.benchmarks.observables import ObservablesTime
     from gauge_mc.benchmarks.quarks import QuarksTime
+    from gauge_mc.benchmarks.timing import BenchProgress
     from gauge_mc.domain.device_group import DeviceGroup
 
 SECONDS = 0.05, 3600.0
@@ -29,9 +30,6 @@ SECONDS = 0.05, 3600.0
 
 RUN_EXTENT = 32
 """Largest extent of the lattice of whole runs, unless one is given."""
-
-BenchProgress = Callable[[str, int], object]
-"""Function that is called with the name of what is timed next and with the number of all things."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from itertools import count
 from pathlib import Path
 
 from gauge_mc import __version__, defaults
-from gauge_mc.benchmarks import BenchProgress
-from gauge_mc.benchmarks.timing import copy_bandwidth, seconds_of
+from gauge_mc.benchmarks.timing import BenchProgress, copy_bandwidth, seconds_of
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices import BACKENDS

@@ -17,6 +17,9 @@ from gauge_mc.groups import GROUPS
 
 COPY = Kernel("copy")
 
+BenchProgress = Callable[[str, int], object]
+"""Function that is called with the name of what is timed next and with the number of all things."""
+
 COPY_SECONDS = 0.3
 """Longest approximate time for the measurement of the copy bandwidth in seconds."""
 

@@ -14,9 +14,10 @@ from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.plots import AGAINST_BETA, expected_plot, find_plot, plot_names, runs_to_draw
+from gauge_mc.plots import AGAINST_BETA
 from gauge_mc.plots.figures.averages import AveragePoint, AveragesTable
-from gauge_mc.plots.figures.figures import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
+from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
+from gauge_mc.plots.runs.drawing import expected_plot, find_plot, plot_names, runs_to_draw
 from gauge_mc.registry import in_words
 
 _endings = in_words([f".{one}" for one in ENDINGS], "or")

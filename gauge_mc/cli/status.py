@@ -10,9 +10,9 @@ import typer
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.errors import UsageError
+from gauge_mc.run.averages import TAU_EXP, averages_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.summary import TAU_EXP, averages_table
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from shlex import quote
 
 from gauge_mc.files.table import Value
+from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe, duration, energy_text, link_rate, spent
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.summary import Average, averages_values
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.report import MemberReport

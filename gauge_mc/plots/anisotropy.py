@@ -13,8 +13,11 @@ from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.anisotropy import AnisotropyFit
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
-from gauge_mc.plots.figures.figures import GREY, WIDTH, add_heading, figure_file, look
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.legends import add_heading
+from gauge_mc.plots.figures.looks import GREY, WIDTH, look
+from gauge_mc.plots.runs.labels import labels_of, one_run
 
 HEIGHT = 6.4
 """Height of the figure in inches."""

@@ -14,20 +14,18 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import (
-    AGAINST_BETA,
-    PLOTS,
-    SKIP,
-    Plot,
+from gauge_mc.plots import AGAINST_BETA, PLOTS, SKIP, Plot
+from gauge_mc.plots.figures.averages import AveragesTable
+from gauge_mc.plots.figures.curves import Curves, draw_panels
+from gauge_mc.plots.figures.labels import named_apart, physics_label
+from gauge_mc.plots.runs.cautions import caution_unthermalised
+from gauge_mc.plots.runs.tables import (
     TableKind,
-    caution_unthermalised,
     filled_tables,
     history_of,
     missing_table,
     table_kinds,
 )
-from gauge_mc.plots.figures.averages import AveragesTable
-from gauge_mc.plots.figures.figures import Curves, draw_panels, named_apart, physics_label
 
 
 class AveragesPlot(Plot):

@@ -15,17 +15,13 @@ from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
-from gauge_mc.plots.figures.figures import (
-    GREY,
-    WIDTH,
-    add_heading,
-    figure_file,
-    look,
-    minus,
-    typeset,
-)
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.labels import minus, typeset
+from gauge_mc.plots.figures.legends import add_heading
+from gauge_mc.plots.figures.looks import GREY, WIDTH, look
 from gauge_mc.plots.mesons import symbol
+from gauge_mc.plots.runs.labels import labels_of, one_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,8 +17,8 @@ from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of, one_run
-from gauge_mc.plots.figures.figures import GREY
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.looks import GREY
 from gauge_mc.plots.mesons import (
     HADRONS,
     ErrorBars,
@@ -27,6 +27,7 @@ from gauge_mc.plots.mesons import (
     frames_of,
     symbol,
 )
+from gauge_mc.plots.runs.labels import labels_of, one_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

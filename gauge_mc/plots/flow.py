@@ -17,8 +17,12 @@ from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
-from gauge_mc.plots.figures.figures import COLOURS, GREY, WIDTH, add_heading, figure_file, minus
+from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.labels import minus
+from gauge_mc.plots.figures.legends import add_heading
+from gauge_mc.plots.figures.looks import COLOURS, GREY, WIDTH
+from gauge_mc.plots.runs.labels import labels_of, one_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

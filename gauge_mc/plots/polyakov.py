@@ -12,34 +12,25 @@ from gauge_mc.files.columns import SWEEP
 from gauge_mc.libraries import load
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import (
-    PLOTS,
-    SKIP,
-    Plot,
-    TableKind,
-    caution_unthermalised,
-    find_tables,
-    labels_of,
-    missing_table,
-)
-from gauge_mc.plots.figures.figures import (
-    LINE,
-    WIDTH,
+from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots.figures.curves import require
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.labels import typeset
+from gauge_mc.plots.figures.legends import add_heading, side_by_side
+from gauge_mc.plots.figures.looks import LINE, WIDTH, look
+from gauge_mc.plots.figures.series import (
     History,
-    add_heading,
     check_history,
     describe_history,
     draw_distribution,
     draw_history,
-    figure_file,
     key_of_lines,
-    look,
     mean_line,
-    require,
     shade_skipped,
-    side_by_side,
-    typeset,
 )
+from gauge_mc.plots.runs.cautions import caution_unthermalised
+from gauge_mc.plots.runs.labels import labels_of
+from gauge_mc.plots.runs.tables import TableKind, find_tables, missing_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,8 +19,12 @@ from gauge_mc.files.input import open_regular
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.potential import TABLES, PotentialFit, read_result
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, Plot, labels_of
-from gauge_mc.plots.figures.figures import WIDTH, figure_file, look, minus, require, typeset
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.curves import require
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.labels import minus, typeset
+from gauge_mc.plots.figures.looks import WIDTH, look
+from gauge_mc.plots.runs.labels import labels_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,15 +15,11 @@ from gauge_mc.analysis.potential.strings import LUSCHER
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.figures import (
-    GREY,
-    WIDTH,
-    add_heading,
-    figure_file,
-    look,
-    require,
-    typeset,
-)
+from gauge_mc.plots.figures.curves import require
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.labels import typeset
+from gauge_mc.plots.figures.legends import add_heading
+from gauge_mc.plots.figures.looks import GREY, WIDTH, look
 from gauge_mc.plots.potential import PlotOfPotentials, Runs
 
 HEADROOM = 0.15

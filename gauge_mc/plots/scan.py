@@ -17,7 +17,8 @@ from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.figures.figures import Curves, draw_panels, physics_label
+from gauge_mc.plots.figures.curves import Curves, draw_panels
+from gauge_mc.plots.figures.labels import physics_label
 from gauge_mc.scans.averages import panels
 from gauge_mc.scans.scan import Scan
 

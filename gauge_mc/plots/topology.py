@@ -17,8 +17,13 @@ from gauge_mc.fits.scale import ENERGY, GOAL, TREE_LEVEL
 from gauge_mc.fits.topology import CHARGE, ROUND, TIME, choice_of_charge
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
-from gauge_mc.plots.figures.figures import WIDTH, add_heading, figure_file, look, minus, series_line
+from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.labels import minus
+from gauge_mc.plots.figures.legends import add_heading
+from gauge_mc.plots.figures.looks import WIDTH, look
+from gauge_mc.plots.figures.series import series_line
+from gauge_mc.plots.runs.labels import labels_of, one_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,9 +23,12 @@ from gauge_mc.fits import LEVEL, find_table_by_columns, tag_of_levels
 from gauge_mc.fits.potential import LEVELS, REFERENCE, PotentialFit, parse_levels
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
-from gauge_mc.plots import PLOTS, SKIP, Plot, labels_of, one_run
-from gauge_mc.plots.figures.figures import GREY, MARKERS, WIDTH, add_heading, figure_file
+from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.legends import add_heading
+from gauge_mc.plots.figures.looks import GREY, MARKERS, WIDTH
 from gauge_mc.plots.potential import read_potential
+from gauge_mc.plots.runs.labels import labels_of, one_run
 from gauge_mc.registry import in_words
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import Observable
 from gauge_mc.random import GENERATORS
+from gauge_mc.run.averages import averages_table
 from gauge_mc.run.batch import shared_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run, SessionRecord
@@ -40,7 +41,7 @@ from gauge_mc.run.run_output import ChainTask
 from gauge_mc.run.session import carry_out
 from gauge_mc.run.session_plan import OnUpdate, SessionPlan
 from gauge_mc.run.stop import Stop
-from gauge_mc.run.summary import averages_table, session_table, summary
+from gauge_mc.run.summary import session_table, summary
 from gauge_mc.run.view import RunResult
 
 MEMORY_SHARE = 0.8

@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,9 +35,6 @@ from gauge_mc.observables import (
 from gauge_mc.run.chain import version
 from gauge_mc.run.ensemble import Ensemble, number_in_name
 from gauge_mc.run.lock import RunLock
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -1,103 +1,26 @@
-"""Summary of a run: averages with errors, time, rate, files."""
+"""Summary of a session of a run: time, rate, energy, files."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.analysis.timeseries import (
-    Estimate,
-    caution_growth,
-    caution_skip,
-    caution_slower,
-    estimate,
-    growth,
-    transient_end,
-)
 from gauge_mc.domain.energy import Energy
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.columns import SWEEP, Column, TableColumns
-from gauge_mc.files.table import TableData, read_table
-from gauge_mc.observables import OBSERVABLES
-from gauge_mc.options import Option
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
-from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 
 if TYPE_CHECKING:
     from gauge_mc.run.view import RunResult
-
-
-TAU_EXP = Option(
-    "tau_exp",
-    float,
-    "Autocorrelation time in updates of the slowest mode, whose tail is added to the errors of the "
-    "averages of a run (arXiv:1009.5228).",
-    "no tail",
-    "UPDATES",
-    least=1e-3,
-    most=1e12,
-)
-"""The time that a tail of the autocorrelation function decays with, an option of averages."""
-
-
-def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
-    """Return the averages of the observables that a run has measured so far.
-
-    Returns
-    -------
-    dict of str to Estimate
-        Averages by the label of the quantity; tau_int is in measurements.
-
-    Raises
-    ------
-    GaugeError
-        If a table is damaged.
-    """
-    return {name: found for name, found, *_ in _averages(_measured([run], parameters))}
-
-
-@dataclass(frozen=True)
-class Average(Estimate):
-    """An average with its error as text.
-
-    Attributes
-    ----------
-    text : str
-        Value with its error in brackets, such as ``0.6019(7)``.
-    updates : int or None
-        Updates from one sample to the next; None if they differ.
-    """
-
-    text: str = ""
-    updates: int | None = None
-
-    @classmethod
-    def of(cls, found: Estimate, updates: int | None) -> Average:
-        """Return an estimate with its text."""
-        return cls(**asdict(found), text=str(found), updates=updates)
-
-
-def averages_values(
-    runs: Sequence[Run], parameters: Parameters, tau_exp: float | None = None
-) -> dict[str, Average]:
-    """Return the averages over chains by label, for JSON; see `averages_table`."""
-    return {
-        name: Average.of(found, every)
-        for name, found, every, *_ in _averages(_measured(runs, parameters), tau_exp)
-    }
+from gauge_mc.run.averages import Average, averages_table, averages_values
 
 
 @dataclass(frozen=True)
@@ -180,136 +103,6 @@ class RunReports:
         """Return the report on the results of `generate_chains`."""
         reason = next((one.stopped for one in results if one.stopped), None)
         return cls([RunReport.of(one) for one in results], reason)
-
-
-def averages_table(
-    runs: Sequence[Run], parameters: Parameters, tau_exp: float | None = None
-) -> RenderableType:
-    """Return a table of the averages over chains with errors; tau_int is in updates.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Chains with the same parameters except for their seeds.
-    parameters : Parameters
-        Parameters of the first chain.
-    tau_exp : float, optional
-        Exponential autocorrelation time in updates, whose tail is added to all errors; see
-        `estimate`.
-
-    Raises
-    ------
-    GaugeError
-        If a table is damaged.
-    """
-    measured = list(_measured(runs, parameters))
-    found = list(_averages(measured, tau_exp))
-    if not found:
-        return Text(_without_averages(measured))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("average")
-    for heading in ("value", "tau_int [updates]", "measurements"):
-        table.add_column(heading, justify="right")
-    for name, number, every, *_ in found:
-        table.add_row(name, number.format(), number.format_tau(every), str(number.samples))
-    short = [one for _, one, *_ in found if one.cautions]
-    worst = min(short, key=lambda one: one.samples / one.tau_int, default=None)
-    early = max(last for *_, last, _ in found)
-    slow = max(((factor, name) for name, *_, factor in found), default=(1.0, ""))
-    cautions = [*(worst.cautions if worst else ()), *caution_skip(early)]
-    if not early:
-        cautions += caution_growth(slow[0], slow[1], _remedy(TAU_EXP.metavar))
-        largest = max(tau_exp or 0, *(one.tau_int * every for _, one, every, *_ in found))
-        for name, mode, every in _slow_modes(measured):
-            tau = math.ceil((mode.tau_int + mode.tau_int_error) * every)
-            cautions += caution_slower(mode, every, largest, name, _remedy(str(tau)))
-    return Group(table, *cautions, "")
-
-
-def _remedy(tau_exp: str) -> str:
-    """Return the end of a caution about slow modes, given their autocorrelation time as text."""
-    command = f"gauge-mc status {TAU_EXP.flag} {tau_exp}"
-    return f", or add the tail of the slowest mode to the errors ({command})"
-
-
-MeasurementTables = tuple[Measurement, list[Path], list[TableData]]
-"""A measurement with the files of its tables in all chains, and the tables."""
-
-
-def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[MeasurementTables]:
-    """Read the tables of everything that has been measured along the way."""
-    for item in parameters.recorded:
-        paths = [path for run in runs if (path := run.table(item.observable)).exists()]
-        if paths:
-            yield item, paths, [read_table(path) for path in paths]
-
-
-def _without_averages(measured: Sequence[MeasurementTables]) -> str:
-    """Return what has been measured if no table has averages."""
-    if not measured:
-        return "nothing measured yet"
-    names = ", ".join(item.observable for item, *_ in measured)
-    return f"measured: {names}, which gauge-mc fit and gauge-mc plot evaluate"
-
-
-def _slow_modes(measured: Iterable[MeasurementTables]) -> Iterator[tuple[str, Estimate, int]]:
-    """Yield the name, the average and the updates between measurements of every slow mode.
-
-    Modes of a single measurement are left out, since nothing is known of their tau_int.
-    """
-    for item, _, tables in measured:
-        filled = [table for table in tables if len(table)]
-        if item.observable in OBSERVABLES and filled:
-            series = [OBSERVABLES[item.observable].slow_modes(table) for table in filled]
-            for name in series[0]:
-                found = estimate(*(one[name] for one in series))
-                if math.isfinite(found.tau_int):
-                    yield name, found, item.every
-
-
-def _averages(
-    measured: Iterable[MeasurementTables], tau_exp: float | None = None
-) -> Iterator[tuple[str, Estimate, int, int, float]]:
-    """Yield the label, the average and the updates between measurements of every quantity.
-
-    The last two elements are the last update before which the chain seems not to have thermalised,
-    or 0, and by which factor long bins show a larger error. The parameter tau_exp is in updates.
-    """
-    for item, paths, tables in measured:
-        tail = tau_exp and tau_exp / item.every
-        for column in _averaged(item, tables[0]):
-            pairs = zip(paths, tables, strict=True)
-            series = [_numbers(path, table, column.name) for path, table in pairs]
-            if any(len(one) for one in series):
-                found = estimate(*(one for one in series if len(one)), tau_exp=tail)
-                both = zip(tables, series, strict=True)
-                early = max(transient_end(table[SWEEP], one) for table, one in both)
-                yield (
-                    column.average,
-                    found,
-                    item.every,
-                    early,
-                    max(growth(one, tail) for one in series),
-                )
-
-
-def _numbers(path: Path, table: TableData, name: str) -> np.ndarray:
-    series = table.columns.get(name)
-    if series is None or series.dtype.kind == "U":
-        raise GaugeError(f"The table {path} is damaged: it contains no numbers for {name}.")
-    return series
-
-
-def _averaged(item: Measurement, table: TableData) -> tuple[Column, ...]:
-    """Return the columns whose averages are shown; none of several rows per measurement."""
-    sweeps = table.columns[SWEEP]
-    if len(sweeps) > 1 and sweeps[0] == sweeps[1]:
-        return ()
-    if item.observable in OBSERVABLES:
-        return OBSERVABLES[item.observable].columns.averaged
-    if item.observable in ALGORITHMS:
-        return ALGORITHMS[item.observable].columns.averaged
-    return TableColumns.of_function(item.observable, table.columns).averaged
 
 
 def summary(run: Run, parameters: Parameters, table: Table) -> RenderableType:

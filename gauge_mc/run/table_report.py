@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +14,7 @@ from gauge_mc.files.table import TableData
 from gauge_mc.observables import (
     observable_of_table,
 )
-from gauge_mc.run.summary import Average
-
-if TYPE_CHECKING:
-    pass
+from gauge_mc.run.averages import Average
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class RunView:
 
         The errors include autocorrelation. The numbers are those of ``gauge-mc status``.
         """
-        from gauge_mc.run.summary import run_averages
+        from gauge_mc.run.averages import run_averages
 
         return SuggestingDict(run_averages(Run(self.path), self.parameters))
 
@@ -140,7 +140,7 @@ class RunView:
 
     def plot(self, what: str, output: str | Path | None = None, **options: Any) -> Figure:
         """Draw a figure of this run; see `gauge_mc.plot`."""
-        from gauge_mc.plots import plot
+        from gauge_mc.plots.runs.drawing import plot
 
         return plot(what, self, output, **options)
 

@@ -7,7 +7,7 @@ import pytest
 from gauge_mc.cli import COMMANDS, load_command
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots import plot_names
+from gauge_mc.plots.runs.drawing import plot_names
 from tests.calls import call, call_apart
 
 WIDTH, MOST_LINES = 100, 45

@@ -1,6 +1,6 @@
 """The plot of ratios of Wilson loops."""
 
-from gauge_mc.plots import find_plot
+from gauge_mc.plots.runs.drawing import find_plot
 from tests.fits.test_anisotropy import synthetic
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.figures import COLOURS
+from gauge_mc.plots.figures.looks import COLOURS
 from gauge_mc.plots.topology import _edges
 from tests.analysis.synthetic_flow import TIMES
 from tests.fits.test_scale import make

@@ -8,7 +8,7 @@ import pytest
 from gauge_mc.analysis.hadrons.correlators import MESON_LABELS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.mesons import MesonFit
-from gauge_mc.plots import find_plot
+from gauge_mc.plots.runs.drawing import find_plot
 from tests.analysis.synthetic_hadrons import (
     cosh_correlator,
     write_baryons,

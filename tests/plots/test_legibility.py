@@ -13,12 +13,14 @@ from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table, write_table
-from gauge_mc.plots import find_plot, labels_of
 from gauge_mc.plots.chiral import plot_chiral
 from gauge_mc.plots.effective_mass import fitted, plot_effective_masses
-from gauge_mc.plots.figures.figures import MOST_PIXELS, FigureFormat, History, drawn_as
+from gauge_mc.plots.figures.files import MOST_PIXELS, FigureFormat, drawn_as
+from gauge_mc.plots.figures.series import History
 from gauge_mc.plots.history import plot_history
 from gauge_mc.plots.mesons import MOST_SHIFT, chosen_hadrons, plot_correlators
+from gauge_mc.plots.runs.drawing import find_plot
+from gauge_mc.plots.runs.labels import labels_of
 from gauge_mc.plots.scaling import plot_scaling
 from gauge_mc.plots.static_force import LARGEST_ERROR, plot_force
 from gauge_mc.run.directory import Run

@@ -12,8 +12,10 @@ from matplotlib.text import Text
 from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.plots.figures.figures import COLOURS, SHADE, History, minus
-from gauge_mc.plots.figures.figures import draw_history as draw_series
+from gauge_mc.plots.figures.labels import minus
+from gauge_mc.plots.figures.looks import COLOURS, SHADE
+from gauge_mc.plots.figures.series import History
+from gauge_mc.plots.figures.series import draw_history as draw_series
 from gauge_mc.plots.history import MOST_MEANS, plot_history
 from gauge_mc.plots.polyakov import plot_polyakov
 from gauge_mc.plots.potential import plot_potential

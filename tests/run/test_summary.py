@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from gauge_mc.run.averages import averages_table
 from gauge_mc.run.directory import Run
-from gauge_mc.run.summary import averages_table
 from tests.analysis.test_timeseries import autoregressive
 from tests.calls import call, make_run
 

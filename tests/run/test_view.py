@@ -14,6 +14,7 @@ from gauge_mc.fits import FitResult, read_fit
 from gauge_mc.inspection.contents import ConfigurationInfo, RunInfo, ScanInfo
 from gauge_mc.inspection.status import RunStatus, ScanStatus
 from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.runs.drawing import find_plot
 
 pytestmark = pytest.mark.kernels
 
@@ -183,7 +184,7 @@ def test_a_plot_is_a_figure(made, tmp_path, monkeypatch):
     drawn = made[0].plot("plaquette", tmp_path / "a.pdf")
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-")
     assert len(drawn.axes) == 2 * 3
-    gauge_mc.plots.find_plot("plaquette").draw([made[0].path], tmp_path / "b.pdf")
+    find_plot("plaquette").draw([made[0].path], tmp_path / "b.pdf")
     assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
     assert dict(matplotlib.rcParams) == before
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from gauge_mc.analysis.timeseries import Estimate, with_error
-from gauge_mc.plots.figures.figures import Curves
+from gauge_mc.plots.figures.curves import Curves
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,225 @@
+"""Files of figures, their size and resolution."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gauge_mc.errors import UsageError
+from gauge_mc.files.atomic import FileKind, replacing
+from gauge_mc.libraries import load
+from gauge_mc.quoting import shortened
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+MARKS = {"pdf": b"%PDF-", "png": b"\x89PNG\r\n", "svg": b"<svg"}
+"""Marks among the first `MARK_BYTES` of a figure, by the ending of its name."""
+
+MARK_BYTES = 4096
+
+ENDINGS = tuple(MARKS)
+"""File formats of figures, by the ending of the file name."""
+
+STYLE_DPI = 200
+"""Usual resolution of PNG files in pixels per inch."""
+
+SIDES = 1.0, 60.0
+"""Bounds of the sides of a figure in inches."""
+
+DPIS = 20, 2400
+"""Bounds of the resolution in pixels per inch."""
+
+MOST_PIXELS = 20_000
+"""Maximum number of pixels of a side of a figure, which otherwise could fill the memory."""
+
+STYLE = {
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 11.0,
+    "legend.fontsize": 9.5,
+    "legend.title_fontsize": 9.5,
+    "legend.handlelength": 1.6,
+    "axes.linewidth": 0.8,
+    "xtick.direction": "in",
+    "ytick.direction": "in",
+    "xtick.top": True,
+    "ytick.right": True,
+    "xtick.minor.visible": True,
+    "ytick.minor.visible": True,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4.5,
+    "errorbar.capsize": 2.0,
+    "legend.frameon": False,
+    "axes.unicode_minus": True,
+    "axes.formatter.useoffset": False,
+    "svg.hashsalt": "gauge-mc",
+}
+
+
+@dataclass(frozen=True)
+class FigureFormat:
+    """The size and the resolution of figures, as the user wants them.
+
+    Attributes
+    ----------
+    size : (float, float) or None
+        Width and height in inches; None for the size that suits a figure.
+    dpi : int
+        Pixels per inch of a PNG file.
+
+    Raises
+    ------
+    UsageError
+        If a side or the resolution is out of bounds, or the figure has too many pixels.
+    """
+
+    size: tuple[float, float] | None = None
+    dpi: int = STYLE_DPI
+
+    def __post_init__(self) -> None:
+        least, most = SIDES
+        for side in self.size or ():
+            if not least <= side <= most:
+                raise UsageError(
+                    f"--size has a side of {side:g} inches; choose {least:g} to {most:g}."
+                )
+        if not DPIS[0] <= self.dpi <= DPIS[1]:
+            raise UsageError(f"--dpi is {self.dpi}; choose {DPIS[0]} to {DPIS[1]}.")
+        if max(self.size or (0,)) * self.dpi > MOST_PIXELS:
+            raise UsageError(
+                f"--size and --dpi make more than {MOST_PIXELS} pixels; choose a smaller one."
+            )
+
+    @classmethod
+    def parse(cls, size: str | None, dpi: int | None) -> FigureFormat:
+        """Return the form for a size such as ``6x4`` and a resolution, if they are given.
+
+        Raises
+        ------
+        UsageError
+            If the size is not of this form; see also the class.
+        """
+        sides = None
+        if size is not None:
+            found = re.fullmatch(
+                r"([0-9]{1,3}(?:\.[0-9]{1,6})?)x([0-9]{1,3}(?:\.[0-9]{1,6})?)", size
+            )
+            if not found:
+                raise UsageError(
+                    f"--size is '{shortened(size, 40)}'; give width and height in inches, as in "
+                    "6.3x4."
+                )
+            sides = float(found[1]), float(found[2])
+        return cls(sides, STYLE_DPI if dpi is None else dpi)
+
+
+USUAL = FigureFormat()
+"""The form of figures outside `drawn_as`."""
+
+_form: ContextVar[FigureFormat] = ContextVar("form", default=USUAL)
+
+
+@contextmanager
+def drawn_as(form: FigureFormat) -> Iterator[None]:
+    """Give all figures that are drawn in a context a size and a resolution."""
+    before = _form.set(form)
+    try:
+        yield
+    finally:
+        _form.reset(before)
+
+
+_kept: ContextVar[list[Figure] | None] = ContextVar("kept", default=None)
+"""Figures that have been drawn within `kept_figures`."""
+
+
+@contextmanager
+def kept_figures() -> Iterator[list[Figure]]:
+    """Collect all figures that are drawn in a context, instead of writing them to files."""
+    figures: list[Figure] = []
+    token = _kept.set(figures)
+    try:
+        yield figures
+    finally:
+        _kept.reset(token)
+
+
+@contextmanager
+def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
+    """Open an empty figure of the given size in inches, and write it to `path` on leaving.
+
+    Within `drawn_as` its size and resolution are those of the form. Within `kept_figures` it is not
+    written.
+
+    Raises
+    ------
+    UsageError
+        If `path` does not end in one of `ENDINGS`, or something else than a figure is there.
+    GaugeError
+        If Matplotlib is missing, or the file cannot be written.
+    """
+    kept = _kept.get()
+    if kept is None:
+        figure_kind(path).check(path)
+    with _style():
+        from gauge_mc.plots.figures.inline_figure import InlineFigure  # Matplotlib is here by now
+
+        figure = InlineFigure(figsize=_form.get().size or size, layout="constrained")
+        yield figure
+    if kept is None:
+        write_figure(figure, path)
+    else:
+        kept.append(figure)
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a figure to a file; for errors see `figure_file`."""
+    kind = figure_kind(path)
+    kind.check(path)
+    ending = _ending(path)
+    date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[ending]
+    with _style(), replacing(path, kind=kind) as file:
+        figure.savefig(file, format=ending, metadata=date, dpi=_form.get().dpi)
+
+
+def figure_kind(path: Path) -> FileKind:
+    """Return the kind of figures with the ending of a path.
+
+    Raises
+    ------
+    UsageError
+        If the path does not end in one of `ENDINGS`.
+    """
+    ending = _ending(path)
+    if ending not in ENDINGS:
+        raise UsageError(
+            f"The plot {path} has an unknown format; let its name end in .pdf, .png or .svg."
+        )
+    return FileKind(f"a figure in {ending.upper()}", partial(_is_figure, ending))
+
+
+def _ending(path: Path) -> str:
+    return path.suffix.lower().lstrip(".")
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Draw and write figures in the style of this package, whatever the user has set."""
+    matplotlib = load("matplotlib")
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
+        yield
+
+
+def _is_figure(ending: str, path: Path) -> bool:
+    """Return whether a file begins like a figure of a format."""
+    with suppress(OSError), path.open("rb") as file:
+        return MARKS[ending] in file.read(MARK_BYTES)
+    return False

@@ -1,0 +1,195 @@
+"""The choice of a plot and of the runs that it draws."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.columns import TableColumns
+from gauge_mc.options import check_options
+from gauge_mc.plots.figures.files import (
+    STYLE_DPI,
+    FigureFormat,
+    drawn_as,
+    kept_figures,
+    write_figure,
+)
+from gauge_mc.registry import nearest
+from gauge_mc.run.directory import newest_run
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.scan import Scan, newest_scan
+from gauge_mc.signatures import with_options
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
+from gauge_mc.plots.runs.tables import TableKind, table_kinds
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A path, or several paths."""
+
+
+def plot_names(runs: Sequence[Path] = ()) -> list[str]:
+    """Return the names of all plots, including those of observables and of tables in the runs."""
+    shown = [name for name, one in table_kinds(runs).items() if one.columns.averaged]
+    names = {*PLOTS, *shown, *(name + AGAINST_BETA for name in shown)}
+    return sorted(names)
+
+
+def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
+    """Return a plot by name.
+
+    Parameters
+    ----------
+    name : str
+    runs : sequence of Path
+        Run directories whose tables have plots, too.
+
+    Raises
+    ------
+    UsageError
+        If no plot has this name.
+    """
+    if name in PLOTS:
+        return PLOTS[name]
+    kinds = table_kinds(runs)
+    kind = kinds.get(name.removesuffix(AGAINST_BETA))
+    if kind and kind.columns.averaged:
+        return _plot_of_table(name, kind)
+    if kind and kind.name not in PLOTS:
+        raise UsageError(
+            f"There is no plot of the table {kind.name}: it has several rows per measurement, or "
+            "no numbers; read it with Python."
+        )
+    raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names(runs))}")
+
+
+@with_options(lambda: ((name, one.options) for name, one in PLOTS.items()))
+def plot(
+    what: str,
+    run: Paths | None = None,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    size: tuple[float, float] | None = None,
+    dpi: int | None = None,
+    **options: Any,
+) -> Figure:
+    """Draw a figure of the results of one run, or of several runs in one frame.
+
+    A notebook shows the figure if this is the last expression of a cell.
+
+    Parameters
+    ----------
+    what : str
+        Name of the plot.
+    run : path or sequence of paths, optional
+        Run directories, or results of `gauge_mc.generate` and `gauge_mc.open_run`; a scan stands
+        for its runs. By default the newest run in ``runs/``, or the newest scan for a plot of
+        scans.
+    output : path, optional
+        File to write; its ending ``.pdf``, ``.png`` or ``.svg`` determines the format. By default
+        none is written.
+    size : tuple of float, optional
+        Width and height of the figure in inches; by default as suits the plot.
+    dpi : int, optional
+        Pixels per inch of a PNG file.
+    **options : object
+        Options of the plot, by name.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure, which does not depend on pyplot.
+
+    Raises
+    ------
+    UsageError
+        If the plot or a run does not exist, or the value of an option is invalid.
+    GaugeError
+        If there is no data to draw, a table is damaged, Matplotlib is missing, or the file cannot
+        be written.
+    """
+    _, runs = runs_to_draw(what, _paths_of(run))
+    chosen, file = find_plot(what, runs), None if output is None else Path(output)
+    given = check_options(chosen.options, options, f"plot {what}")
+    with drawn_as(FigureFormat(size, STYLE_DPI if dpi is None else dpi)):
+        with kept_figures() as figures:
+            chosen.draw(runs, Path(f"{what}.pdf"), **given)
+        if len(figures) != 1:
+            raise GaugeError(f"The plot {what} draws {len(figures)} figures, instead of one.")
+        if file:
+            write_figure(figures[0], file)
+    return figures[0]
+
+
+def _paths_of(run: Paths | None) -> list[Path]:
+    if run is None:
+        return []
+    return [Path(run)] if isinstance(run, str | os.PathLike) else [*map(Path, run)]
+
+
+def expected_plot(name: str) -> Plot:
+    """Return a plot by name before its runs are known.
+
+    A name that is unknown is taken for that of a table of a function of the user.
+    """
+    if name in plot_names():
+        return find_plot(name)
+    table = name.removesuffix(AGAINST_BETA)
+    return _plot_of_table(name, TableKind(table, TableColumns.of_function(table, ["value"])))
+
+
+def _plot_of_table(name: str, kind: TableKind) -> Plot:
+    """Return the time series of a table, or its average against the coupling."""
+    from gauge_mc.plots.averages import AveragesPlot
+    from gauge_mc.plots.history import HistoryPlot
+
+    return HistoryPlot(kind) if name == kind.name else AveragesPlot(kind)
+
+
+def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the directories that a plot is asked for, and those that it draws.
+
+    Parameters
+    ----------
+    what : str
+        Name of the plot.
+    named : sequence of Path
+        Runs and scans; if there are none, the newest run, or the newest scan for a plot of scans.
+
+    Raises
+    ------
+    UsageError
+        If a directory does not exist, or there is none.
+    """
+    of_scans = what in PLOTS and PLOTS[what].of_scans
+    paths = [*named] or [newest_scan().path if of_scans else newest_run().path]
+    for one in paths:
+        if not one.is_dir():
+            raise UsageError(f"There is no run {one}.")
+    return paths, paths if of_scans else runs_of(paths)
+
+
+def runs_of(paths: Sequence[Path]) -> list[Path]:
+    """Return run directories, with the runs of a scan in place of each scan directory.
+
+    Raises
+    ------
+    UsageError
+        If no run of a scan has begun.
+    GaugeError
+        If the scan.toml of a scan is damaged.
+    """
+    runs = []
+    for path in paths:
+        if not Scan(path, Parameters()).exists():
+            runs.append(path)
+            continue
+        begun = [one.run.path for one in Scan.read(path).members() if one.run.begun()]
+        if not begun:
+            raise UsageError(f"No run of the scan {path} has begun; continue the scan.")
+        runs += begun
+    return runs
