@@ -51,6 +51,7 @@ def listed(text: str, read: Callable[[str], N], separators: str = ",;") -> tuple
     Parameters
     ----------
     text : str
+        The numbers as text.
     read : callable
         `whole_number` or `number`.
     separators : str

@@ -330,6 +330,7 @@ def parse_options(
     options : iterable of Option
         All options that are known.
     words : iterable of str
+        Options as text, such as ``to=6.5``.
     whose : str
         Name of the object that has the options, for error messages.
     where : str

@@ -118,6 +118,7 @@ class Registry(Mapping[str, T], Generic[T]):
         Parameters
         ----------
         name : str
+            The name that the user has given.
         option : str, optional
             Option for which the name was given, for the message.
 

@@ -37,6 +37,7 @@ class ChainSpec:
     Attributes
     ----------
     action : Action
+        The gauge action, with its options.
     random : Choice
         Compile-time selection of the random number generator.
     norms : Choice
@@ -87,6 +88,7 @@ class Algorithm(Configurable, ABC):
         Parameters
         ----------
         field : Field
+            Links to update, with one replica per chain.
         couplings : sequence of Coupling
             The couplings of every replica, whose kernels are the same.
         randoms : sequence of Random

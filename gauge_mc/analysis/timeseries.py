@@ -162,6 +162,7 @@ def with_error(value: float, error: float) -> str:
     Parameters
     ----------
     value, error : float
+        The value, and its error in the same unit.
 
     Returns
     -------
@@ -199,6 +200,7 @@ def with_decimals(value: float, error: float, decimals: int) -> str:
     value, error : float
         An error that is zero or not finite is left out.
     decimals : int
+        Number of digits behind the decimal point.
 
     Returns
     -------
@@ -314,6 +316,7 @@ def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
     Parameters
     ----------
     series : array_like of float, shape (samples,)
+        Values along one chain.
     tau_exp : float, optional
         Exponential autocorrelation time in samples, whose tail the error contains; see `estimate`.
 
@@ -351,6 +354,7 @@ def caution_slow(*series: ArrayLike) -> list[str]:
     Parameters
     ----------
     *series : array_like of float, shape (samples,)
+        Values along each chain.
     """
     return caution_growth(max(map(growth, series), default=1.0))
 
@@ -361,6 +365,7 @@ def caution_growth(factor: float, of: str = "", remedy: str = "") -> list[str]:
     Parameters
     ----------
     factor : float
+        Error of the mean from long bins, divided by that of `estimate`.
     of : str
         Name of the quantity.
     remedy : str
@@ -405,6 +410,7 @@ def caution_short(samples: int, tau_int: float, of: str = "") -> list[str]:
     Parameters
     ----------
     samples : int
+        Length of the series.
     tau_int : float
         Integrated autocorrelation time in samples.
     of : str
@@ -432,6 +438,7 @@ def transient(series: ArrayLike) -> int:
     Parameters
     ----------
     series : array_like of float, shape (samples,)
+        Values along one chain.
 
     Returns
     -------
@@ -469,6 +476,7 @@ def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:
     sweeps : array_like of int, shape (samples,)
         Number of the update after which each sample was measured, ascending.
     *series : array_like of float, shape (samples,)
+        Values along one chain, one series for each quantity.
     """
     count = max((transient(one) for one in series), default=0)
     return int(np.asarray(sweeps)[count - 1]) if count else 0
@@ -591,6 +599,7 @@ def jackknife(series: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     Parameters
     ----------
     series : ndarray of float64, shape (samples, ...)
+        Samples along the first axis.
     length : int
         Approximate number of samples in a bin.
 

@@ -29,6 +29,7 @@ def energy_of(
     Parameters
     ----------
     devices : DeviceGroup
+        The devices whose energy is measured.
     call : callable
         Function that carries out a given number of repetitions. The devices should be busy with it
         before, so that their clock rates and power have settled.

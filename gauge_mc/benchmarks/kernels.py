@@ -149,6 +149,7 @@ class KernelTimer:
     Attributes
     ----------
     name : str
+        Name in the table of results.
     call : callable
         Function that carries out a given number of repetitions.
     links_moved : float or None
@@ -179,6 +180,7 @@ def benchmark(
     Parameters
     ----------
     device : Device or DeviceGroup
+        One device, or the devices that share the lattice.
     group, lattice, precision, random
         Gauge group, lattice, precision of the links, and random number generator.
     seconds : float
@@ -327,7 +329,7 @@ def _fits(field: Field, words: int) -> bool:
     if field.slabs[0].device.in_host_memory:  # all slabs share the memory
         needed, free = [sum(needed)], free[:1]
     short = any(one > there for one, there in zip(needed, free, strict=True))
-    return not any(field.devices.processes.gather(short))
+    return not any(field.devices.processes.allgather(short))
 
 
 def _exchange(field: Field, sweeps: int) -> None:

@@ -104,8 +104,11 @@ def quarks_time(
     Parameters
     ----------
     device : Device or DeviceGroup
+        One device, or the devices that share the lattice.
     group : str
+        Name of the gauge group.
     lattice : Lattice
+        Extents of the lattice.
     seconds : float
         Approximate time in seconds for each kernel.
     progress : callable

@@ -44,6 +44,7 @@ def seconds_of(
     Parameters
     ----------
     devices : DeviceGroup
+        The devices to wait for.
     call : callable
         Function that carries out a given number of repetitions.
     seconds : float
@@ -88,7 +89,7 @@ def copy_bandwidth(
 
     median = min(seconds_of(devices, copy, seconds)[0] for copy in (by_kernel, by_driver))
     moved = sum(2 * source.buffer.nbytes for source, _ in pairs)
-    return sum(devices.processes.gather(moved / median))
+    return sum(devices.processes.allgather(moved / median))
 
 
 def _pair(device: DeviceGroup, group: str, precision: str) -> tuple[Slab, Slab]:

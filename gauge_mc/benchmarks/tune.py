@@ -63,6 +63,7 @@ def tune(
     Parameters
     ----------
     device : TunableDevice
+        The GPU for which the bounds are stored.
     group, lattice, precision, random, luxury
         Gauge group, lattice, precision of the links, and random number generator with its level.
     seconds : float

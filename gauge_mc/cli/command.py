@@ -72,6 +72,7 @@ class OptionGroup:
     name : str
         Its name in messages.
     options : sequence of Option
+        Options of this group.
     section : str
         Heading of the options in the help text.
     label : str

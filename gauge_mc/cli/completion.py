@@ -26,6 +26,7 @@ def choosing(words: Iterable[str], separator: str | None = None) -> dict[str, An
     Parameters
     ----------
     words : iterable of str
+        The known words, which completion offers.
     separator : str, optional
         What separates several values in one, as in ``plaquette,flow:50``.
     """

@@ -48,6 +48,7 @@ def show_help(command: Any, ctx: Any, lists: Sections) -> NoReturn:
     Parameters
     ----------
     command : Command
+        The command that is described.
     ctx : Context
         Its context, for Click.
     lists : dict of str to list of Row

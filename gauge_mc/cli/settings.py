@@ -44,6 +44,7 @@ def with_settings(
     Parameters
     ----------
     names : iterable of str
+        Names of fields of `Parameters` and `Execution`.
     changes : mapping of str to mapping
         See `of_runs`.
     """

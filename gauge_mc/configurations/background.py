@@ -84,6 +84,7 @@ class BackgroundWriter:
         Parameters
         ----------
         field : Field
+            The links.
         path, format, provenance
             See `Field.save`; the precision is that of the field.
         before : callable

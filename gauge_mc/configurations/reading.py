@@ -260,6 +260,7 @@ def open_configuration(path: str | os.PathLike[str]) -> Configuration:
     Returns
     -------
     Configuration
+        The open file; use it in a ``with`` statement.
 
     Raises
     ------

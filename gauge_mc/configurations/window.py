@@ -32,6 +32,7 @@ class SliceWindow:
     precision : str
         Precision of the checks and of the averages, ``single`` or ``double``.
     device : Device
+        The device that checks and converts the links.
     target : StoredLinks, optional
         How they are to be stored.
     """

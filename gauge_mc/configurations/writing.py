@@ -56,7 +56,9 @@ class FieldSource:
     Attributes
     ----------
     field : Field
+        The links.
     encoding : FieldBlocks
+        Conversion of the links to the blocks of the file.
     averages : Averages
         Averages in the precision of the field.
     """
@@ -118,8 +120,11 @@ class Snapshot:
     Attributes
     ----------
     stored : StoredLinks
+        How the blocks store the links.
     averages : Averages
+        Averages over the links, for the header.
     checksums : Checksums
+        Checksums of the blocks, for the header.
     blocks : tuple of Block
         The blocks of all time slices.
     """
@@ -136,6 +141,7 @@ class Snapshot:
         Parameters
         ----------
         field : Field
+            The links.
         format : str
             Format of the file, whose precision is that of the field.
         memory : ndarray of uint8, optional

@@ -35,6 +35,7 @@ class BufferPart:
     Attributes
     ----------
     whole : Buffer
+        The buffer, which stays allocated as long as the part exists.
     offset, nbytes : int
         Position and size of the part in bytes.
     """
@@ -207,6 +208,7 @@ class Device(Protocol):
         extents : tuple of int
             Extents of a slice, or of a lane's part of it, along x, y and z.
         variant : Variant
+            The compile-time parameters of the kernel.
         """
 
     def allocate(self, nbytes: int) -> Buffer:

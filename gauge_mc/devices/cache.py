@@ -175,7 +175,9 @@ def compiled(
     Parameters
     ----------
     kernel : Kernel
+        The kernel, which its source file declares.
     variant : Variant
+        Its compile-time parameters.
     command : sequence of str
         The compiler and its options, without the input and output files.
     identity : str
@@ -314,6 +316,7 @@ def _output_of(command: Sequence[str], seconds: float, when: str) -> tuple[int, 
     Parameters
     ----------
     command : sequence of str
+        The program and its arguments.
     seconds : float
         Time after which the program and its children are killed.
     when : str

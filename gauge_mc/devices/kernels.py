@@ -70,6 +70,7 @@ class Choice(CachedHash):
     kind : str
         A key of `SELECTING_HEADERS`.
     name : str
+        Name of the choice among those of its kind, such as ``su3``.
     header : Path
         The C++ header that declares it.
     definitions : tuple of (str, str)
@@ -102,6 +103,7 @@ class Choice(CachedHash):
         kind : str
             A key of `SELECTING_HEADERS`.
         name : str
+            Name of the choice among those of its kind, such as ``su3``.
         header : str or Path
             The header that declares the class, relative to ``cuda_src`` or absolute.
         cpp : str
@@ -261,6 +263,7 @@ class Kernel(CachedHash):
         Parameters
         ----------
         variant : Variant
+            The compile-time parameters of the kernel.
         checked : str
             Names of further structures whose layout is checked.
         """

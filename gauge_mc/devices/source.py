@@ -99,6 +99,7 @@ def constants(path: Path, *parameters: tuple[str, int]) -> dict[str, int]:
     Parameters
     ----------
     path : Path
+        The source file, in C++.
     *parameters : tuple of (str, int)
         Names and values of template parameters that the declarations use.
     """
@@ -119,6 +120,7 @@ class StructMember:
     Attributes
     ----------
     name : str
+        Name of the member.
     cpp : str
         Type in C++, without array extents.
     extents : tuple of int

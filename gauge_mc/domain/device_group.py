@@ -56,7 +56,7 @@ class DeviceGroup:
 
     def __post_init__(self) -> None:
         kinds = {(d.backend, d.packet_bytes, d.lanes("single")) for d in self.devices}
-        if len(set().union(*self.processes.gather(kinds))) > 1:
+        if len(set().union(*self.processes.allgather(kinds))) > 1:
             raise GaugeError(
                 "The devices store links in different ways and cannot share a lattice: use "
                 "processors of one kind."
@@ -75,7 +75,7 @@ class DeviceGroup:
     @property
     def name(self) -> str:
         """The names of the devices, as shown to the user."""
-        names = self.processes.gather([device.name for device in self.devices])
+        names = self.processes.allgather([device.name for device in self.devices])
         return describe_devices(name for process in names for name in process)
 
     @property
@@ -86,7 +86,7 @@ class DeviceGroup:
     @cached_property
     def counts(self) -> list[int]:
         """The number of devices of every process."""
-        return self.processes.gather(len(self.devices))
+        return self.processes.allgather(len(self.devices))
 
     @property
     def first_slab(self) -> int:
@@ -126,6 +126,7 @@ class DeviceGroup:
         Parameters
         ----------
         lattice : Lattice
+            The lattice whose time slices are meant.
         get : callable
             Takes a time slice of this process and returns its value.
 
@@ -152,6 +153,7 @@ class DeviceGroup:
         Parameters
         ----------
         lattice : Lattice
+            The lattice whose time slices are meant.
         values : iterator
             The values for t = 0, 1, … in the root process; ignored in other processes.
         put : callable
@@ -199,7 +201,7 @@ class DeviceGroup:
                 device.wait(event)
         if self.processes.size > 1:
             self.synchronize()
-            self.processes.gather(None)
+            self.processes.allgather(None)
 
     def synchronize(self) -> None:
         """Wait until all devices of this process have finished their work."""
@@ -268,7 +270,7 @@ def open_device_group(
         return DeviceGroup(tuple(choice.open() for choice in mine), processes)
     if threads is None:
         cores = os.sched_getaffinity(0)
-        alike = processes.gather((platform.node(), cores)).count((platform.node(), cores))
+        alike = processes.allgather((platform.node(), cores)).count((platform.node(), cores))
         if alike > 1:
             share = max(1, BACKENDS[choices[0].backend].available_threads() // alike)
             choices = choose_devices(devices, choices[0].backend, share)
@@ -291,13 +293,13 @@ def _share_of_this_process(
         return [BACKENDS[choice.backend].identity(choice.ordinal) for choice in chosen]
 
     seen = identities(choices)
-    everyone = processes.gather((platform.node(), seen))
+    everyone = processes.allgather((platform.node(), seen))
     alike = [rank for rank, other in enumerate(everyone) if other == everyone[processes.rank]]
     number, count = alike.index(processes.rank), len(alike)
     mine = choices[len(choices) * number // count : len(choices) * (number + 1) // count]
     if not mine and share_gpus:
         mine = (choices[number % len(choices)],)
-    used = processes.gather([(platform.node(), one) for one in identities(mine)])
+    used = processes.allgather([(platform.node(), one) for one in identities(mine)])
     names = [name for one in used for name in one]
     if not share_gpus and (len(set(names)) < len(names) or not all(used)):
         raise GaugeError(

@@ -45,6 +45,7 @@ class EnergyMeter:
     Parameters
     ----------
     devices : DeviceGroup
+        The devices that share the lattice.
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ class EnergyMeter:
         """
         source = " + ".join(sorted({one.source for one in self._counters.values()}))
         found: dict[tuple[str, str], float] = {}
-        everyone = self._processes.gather((platform.node(), dict(joules), source, self._missing))
+        everyone = self._processes.allgather((platform.node(), dict(joules), source, self._missing))
         for host, parts, _, missing in everyone:
             if missing:
                 return Energy(None, missing)

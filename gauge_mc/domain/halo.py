@@ -128,6 +128,7 @@ class HaloExchange:
     Parameters
     ----------
     devices : DeviceGroup
+        The devices that share the field.
     slabs : sequence of Slab
         The slabs of this process.
     transfers : sequence of Transfer
@@ -199,7 +200,7 @@ class HaloExchange:
         foreign = ForeignNeighbours.find(
             self._devices, self._slabs, self._foreign_pairs, self._tags
         )
-        if foreign is None or not all(self._processes.gather(local)):
+        if foreign is None or not all(self._processes.allgather(local)):
             return None
         self._neighbours = foreign
         targets = []

@@ -39,6 +39,7 @@ def split_lanes(lattice: Lattice, most: int) -> tuple[int, int, int]:
     Parameters
     ----------
     lattice : Lattice
+        The lattice to divide.
     most : int
         Maximum number of lanes, a power of two.
 
@@ -174,6 +175,7 @@ class Layout:
         Parameters
         ----------
         words : ndarray, shape (Z, Y, X, words), uint32
+            Words of every site, in the order of NumPy.
         t : int
             The lattice's time slice.
         """

@@ -95,8 +95,8 @@ class MpiProcesses:
         self.size: int = self._world.size
         self.device_memory = _is_cuda_aware(mpi)
 
-    def gather(self, value: T) -> list[T]:
-        """Return the values of all processes, in every process."""
+    def allgather(self, value: T) -> list[T]:
+        """Return the values of all processes; see `Processes.allgather`."""
         values: list[T] = self._world.allgather(value)
         return values
 

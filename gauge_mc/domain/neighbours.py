@@ -75,6 +75,7 @@ class ForeignNeighbours:
         Parameters
         ----------
         devices : DeviceGroup
+            The devices that share the field.
         slabs : mapping of int to Slab
             The slabs of this process and their numbers.
         pairs : collection of (int, int)
@@ -98,7 +99,9 @@ class ForeignNeighbours:
                     shared[number] = buffer
         node = platform.node()
         offers: dict[tuple[int, str], Offer] = {}
-        for some in devices.processes.gather({(n, node): one.offer for n, one in shared.items()}):
+        for some in devices.processes.allgather(
+            {(n, node): one.offer for n, one in shared.items()}
+        ):
             offers |= some
         found = {}
         for mine, other in wanted:
@@ -107,7 +110,7 @@ class ForeignNeighbours:
                 theirs = device.foreign(offer)
                 if theirs:
                     found[mine, other] = theirs
-        if not all(devices.processes.gather(len(found) == len(wanted))):
+        if not all(devices.processes.allgather(len(found) == len(wanted))):
             return None
         tags = {pair: first_tag + n for n, pair in enumerate(pairs)}
         return cls(devices, slabs, shared, found, tags)

@@ -31,8 +31,21 @@ class Processes(Protocol):
     device_memory: bool
     """Whether messages can be sent from and received in GPU memory."""
 
-    def gather(self, value: T) -> list[T]:
-        """Return the values of all processes, in every process."""
+    def allgather(self, value: T) -> list[T]:
+        """Return the values that all processes pass, in every process.
+
+        All processes must call this.
+
+        Parameters
+        ----------
+        value : object
+            The value of this process.
+
+        Returns
+        -------
+        list
+            One value per process, in the order of their ranks.
+        """
 
     def broadcast(self, value: T) -> T:
         """Return the root's value in every process."""
@@ -60,8 +73,8 @@ class OneProcess:
     size = 1
     device_memory = False
 
-    def gather(self, value: T) -> list[T]:
-        """Return the value."""
+    def allgather(self, value: T) -> list[T]:
+        """Return a list with the value."""
         return [value]
 
     def broadcast(self, value: T) -> T:

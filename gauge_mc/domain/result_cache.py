@@ -40,6 +40,7 @@ class ResultCache:
         key : hashable
             All that the result depends on apart from the owner.
         compute : callable
+            Function that returns the result.
         """
         if self._found is None:
             return compute()

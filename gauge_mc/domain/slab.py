@@ -67,9 +67,11 @@ class Slab:
     Attributes
     ----------
     group : Group
+        The gauge group.
     device : Device
         The device that holds the links.
     layout : Layout
+        Layout of the slices and of the halo in the buffer.
     buffer : Buffer
         The memory that holds the links.
     components : int, optional
@@ -150,6 +152,7 @@ class Slab:
         Parameters
         ----------
         kernel : Kernel
+            The sum kernel, which its source file declares.
         work : ctypes structure
             The part of the slab to work on.
         *choices : Choice

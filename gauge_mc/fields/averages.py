@@ -32,6 +32,7 @@ def slice_sums(slab: Slab, place: int) -> NDArray[np.float64]:
     Parameters
     ----------
     slab : Slab
+        The slab that has the slice and the next one.
     place : int
         Position of the slice in the memory of the slab. The temporal plaquettes are those between
         this slice and the next one.

@@ -47,7 +47,9 @@ class Field(SlabField):
     Attributes
     ----------
     lattice : Lattice
+        Extents of the lattice.
     group : Group
+        The gauge group.
     precision : str
         ``single`` or ``double``.
     devices : DeviceGroup
@@ -74,6 +76,7 @@ class Field(SlabField):
         Parameters
         ----------
         lattice : Lattice
+            Extents of the lattice.
         group : str
             Name of the group, such as ``su3``.
         precision : str
@@ -172,6 +175,7 @@ class Field(SlabField):
         Parameters
         ----------
         path : str or path-like
+            The configuration file.
         precision : str, optional
             ``single`` or ``double``; by default the precision of the file.
         device : Device or DeviceGroup, optional
@@ -229,6 +233,7 @@ class Field(SlabField):
         Parameters
         ----------
         path : str or path-like
+            Checkpoint file.
         format : str
             Name of the file format, such as ``nersc``.
         precision : str, optional

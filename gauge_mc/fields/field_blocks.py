@@ -44,6 +44,7 @@ class FieldBlocks:
     Parameters
     ----------
     field : Field, or other links on slabs
+        The links that are converted from or to blocks.
     stored : StoredLinks
         How a file stores the links.
     """
@@ -109,7 +110,7 @@ class FieldBlocks:
     @property
     def found(self) -> LinkCheck:
         """Checksums of all blocks so far, and the first link outside the group."""
-        processes = self._field.devices.processes.gather([one.results() for one in self._slabs])
+        processes = self._field.devices.processes.allgather([one.results() for one in self._slabs])
         total = np.zeros_like(processes[0][0])
         for process in processes:
             for results in process:

@@ -51,6 +51,7 @@ class LargestValues:
     Parameters
     ----------
     field : Field
+        The links.
     """
 
     def __init__(self, field: Field) -> None:

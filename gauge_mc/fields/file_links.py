@@ -44,6 +44,7 @@ class LinkCheck:
     Attributes
     ----------
     checksums : Checksums
+        Checksums of the blocks.
     bad : tuple of int or None
         Time slice and number ``((z Y + y) X + x) 4 + mu`` of the first link that is not in the
         group.
@@ -74,6 +75,7 @@ class SlabBlocks:
     Parameters
     ----------
     slab : Slab
+        The slab that has the links.
     stored : StoredLinks
         How the file stores the links.
     content : Choice
@@ -109,6 +111,7 @@ class SlabBlocks:
         Parameters
         ----------
         t : int
+            Time slice, counted from the slab's first one.
         block : ndarray of uint8
             Host memory for the bytes, `Device.pinned_memory` for speed.
         place : int, optional
@@ -131,6 +134,7 @@ class SlabBlocks:
         Parameters
         ----------
         t : int
+            Time slice, counted from the slab's first one.
         block : ndarray of uint8
             Must not be changed until the event is reached.
         following : ndarray of uint8, optional

@@ -78,6 +78,7 @@ class GradientFlow:
     Parameters
     ----------
     flow : Flow
+        The flow equation, with its force.
     like : Field
         A field of the same kind as those that will flow. It is not changed.
     adaptive : bool
@@ -264,6 +265,7 @@ def check_depth(flow: Flow, like: Field) -> None:
     Parameters
     ----------
     flow : Flow
+        The flow equation, with its force.
     like : Field
         A field of the kind that will flow. It is not changed.
 

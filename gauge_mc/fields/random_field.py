@@ -31,7 +31,9 @@ class Random:
     Attributes
     ----------
     generator : Generator
+        The kind of generator.
     seed : int
+        Seed of the streams of all sites.
     field : Field
         The field for whose sites numbers are drawn.
     states : tuple of Buffer
@@ -62,9 +64,11 @@ class Random:
         Parameters
         ----------
         field : Field
+            The field whose sites get a stream each.
         name : str
             Name of the generator.
         seed : int
+            Seed of the streams of all sites.
         luxury : int, optional
             The quality level, for generators that have levels; by default the generator's own.
 

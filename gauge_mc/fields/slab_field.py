@@ -20,7 +20,9 @@ class SlabField:
     Attributes
     ----------
     lattice : Lattice
+        Extents of the lattice.
     group : Group
+        The gauge group.
     precision : str
         ``single`` or ``double``.
     devices : DeviceGroup

@@ -34,6 +34,7 @@ class SlabSums:
     Parameters
     ----------
     slab : Slab
+        The slab whose sites are summed.
     values : int
         Number of values per site.
     rows : int
@@ -74,6 +75,7 @@ class SlabSums:
         Parameters
         ----------
         kernel : Kernel
+            The sum kernel, which its source file declares.
         *steps : mapping of str to object
             The kernel's arguments by name, without ``geometry``, ``work`` and ``sums``.
         """
@@ -162,6 +164,7 @@ def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
     Parameters
     ----------
     field : Field
+        The field to which the slabs belong.
     sums : sequence of SlabSums
         The sums over this process's slabs.
 
@@ -182,7 +185,7 @@ def slices_of_all_slabs(
     devices: DeviceGroup, local: list[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """Join sums over time slices, of shape (rows, slices, values), in the order of the slabs."""
-    parts = devices.processes.gather(local)
+    parts = devices.processes.allgather(local)
     return np.concatenate([one for process in parts for one in process], axis=1)
 
 
@@ -192,6 +195,7 @@ def lattice_sums(field: Field, kernel: Kernel, values: int) -> NDArray[np.float6
     Parameters
     ----------
     field : Field
+        The links.
     kernel : Kernel
         A sum kernel whose only other argument is ``links``.
     values : int
@@ -220,6 +224,7 @@ class DeferredSums:
     Parameters
     ----------
     field : Field
+        The links, which may change between two sums.
     kernel : Kernel
         A sum kernel.
     values : int

@@ -23,6 +23,7 @@ class TimeLines:
     Attributes
     ----------
     slab : Slab
+        The slab along which the links are multiplied.
     before : Buffer or None
         Lines up to the first slice of the slab; None for the first slab.
     after : Buffer or None
@@ -105,11 +106,13 @@ def hand_on(
     Parameters
     ----------
     field : Field
+        The field to which the slabs belong.
     origin, target : (Slab, Buffer) or None
         Memory of the slab and of the next one; None if that belongs to another process.
     number : int
         Number of the slab.
     nbytes : int
+        Number of bytes to copy.
     """
     devices = field.devices
     if origin and target:

@@ -87,6 +87,7 @@ def replacing(
     Parameters
     ----------
     path : Path
+        The file, which may exist.
     turn : callable, optional
         Called when the file is on disk, before it is renamed; it may wait, or raise an exception.
     kind : FileKind, optional
@@ -152,6 +153,7 @@ def remove_leftovers(folder: Path, of: Callable[[str], bool], before: float | No
     Parameters
     ----------
     folder : Path
+        The folder to tidy up.
     of : callable
         Function that is given the beginning of the name of a file, at most `NAME_BYTES` long, and
         returns whether temporary files for it are to be removed.

@@ -154,6 +154,7 @@ class TableColumns(tuple[Column, ...]):
         Parameters
         ----------
         table : TableData
+            The table to check.
         source : str
             Name of the table for error messages.
         what : str
@@ -162,6 +163,7 @@ class TableColumns(tuple[Column, ...]):
         Raises
         ------
         GaugeError
+            If one of them depends on other links than it may.
         """
         for one in (Column(SWEEP, int), *self):
             if one.name not in table.columns:

@@ -25,6 +25,7 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
     Parameters
     ----------
     path : Path
+        The file.
     what : str
         Name of the expected kind of file, for messages.
 

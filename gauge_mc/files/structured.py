@@ -80,6 +80,7 @@ def json_with(keys: Collection[str], limit: int) -> Callable[[Path], bool]:
     Parameters
     ----------
     keys : collection of str
+        Keys that the object must have.
     limit : int
         Maximum size of such a file in bytes.
     """
@@ -109,6 +110,7 @@ def typed(content: Any, kind: Any) -> Any:
     Parameters
     ----------
     content : object
+        What was read: dictionaries, lists, texts and numbers.
     kind : type
         A data class, whose content is an object with its fields; ``int``, ``float`` (which may be
         a whole number, or null for NaN), ``bool``, ``str``; or a tuple of any length, a list, a

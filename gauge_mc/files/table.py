@@ -146,6 +146,7 @@ class TableData:
         Parameters
         ----------
         update : int
+            Number of the last update that is left out.
         source : str
             Name of the table for error messages.
 
@@ -389,6 +390,7 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
     Returns
     -------
     TableData
+        The columns as arrays, and the header.
 
     Raises
     ------

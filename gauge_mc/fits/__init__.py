@@ -131,6 +131,7 @@ class Fit(ABC):
         Raises
         ------
         GaugeError
+            If the header of the table states an anisotropy other than 1.
         """
         header = read_heading(table)[0]
         anisotropy = header.get(ANISOTROPY.name)
@@ -229,7 +230,9 @@ def tables_with_columns(
     Parameters
     ----------
     folder : Path
+        The run directory.
     columns : collection of str
+        Names of the columns that a table must have.
     damaged : list of GaugeError, optional
         The errors of tables that cannot be read are added to it.
 
@@ -288,6 +291,7 @@ def fit(
     Returns
     -------
     FitResult
+        The result, as it was written to the file.
 
     Raises
     ------

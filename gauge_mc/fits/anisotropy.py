@@ -27,6 +27,7 @@ class AnisotropyResult(FitResult):
     Attributes
     ----------
     found : Anisotropy
+        The average, and the values from all pairs of ratios.
     """
 
     found: Anisotropy

@@ -62,6 +62,7 @@ class NerscReader:
     Attributes
     ----------
     header : Header
+        What the header states.
     stored : StoredLinks
         How the links are stored.
     offset : int

@@ -151,7 +151,9 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
     Parameters
     ----------
     run : Run
+        The run directory, which must exist.
     averages : bool
+        Whether to read the tables, which takes time, and average their columns.
     tau_exp : float, optional
         Exponential autocorrelation time in updates, whose tail is added to the errors of averages.
 
@@ -267,6 +269,7 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
     Parameters
     ----------
     scan : Scan
+        The scan directory, which must exist.
     averages : ScanAverages, optional
         Averages of the scan, if they are known already.
     """

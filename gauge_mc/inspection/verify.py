@@ -526,6 +526,7 @@ def summarise(verdicts: Sequence[Verdict], named: int) -> str | None:
     Parameters
     ----------
     verdicts : sequence of Verdict
+        Results of all checks.
     named : int
         Maximum number of files that the sentence names.
     """

@@ -57,6 +57,7 @@ class ImmediateRecorder:
     Parameters
     ----------
     field : Field
+        The field that is measured.
     *measure : Measurer
         The measurer of all replicas, or one for each.
     """
@@ -83,6 +84,7 @@ class SumRecorder:
     Parameters
     ----------
     sums : DeferredSums
+        The sums of a kernel, which stay on the device until they are fetched.
     records : callable
         Takes the totals, an array of shape (..., values), and returns the records that follow from
         them, of shape (..., columns).
@@ -164,9 +166,11 @@ class SecondaryTable:
     Attributes
     ----------
     name : str
+        Name of the table, which is added to that of the observable's table.
     summary : str
         What its rows are, for the reference documentation.
     columns : TableColumns
+        Its columns, without the one that counts updates.
     records : callable
         Returns the number of records per field, given the observable.
     """
@@ -266,6 +270,7 @@ class Observable:
         Parameters
         ----------
         lattice : Lattice
+            Extents of the lattice.
         **options : object
             Values of the options, by name.
 
@@ -353,6 +358,7 @@ class Observable:
         Parameters
         ----------
         field : Field
+            The field, with a replica for each run.
         ensembles : sequence of mapping of str to str
             Metadata that `for_ensemble` takes, for each replica of the field; empty if unknown.
         """
@@ -408,6 +414,7 @@ class Observable:
         Parameters
         ----------
         table : TableData
+            A table of this observable.
         source : str
             Name of the file of the table, for error messages.
 
@@ -490,6 +497,7 @@ class SummedObservable(Observable):
         Parameters
         ----------
         field : Field
+            The field that is measured.
         block : int
             Largest number of sums on the devices.
         """
@@ -552,6 +560,7 @@ def check_records(observable: Observable, records: Records) -> None:
     Parameters
     ----------
     observable : Observable
+        The observable that was measured.
     records : Records
         Records of several measurements.
 

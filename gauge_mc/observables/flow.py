@@ -73,6 +73,7 @@ class FlowedField:
     by_slice : FieldStrength
         The sums over the time slices.
     charge_improved_by_slice : ndarray, shape (T,)
+        Improved charge of every time slice.
     """
 
     t: float
@@ -429,6 +430,7 @@ def flow(
     Parameters
     ----------
     field : Field
+        The links at t = 0.
     to : float
         Last flow time, in lattice units.
     kind : str

@@ -41,6 +41,7 @@ class PlanarLoops(Observable):
     Attributes
     ----------
     lattice : Lattice
+        Extents of the lattice.
     r_max, t_max : int
         Largest extents in space and along t, at most half the lattice.
 

@@ -566,6 +566,7 @@ class _SlabLoops:
     Parameters
     ----------
     loops : WilsonLoops
+        The observable, with its distances and times.
     other : Slab
         Memory of the same size as the links, in which spatial lines are stored.
     links : list of Slab

@@ -53,6 +53,7 @@ def plot_anisotropy(found: Anisotropy, path: Path, title: str = "") -> None:
     Parameters
     ----------
     found : Anisotropy
+        Ratios of loops and the anisotropies from them.
     path : Path
         File to write; its ending determines the format.
     title : str

@@ -65,6 +65,7 @@ def plot_chiral(fits: Sequence[ChiralFit], path: Path, title: str = "") -> None:
     Parameters
     ----------
     fits : sequence of ChiralFit
+        Straight lines, with the points that they were fitted to.
     path : Path
         File to write; its ending determines the format.
     title : str

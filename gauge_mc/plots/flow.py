@@ -73,6 +73,7 @@ def plot_flow(
     Parameters
     ----------
     flow : FlowTable
+        The gradient flow of an ensemble.
     path : Path
         File to write; its ending determines the format.
     target : float
@@ -152,6 +153,7 @@ def _mark(
     Parameters
     ----------
     axes : Axes
+        Frame to draw in.
     crossing : Crossing or None
         The flow time.
     target : float

@@ -84,6 +84,7 @@ def result_of(run: Path, name: str | None = None) -> Path:
     Parameters
     ----------
     run : Path
+        The run directory.
     name : str, optional
         Name of the file; by default ``potential.json``, or else the only ``potential_*.json``.
 
@@ -111,6 +112,7 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
     Parameters
     ----------
     run : Path
+        The run directory.
     name : str, optional
         See `result_of`.
 

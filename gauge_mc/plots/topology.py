@@ -60,6 +60,7 @@ def plot_topology(flow: FlowTable, path: Path, title: str = "", **choice: Any) -
     Parameters
     ----------
     flow : FlowTable
+        The gradient flow of an ensemble, with the charges.
     path : Path
         File to write; its ending determines the format.
     title : str

@@ -59,6 +59,7 @@ class _LaunchSet:
     Parameters
     ----------
     kernel : Kernel
+        The kernel, which its source file declares.
     fields : mapping of str to SpinorField or None
         Arguments of the kernel.
     factors : tuple of str
@@ -172,6 +173,7 @@ class Advance:
     Parameters
     ----------
     r, t : SpinorField
+        The vectors r and t of the formula; r changes.
     x, p : SpinorField, optional
         If they are missing, only r changes.
     w : SpinorField, optional
@@ -207,7 +209,9 @@ class Combine:
     Parameters
     ----------
     p, r : SpinorField
+        The vectors p and r of the formula; p changes.
     v : SpinorField, optional
+        The vectors v of the formula; by default there is no such term.
     parity : int, optional
         See `Advance`.
     """
@@ -233,7 +237,9 @@ class Multiply:
     Parameters
     ----------
     r : SpinorField
+        The vectors whose norms are computed.
     w : SpinorField, optional
+        The vectors on the left of the scalar products; by default only norms are computed.
     parity : int, optional
         See `Advance`.
     """

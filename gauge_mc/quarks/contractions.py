@@ -42,6 +42,7 @@ class PlaneWaves:
     like : Propagator
         Says on which lattice and devices, and x0.
     momentum : Momentum
+        The momentum p, in units of 2 pi over the extents.
     """
 
     def __init__(self, like: Propagator, momentum: Momentum) -> None:
@@ -79,17 +80,20 @@ def _sums(
     Parameters
     ----------
     kernel : Kernel
+        The sum kernel, which its source file declares.
     values : int
         Number of complex values per site.
     quarks : mapping of str to Propagator
         Propagators by the name of the argument.
     momentum : Momentum
+        The momentum p, in units of 2 pi over the extents.
     launches : sequence of mapping
         Further arguments of every launch.
 
     Returns
     -------
     ndarray, shape (launches, T, values), complex128
+        The sums at every distance in time from the source.
     """
     first = next(iter(quarks.values()))
     waves = PlaneWaves(first, momentum)
@@ -117,6 +121,7 @@ def spin_tensor(first: Propagator, second: Propagator, momentum: Momentum = AT_R
     first, second : Propagator
         From the same source.
     momentum : Momentum
+        The momentum p, in units of 2 pi over the extents.
 
     Returns
     -------
@@ -148,10 +153,12 @@ def meson(tensor: Array, sink: Matrix, source: Matrix) -> Array:
     tensor : ndarray, shape (T, 4, 4, 4, 4)
         `spin_tensor` of S2 and S1, in this order.
     sink, source : ndarray, shape (4, 4)
+        Matrices Gamma at the sink and at the source.
 
     Returns
     -------
     ndarray, shape (T,), complex128
+        The correlator at every distance in time from the source.
     """
     end, begin = GAMMA_5 @ sink, adjoint(source) @ GAMMA_5
     return np.asarray(-np.einsum("ki,tijkl,jl->t", end, tensor, begin, optimize=True))
@@ -196,11 +203,14 @@ def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Mome
     first, second : Propagator
         From the same source, with two colours.
     gamma : ndarray, shape (4, 4)
+        Matrix Gamma at source and sink.
     momentum : Momentum
+        The momentum p, in units of 2 pi over the extents.
 
     Returns
     -------
     ndarray, shape (T,), complex128
+        The correlator at every distance in time from the source.
     """
     sink = CONJUGATION @ gamma
     end = GAMMA[3] @ sink.conj() @ GAMMA[3]
@@ -252,12 +262,14 @@ def of_parity(correlator: Array, parity: int) -> Array:
     Parameters
     ----------
     correlator : ndarray, shape (T, 4, 4)
+        C(t) with the spins of sink and source.
     parity : int
         1 or -1.
 
     Returns
     -------
     ndarray, shape (T,), complex128
+        The projected correlator.
     """
     projector = parity * (np.eye(SPINS) + parity * GAMMA[3]) / 2
     return np.asarray(np.einsum("kl,tlk->t", projector, correlator))

@@ -133,6 +133,7 @@ def read_propagator(path: str | Path, basis: str | None = DEGRAND_ROSSI) -> Stor
     Parameters
     ----------
     path : path
+        The file, in USQCD's format (SciDAC).
     basis : str or None
         Basis of gamma matrices in which it is returned; a file that names none has that of DeGrand
         and Rossi. None leaves it as it is.

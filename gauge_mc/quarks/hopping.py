@@ -43,6 +43,7 @@ class HoppingOperator(ABC):
     field : Field
         The links of the hopping term D.
     kappa : float
+        Hopping parameter.
     boundary : Boundary
         The phases across the boundary.
     diagonal : Choice
@@ -69,6 +70,7 @@ class PreparedOperator:
     Parameters
     ----------
     operator : HoppingOperator
+        The operator in double precision.
     storage : Storage
         The storage of spinors, links and terms of A.
     reals : Reals
@@ -117,11 +119,13 @@ class PreparedOperator:
         target, source : SpinorField
             The result on the sites of `parity`, and the vectors psi on the others.
         parity : int
+            Parity of the sites of the result, 0 (even) or 1 (odd).
         form : int
             `DIVIDED`, `ADDED`, `WHOLE` or `SOLVED`.
         other : SpinorField, optional
             The vectors u on the sites of `parity`, which may be `target`.
         factor : float
+            Number by which the hopping term is multiplied.
         dagger : bool
             Whether to use the adjoints of D and A.
         """

@@ -26,6 +26,7 @@ class PreconditionedOperator:
     Parameters
     ----------
     prepared : PreparedOperator
+        The operator on all sites.
     form : int
         `ADDED` or `WHOLE`, for the first or the second.
     """
@@ -60,6 +61,7 @@ class System:
     Parameters
     ----------
     operator : HoppingOperator
+        The operator M.
     source : SpinorField
         The right-hand sides b on all sites, in double precision.
     form : int

@@ -34,6 +34,7 @@ class PropagatorPath:
     Attributes
     ----------
     folder : Path
+        Folder in which propagators are kept.
     metadata : mapping of str to str
         What identifies the propagator, apart from the links.
     """

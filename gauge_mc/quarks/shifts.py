@@ -51,6 +51,7 @@ class ShiftedSystem:
     Parameters
     ----------
     operator : DiracOperator
+        The operator M.
     b : SpinorField
         The right-hand sides, in double precision.
     request : SolverParameters
@@ -219,7 +220,9 @@ def solve_shifted(
     Parameters
     ----------
     operator : DiracOperator
+        The operator M.
     source : ndarray, shape (T, Z, Y, X, 4, N) or (count, T, Z, Y, X, 4, N)
+        One source, or several.
     shifts : sequence of float
         Shifts, which are not negative.
     tolerance : float

@@ -44,6 +44,7 @@ class SpinorField:
     field : Field
         A field of links on the same lattice and devices.
     storage : Storage
+        Type of the stored numbers.
     parities : tuple of int
         The parities of the sites: ``(0,)``, ``(1,)`` or ``(0, 1)``.
     count : int
@@ -195,6 +196,7 @@ class SpinorField:
         Parameters
         ----------
         t : int
+            The time slice.
         values : ndarray, shape (count, Z, Y, X, 4, N)
             ``psi[n, z, y, x, spin, colour]``, in all processes.
         """
@@ -218,6 +220,7 @@ class SpinorField:
         Returns
         -------
         ndarray, shape (count, T, Z, Y, X, 4, N), complex128
+            ``psi[n, t, z, y, x, spin, colour]`` of all vectors n.
         """
         devices, slices = self.field.devices, list(self.slices())
         whole = np.stack(slices, axis=1) if devices.root else np.empty(0, complex)

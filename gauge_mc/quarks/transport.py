@@ -195,8 +195,11 @@ class Transport:
         The links, whose halos must be up to date. They must not change as long as this object is
         used, because they may be copied.
     storage : Storage
+        Type of the stored numbers.
     reals : Reals
+        Form of the links, which decides how many numbers are read.
     boundary : Boundary
+        Boundary conditions of the spinors.
     """
 
     def __init__(self, field: Field, storage: Storage, reals: Reals, boundary: Boundary) -> None:

@@ -91,6 +91,7 @@ class Generator(ABC):
         Returns
         -------
         ndarray, shape (n, state_words), uint32
+            One state per site.
         """
 
     def check(self, seed: int, level: int) -> None:

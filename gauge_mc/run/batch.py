@@ -39,6 +39,7 @@ class Batch:
     Attributes
     ----------
     chains : tuple of Chain
+        The chains, in the order of the replicas.
     field : Field
         The field whose replicas are the fields of the chains.
     records : sequence of tuple

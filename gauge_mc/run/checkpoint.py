@@ -61,6 +61,7 @@ def save(path: Path, state: ChainState, arrays: Iterable[np.ndarray]) -> None:
     path : Path
         Checkpoint file.
     state : ChainState
+        Position and parameters of the chain.
     arrays : iterable of np.ndarray
         Arrays of any shape and type, in the order in which `load` returns them. Only one at a time
         is in memory.
@@ -155,6 +156,7 @@ def fitting(
     path : Path
         Checkpoint file, for messages.
     arrays : iterator of np.ndarray
+        The arrays, in the order in which they were saved.
     expected : iterable of (dtype, int)
         Type and number of elements of each array.
 

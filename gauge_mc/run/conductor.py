@@ -111,7 +111,9 @@ class _RunState:
     Attributes
     ----------
     run : Run
+        The run directory.
     parameters : Parameters
+        Parameters of the run.
     sweep : int
         Number of updates done.
     resumed : bool

@@ -40,6 +40,7 @@ class DiskNeeds:
     Attributes
     ----------
     run : Run
+        The run directory.
     configurations_left : int
         Number of configurations that are left.
     config_bytes : int
@@ -165,6 +166,7 @@ class DiskGuard:
     Attributes
     ----------
     runs : sequence of Run
+        Run directories.
     config_bytes : int
         Size of a configuration file in bytes; 0 if none are written.
     checkpoint_bytes : int

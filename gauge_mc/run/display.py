@@ -173,6 +173,7 @@ def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Ite
     Parameters
     ----------
     parameters : Parameters
+        Parameters of the run.
     clock : Clock
         Clock of the session.
     console : Console

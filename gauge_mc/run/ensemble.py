@@ -32,6 +32,7 @@ class Ensemble:
     group, precision : str
         Gauge group, and precision of the links in the files.
     lattice : Lattice
+        Extents of the lattice.
     metadata : dict of str to str
         Metadata that identify the ensemble, for the headers of tables.
     folder : Path

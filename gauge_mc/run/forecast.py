@@ -206,7 +206,9 @@ def try_out(
     runs : sequence of Parameters
         Parameters of runs that are updated together, which differ only in couplings and seed.
     observables : mapping of Measurement to Observable
+        What the runs measure along the way.
     devices : DeviceGroup
+        The devices that share the lattice.
 
     Raises
     ------
@@ -234,7 +236,7 @@ def try_out(
         snapshot()
         writing = len(runs) * _seconds(snapshot, devices) / p.separation
     taken = sum(device.allocated_bytes() for device in devices.devices)
-    memory = devices.processes.gather((taken, free))
+    memory = devices.processes.allgather((taken, free))
     return RunCosts(
         sum(one for one, _ in memory),
         sum(one for _, one in memory),

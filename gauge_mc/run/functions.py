@@ -167,6 +167,7 @@ class Catalogue:
     Attributes
     ----------
     lattice : Lattice
+        Extents of the lattice.
     own : dict of str to Observable
         User-defined observables by name.
     measure : tuple of Measurement
@@ -264,7 +265,9 @@ def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> O
     Parameters
     ----------
     what : function, subclass of Observable or Observable
+        Function of a field, or observable of the user.
     lattice : Lattice
+        Extents of the lattice.
     **options : object
         Options of `Observable.for_lattice`. Functions and instances have none.
 

@@ -44,7 +44,9 @@ class MeasurementTask:
     Attributes
     ----------
     ensemble : Ensemble
+        The configurations.
     observable : Observable
+        The observable, with its options.
     table : Table
         Table, open for writing.
     done : tuple of int
@@ -110,7 +112,9 @@ def measuring(
     Parameters
     ----------
     ensemble : Ensemble
+        The configurations.
     observable : Observable
+        The observable, with its options.
     path : Path
         Table file. It is created if necessary.
     precision : str

@@ -39,9 +39,11 @@ def compile_kernels(
     Parameters
     ----------
     parameters : Parameters
+        Parameters of the run.
     observables : iterable of Observable
         The observables that the run measures.
     devices : DeviceGroup
+        The devices to compile for.
     resumed : bool
         Whether the run continues from a checkpoint.
     several : bool

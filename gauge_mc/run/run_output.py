@@ -30,6 +30,7 @@ class ChainTask:
     Attributes
     ----------
     run : Run
+        The run directory.
     lock : RunLock or None
         Run lock; None if this process is not the root.
     parameters : Parameters
@@ -47,6 +48,7 @@ class RunOutput:
     Parameters
     ----------
     task : ChainTask
+        The run, with its lock and its parameters.
     chain : Chain
         The chain of the run.
     """
@@ -69,6 +71,7 @@ class RunOutput:
         files : ExitStack
             Context that closes the tables.
         observables : mapping of Measurement to Observable
+            What the run measures along the way.
         written : int
             Update up to which the checkpoint expects results.
         """
@@ -100,6 +103,7 @@ class RunOutput:
         Parameters
         ----------
         item : Measurement
+            The measurement that the records belong to.
         sweeps : sequence of int
             The update of each measurement.
         records : Records

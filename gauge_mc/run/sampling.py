@@ -34,7 +34,9 @@ class Sampler:
     Parameters
     ----------
     work : SessionPlan
+        Runs, observables, devices and limits.
     batch : Batch
+        The chains that are updated together.
     outputs : sequence of RunOutput
         The files of each run of the batch.
 

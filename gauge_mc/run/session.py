@@ -82,6 +82,7 @@ class Session:
     Parameters
     ----------
     work : SessionPlan
+        Runs, observables, devices and limits.
     files : ExitStack
         Context that closes the tables.
 
@@ -128,7 +129,7 @@ class Session:
         if not self._measured:
             self._sample()
         while batch.sweep < parameters.updates:
-            reasons = processes.gather(self._reason())
+            reasons = processes.allgather(self._reason())
             if reason := next((one for one in reasons if one), None):
                 return reason
             self._advance()

@@ -98,6 +98,7 @@ def check_bounds(settings: Any) -> None:
     Raises
     ------
     UsageError
+        If a number is out of bounds.
     """
     for name, option in options_of(type(settings)).items():
         value = getattr(settings, name)

@@ -111,7 +111,9 @@ def summary(run: Run, parameters: Parameters, table: Table) -> RenderableType:
     Parameters
     ----------
     run : Run
+        The run directory.
     parameters : Parameters
+        Parameters of the run.
     table : Table
         Times and rates of the session, to which the files are added; see `session_table`.
     """

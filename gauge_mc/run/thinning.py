@@ -161,6 +161,7 @@ def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> Th
     Returns
     -------
     ThinningReport
+        What was removed, or would be with `dry_run`.
 
     Raises
     ------

@@ -14,6 +14,7 @@ class BatchRecorder:
     Parameters
     ----------
     batch : Batch
+        The chains that are updated together.
     """
 
     def __init__(self, batch: Batch) -> None:

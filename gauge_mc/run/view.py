@@ -190,6 +190,7 @@ def open_run(path: str | os.PathLike[str] | None = None) -> RunView:
     Returns
     -------
     RunView
+        The run; its files are read when they are asked for.
 
     Raises
     ------

@@ -76,6 +76,7 @@ class ScanAverages:
     Parameters
     ----------
     scan : Scan
+        The scan directory.
     skip : int
         Last update that is left out.
 
@@ -221,6 +222,7 @@ def average(
     Parameters
     ----------
     observable : type of Observable
+        The observable that was measured.
     tables : sequence of TableData
         Table of the observable in each run.
     paths : sequence of Path
@@ -228,6 +230,7 @@ def average(
     every : int
         Updates from one measurement to the next.
     lattice : Lattice
+        Extents of the lattice.
 
     Returns
     -------

@@ -134,6 +134,7 @@ def scan(
     Returns
     -------
     ScanResult
+        The scan, the number of its complete runs, and the failures.
 
     Raises
     ------
@@ -231,6 +232,16 @@ def _work(
 def gather(asked: ScanRequest) -> ScanResult:
     """Average the results of the complete runs, and write the scan's table and figure.
 
+    Parameters
+    ----------
+    asked : ScanRequest
+        The scan that the user requests.
+
+    Returns
+    -------
+    ScanResult
+        The scan with the number of its runs and of the complete ones, without failures.
+
     Raises
     ------
     UsageError
@@ -258,6 +269,7 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> Submission:
     Parameters
     ----------
     asked : ScanRequest
+        The scan that the user requests.
     system : str
         Name of the batch system.
     words : sequence of str
@@ -266,6 +278,7 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> Submission:
     Returns
     -------
     Submission
+        The job array, with the numbers of its jobs and their runs.
 
     Raises
     ------

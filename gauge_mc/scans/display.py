@@ -105,7 +105,9 @@ class ProgressDisplay:
     Parameters
     ----------
     tally : Tally
+        Progress of the scan.
     console : Console
+        Where to print.
     """
 
     def __init__(self, tally: Tally, console: Console) -> None:
@@ -228,6 +230,7 @@ def point_words(point: Point, row: Mapping[str, Value], chains: int) -> str:
     Parameters
     ----------
     point : Point
+        Couplings and lattice.
     row : mapping of str to str, int or float
         Row of the scan's table.
     chains : int

@@ -190,6 +190,7 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
     Parameters
     ----------
     asked : ScanRequest
+        The scan that the user requests.
     per_device : int, optional
         Number of processes on each device.
 

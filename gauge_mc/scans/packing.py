@@ -17,6 +17,7 @@ def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[RunBatc
     Parameters
     ----------
     members : iterable of Member
+        Runs to divide.
     busy_sites : int
         Number of sites that keep a device busy, see `gauge_mc.devices.base.Backend`. A batch has at
         most as many, but at least one run.

@@ -98,7 +98,9 @@ class Child:
     members : tuple of Member
         The runs.
     slot : Slot
+        The device that the child uses.
     process : subprocess.Popen
+        The process.
     complaint : file
         File with the standard error of the process.
     """
@@ -130,6 +132,7 @@ class Pool:
     Parameters
     ----------
     slots : sequence of Slot
+        Devices, or shares of devices, for one child each.
 
     Attributes
     ----------

@@ -29,6 +29,7 @@ class ScanRequest:
     values : mapping of str to object
         Parameters that all runs share, by the names of `Parameters`.
     execution : Execution
+        How and where the runs are carried out.
     path : Path
         Scan directory.
     axes : mapping of str to str

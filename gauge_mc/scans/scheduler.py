@@ -28,9 +28,11 @@ class Scheduler:
     Parameters
     ----------
     pool : Pool
+        The pool of children.
     command : sequence of str
         Command that carries out a batch, see `CHILD`.
     display : ProgressDisplay
+        Progress display.
     averages : ScanAverages
         Averages over complete runs, updated when a run is complete.
     execution : Execution

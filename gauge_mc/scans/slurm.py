@@ -138,6 +138,7 @@ def submit(
     Returns
     -------
     list of submitit.Job
+        The jobs, in the order of the tasks.
 
     Raises
     ------

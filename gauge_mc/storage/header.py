@@ -24,6 +24,7 @@ class Header:
     format : str
         Name of the format.
     lattice : Lattice
+        Extents of the lattice.
     group : str
         Name of the group.
     precision : str
@@ -95,6 +96,7 @@ class StatedAverage:
     Attributes
     ----------
     value : float
+        The average.
     unit : float
         Unit of its last digit, at most `COARSEST`.
     """

@@ -26,6 +26,7 @@ class FileOrder:
     Attributes
     ----------
     name : str
+        Name of the order.
     header : str
         C++ header, relative to ``cuda_src`` or absolute.
     cpp : str
@@ -56,7 +57,9 @@ class StoredLinks:
     Attributes
     ----------
     lattice : Lattice
+        Extents of the lattice.
     group : Group
+        The gauge group.
     dtype : str
         NumPy type of a real, with byte order: ``<f4``, ``>f4``, ``<f8`` or ``>f8``.
     rows : int, optional

@@ -77,6 +77,7 @@ def heatbath_sweep(
     Parameters
     ----------
     field : Field
+        Links to update, with one replica per chain.
     couplings : sequence of Coupling
         The couplings of every replica, whose kernels are the same.
     randoms : sequence of Random

@@ -94,6 +94,7 @@ def small_lattice(lattice: Lattice, depth: int, most: int) -> Lattice:
     Parameters
     ----------
     lattice : Lattice
+        The lattice whose lanes the small one has.
     depth : int
         Halo depth; some time slices are further away from the first one.
     most : int
@@ -116,9 +117,13 @@ class _UpdateCheck:
     slab : Slab
         A slab on the device, of a field with the group and the precision.
     lattice : Lattice
+        Extents of the small lattice.
     action : Action
+        The gauge action.
     coefficients : mapping of str to float
+        Members of ``Coefficients`` in the header of the action.
     kernel : Kernel
+        The kernel of the updates.
     choices : tuple of Choice
         The compile-time choices of the kernel other than the group.
     """

@@ -135,6 +135,7 @@ class _SlabMemory:
     Parameters
     ----------
     slab : Slab
+        A slab of the field that is measured.
     levels : sequence of Level
         The levels, the thicker slabs first.
     vectors : int
@@ -198,6 +199,7 @@ class MultilevelAverages:
     vectors : sequence of (int, int, int)
         The vectors from one line to the other.
     coupling : Coupling
+        Action and couplings of the ensemble.
     seed, overrelax
         See `SubLatticeUpdates`.
     multihit : bool
@@ -261,6 +263,7 @@ class MultilevelAverages:
         Returns
         -------
         ndarray, shape (vectors,), float64
+            The sum for each distance vector R.
         """
         last = next((one for one in self._memory if _is_last(one.slab)), None)
         sums = None
@@ -279,6 +282,7 @@ class MultilevelAverages:
         field : Field
             The links, which are not changed.
         coupling : Coupling
+            Action and couplings of the ensemble.
         digest : int
             A number below 2**40 that is different for every field.
 

@@ -52,6 +52,7 @@ def overrelaxation_sweep(
     Parameters
     ----------
     field : Field
+        Links to update, with one replica per chain.
     couplings : sequence of Coupling
         The couplings of every replica, whose kernels are the same.
     version : int

@@ -106,6 +106,7 @@ class Planner:
     slab : Slab
         A slab on a `ThreadedDevice`.
     kernel : Kernel
+        The kernel of the sweeps.
     variant : Variant
         The kernel of the sweep, and its choices.
     blocks : bool

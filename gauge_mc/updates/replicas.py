@@ -24,6 +24,7 @@ def couplings_in_memory(
     field : Field
         A field on one device.
     kernel : Kernel
+        The kernel of the updates.
     choices : sequence of Choice
         The compile-time choices of the kernel other than the group.
     couplings : sequence of Coupling

@@ -89,7 +89,9 @@ def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
     Parameters
     ----------
     slab : Slab
+        The slab to update.
     action : Action
+        The gauge action, whose reach decides about the halos.
     exchange : Exchange
         The method of halo exchange, from `exchange_of`; the same for all slabs.
     """

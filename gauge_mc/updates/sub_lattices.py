@@ -43,7 +43,9 @@ class SubLatticeUpdates:
     thickness : int
         Number of time slices of a slab.
     coupling : Coupling
+        Action and couplings of the ensemble.
     seed : int
+        Seed of the random numbers of all sites.
     overrelax : int
         Overrelaxation sweeps after each heatbath sweep.
 

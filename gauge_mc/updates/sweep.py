@@ -48,6 +48,7 @@ class Sweep:
     kernel : Kernel
         The kernel that updates links; it must have the arguments ``links`` and ``halo``.
     action : Action
+        The gauge action.
     choices : sequence of Choice
         The compile-time choices other than the group and the action.
     values : callable
@@ -146,10 +147,13 @@ class SlabSweep:
     Parameters
     ----------
     slab : Slab
+        The slab to update.
     kernel : Kernel
+        The kernel of the sweep.
     choices : tuple of Choice
         The compile-time choices other than the group.
     stages : list of Stage
+        The work between halo exchanges, in order.
     alone : Action or None
         The action, if the slab has no neighbours and a planner may change the order of work.
     values : mapping

@@ -76,6 +76,7 @@ def fitting_wavefront(slab: Slab, cache: int, least_slots: int = 1) -> Wavefront
     Parameters
     ----------
     slab : Slab
+        The slab to update.
     cache : int
         Size of the cache in bytes.
     least_slots : int

@@ -48,7 +48,7 @@ class Several(OneProcess):
     def __init__(self, *others):
         self.others = others
 
-    def gather(self, value):
+    def allgather(self, value):
         if isinstance(value, tuple):
             return [value, *self.others]
         return [value]

@@ -36,7 +36,7 @@ class Thread:
     def __init__(self, wire, rank):
         self.wire, self.rank, self.size = wire, rank, wire.size
 
-    def gather(self, value):
+    def allgather(self, value):
         self.wire.gathered[self.rank] = value
         self.wire.barrier.wait(20)
         values = list(self.wire.gathered)

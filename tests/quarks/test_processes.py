@@ -27,7 +27,7 @@ digests = [
     hashlib.sha256(Wilson(field, 0.11, csw=1.0).solve(source, solver=s, inner="half")).hexdigest()
     for s in ("cg", "bicgstab")
 ]
-assert len(set(processes.gather(tuple(digests)))) == 1
+assert len(set(processes.allgather(tuple(digests)))) == 1
 if processes.rank == 0:
     print(*digests)
 """

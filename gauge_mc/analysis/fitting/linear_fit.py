@@ -73,6 +73,7 @@ def fit_linear(design: Array, series: Array, tau_int: float, correlated: bool) -
     Returns
     -------
     LinearFit
+        The matrix that maps data to parameters, and chi^2.
     """
     return Points.of(series, tau_int, correlated).fit(design)
 

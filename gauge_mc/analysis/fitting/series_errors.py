@@ -18,7 +18,9 @@ def covariance_of(series: Array, errors: Array) -> Array:
     Parameters
     ----------
     series : ndarray of float64, shape (samples, quantities)
+        Samples of all quantities, from which the correlations are taken.
     errors : ndarray of float64, shape (quantities,)
+        Errors of the means, autocorrelations included: the square roots of the diagonal.
     """
     scatter = series.std(axis=0)
     scale = np.divide(

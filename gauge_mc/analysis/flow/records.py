@@ -64,6 +64,7 @@ class FlowTable:
         Group, beta, lattice and action of the ensemble and the kind of the flow, as far as the
         header of the table states them.
     lattice : Lattice
+        Extents of the lattice that was flowed.
     sweeps : ndarray of int64, shape (configurations,)
         Numbers (updates) of the configurations, ascending.
     t : ndarray of float64, shape (times,)

@@ -101,6 +101,7 @@ class Crossing:
     Attributes
     ----------
     value : float
+        The quantity at the mean of the curve.
     series : ndarray of float64, shape (configurations,)
         Linearised time series; its mean is the value.
     interpolation : float
@@ -168,7 +169,9 @@ class FlowCurve:
     Attributes
     ----------
     t : ndarray of float64, shape (times,)
+        Flow times in lattice units, ascending.
     samples : ndarray of float64, shape (configurations, times)
+        t^2 E of every configuration.
     """
 
     t: Array
@@ -181,6 +184,7 @@ class FlowCurve:
         Parameters
         ----------
         flow : FlowTable
+            The gradient flow of an ensemble.
         energy : str
             Discretisation of E.
         corrected : bool
@@ -350,6 +354,7 @@ def flow_scales(
     Parameters
     ----------
     flow : FlowTable
+        The gradient flow of the ensemble, as `read_flow` returns it.
     energy : str
         Discretisation of E.
     target : float
@@ -362,6 +367,7 @@ def flow_scales(
     Returns
     -------
     FlowScales
+        t0, w0 and the quantities that follow from them, with their errors.
 
     Raises
     ------

@@ -180,6 +180,7 @@ def charges_at(
     Parameters
     ----------
     flow : FlowTable
+        The gradient flow of an ensemble.
     charge : str
         Discretisation of Q.
     t : float, optional

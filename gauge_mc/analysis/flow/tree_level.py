@@ -51,6 +51,7 @@ def tree_level(
     Returns
     -------
     ndarray of float64, shape (times,)
+        C(a^2/t), which tends to 1 for large t.
 
     Raises
     ------

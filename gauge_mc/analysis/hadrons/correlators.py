@@ -211,6 +211,7 @@ def check_columns(table: TableData, names: Sequence[str], source: str) -> None:
     Raises
     ------
     GaugeError
+        If the table has no rows, or one of the columns is missing.
     """
     for name in ("sweep", *names, *VALUES):
         if name not in table.columns:
@@ -227,6 +228,7 @@ def arranged(
     Parameters
     ----------
     table : TableData
+        Table of hadron correlators, with one row per time slice.
     names : sequence of str
         Columns that say which correlator a row belongs to.
     source : str
@@ -277,6 +279,7 @@ def fold(values: Array, parity: int, mirror: Array | None = None) -> Array:
     Parameters
     ----------
     values : ndarray of float64, shape (configurations, T)
+        Correlators at t = 0, ..., T - 1.
     parity : int
         Sign of the correlator under t to T - t.
     mirror : ndarray of float64, shape (configurations, T), optional

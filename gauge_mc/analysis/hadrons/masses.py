@@ -141,8 +141,11 @@ def one_energy(sweeps: NDArray[np.int64], series: Array, precision: Array) -> Ef
     Parameters
     ----------
     sweeps : ndarray of int64, shape (configurations,)
+        Numbers (updates) of the configurations.
     series : ndarray of float64, shape (configurations, T)
+        Effective energies, linearised for each configuration.
     precision : ndarray of float64, shape (T,)
+        Larger one of the relative errors of the correlator at t and t + 1.
     """
     nothing = np.zeros(1, dtype=np.int64)
     shaped = series[:, np.newaxis], precision[np.newaxis]
@@ -229,11 +232,14 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
     Parameters
     ----------
     correlator : Correlator
+        Folded correlator.
     ranges : Ranges
+        The choice of the times that are fitted.
 
     Returns
     -------
     MassFit
+        The mass in lattice units with its error, and the fit.
     ndarray of float64, shape (configurations,)
         Series whose mean is the mass.
 
@@ -314,6 +320,7 @@ class _Fitter:
     Attributes
     ----------
     correlator : Correlator
+        Folded correlator.
     last : int
         Last t.
     guess : float

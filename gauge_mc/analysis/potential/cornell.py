@@ -51,6 +51,7 @@ def fit_window(
     Parameters
     ----------
     plateaus : Plateaus
+        V(R) at all distances.
     b_free : bool
         Whether B is fitted or set to -pi/12.
     r_min, r_max : float

@@ -60,6 +60,7 @@ def static_potential(
     Returns
     -------
     StaticPotential
+        V(R) with its fits and scales.
 
     Raises
     ------

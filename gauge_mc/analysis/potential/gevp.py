@@ -58,6 +58,7 @@ def variational(matrices: LoopMatrices, t0: int | None = None) -> list[Effective
     Parameters
     ----------
     matrices : LoopMatrices
+        Loops between all pairs of smearing levels, along one path.
     t0 : int, optional
         Reference time; by default t/2, rounded up, for the energy at t, but not later than the
         time of `last_references`.
@@ -154,7 +155,9 @@ def _logs(samples: Array, t0: int, times: tuple[int, ...], t_v: int) -> list[Arr
     samples : ndarray of float64, shape (configurations, T, levels, levels)
         The matrices at t = 1, 2, ….
     t0 : int
+        Time of the matrix on the right-hand side of the eigenvalue problem.
     times : tuple of int
+        Times t of the matrices on the left-hand side.
     t_v : int
         Last time of which eigenvectors are used.
 

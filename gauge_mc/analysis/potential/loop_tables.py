@@ -165,6 +165,7 @@ def select_loops(
     Returns
     -------
     PathLoops
+        The loops at all R and t of that path and level.
 
     Raises
     ------

@@ -37,6 +37,7 @@ def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> WindowFit:
     Parameters
     ----------
     plateaus : Plateaus
+        V(R) at all distances.
     r_min, r_max : float
         Ends of the window in lattice units.
 

@@ -71,6 +71,7 @@ def read_correlators(path: Path, skip: int = 0) -> tuple[Correlators, dict[str, 
     Returns
     -------
     Correlators
+        C(R) of every configuration.
     dict of str to str
         Group, beta and lattice of the ensemble, as the header of the table states them.
 
@@ -174,6 +175,7 @@ def caution_images(plateaus: Plateaus, lattice: str) -> list[str]:
     Parameters
     ----------
     plateaus : Plateaus
+        V(R) at all distances.
     lattice : str
         Extents of the lattice, such as ``16x16x16x8``.
     """

@@ -27,6 +27,7 @@ def average_windows(
     Parameters
     ----------
     plateaus : Plateaus
+        V(R) at all distances.
     r_min, r_max : float
         Ends of the largest window in lattice units.
     coulomb : str

@@ -50,6 +50,7 @@ def choose_window(
     Parameters
     ----------
     plateaus : Plateaus
+        V(R) at all distances.
     r_min, r_max : float, optional
         Requested window. By default it is chosen by the rule `WINDOW`, with r0 from a fit that
         starts at R = 2.

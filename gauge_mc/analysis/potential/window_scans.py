@@ -28,6 +28,7 @@ def scan_windows(
     Parameters
     ----------
     plateaus : Plateaus
+        V(R) at all distances.
     fit : callable
         Fits a window, given the plateaus and its ends. A GaugeError leaves a window out.
     r_min, r_max : float

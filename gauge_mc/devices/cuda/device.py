@@ -168,8 +168,11 @@ class CudaDevice:
         Parameters
         ----------
         kernel : Kernel
+            The kernel, which its source file declares.
         variant : Variant
+            Its compile-time parameters.
         bounds : Bounds
+            Its launch bounds from now on.
         whole_sweeps : bool
             Whether to run whole sweeps of small lattices in one launch. The launch bounds of that
             function are fixed.

@@ -150,7 +150,9 @@ class SweepFunction:
     Attributes
     ----------
     function : pycuda Function
+        The loaded function.
     registers : Registers
+        Its register usage.
     multiprocessors : int
         Number of multiprocessors of the GPU.
     arrived : CudaBuffer

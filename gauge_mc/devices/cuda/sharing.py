@@ -21,6 +21,7 @@ class CudaSharedBuffer:
     stream : pycuda Stream
         The stream whose work precedes the events.
     buffer : CudaBuffer
+        The memory that is offered to other processes.
 
     Raises
     ------
@@ -50,6 +51,7 @@ class CudaForeignBuffer:
     driver : module
         ``pycuda.driver``. The context that is current gets access to the memory.
     offer : Offer
+        What the owner of the buffer has sent.
 
     Raises
     ------

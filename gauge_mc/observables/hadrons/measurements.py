@@ -345,6 +345,7 @@ class Quarks:
         Parameters
         ----------
         field : Field
+            The links.
         solves : list of Record
             Records of `SOLVES` are appended to it.
 

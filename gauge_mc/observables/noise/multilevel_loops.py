@@ -49,6 +49,7 @@ class MultilevelLoops:
     like : Field
         A field of the same kind as those to be measured. It is not changed.
     noise : NoiseReduction
+        Levels, updates and multihit.
     distances : sequence of (str, int)
         Path and number of steps of all lines in space, in the order of the paths.
     times : int
@@ -109,6 +110,7 @@ class MultilevelLoops:
         coupling : Coupling
             Couplings of the updates of the slabs.
         field : Field
+            The links.
 
         Returns
         -------
@@ -190,7 +192,9 @@ class _SpatialLines:
     Parameters
     ----------
     like : Slab
+        A slab of the field that is measured.
     noise : NoiseReduction
+        Levels, updates and multihit.
     above : int
         Number of boundaries on other devices that are in memory as well.
     levels, steps : int

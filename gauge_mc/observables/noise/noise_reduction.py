@@ -83,6 +83,7 @@ class NoiseReduction:
     Attributes
     ----------
     lattice : Lattice
+        Extents of the lattice.
     levels : tuple of Level
         Levels of multilevel averages; see `gauge_mc.updates.multilevel`.
     overrelax : int
@@ -141,6 +142,7 @@ class NoiseReduction:
         Parameters
         ----------
         lattice : Lattice
+            Extents of the lattice.
         given : mapping of str to object
             Values of options by name; those of `NOISE_OPTIONS` are removed.
         thinnest : int

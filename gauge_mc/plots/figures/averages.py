@@ -42,6 +42,7 @@ class AveragesTable:
     label : str
         Name of the quantity.
     points : sequence of AveragePoint
+        Averages, in the order of the curves.
     """
 
     label: str

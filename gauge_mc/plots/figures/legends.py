@@ -34,6 +34,7 @@ def add_heading(
     Parameters
     ----------
     figure : Figure
+        The figure that gets the legend.
     axes : Axes
         Frame at the left. Everything else must have been drawn.
     entries : sequence of (handle, str)

@@ -52,7 +52,9 @@ def draw_history(
     Parameters
     ----------
     axes : Axes
+        Frame to draw in.
     history : History
+        The time series.
     look : dict
         Colour and marker of the run.
     skip : int
@@ -132,6 +134,7 @@ def describe_history(
     Parameters
     ----------
     history : History
+        The time series.
     symbol : str
         Symbol of the mean, as mathematical text; empty for the number alone.
     with_unit : bool

@@ -22,6 +22,7 @@ def caution_unthermalised(runs: Sequence[Path], histories: Sequence[History] = (
     Parameters
     ----------
     runs : sequence of Path
+        Run directories.
     histories : sequence of History
         Series that are averaged. If the first measurements of some deviate from the later ones, the
         number of updates to leave out is suggested.

@@ -45,6 +45,7 @@ def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
     Parameters
     ----------
     name : str
+        Name of the plot, or of the table of a user's function.
     runs : sequence of Path
         Run directories whose tables have plots, too.
 

@@ -46,6 +46,7 @@ def one_run(runs: Sequence[Path], what: str) -> Path:
     Parameters
     ----------
     runs : sequence of Path
+        Run directories, as the user gave them.
     what : str
         Subject of the error message, such as ``The effective potential``.
 

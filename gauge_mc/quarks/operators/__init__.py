@@ -118,6 +118,7 @@ class DiracOperator(HoppingOperator):
         array : ndarray, shape (T, Z, Y, X, 4, N) or (count, T, Z, Y, X, 4, N)
             ``psi[t, z, y, x, spin, colour]``, or several of them.
         dagger : bool
+            Whether to apply the adjoint.
         precision : str, optional
             ``double``, ``single`` or ``half``; by default that of the links.
         reals : int, optional

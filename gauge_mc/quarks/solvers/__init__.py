@@ -127,6 +127,7 @@ class SolverProgress:
     Attributes
     ----------
     iterations : int
+        Number of iterations.
     updates : int
         Number of true residuals that replaced the iterated ones.
     iterated : ndarray of float64, shape (count,)
@@ -150,6 +151,7 @@ class Solution:
     x : SpinorField
         The solutions on all sites, in double precision.
     solver : str
+        Name of the solver.
     inner : str
         Precision of the last iterations.
     iterations : int
@@ -160,6 +162,7 @@ class Solution:
         The iterated residual of the preconditioned system, and the true one of the full system in
         double precision: norms divided by that of the source.
     seconds : float
+        Time that the solution took.
     notes : tuple of str
         What the user should know, such as a change of the precision.
     """
@@ -191,6 +194,7 @@ class Solver(ABC):
     operator : PreconditionedOperator
         The operator in the inner precision.
     request : SolverParameters
+        Tolerance, limits and precision.
     """
 
     name: ClassVar[str]
@@ -324,6 +328,7 @@ class Residual:
     Parameters
     ----------
     system : System
+        The system that is solved.
     before : Residual, optional
         That of the same system in another form, whose solution is kept if it is better than 0.
     """
@@ -366,11 +371,13 @@ def solve(
     Parameters
     ----------
     operator : HoppingOperator
+        The operator M.
     source : SpinorField
         The right-hand sides b on all sites, in double precision.
     solver : str
         Name of a registered solver.
     request : SolverParameters
+        Tolerance, limits and precision.
 
     Returns
     -------

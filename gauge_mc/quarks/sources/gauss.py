@@ -117,6 +117,7 @@ def smear_step(
     links : Field
         In the precision in which the vectors are stored.
     weight : float
+        Factor of the Laplacian.
     time : int, optional
         t of the slice; the target is unchanged on others.
     """
