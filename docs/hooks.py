@@ -563,6 +563,16 @@ def plots() -> str:
     return table(("name", "what it shows"), rows)
 
 
+@part
+def fit_files() -> str:
+    """List the files of the results of fits."""
+    rows = [
+        (code(one.file), plain(one.summary), ", ".join(code(kind) for kind in one.columns))
+        for one in FITS.values()
+    ]
+    return table(("file", "content", "columns of the table that is fitted"), rows)
+
+
 PARTS |= {
     "exports": partial(described, EXPORTS, "ending"),
     "fits": partial(described, FITS),

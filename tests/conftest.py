@@ -20,6 +20,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.run import forecast
 from tests import emulator
 from tests.covers import beyond_pairs
+from tests.toys.installed import site, toys  # noqa: F401
 
 LANES = (1, 2, 4, 8, 16)
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)

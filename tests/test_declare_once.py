@@ -1,7 +1,7 @@
 """Whatever can be declared shows up everywhere once it is declared, and is named nowhere else.
 
-`toys/` is a small package with one toy of each kind. Commands see it as they see any package that
-is installed: by its entry points.
+`toys/` is a small package with one toy of each kind, and has tests of what they compute. Commands
+see it as they see any package that is installed: by its entry points.
 """
 
 import ast
@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,48 +18,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gauge_mc import action_density
-from gauge_mc.actions import ACTIONS
-from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.configurations.writing import write_configuration
-from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.exports import EXPORTS
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import Column, TableColumns
-from gauge_mc.fits import FITS
-from gauge_mc.flows import FLOWS
-from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots import PLOTS
 from gauge_mc.plots.runs.drawing import find_plot
-from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.solvers import SOLVERS
-from gauge_mc.quarks.sources import SOURCES
-from gauge_mc.random import GENERATORS
-from gauge_mc.registry import installed
 from gauge_mc.run.generate import generate
 from gauge_mc.scans import averages as scan_averages
 from gauge_mc.scans.averages import average
-from gauge_mc.smearing import SMEARINGS
-from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
 from tests.calls import call
 from tests.observables.loops import staple
-from tests.reference import dirac
 from tests.reference import fields as reference
-from tests.reference import flow as flow_reference
-from tests.reference.smearing import project_maximal
 from tests.test_docs import hooks
+from tests.toys.installed import REGISTRIES, TOYS
 
 ROOT = Path(__file__).resolve().parents[1]
-TOYS = ROOT / "tests" / "toys"
 GENERATE = {
     "group": "su2",
     "beta": "2.9",
@@ -124,24 +100,6 @@ class Program:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """A folder in which the package of toys is installed."""
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(TOYS / "gauge_mc_toys", folder / "gauge_mc_toys")
-    project = tomllib.loads((TOYS / "pyproject.toml").read_text())["project"]
-    about = folder / f"gauge_mc_toys-{project['version']}.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    )
-    lines = []
-    for group, entries in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())]
-    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    return folder
-
-
-@pytest.fixture(scope="module")
 def program(site, tmp_path_factory):
     made = Program(site, tmp_path_factory.mktemp("work"))
     yield made
@@ -153,43 +111,6 @@ def run(program):
     """A run in which every choice is a toy."""
     program("generate", *options(**GENERATE), "--output", "run", "--quiet")
     return program.folder / "run"
-
-
-REGISTRIES = (
-    ALGORITHMS,
-    OBSERVABLES,
-    FORMATS,
-    GENERATORS,
-    SMEARINGS,
-    TEMPORAL_LINKS,
-    ACTIONS,
-    FLOWS,
-    BACKENDS,
-    GROUPS,
-    OPERATORS,
-    SOLVERS,
-    SOURCES,
-    FITS,
-    PLOTS,
-    EXPORTS,
-)
-"""Registries of everything that can be declared."""
-
-
-@pytest.fixture
-def toys(site, monkeypatch):
-    """See the toys in this process, for as long as a test lasts."""
-    monkeypatch.syspath_prepend(str(site))
-    importlib.invalidate_caches()
-    installed.cache_clear()
-    for one in REGISTRIES:
-        vars(one).pop("_entries", None)
-    yield
-    for one in REGISTRIES:
-        for name in one._entries:
-            one.remove(name)
-        vars(one).pop("_entries", None)
-    installed.cache_clear()
 
 
 def test_a_run_uses_and_records_them(program, run):
@@ -417,93 +338,6 @@ def test_a_column_is_declared_once(toys, tmp_path, monkeypatch):
         assert panels["link_trace_squared_square"].label == "L²"
     finally:
         OBSERVABLES.remove(Squared.name)
-
-
-def test_the_kernels_compute_what_they_should(toys, rng, monkeypatch):
-    """In two slabs, on unequal extents."""
-    from gauge_mc.domain.device_group import open_device_group
-
-    lattice = Lattice(4, 6, 8, 4)
-    links = reference.random_field(lattice.extents, "su3", rng)
-    devices = open_device_group("cpu:2")
-    field = Field.from_slices(lattice, "su3", links, "double", devices)
-    ((trace,),) = OBSERVABLES["link-trace"]().measurer(field)(field)
-    assert trace == pytest.approx(reference.trace(links).real.mean() / 3, rel=1e-12)
-    smeared = Field.empty(lattice, "su3", "double", devices)
-    SMEARINGS["forward"](0.3)(field, smeared)
-    expected = links.copy()
-    for mu in range(3):
-        for nu in {0, 1, 2} - {mu}:
-            over = links[..., nu, :, :] @ reference.shift(links[..., mu, :, :], nu)
-            back = reference.dagger(reference.shift(links[..., nu, :, :], mu))
-            expected[..., mu, :, :] += 0.3 * over @ back
-        expected[..., mu, :, :] = project_maximal(expected[..., mu, :, :])
-    np.testing.assert_allclose(smeared.to_numpy(), expected, atol=1e-12)
-    monkeypatch.setitem(flow_reference.C1, "iwasaki", -0.331)
-    flow = GradientFlow(FLOWS["iwasaki"], field)
-    flow.start(field)
-    flow.advance(0.02, 0.02)
-    expected = flow_reference.rk3_step(links, 0.02, "iwasaki")
-    np.testing.assert_allclose(flow.field.to_numpy(), expected, atol=1e-12)
-
-
-def test_the_value_of_an_action_follows_from_its_loops(toys):
-    field = Field.hot(Lattice(4, 4, 4, 4), "su2")
-    expected = action_density(field, 3.0 * 2.1)
-    assert action_density(field, 2.1, "double-wilson", strength=3.0) == pytest.approx(expected)
-
-
-def test_the_solver_solves_with_the_operator(toys, rng):
-    """In two slabs: the shifted operator is that of another kappa, up to a factor."""
-    from gauge_mc.domain.device_group import open_device_group
-    from gauge_mc.quarks.operators import operator_with
-
-    lattice = Lattice(4, 2, 4, 4)
-    links = reference.random_field(lattice.extents, "su2", rng)
-    field = Field.from_slices(lattice, "su2", links, "double", open_device_group("cpu:2"))
-    source = dirac.random_spinor(lattice.extents, 2, rng)
-    operator = operator_with(field, 0.1, shift=0.25)
-    found = operator.solve(source, 1e-11, "minimal-residual", inner="half")
-    product = 1.25 * dirac.wilson(links, found, 0.08, [1, 1, 1, -1])
-    assert np.linalg.norm(product - source) < 1e-11 * np.linalg.norm(source)
-
-
-def test_the_generator_draws_what_it_should(toys):
-    """Each site takes numbers of its own stream, one after the other."""
-    lattice = Lattice(4, 2, 2, 4)
-    field = Field.cold(lattice, "su2", "double")
-    random = Random.for_field(field, "splitmix", seed=7)
-    first = GENERATORS["splitmix"].start(7, np.arange(lattice.sites, dtype=np.uint64))[:, 0]
-    drawn = random.numbers(0)
-    state, expected = first.copy(), []
-    for _ in range(drawn.shape[-1]):
-        state = state + np.uint32(0x9E3779B9)
-        z = (state ^ (state >> 16)) * np.uint32(0x21F0AAAD)
-        z = (z ^ (z >> 15)) * np.uint32(0x735A2D97)
-        expected.append((((z ^ (z >> 15)) >> 1) + 0.5) * 2.0**-31)
-    np.testing.assert_allclose(drawn.reshape(lattice.sites, -1), np.transpose(expected))
-
-
-def test_the_format_returns_what_was_written(toys, rng, tmp_path):
-    lattice = Lattice(4, 6, 8, 4)
-    links = reference.random_field(lattice.extents, "su2", rng)
-    write_configuration(tmp_path / "some", links, lattice, "su2", "double", "npy")
-    found = open_configuration(tmp_path / "some")
-    assert found.header.format == "npy"
-    assert (np.stack(list(found.slices())) == links).all()
-    assert (np.load(tmp_path / "some") == links).all()
-
-
-def test_the_backend_gives_the_same_links(toys):
-    from gauge_mc.devices import open_device
-
-    devices = [open_device(backend=name) for name in ("cpu", "one-core")]
-    fields = [Field.hot(Lattice(4, 4, 4, 4), "su2", device=device) for device in devices]
-    for field in fields:
-        random = Random.for_field(field)
-        heatbath(field, 2.3, random)
-        overrelax(field)
-    assert (fields[0].to_numpy() == fields[-1].to_numpy()).all()
 
 
 def test_a_group_is_known_by_its_name_and_has_its_own_heatbath(toys, program, tmp_path):

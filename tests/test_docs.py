@@ -15,7 +15,6 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 
 import gauge_mc
@@ -41,10 +40,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.averages import average
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
-from tests.analysis.synthetic_flow import synthetic_flow, write_flow
-from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
-from tests.analysis.synthetic_loops import synthetic_loops, write_loops
-from tests.fits.test_anisotropy import synthetic as planar_loops
+from tests.fits.tables import has_table, write_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("runs/**/*.md")])
@@ -163,19 +159,17 @@ def test_columns_of_scans_are_described(files, tmp_path):
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    """A folder with tables for all fits."""
-    folder, rng = tmp_path_factory.mktemp("tables"), np.random.default_rng(1)
-    write_loops(folder / "wilson_loops.csv", synthetic_loops(rng, 100))
-    write_flow(folder / "flow.csv", synthetic_flow(rng, 20))
-    write_mesons(folder / "mesons.csv", rng, 12, (0.150, 0.154))
-    write_baryons(folder / "baryons.csv", rng, 12, (0.150, 0.154))
-    planar_loops(folder / "planar_loops.csv", 1e-3, 20)
-    return folder
+    """A folder with tables for the fits of this package."""
+    return write_tables(tmp_path_factory.mktemp("tables"))
 
 
 @pytest.mark.parametrize("name", FITS)
 def test_keys_of_the_results_of_fits_are_described(files, name, tables):
-    for key in fit(name, tables).values():
+    assert FITS[name].content
+    keys = {one.name for kind in FITS[name].content for one in dataclasses.fields(kind)}
+    if has_table(name, tables):
+        keys |= {*fit(name, tables).values()}
+    for key in keys:
         assert f"`{key}`" in files
     assert f"`{FITS[name].file}`" in files
 
@@ -275,6 +269,21 @@ def test_python_is_valid_and_imports_what_there_is(path):
                 module = importlib.import_module(node.module)
                 for alias in node.names:
                     assert hasattr(module, alias.name), alias.name
+
+
+def test_every_recipe_has_tests():
+    recipes = re.findall(r"^\| (.+?)(?::.*?)? \| .*\|$", section("extending.md", ""), re.M)[1:]
+    text = section("contributing.md", "## Which tests for which recipe")
+    rows = re.findall(r"^\| (.+?) \| `tests/.+` \|$", text, re.M)
+    assert [recipe.replace("(", "(extending.md") for recipe in recipes] == rows
+    for words in re.findall(r"`(tests/.*?)`", text):
+        assert all((ROOT / word).exists() for word in words.split()), words
+
+
+def section(name: str, heading: str) -> str:
+    """Return the text of a page after a heading and before the next one."""
+    text = (ROOT / "docs" / name).read_text()
+    return re.split(r"\n#", text.partition(heading)[2] if heading else text, maxsplit=1)[0]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)

@@ -25,11 +25,9 @@ from gauge_mc.fits import FITS
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.scan import Scan
-from tests.analysis.synthetic_flow import synthetic_flow, write_flow
-from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, call_apart, make_run
-from tests.fits.test_anisotropy import synthetic as planar_loops
+from tests.fits.tables import has_table, write_tables
 from tests.quarks.test_files import point, random_propagator
 
 TINY = ("--lattice", "4x4x4x4", "--backend", "cpu", "--threads", 1)
@@ -163,7 +161,7 @@ def test_fit(folder):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run, a scan with one complete run, a propagator, and tables for all fits."""
+    """A run, a scan with one complete run, a propagator, and tables for fits."""
     path = tmp_path_factory.mktemp("made")
     measure = "plaquette,polyakov,wilson-loops:4:r-max=2"
     make_run(path / "run", lattice="4x4x4x4", configs=20, measure=measure)
@@ -174,14 +172,9 @@ def made(tmp_path_factory):
     first = scan.members()[0]
     make_run(first.run.path, **first.parameters.values())
     ScanAverages(scan).write()
+    (path / "tables").mkdir()
+    write_tables(path / "tables")
     rng = np.random.default_rng(1)
-    tables = path / "tables"
-    tables.mkdir()
-    write_loops(tables / "wilson_loops.csv", synthetic_loops(rng, 60))
-    write_flow(tables / "flow.csv", synthetic_flow(rng, 20))
-    write_mesons(tables / "mesons.csv", rng, 12, (0.150, 0.154))
-    write_baryons(tables / "baryons.csv", rng, 12, (0.150, 0.154))
-    planar_loops(tables / "planar_loops.csv", 1e-3, 20)
     random_propagator(rng, sources=point()).write(path / "propagator.lime")
     return path
 
@@ -202,7 +195,7 @@ CALLS = {
         ("plaquette", "run", *TINY[2:]),
         ("wilson-loops", "run", "--r-max", 1, "--t-max", 1, *TINY[2:], "--output", "w.csv"),
     ],
-    "fit": [*((name, "tables") for name in FITS), ("creutz", "tables", "tables")],
+    "fit": [("creutz", "tables", "tables")],
     "plot": [
         ("history", "run", "--output", "h.png"),
         ("averages", "run", "--output", "a.png"),
@@ -220,7 +213,7 @@ CALLS = {
     "bench": [(), ("--observables",), ("--quarks",), ("--end-to-end",)],
     "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
 }
-"""Calls of every command that print each of its documents."""
+"""Calls of every command that print each of its documents, but for those of the fits."""
 
 FINDINGS = [Finding("Python", True, "3.11"), Finding("CPU", True, "a processor")]
 """What the doctor finds; the first of them is not a device."""
@@ -269,8 +262,12 @@ def test_every_command_prints_one_document_with_keys_of_the_vocabulary(
     for name, kind in BENCHMARKS.items():
         monkeypatch.setattr(name, lambda *a, kind=kind, **k: sample(kind))
     kinds, seen = documents(command), set()
-    words = vocabulary(kinds)
-    for call_words in CALLS[command]:
+    words, calls = vocabulary(kinds), CALLS[command]
+    if command == "fit":
+        fitted = [name for name in FITS if has_table(name, folder / "tables")]
+        calls = [*calls, *((name, "tables") for name in fitted)]
+        seen |= {kind for name in {*FITS} - {*fitted} for kind in FITS[name].content}
+    for call_words in calls:
         document = found(command, *call_words)
         assert not set(keys_in(document, words)), call_words
         seen |= {kind for kind in kinds if keys_of(kind).keys() & document.keys()}

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from gauge_mc.devices import DeviceChoice, choose_devices, cuda
+from gauge_mc.devices import BACKENDS, DeviceChoice, choose_devices, cuda
 from gauge_mc.devices.cuda import nvcc
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.registry import in_words
 
 
 def no_gpu():
@@ -84,7 +85,7 @@ def test_one_device_by_default(four_gpus, monkeypatch):
         (("cpu:" + 5000 * "9",), "N in cpu:N must lie between 1 and 1024"),
         (("cpu:٢",), "N in cpu:N must lie between 1 and 1024"),
         ((5000 * "9",), "is not possible"),
-        ((None, "vulkan"), "There is no backend 'vulkan'; choose cpu or cuda"),
+        ((None, "vulkan"), f"There is no backend 'vulkan'; choose {in_words(BACKENDS, 'or')}"),
     ],
 )
 def test_what_cannot_be_chosen(four_gpus, arguments, sentence):

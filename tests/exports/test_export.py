@@ -10,10 +10,14 @@ import pyerrors
 import pytest
 
 import gauge_mc
+from gauge_mc.exports import EXPORTS
 from gauge_mc.files.table import Table, read_table
+from gauge_mc.registry import in_words
 from tests.calls import call, make_run
 
 LOOP_COLUMNS = ("sweep", "smearing", "path", "r", "t", "loop")
+
+ENDINGS = in_words([one.ending for one in EXPORTS.values()], "or")
 
 SWEEPS = [5, 8, 11, 14, 20, 23]
 """Numbers of the configurations with Wilson loops. The number 17 is missing."""
@@ -214,7 +218,7 @@ def bad(run, tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (["run", "out.csv"], "let the name end in .h5 or .json.gz", 2),
+        (["run", "out.csv"], f"let the name end in {ENDINGS}", 2),
         (["none", "out.h5"], "no run in none", 2),
         (["run", "none/out.h5"], "There is no folder none", 2),
         (["run", "none/out.json.gz"], "There is no folder none", 2),

@@ -170,7 +170,7 @@ def test_places_that_cannot_be_written(tmp_path):
     [
         ("milc", "su3", "single"),
         ("json", "su3", "double"),
-        ("ildg", "su9", "double"),
+        ("ildg", "zu8", "double"),
         ("ildg", "su3", "half"),
         ("openqcd", "su2", "double"),
         ("openqcd", "su3", "single"),

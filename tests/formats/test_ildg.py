@@ -227,7 +227,7 @@ def test_a_file_that_ends_after_its_links_is_accepted_only_with_a_warning(path, 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (b"su3gauge", b"su9gauge", "su2gauge, su3gauge"),
+        (b"su3gauge", b"su1gauge", "su2gauge, su3gauge"),
         (b"su3gauge", b"su2gauge", "bytes of links"),
         (b"> 64 <", b"> 32 <", "bytes of links"),
         (b"> 64 <", b"> 16 <", "32 or 64"),

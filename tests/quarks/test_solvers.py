@@ -194,7 +194,7 @@ def test_half_precision_falls_back_to_higher_ones(rng):
     field = Field.cold(Lattice(4, 4, 4, 4), "su2", "double", CpuDevice(1))
     b = SpinorField.from_numpy(field, reference.random_spinor((4, 4, 4, 4), 2, rng))
     nearly_singular = Wilson(field, 1 / 8 - 1e-5, boundary=1)
-    for solver in SOLVERS:
+    for solver in ("bicgstab", "cg"):
         found = solve(nearly_singular, b, solver, SolverParameters(1e-9, 3000, inner="half"))
         assert found.inner != "half"
         assert "did not become smaller in half precision, so that the iteration" in found.notes[0]

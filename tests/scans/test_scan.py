@@ -40,7 +40,7 @@ from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
         (("--lattice", "5"), "even"),
         (("--chains", "0"), "chains must be at least 1"),
         (("--chains", "10001"), "1 to 10000 runs"),
-        (("--group", "su9"), "group: There is no group 'su9'; did you mean"),
+        (("--group", "zu8"), "group: There is no group 'zu8'; did you mean"),
         (
             ("--seed", str(2**63 - 1), "--chains", "2"),
             "--seed is 9223372036854775808; give a whole number",
@@ -99,7 +99,7 @@ def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
     there.write()
     assert Scan.read(folder) == there
     text = there.toml.read_text()
-    for old, new in (("5.75", "-1"), ("chains", "chain"), ("[[grid]]", "[[odd]]"), ("su3", "su9")):
+    for old, new in (("5.75", "-1"), ("chains", "chain"), ("[[grid]]", "[[odd]]"), ("su3", "zu8")):
         there.toml.write_text(text.replace(old, new))
         with pytest.raises(GaugeError, match=r"scan\.toml is damaged: .+\.$"):
             Scan.read(folder)

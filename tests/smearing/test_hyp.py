@@ -10,7 +10,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.decorated_links import FIELDS
 from gauge_mc.fields.field import Field
 from gauge_mc.smearing.hyp import Hyp
-from gauge_mc.temporal_links import TEMPORAL_LINKS, make_temporal_links
+from gauge_mc.temporal_links import make_temporal_links
 from tests.conftest import open_by_name
 from tests.reference.fields import (
     CHARGES,
@@ -75,7 +75,7 @@ def test_one_iteration(group, name, precision, alphas, exclude, projection):
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("kind", TEMPORAL_LINKS)
+@pytest.mark.parametrize("kind", ALPHAS)
 @pytest.mark.parametrize(("name", "precision"), DEVICES)
 def test_temporal_links(group, name, precision, kind):
     links = random_links(group)
@@ -135,7 +135,7 @@ def lowest_order(momentum, alphas):
     return factor
 
 
-@pytest.mark.parametrize("kind", TEMPORAL_LINKS)
+@pytest.mark.parametrize("kind", ALPHAS)
 @pytest.mark.parametrize("number", [(1, 0, 0), (1, 2, 0), (2, 1, 3), (2, 3, 4)])
 def test_a_weak_wave_is_damped_as_in_perturbation_theory(group, best_device, kind, number):
     amplitude, (x, y, z, _) = 1e-5, coordinates(LATTICE.extents)

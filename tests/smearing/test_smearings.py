@@ -5,6 +5,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.observables.wilson_loops import WilsonLoops
+from gauge_mc.registry import in_words
 from gauge_mc.smearing import (
     SMEARINGS,
     SmearingSequence,
@@ -47,7 +48,7 @@ def test_options_come_once():
         ("ape", {"weight": 0.2, "alpha": 0.5}, "--weight and --alpha are two forms of the same"),
         ("ape", {"dims": 3.5}, "--dims is 3.5; give a value of type int"),
         ("ape", {"dims": 5}, "dimension of the staples is 5"),
-        ("rice", {}, "There is no smearing 'rice'; choose ape, hyp, stout or none"),
+        ("rice", {}, f"There is no smearing 'rice'; choose {in_words([*SMEARINGS, 'none'], 'or')}"),
         ("hyb", {}, "There is no smearing 'hyb'; did you mean 'hyp'"),
         ("ape:0.2", {"dims": 4}, "--dims is for one --smear without parameters; .* ape:dims=VALUE"),
         (("ape", "hyp"), {"weight": 0.2}, "--weight is for one --smear without parameters"),

@@ -24,7 +24,7 @@ class Counted(Algorithm):
     @property
     def sweeps(self) -> int:
         """Number of sweeps in an update."""
-        return self.values["rounds"]
+        return int(self.values["rounds"])
 
     def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
         """Yield the kernel of the heatbath."""

@@ -1,23 +1,25 @@
 """A fit: the mean link trace."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import Fit, FitResult
+from gauge_mc.results import documented, result_field
 
 
+@documented
 @dataclass(frozen=True, repr=False)
 class MeanTraceResult(FitResult):
     """The mean link trace of an ensemble."""
 
-    mean: Estimate
+    mean: Estimate = result_field("Average over all links and configurations.")
 
     def values(self) -> dict[str, Any]:
-        """Return the mean and its error."""
-        return {"mean": self.mean.value, "error": self.mean.error}
+        """Return the mean and what it is, for JSON."""
+        return {"observable": "the mean link trace", "units": "none", **asdict(self)}
 
     def report(self) -> list[Any]:
         """Return the mean as a line of text."""
@@ -30,6 +32,7 @@ class MeanTraceFit(Fit):
     name = "mean-trace"
     summary = "the mean link trace"
     columns = ("trace",)
+    content = (MeanTraceResult,)
 
     def carry_out(self, table: Path, **options: Any) -> MeanTraceResult:
         """Average the column."""

@@ -20,8 +20,8 @@ HEAD_BYTES = 128
 """Size of the header that NumPy writes for these shapes, a multiple of 64 bytes."""
 
 REALS = {"single": "<f4", "double": "<f8"}
-COMPLEX = {"single": np.dtype("<c8"), "double": np.dtype("<c16")}
-PRECISIONS = {dtype: precision for precision, dtype in COMPLEX.items()}
+COMPLEX = {"single": "<c8", "double": "<c16"}
+PRECISIONS = {np.dtype(dtype): precision for precision, dtype in COMPLEX.items()}
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Npy(Format):
         stored, n = source.stored, source.stored.group.colours
         shape = (*reversed(stored.lattice.extents), 4, n, n)
         dtype = COMPLEX[stored.precision]
-        described = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+        described = {"descr": dtype, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(out, described)
         source.store(out)
 

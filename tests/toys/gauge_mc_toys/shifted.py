@@ -1,9 +1,12 @@
 """The Wilson operator with a shift."""
 
+import ctypes
 from pathlib import Path
 
 from gauge_mc.devices.kernels import Choice
+from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
+from gauge_mc.quarks.hopping import PreparedOperator
 from gauge_mc.quarks.operators import DiracOperator
 
 
@@ -12,12 +15,12 @@ class Shifted(DiracOperator):
 
     name = "shifted"
     parameters = (Option("shift", float, "Number that is added to M.", "0"),)
-    diagonal = Choice.of("diagonal", "Shift", Path(__file__).with_name("shift.h"), "Shift")
+    diagonal = Choice.of("diagonal", "Shifted", Path(__file__).parent / "shifted.h", "Shifted")
 
-    def __init__(self, field, kappa, shift, boundary=-1):
+    def __init__(self, field: Field, kappa: float, shift: float, boundary: float = -1) -> None:
         super().__init__(field, kappa, boundary)
         self.shift = shift
 
-    def terms(self, prepared, slab):
+    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
         """Fill the structure of the header."""
         return prepared.made_terms(slab, shift=self.shift)

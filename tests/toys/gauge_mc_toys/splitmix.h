@@ -6,13 +6,13 @@
 
 #include "random/stream.h"
 
-template <int> struct SplitMix {
+template <int> struct Splitmix {
     static constexpr int STATE_WORDS = 1;
 
     States<STATE_WORDS> states;
     word x[STATE_WORDS];
 
-    INLINE SplitMix(const Stream& stream, const Geometry& g, const Site& s, int) : states(stream, g, s) { states.read(x); }
+    INLINE Splitmix(const Stream& stream, const Geometry& g, const Site& s, int) : states(stream, g, s) { states.read(x); }
 
     INLINE void begin(int) {}
     INLINE void end() { states.write(x); }

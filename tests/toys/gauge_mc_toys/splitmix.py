@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from gauge_mc.random import Generator
 
 
-class SplitMix(Generator):
+class Splitmix(Generator):
     """Hashed members of a Weyl sequence; see ``splitmix.h``."""
 
     name = "splitmix"
     header = Path(__file__).parent / "splitmix.h"
-    cpp = "SplitMix"
+    cpp = "Splitmix"
     seeds = range(2**32)
     streams = 2**32
 
@@ -23,4 +23,4 @@ class SplitMix(Generator):
         return (states ^ np.uint64(seed)).astype(np.uint32)[:, np.newaxis]
 
 
-SPLITMIX = SplitMix()
+SPLITMIX = Splitmix()

@@ -3,7 +3,7 @@
 
 #include "dirac/spinors.h"
 
-struct Shift {
+struct Shifted {
     struct Terms {
         double shift;
     };

@@ -4,7 +4,8 @@ import numpy as np
 
 from gauge_mc.quarks.algebra import Advance, Multiply
 from gauge_mc.quarks.hopping import ADDED
-from gauge_mc.quarks.solvers import Solver
+from gauge_mc.quarks.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.solvers import Norms, Residual, Solver, SolverParameters
 
 
 class MinimalResidual(Solver):
@@ -13,17 +14,19 @@ class MinimalResidual(Solver):
     name = "minimal-residual"
     form = ADDED
 
-    def __init__(self, outer, operator, request):
-        super().__init__(outer, operator, request)
+    def __init__(
+        self, outer: Residual, operator: PreconditionedOperator, parameters: SolverParameters
+    ) -> None:
+        super().__init__(outer, operator, parameters)
         self.t = self.r.like()
         self._apply = operator.apply(self.t, self.r)
         self._products = Multiply(self.t, self.r)
         self._step = Advance(self.r, self.t, self.x, self.r)
 
-    def begin(self):
-        """There is no direction to choose."""
+    def begin(self) -> None:
+        """Do nothing: there is no direction to choose."""
 
-    def step(self):
+    def step(self) -> Norms:
         """Move along the residual."""
         self._apply()
         found = self._products()
@@ -32,5 +35,5 @@ class MinimalResidual(Solver):
         self._step(-omega, omega)
         return self._step.products().norm2
 
-    def turn(self, replaced):
-        """There is no direction to choose."""
+    def turn(self, replaced: bool) -> None:
+        """Do nothing: there is no direction to choose."""

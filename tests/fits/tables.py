@@ -1,0 +1,32 @@
+"""Tables for the fits of this package."""
+
+from pathlib import Path
+
+import numpy as np
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.fits import FITS
+from tests.analysis.synthetic_flow import synthetic_flow, write_flow
+from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
+from tests.analysis.synthetic_loops import synthetic_loops, write_loops
+from tests.fits.test_anisotropy import synthetic as planar_loops
+
+
+def write_tables(folder: Path) -> Path:
+    """Write the tables, with random numbers that are always the same."""
+    rng = np.random.default_rng(1)
+    write_loops(folder / "wilson_loops.csv", synthetic_loops(rng, 60))
+    write_flow(folder / "flow.csv", synthetic_flow(rng, 20))
+    write_mesons(folder / "mesons.csv", rng, 12, (0.150, 0.154))
+    write_baryons(folder / "baryons.csv", rng, 12, (0.150, 0.154))
+    planar_loops(folder / "planar_loops.csv", 1e-3, 20)
+    return folder
+
+
+def has_table(name: str, folder: Path) -> bool:
+    """Return whether a fit finds its table in a folder; that of a further fit may be missing."""
+    try:
+        FITS[name].find_table(folder, {})
+    except GaugeError:
+        return False
+    return True

@@ -1,0 +1,113 @@
+"""`python tests/tools/new.py` writes things that are registered, and whose tests pass."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tools import new
+from tests.toys.installed import PROJECT, REGISTRIES
+
+NAMES = {kind: f"new-{kind}" for kind in new.PACKAGES} | {"group": "su10"}
+PARTS = ("gauge_mc", "cuda_src", "tests", "docs/hooks.py", "pyproject.toml")
+
+REGISTERED = """
+import importlib, json, sys
+from gauge_mc.registry import Registry
+found = {}
+for package, name in json.loads(sys.argv[1]):
+    home = importlib.import_module(package)
+    things = next(
+        one for one in vars(home).values()
+        if isinstance(one, Registry) and one._package == package
+    )
+    found[package] = [things[name].name, sys.modules[things[name].__module__].__name__]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory, root):
+    """A copy of the checkout with something new of every kind."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for part in PARTS:
+        (folder / part).parent.mkdir(exist_ok=True)
+        if (root / part).is_dir():
+            shutil.copytree(
+                root / part, folder / part, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copy(root / part, folder / part)
+    return folder, [path for kind, name in NAMES.items() for path in new.write(kind, name, folder)]
+
+
+def python(folder: Path, *words: str) -> str:
+    """Run Python in a checkout, and return what it prints."""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def test_there_is_a_template_of_every_kind():
+    packages = {f"gauge_mc.{package}" for package in new.PACKAGES.values()}
+    assert packages == {one._package for one in REGISTRIES} == {*PROJECT["entry-points"]}
+
+
+def test_new_things_are_registered(copy):
+    pairs = [(f"gauge_mc.{new.PACKAGES[kind]}", name) for kind, name in NAMES.items()]
+    found = json.loads(python(copy[0], "-c", REGISTERED, json.dumps(pairs)))
+    assert {package: name for package, (name, _) in found.items()} == dict(pairs)
+    assert all(module.startswith(package) for package, (_, module) in found.items())
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_nothing_in_the_code_has_the_name_of_the_toy(kind):
+    toy = new.toy_of(new.PACKAGES[kind])
+    forms = {toy, new.module_name(toy), new.class_name(toy), new.module_name(toy).upper()}
+    for place, text in new.files_of(kind, NAMES[kind]):
+        if place.suffix == ".py":
+            tree = ast.parse(text)
+            words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+            words |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            words |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+            assert not words & forms, place
+        assert new.module_name(NAMES[kind]) in str(place)
+
+
+@pytest.mark.slow
+def test_their_tests_pass_and_their_code_is_clean(copy):
+    folder, written = copy
+    tests = [str(path) for path in written if path.name.startswith("test_")]
+    assert len(tests) == len(NAMES)
+    passed = python(folder, "-m", "pytest", "-p", "no:cacheprovider", *tests)
+    assert " passed" in passed
+    assert " skipped" not in passed
+    code = [str(path) for path in written if path.suffix == ".py"]
+    python(folder, "-m", "ruff", "check", *code)
+    python(folder, "-m", "ruff", "format", "--check", *code)
+    python(folder, "-m", "mypy")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "sentence"),
+    [
+        ("obserable", "some", "no template of a 'obserable'; choose one of action, "),
+        ("fit", "Some", "'Some' is not a name"),
+        ("fit", "potential", "fits/potential.py is there already"),
+        ("group", "e8", "no template of the group 'e8', only of SU"),
+    ],
+)
+def test_what_is_refused(kind, name, sentence, root):
+    assert sentence in new.refusal(kind, name, root)
+
+
+def test_a_new_name_is_not_refused(root):
+    assert all(new.refusal(kind, name, root) is None for kind, name in NAMES.items())
