@@ -1,27 +1,39 @@
-// Colours of sites, selected by the compiler's command line:
-//   COLOURING_HEADER  the header that declares them
-//   COLOURING         their class
+// The colouring of the lattice: which sites are updated at the same time.
 //
-// Links of one direction at sites of one colour are updated simultaneously, so that no loop of the action may contain two
-// of them; gauge_mc/updates/independence.py checks that with the kernels. A class of colours declares
-//   DEPTH              the largest distance in any direction between two links of a loop that it is for, in links
-//   COLOURS            the number of colours if all extents of the lattice are multiples of 4; 0 if there are parities only
-//   OTHER_COLOURS      that on other lattices
-//   ROWS_Y, ROWS_Z     the distances between the rows of the work along y and z, if all lanes have the same colour; 0 if
-//                      every site must be tested
-// and, with colours, is made from the extents, mu and the number of colours. colour(x) is that of a site. In launches
-// with the rows of the work only, a slot stands for sites() sites of a colour: move(x, colour, n) turns the slot's x
-// into the n-th of them, and returns false if it does not exist.
+// All links of one direction mu at the sites of one colour are updated simultaneously. This is allowed if no loop of
+// the action contains two of them. gauge_mc/updates/independence.py checks it with the kernels themselves.
 //
-// tests/updates/test_colours.py and test_luscher_weisz.py check all of them by brute force.
+// The compiler's command line selects the colouring:
+//   COLOURING_HEADER  the header that declares it
+//   COLOURING         its class
+//
+// The class declares
+//   DEPTH              the reach of the loops for which the colouring is made: the largest distance along any axis
+//                      between two links of a loop, in links
+//   COLOURS            the number of colours if all extents of the lattice are multiples of 4; 0 if the only colours
+//                      are the two parities
+//   OTHER_COLOURS      the number of colours on other lattices
+//   ROWS_Y, ROWS_Z     the distances along y and z between the rows of sites that a launch visits (see below); 0 if it
+//                      must visit every site and test its colour
+//
+// If there are colours, an object is made from the extents, mu and the number of colours, and has the functions
+//   colour(x)          the colour of the site x
+//   sites()            the number of sites for which a slot of a launch stands
+//   move(x, c, n)      change x from the slot's site to the n-th of these sites of colour c; false if there is none
+//
+// If ROWS_Y > 0 and all lanes have the same colour, a launch need not visit every site. It visits one row of sites
+// out of ROWS_Y along y and ROWS_Z along z, and each slot of such a row stands for sites() sites of one colour.
+//
+// tests/updates/test_colours.py and test_luscher_weisz.py check all colourings by brute force.
 #pragma once
 
 #include "arch/launch.h"
 #include "lattice/geometry.h"
 #include COLOURING_HEADER
 
-// Call body(site, lanes) for the sites of a launch that have the colour of its work; `lanes` are those of them that do.
-// If the work is on one parity, all lanes have the same colour, and slots in the rows of the work stand for its sites.
+// Call body(site, lanes) for every site of this slot that has the launch's colour, a.work.colour. `lanes` masks the
+// lanes in which the site has that colour. In a launch on one parity (a.work.parity < 2) all lanes have the same colour,
+// and only rows of sites are visited, as described above.
 template <class COLOURS = COLOURING, class A, class Body>
 INLINE void for_colour(const A& a, const Site& slot, Body body) {
     const Geometry& g = a.geometry;

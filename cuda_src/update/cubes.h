@@ -1,19 +1,21 @@
-// The colours of parallelograms, next to rectangles of 2x1 links. Two links of direction mu whose sites differ by mu, nu,
-// mu + nu, mu - nu, 2 nu, nu + rho or nu - rho are in a loop. Number the other directions nu by k = 1, 2, 3. The
-// exclusive or e of the k whose x_nu is odd is unchanged, among all these steps, by mu and 2 nu only. These change the
-// layer
-//   x_mu mod 2 + sum over nu of b(x_nu / 2)  mod `colours` / 4,
-// where b is a colouring of the pairs of sites along nu, in which neighbours differ: 0 and 1 in turn, which needs two
-// layers, and 2 for the last one if their number is odd, for three layers. So 4 layer + e is a colouring with 8 colours if
-// all extents are multiples of 4, and with 12 if not.
+// The colouring for actions with parallelograms and rectangles of 2x1 links. Two links of direction mu are in one loop
+// if their sites differ by mu, nu, mu + nu, mu - nu, 2 nu, nu + rho or nu - rho. The colour is 4 layer + e:
+// - Number the three directions nu != mu by k = 1, 2, 3. Then e is the exclusive or of the k whose x_nu is odd. All of
+//   these steps change e, except mu and 2 nu.
+// - These two change the layer,
+//     x_mu mod 2 + sum over nu of b(x_nu / 2)  mod `colours` / 4,
+//   where b gives different numbers to neighbouring pairs of sites along nu: 0 and 1 in turn, and 2 for the last pair if
+//   the number of pairs is odd. Two layers suffice if b is only 0 or 1 for every nu, and three otherwise.
+// So there are 8 colours if all extents are multiples of 4, and 12 if not.
 #pragma once
 
 #include "lattice/geometry.h"
 
-// The rows of the work have even y and z, and a slot stands for 2^4 sites with one t. The bits of
-// x_nu with k = 1, 2, 3 give e if they are those of e and 0, or their complements. Unless mu = t, that of t decides.
-// Else there are two sites, or none; with two layers there are some for every second pair along x, and a slot stands
-// for one.
+// A launch visits the rows with even y and z; see colours.h. A slot stands for a cube of 2^3 sites at one t. The lowest
+// bits of x_nu for k = 1, 2, 3 give e if they are the two bits of e and a 0, or if they are the complements of these
+// three bits. Unless mu = t, the bit of t decides which of the two it is, and the cube has one site of the colour or
+// none. For mu = t it has two sites or none. With two layers, it has two for every second pair of sites along x. Then
+// each slot stands for one site, so that none is idle.
 struct Cubes {
     static constexpr int DEPTH = 2, COLOURS = 8, OTHER_COLOURS = 12, ROWS_Y = 2, ROWS_Z = 2;
 

@@ -1,19 +1,20 @@
-// The colours of rectangles of 2x1 links. These contain two links of direction mu whose sites differ by mu, nu, mu + nu,
-// mu - nu or 2 nu (up to signs), for some nu != mu. The colour
-//   a x_mu + sum over nu != mu of b_nu(x_nu)  mod `colours`
-// differs for them
-// - with 4 colours, a = 2 and b_nu(x) = x: by 2, 1, 3, 1 and 2. It is periodic if all extents but that along mu are
-//   multiples of 4, and that one is even;
-// - with 6 colours, a = 3 and b_nu(x) = x + min(x, n), n = -L_nu mod 6: in the first n steps along nu b grows by 2, and
-//   then by 1. So it grows by 1 or 2 in one step, by 2, 3 or 4 in two, and by a multiple of 6 around the lattice. For an
-//   even L_nu >= 4, n is 0, 2 or 4 and not larger than L_nu.
+// The colouring for plaquettes and rectangles of 2x1 links. Such a rectangle contains two links of direction mu whose
+// sites differ by mu, nu, mu + nu, mu - nu or 2 nu (up to signs), for some nu != mu. The colour of the site x is
+//   a x_mu + sum over nu != mu of b_nu(x_nu)  mod `colours`,
+// which differs between these sites:
+// - With 4 colours, a = 2 and b_nu(x) = x. The colours differ by 2, 1, 3, 1 and 2. The colouring is periodic if the
+//   extent along mu is even and all others are multiples of 4.
+// - With 6 colours, a = 3 and b_nu(x) = x + min(x, n), where n = -L_nu mod 6: b grows by 2 in each of the first n steps
+//   along nu, and then by 1. So it grows by 1 or 2 in one step, by 2, 3 or 4 in two steps, and by a multiple of 6 around
+//   the lattice. For an even L_nu >= 4, n is 0, 2 or 4, which is at most L_nu.
 #pragma once
 
 #include "lattice/geometry.h"
 
-// The rows of the work have even z. For mu other than x, the X/2 slots of a row stand for the sites of a
-// colour in this row and in the next one, X/4 or X/6 in each on average. For mu = x they stand for the X/2 sites in one
-// of the rows that have the colour, every second or third along z.
+// A launch visits the rows with even z; see colours.h. Each row of X sites along x has X/2 slots. For mu = y, z or t,
+// these slots stand for the sites of the colour in this row and in the row at z + 1, which are X/4 or X/6 in each on
+// average. For mu = x, only every second or third row along z has sites of the colour, but X/2 of them. Then the slots
+// stand for the sites of one such row.
 struct Rows {
     static constexpr int DEPTH = 2, COLOURS = 4, OTHER_COLOURS = 6, ROWS_Y = 1, ROWS_Z = 2;
 
@@ -41,7 +42,7 @@ struct Rows {
     }
 
 private:
-    // The number of steps along d in which the colour grows by 2.
+    // The number n of steps along d in which b grows by 2.
     INLINE int longer(int d) const { return colours == 4 ? 0 : (6 - extents[d] % 6) % 6; }
     INLINE int part(int d, int x) const {
         return d == mu ? colours / 2 * x : x + (x < longer(d) ? x : longer(d));
@@ -56,14 +57,14 @@ private:
         x[2] += half_x & 1;
         return find(0, half_x >> 1, 6, left(x, colour, 0, 0), x[0]);
     }
-    // The colour minus the parts of all directions but these two, modulo 6.
+    // The colour minus the contributions of all directions except `but` and `and_but`, modulo 6.
     INLINE int left(const int (&x)[4], int colour, int but, int and_but) const {
         int sum = 0;
         UNROLL for (int d = 0; d < 4; d++)
             if (d != but && d != and_but) sum += part(d, x[d]);
         return (colour + 6 - sum % 6) % 6;
     }
-    // Find the n-th place along d whose part is `rest` modulo a period, or return false if it does not exist.
+    // Set x to the n-th coordinate along d whose contribution is `rest` modulo `period`; return false if there is none.
     INLINE bool find(int d, int n, int period, int rest, int& x) const {
         const int sum = rest % period + n * period, twice = 2 * longer(d);
         x = sum < twice ? sum >> 1 : sum - longer(d);
