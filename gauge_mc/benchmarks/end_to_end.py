@@ -29,6 +29,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.convert import convert
@@ -65,55 +66,34 @@ MOST_CONFIGS = 30
 GIGA = 1e9
 
 
+@documented
 @dataclass(frozen=True)
 class Line:
-    """A result.
+    """A result."""
 
-    Attributes
-    ----------
-    name : str
-        What was timed.
-    value : float
-        The rate or the time.
-    unit : str
-        Its unit.
-    share : float or None
-        The value divided by its bound; None for a bound itself, or if there is none.
-    bound : str
-        Name of the bound.
-    """
-
-    name: str
-    value: float
-    unit: str
-    share: float | None = None
-    bound: str = ""
+    name: str = result_field("What was timed.")
+    value: float = result_field("The rate or the time.")
+    unit: str = result_field("Its unit.")
+    share: float | None = result_field(
+        "The value divided by its bound; None for a bound itself, or if there is none.",
+        None,
+    )
+    bound: str = result_field("Name of the bound.", "")
 
 
+@documented
 @dataclass(frozen=True)
 class EndToEnd:
-    """All results of the benchmark.
+    """All results of the benchmark."""
 
-    Attributes
-    ----------
-    date, version, device : str
-        Date in ISO 8601, version of gauge-mc, and name of the devices.
-    group, lattice, precision : str
-        Gauge group, lattice and precision of all runs but the batches.
-    config_bytes : int
-        Bytes of the links in a configuration file.
-    lines : list of Line
-        The results.
-    """
-
-    date: str
-    version: str
-    device: str
-    group: str
-    lattice: str
-    precision: str
-    config_bytes: int
-    lines: list[Line]
+    date: str = result_field("Date in ISO 8601.")
+    version: str = result_field("Version of gauge-mc.")
+    device: str = result_field("Names of the devices.")
+    group: str = result_field("Gauge group.")
+    lattice: str = result_field("Extents of the lattice.")
+    precision: str = result_field("Precision of the links.")
+    config_bytes: int = result_field("Bytes of the links in a configuration file.")
+    lines: list[Line] = result_field("The results.")
 
 
 def end_to_end(

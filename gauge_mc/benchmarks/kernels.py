@@ -24,6 +24,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.random import GENERATORS
+from gauge_mc.results import documented, result_field
 from gauge_mc.updates.heatbath import heatbath, heatbath_sweep
 from gauge_mc.updates.overrelaxation import overrelax, overrelaxation_sweep
 
@@ -41,40 +42,35 @@ THERMALISATION = 10
 """Number of heatbath sweeps before the timing, so that links and staples are typical."""
 
 
+@documented
 @dataclass(frozen=True)
 class KernelTime:
-    """The time of one kernel.
+    """The time of one kernel."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the update or observable. With another than the chosen generator, the name of the
-        generator follows, as in ``heatbath, lcg``.
-    ns_per_link : float
-        Median time in ns per link of the lattice.
-    spread : float
-        Difference between the longest and the shortest time, divided by the median.
-    links_per_s : float
-        Links per second.
-    bytes_per_link : float or None
-        Bytes moved per link if no launch reads a link twice; None if unknown.
-    roofline : float or None
-        Time that these bytes take at the bandwidth of a copy, divided by the measured time.
-    registers, spilled : int or None
-        Registers and spilled bytes per thread of a CUDA kernel.
-    nj_per_link : float or None
-        Energy of the devices in nJ per link of the lattice; None if it is not available.
-    """
-
-    name: str
-    ns_per_link: float
-    spread: float
-    links_per_s: float
-    bytes_per_link: float | None
-    roofline: float | None
-    registers: int | None
-    spilled: int | None
-    nj_per_link: float | None
+    name: str = result_field(
+        "Name of the update or observable. With another than the chosen generator, the name of "
+        "the generator follows, as in ``heatbath, lcg``."
+    )
+    ns_per_link: float = result_field("Median time in ns per link of the lattice.")
+    spread: float = result_field(
+        "Difference between the longest and the shortest time, divided by the median."
+    )
+    links_per_s: float = result_field("Links per second.")
+    bytes_per_link: float | None = result_field(
+        "Bytes moved per link if no launch reads a link twice; None if unknown."
+    )
+    roofline: float | None = result_field(
+        "Time that these bytes take at the bandwidth of a copy, divided by the measured time."
+    )
+    registers: int | None = result_field(
+        "Registers per thread of a CUDA kernel; None for other kernels."
+    )
+    spilled: int | None = result_field(
+        "Spilled bytes per thread of a CUDA kernel; None for other kernels."
+    )
+    nj_per_link: float | None = result_field(
+        "Energy of the devices in nJ per link of the lattice; None if it is not available."
+    )
 
 
 @dataclass(frozen=True)

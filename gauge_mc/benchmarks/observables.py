@@ -18,6 +18,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.results import documented, result_field
 from gauge_mc.smearing import NO_SMEARING, SMEARINGS, Smearing
 from gauge_mc.temporal_links import TEMPORAL_LINKS, TemporalLinks
 from gauge_mc.updates.heatbath import heatbath
@@ -31,40 +32,31 @@ KINDS: tuple[Sized, ...] = (OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, FLOWS)
 """Registries of everything that is timed."""
 
 
+@documented
 @dataclass(frozen=True)
 class ObservablesTime:
-    """Times of observables, smearings, temporal links and flows, in heatbath sweeps of a field.
+    """Times of observables, smearings, temporal links and flows, in heatbath sweeps of a field."""
 
-    Attributes
-    ----------
-    device, group, lattice, precision : str
-        Device, gauge group, lattice, and precision of the links.
-    links : int
-        Number of links of the lattice.
-    heatbath_s, overrelaxation_s : float
-        Time of one heatbath sweep and of one overrelaxation sweep in seconds.
-    observables : dict of str to float
-        Time of one measurement without smearing, by observable: with the default options, and along
-        the gradient flow at t = 0 only.
-    smearings : dict of str to float
-        Time of one iteration with the default options, by smearing.
-    temporal_links : dict of str to float
-        Time to make the temporal links of static sources, by kind.
-    flows : dict of str to float
-        Time of one Runge-Kutta step with fixed step size, by gradient flow.
-    """
-
-    device: str
-    group: str
-    lattice: str
-    precision: str
-    links: int
-    heatbath_s: float
-    overrelaxation_s: float
-    observables: dict[str, float]
-    smearings: dict[str, float]
-    temporal_links: dict[str, float]
-    flows: dict[str, float]
+    device: str = result_field("Names of the devices.")
+    group: str = result_field("Gauge group.")
+    lattice: str = result_field("Extents of the lattice.")
+    precision: str = result_field("Precision of the links.")
+    links: int = result_field("Number of links of the lattice.")
+    heatbath_s: float = result_field("Time of a sweep of heatbath in seconds.")
+    overrelaxation_s: float = result_field("Time of a sweep of overrelaxation in seconds.")
+    observables: dict[str, float] = result_field(
+        "Time of one measurement without smearing, by observable: with the default options, and "
+        "along the gradient flow at t = 0 only."
+    )
+    smearings: dict[str, float] = result_field(
+        "Time of one iteration with the default options, by smearing."
+    )
+    temporal_links: dict[str, float] = result_field(
+        "Time to make the temporal links of static sources, by kind."
+    )
+    flows: dict[str, float] = result_field(
+        "Time of one Runge-Kutta step with fixed step size, by gradient flow."
+    )
 
     def ns_per_link(self, sweeps: float) -> float:
         """Return a time in ns per link, given in heatbath sweeps."""

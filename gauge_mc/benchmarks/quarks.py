@@ -18,6 +18,7 @@ from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
+from gauge_mc.results import documented, result_field
 
 COUNTS = (1, 12)
 """Numbers of vectors: one, and the spins and colours of the source of a propagator for SU(3)."""
@@ -26,60 +27,44 @@ KAPPA = 0.13
 """Hopping parameter, on which the time does not depend."""
 
 
+@documented
 @dataclass(frozen=True)
 class HopTime:
-    """The time of the hopping term on one parity, for one type of storage.
+    """The time of the hopping term on one parity, for one type of storage."""
 
-    Attributes
-    ----------
-    storage : str
-        Precision of spinors and links.
-    reals : int
-        Stored reals per link.
-    vectors : int
-        Number of vectors that the kernel treats together.
-    tflops : float
-        10^12 operations per second, with `flops_per_site` for every vector.
-    gb_per_s : float
-        Bytes that must be moved if every number is read or written once, in GB/s.
-    share : float
-        The same in units of the bandwidth of a copy.
-    registers, spilled : int or None
-        Registers and spilled bytes per thread of the CUDA kernel.
-    """
-
-    storage: str
-    reals: int
-    vectors: int
-    tflops: float
-    gb_per_s: float
-    share: float
-    registers: int | None
-    spilled: int | None
+    storage: str = result_field("Precision of spinors and links.")
+    reals: int = result_field("Stored reals per link.")
+    vectors: int = result_field("Number of vectors that the kernel treats together.")
+    tflops: float = result_field(
+        "10^12 operations per second, with `flops_per_site` for every vector."
+    )
+    gb_per_s: float = result_field(
+        "Bytes that must be moved if every number is read or written once, in GB/s."
+    )
+    share: float = result_field("The same in units of the bandwidth of a copy.")
+    registers: int | None = result_field(
+        "Registers per thread of a CUDA kernel; None for other kernels."
+    )
+    spilled: int | None = result_field(
+        "Spilled bytes per thread of a CUDA kernel; None for other kernels."
+    )
 
 
+@documented
 @dataclass(frozen=True)
 class QuarksTime:
-    """Times of the hopping term.
+    """Times of the hopping term."""
 
-    Attributes
-    ----------
-    device, group, lattice : str
-        Names of the devices, gauge group, and lattice.
-    copy_gb_per_s : float
-        Bandwidth of a large copy on all devices together in GB/s, read and written.
-    flops_per_site : int
-        Operations of the hopping term per site and vector.
-    hops : list of HopTime
-        Times of the hopping term, by type of storage and number of vectors.
-    """
-
-    device: str
-    group: str
-    lattice: str
-    copy_gb_per_s: float
-    flops_per_site: int
-    hops: list[HopTime]
+    device: str = result_field("Names of the devices.")
+    group: str = result_field("Gauge group.")
+    lattice: str = result_field("Extents of the lattice.")
+    copy_gb_per_s: float = result_field(
+        "Bandwidth of a large copy on all devices together in GB/s, read and written."
+    )
+    flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
+    hops: list[HopTime] = result_field(
+        "Times of the hopping term, by type of storage and number of vectors."
+    )
 
 
 def flops_per_site(colours: int) -> int:

@@ -17,37 +17,23 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.registry import in_words
+from gauge_mc.results import documented, result_field
 from gauge_mc.storage.links import Block
 
 _titles = in_words([one.title for one in FORMATS.values()], "or")
 
 
+@documented
 @dataclass(frozen=True)
 class ConvertReport:
-    """What ``convert`` prints; of a propagator the file and the basis.
+    """What ``convert`` prints; of a propagator the file and the basis."""
 
-    Attributes
-    ----------
-    file : str
-        File that was written or read.
-    format : str
-        Name of the format.
-    group : str
-        Name of the group.
-    lattice : str
-        Extents of the lattice.
-    precision : str
-        Precision of the stored links, ``single`` or ``double``.
-    basis : str
-        Basis of the gamma matrices.
-    """
-
-    file: str
-    format: str
-    group: str
-    lattice: str
-    precision: str
-    basis: str
+    file: str = result_field("File that was written or read.")
+    format: str = result_field("Name of the format.")
+    group: str = result_field("Name of the group.")
+    lattice: str = result_field("Extents of the lattice.")
+    precision: str = result_field("Precision of the stored links, ``single`` or ``double``.")
+    basis: str = result_field("Basis of the gamma matrices.")
 
 
 @prints(ConvertReport)

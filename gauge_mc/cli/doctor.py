@@ -13,44 +13,29 @@ from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.devices.base import Finding
 from gauge_mc.devices.choice import BACKENDS
+from gauge_mc.results import documented, result_field
 
 if TYPE_CHECKING:
     from gauge_mc.console import Console
 
 
+@documented
 @dataclass(frozen=True)
 class Diagnosis:
-    """What ``doctor`` prints.
+    """What ``doctor`` prints."""
 
-    Attributes
-    ----------
-    findings : sequence of Finding
-        What was examined.
-    works : bool
-        Whether it works; for the whole, whether any device works.
-    """
-
-    findings: Sequence[Finding]
-    works: bool
+    findings: Sequence[Finding] = result_field("What was examined.")
+    works: bool = result_field("Whether it works; for the whole, whether any device works.")
 
 
+@documented
 @dataclass(frozen=True)
 class CacheReport:
-    """What ``doctor --clear-cache`` and ``doctor --install`` print.
+    """What ``doctor --clear-cache`` and ``doctor --install`` print."""
 
-    Attributes
-    ----------
-    folder : str
-        Folder of the compiled kernels.
-    removed : int
-        Number of files that were removed.
-    installed : str
-        Backend for which software was installed.
-    """
-
-    folder: str
-    removed: int
-    installed: str
+    folder: str = result_field("Folder of the compiled kernels.")
+    removed: int = result_field("Number of files that were removed.")
+    installed: str = result_field("Backend for which software was installed.")
 
 
 @prints(Diagnosis, CacheReport)

@@ -14,28 +14,20 @@ from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.exports import EXPORTS
 from gauge_mc.registry import in_words
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
 
 _endings = in_words([one.ending for one in EXPORTS.values()], "or")
 
 
+@documented
 @dataclass(frozen=True)
 class ExportReport:
-    """What ``export`` prints.
+    """What ``export`` prints."""
 
-    Attributes
-    ----------
-    file : str
-        File that was written or read.
-    tables : sequence of str
-        Names of the tables in the file.
-    left_out : sequence of str
-        Names of the tables that have too few records.
-    """
-
-    file: str
-    tables: Sequence[str]
-    left_out: Sequence[str]
+    file: str = result_field("File that was written or read.")
+    tables: Sequence[str] = result_field("Names of the tables in the file.")
+    left_out: Sequence[str] = result_field("Names of the tables that have too few records.")
 
 
 @prints(ExportReport)

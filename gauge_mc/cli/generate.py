@@ -93,7 +93,7 @@ def show_forecast(values: Mapping[str, object], as_json: bool) -> None:
 
     found = forecast(values)
     if found and as_json:
-        print_document("generate", found.values())
+        print_document("generate", found)
     elif found:
         Console(highlight=False, markup=False).print(found.table())
     if found and found.shortage:

@@ -19,27 +19,21 @@ from gauge_mc.plots.figures.averages import AveragePoint, AveragesTable
 from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
 from gauge_mc.plots.runs.drawing import expected_plot, find_plot, plot_names, runs_to_draw
 from gauge_mc.registry import in_words
+from gauge_mc.results import documented, result_field
 
 _endings = in_words([f".{one}" for one in ENDINGS], "or")
 
 
+@documented
 @dataclass(frozen=True)
 class PlotReport:
-    """What ``plot`` prints.
+    """What ``plot`` prints."""
 
-    Attributes
-    ----------
-    file : str
-        File that was written or read.
-    plot : str
-        Name of the plot.
-    points : sequence of AveragePoint
-        Averages that are drawn, for plots that show averages.
-    """
-
-    file: str
-    plot: str
-    points: Sequence[AveragePoint]
+    file: str = result_field("File that was written or read.")
+    plot: str = result_field("Name of the plot.")
+    points: Sequence[AveragePoint] = result_field(
+        "Averages that are drawn, for plots that show averages."
+    )
 
 
 @prints(PlotReport)

@@ -13,45 +13,30 @@ import typer
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.errors import GaugeError
+from gauge_mc.results import documented, result_field
 from gauge_mc.scans.scan import newest_run_or_scan
 
 NAMED = 5
 """Maximum number of damaged files that the last line names; a line above reports each of them."""
 
 
+@documented
 @dataclass(frozen=True)
 class FileCheck:
-    """The result of the check of a file.
+    """The result of the check of a file."""
 
-    Attributes
-    ----------
-    file : str
-        File that was written or read.
-    sound : bool
-        Whether the file is neither damaged nor missing.
-    result : str
-        What was found, in words.
-    """
-
-    file: str
-    sound: bool
-    result: str
+    file: str = result_field("File that was written or read.")
+    sound: bool = result_field("Whether the file is neither damaged nor missing.")
+    result: str = result_field("What was found, in words.")
 
 
+@documented
 @dataclass(frozen=True)
 class VerifyReport:
-    """What ``verify`` prints.
+    """What ``verify`` prints."""
 
-    Attributes
-    ----------
-    files : sequence of FileCheck
-        Files that were checked.
-    damaged : int
-        Number of files that are damaged or missing.
-    """
-
-    files: Sequence[FileCheck]
-    damaged: int
+    files: Sequence[FileCheck] = result_field("Files that were checked.")
+    damaged: int = result_field("Number of files that are damaged or missing.")
 
 
 @prints(VerifyReport)

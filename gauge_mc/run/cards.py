@@ -33,6 +33,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.registry import nearest
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import observable_along, options_of_observable
 from gauge_mc.run.measurement import EVERY, MAX_UPDATES
@@ -162,20 +163,13 @@ def check_card(path: str | os.PathLike[str]) -> Parameters:
     return parameters
 
 
+@documented
 @dataclass(frozen=True)
 class CardReport:
-    """A run card that has been checked.
+    """A run card that has been checked."""
 
-    Attributes
-    ----------
-    file : str
-        File that was written or read.
-    parameters : mapping of str to str, int or float
-        Parameters of the run by name.
-    """
-
-    file: str
-    parameters: Mapping[str, str | int | float]
+    file: str = result_field("File that was written or read.")
+    parameters: Mapping[str, str | int | float] = result_field("Parameters of the run by name.")
 
     @classmethod
     def of(cls, file: Path, parameters: Parameters) -> CardReport:

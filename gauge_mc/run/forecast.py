@@ -6,7 +6,7 @@ import datetime
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from rich.console import RenderableType
@@ -20,6 +20,7 @@ from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
 from gauge_mc.observables import Observable, Recorder
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.checkpoint import read_state
@@ -36,72 +37,40 @@ TEST_SECONDS = 0.5
 """Time in seconds for which updates are tried."""
 
 
+@documented
 @dataclass(frozen=True)
 class Forecast:
-    """Needs of the rest of a run on this machine.
+    """Needs of the rest of a run on this machine."""
 
-    Attributes
-    ----------
-    run : str
-        Run directory.
-    description : str
-        Description of the chain.
-    device : str
-        Names of the devices.
-    updates_left : int
-        Number of updates that are left.
-    links_per_update : int
-        Number of link updates in an update.
-    device_bytes, free_device_bytes : int
-        Memory of all devices that the run takes, and that is free.
-    host_bytes, free_host_bytes : int
-        Memory of the host for configurations on their way to disk, and that is free.
-    configurations_left : int
-        Number of configurations that are left.
-    config_bytes : int
-        Size of a configuration file in bytes.
-    checkpoint_bytes, table_bytes : int
-        Size of the checkpoint, and of all rows that are added to tables.
-    disk_bytes, free_disk_bytes : int
-        Disk space that the run needs, and that is free. A checkpoint exists twice while it is
-        replaced.
-    update_seconds, measure_seconds, write_seconds : float
-        Times of an update, of all measurements after it on average, and of the snapshots of
-        configurations on average.
-    seconds : float
-        Time of all updates, measurements and snapshots, without waiting for the disk.
-    shortage : str or None
-        Why the disk is too small, in a sentence; None if it is not.
-    """
-
-    run: str
-    description: str
-    device: str
-    updates_left: int
-    links_per_update: int
-    device_bytes: int
-    free_device_bytes: int
-    host_bytes: int
-    free_host_bytes: int
-    configurations_left: int
-    config_bytes: int
-    checkpoint_bytes: int
-    table_bytes: int
-    disk_bytes: int
-    free_disk_bytes: int
-    update_seconds: float
-    measure_seconds: float
-    write_seconds: float
-    shortage: str | None = None
-
-    @property
-    def seconds(self) -> float:
-        """Time of all updates, without waiting for the disk."""
-        return self.updates_left * (self.update_seconds + self.measure_seconds + self.write_seconds)
-
-    def values(self) -> dict[str, object]:
-        """Return the content as plain values for JSON."""
-        return {**asdict(self), "seconds": self.seconds}
+    run: str = result_field("Run directory.")
+    description: str = result_field("Description of the chain.")
+    device: str = result_field("Names of the devices.")
+    updates_left: int = result_field("Number of updates that are left.")
+    links_per_update: int = result_field("Number of link updates in an update.")
+    device_bytes: int = result_field("Memory of all devices that the run takes.")
+    free_device_bytes: int = result_field("Memory of all devices that is free.")
+    host_bytes: int = result_field("Memory of the host for configurations on their way to disk.")
+    free_host_bytes: int = result_field("Memory of the host that is free.")
+    configurations_left: int = result_field("Number of configurations that are left.")
+    config_bytes: int = result_field("Size of a configuration file in bytes.")
+    checkpoint_bytes: int = result_field("Size of the checkpoint in bytes.")
+    table_bytes: int = result_field("Size of all rows that are added to tables.")
+    disk_bytes: int = result_field(
+        "Disk space that the run needs. A checkpoint exists twice while it is replaced."
+    )
+    free_disk_bytes: int = result_field("Disk space that is free.")
+    update_seconds: float = result_field("Time of an update.")
+    measure_seconds: float = result_field("Time of all measurements after an update, on average.")
+    write_seconds: float = result_field(
+        "Time of the snapshots of configurations, on average over updates."
+    )
+    seconds: float = result_field(
+        "Time of all updates, measurements and snapshots, without waiting for the disk."
+    )
+    shortage: str | None = result_field(
+        "Why the disk is too small, in a sentence; None if it is not.",
+        None,
+    )
 
     def table(self) -> RenderableType:
         """Return the content as a table."""
@@ -267,6 +236,8 @@ def _needs(
         return None
     left = p.updates - done
     sampled = (p.updates - max(done, p.thermalize)) / max(1, left)
+    update = costs.update_seconds
+    measure, write = costs.measure_seconds * sampled, costs.write_seconds * sampled
     disk = DiskNeeds.of(run, p, observables, done)
     configs, size = disk.configurations_left, disk.config_bytes
     return Forecast(
@@ -285,9 +256,10 @@ def _needs(
         disk.table_bytes,
         disk.bytes,
         free_disk(run.path),
-        costs.update_seconds,
-        costs.measure_seconds * sampled,
-        costs.write_seconds * sampled,
+        update,
+        measure,
+        write,
+        left * (update + measure + write),
         _shortage(disk),
     )
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from gauge_mc.domain.energy import Energy
 from gauge_mc.errors import GaugeError
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
@@ -23,46 +24,31 @@ if TYPE_CHECKING:
 from gauge_mc.run.averages import Average, averages_table, averages_values
 
 
+@documented
 @dataclass(frozen=True)
 class RunReport:
-    """What a session of a run has done, for JSON.
+    """What a session of a run has done, for JSON."""
 
-    Attributes
-    ----------
-    run : str
-        Run directory.
-    parameters : mapping of str to str, int or float
-        Parameters of the run, as in ``run.toml``.
-    sweep, sweeps : int
-        Number of updates done, and in all, thermalisation included.
-    stopped : str or None
-        Reason why the session stopped before the end; None if all is done.
-    seconds : float
-        Duration of the session in seconds.
-    links_per_s : float or None
-        Link updates per second, including the time for measurements and files; None if unknown.
-    joules, nj_per_link : float or None
-        Energy that the devices used, in joules, and in nJ per link update; None if it is unknown.
-    energy_source : str or None
-        Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is unknown.
-    configurations : int
-        Number of configurations.
-    averages : mapping of str to Average
-        Averages by the label of the quantity.
-    """
-
-    run: str
-    parameters: Mapping[str, object]
-    sweep: int
-    sweeps: int
-    stopped: str | None
-    seconds: float
-    links_per_s: float | None
-    joules: float | None
-    nj_per_link: float | None
-    energy_source: str | None
-    configurations: int
-    averages: Mapping[str, Average]
+    run: str = result_field("Run directory.")
+    parameters: Mapping[str, object] = result_field("Parameters of the run, as in ``run.toml``.")
+    sweep: int = result_field("Number of updates done, thermalisation included.")
+    sweeps: int = result_field("Number of updates in all, thermalisation included.")
+    stopped: str | None = result_field(
+        "Reason why the session stopped before the end; None if all is done."
+    )
+    seconds: float = result_field("Duration of the session in seconds.")
+    links_per_s: float | None = result_field(
+        "Link updates per second, including the time for measurements and files; None if unknown."
+    )
+    joules: float | None = result_field(
+        "Energy that the devices used, in joules; None if it is unknown."
+    )
+    nj_per_link: float | None = result_field("Energy per link update in nJ; None if it is unknown.")
+    energy_source: str | None = result_field(
+        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is unknown."
+    )
+    configurations: int = result_field("Number of configurations.")
+    averages: Mapping[str, Average] = result_field("Averages by the label of the quantity.")
 
     @classmethod
     def of(cls, result: RunResult) -> RunReport:
@@ -83,20 +69,15 @@ class RunReport:
         )
 
 
+@documented
 @dataclass(frozen=True)
 class RunReports:
-    """What a session of several runs has done, for JSON.
+    """What a session of several runs has done, for JSON."""
 
-    Attributes
-    ----------
-    runs : sequence of RunReport
-        Runs.
-    stopped : str or None
-        Reason why the session stopped before the end; None if all is done.
-    """
-
-    runs: Sequence[RunReport]
-    stopped: str | None
+    runs: Sequence[RunReport] = result_field("Runs.")
+    stopped: str | None = result_field(
+        "Reason why the session stopped before the end; None if all is done."
+    )
 
     @classmethod
     def of(cls, results: Sequence[RunResult]) -> RunReports:

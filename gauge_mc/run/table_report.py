@@ -14,32 +14,22 @@ from gauge_mc.files.table import TableData
 from gauge_mc.observables import (
     observable_of_table,
 )
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average
 
 
+@documented
 @dataclass(frozen=True)
 class TableReport:
-    """A table with averages over its columns, for JSON.
+    """A table with averages over its columns, for JSON."""
 
-    Attributes
-    ----------
-    file : str
-        File that was written or read.
-    records : int
-        Number of records in the table.
-    header : mapping of str to str
-        Header of the table.
-    averages : mapping of str to Average
-        Averages by column; none if there are several records per configuration.
-    cautions : sequence of str
-        Cautions about the averages, one sentence each.
-    """
-
-    file: str
-    records: int
-    header: Mapping[str, str]
-    averages: Mapping[str, Average]
-    cautions: Sequence[str]
+    file: str = result_field("File that was written or read.")
+    records: int = result_field("Number of records in the table.")
+    header: Mapping[str, str] = result_field("Header of the table.")
+    averages: Mapping[str, Average] = result_field(
+        "Averages by column; none if there are several records per configuration."
+    )
+    cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
 
     @classmethod
     def of(cls, path: Path, table: TableData) -> TableReport:

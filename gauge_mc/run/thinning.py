@@ -18,6 +18,7 @@ from gauge_mc.errors import GaugeError, UsageError, not_written
 from gauge_mc.files.atomic import replacing, sync_folder
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml, typed
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import now
@@ -119,27 +120,18 @@ def removed_from(run: Run, parameters: Parameters) -> int:
     return sum(number in removed and number not in there for number in due)
 
 
+@documented
 @dataclass(frozen=True)
 class ThinningReport:
-    """What a thinning removes.
+    """What a thinning removes."""
 
-    Attributes
-    ----------
-    run : str
-        Run directory.
-    keep : int
-        Number N: every N-th configuration is kept, counted from the first one of the run.
-    kept, removed : sequence of int
-        Updates of the configurations that are kept, and of those that are removed.
-    removed_bytes : int
-        Size of all files that are removed, in bytes.
-    """
-
-    run: str
-    keep: int
-    kept: Sequence[int]
-    removed: Sequence[int]
-    removed_bytes: int
+    run: str = result_field("Run directory.")
+    keep: int = result_field(
+        "Number N: every N-th configuration is kept, counted from the first one of the run."
+    )
+    kept: Sequence[int] = result_field("Updates of the configurations that are kept.")
+    removed: Sequence[int] = result_field("Updates of the configurations that are removed.")
+    removed_bytes: int = result_field("Size of all files that are removed, in bytes.")
 
 
 def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> ThinningReport:

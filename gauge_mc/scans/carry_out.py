@@ -13,6 +13,7 @@ from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.parameters import Parameters
@@ -63,27 +64,20 @@ class ScanResult:
         return read_table(Scan.read(self.path).table, text=("lattice",))
 
 
+@documented
 @dataclass(frozen=True)
 class Submission:
-    """The jobs that were submitted for a scan.
+    """The jobs that were submitted for a scan."""
 
-    Attributes
-    ----------
-    scan : str
-        Scan directory.
-    job : str or None
-        Number of the job array; None if no run was left to be submitted.
-    submitted : sequence of str
-        Run directories of the jobs, in the order of their indices in the array.
-    all_runs, complete : int
-        Number of runs, and of complete runs.
-    """
-
-    scan: str
-    job: str | None
-    submitted: Sequence[str]
-    all_runs: int
-    complete: int
+    scan: str = result_field("Scan directory.")
+    job: str | None = result_field(
+        "Number of the job array; None if no run was left to be submitted."
+    )
+    submitted: Sequence[str] = result_field(
+        "Run directories of the jobs, in the order of their indices in the array."
+    )
+    all_runs: int = result_field("Number of runs.")
+    complete: int = result_field("Number of complete runs.")
 
     def __str__(self) -> str:
         array = f" as job {self.job}" if self.job else ""

@@ -17,6 +17,7 @@ from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import shared_values
 from gauge_mc.run.chain import check_start
 from gauge_mc.run.disk import DiskNeeds, free_disk
@@ -36,104 +37,65 @@ SHOWN = 5
 """Maximum number of refusals that are shown."""
 
 
+@documented
 @dataclass(frozen=True)
 class BatchForecast:
-    """Runs that are updated together, in the order in which batches are started.
+    """Runs that are updated together, in the order in which batches are started."""
 
-    Attributes
-    ----------
-    runs : sequence of str
-        Names of the runs.
-    device_bytes : int
-        Memory of the device that they take.
-    seconds : float
-        Time of all updates, measurements and snapshots, without waiting for the disk.
-    """
-
-    runs: Sequence[str]
-    device_bytes: int
-    seconds: float
+    runs: Sequence[str] = result_field("Names of the runs.")
+    device_bytes: int = result_field("Memory of the device that they take.")
+    seconds: float = result_field(
+        "Time of all updates, measurements and snapshots, without waiting for the disk."
+    )
 
 
+@documented
 @dataclass(frozen=True)
 class PointForecast:
-    """The needs of what is left at a point.
+    """The needs of what is left at a point."""
 
-    Attributes
-    ----------
-    beta : float
-        Coupling.
-    lattice : str
-        Extents of the lattice.
-    couplings : mapping of str to float
-        Values of the options of the action, by name.
-    chains : int
-        Number of chains at each point.
-    complete : int
-        Number of complete runs.
-    updates_left : int
-        Number of updates that are left, of all chains.
-    seconds : float
-        Time of all updates, measurements and snapshots, without waiting for the disk. Runs that are
-        updated together have equal parts of the time of their batch.
-    device_bytes : int
-        Memory of the device that the largest batch with a run at this point takes.
-    disk_bytes : int
-        Disk space that the runs need.
-    """
-
-    beta: float
-    lattice: str
-    couplings: Mapping[str, float]
-    chains: int
-    complete: int
-    updates_left: int
-    seconds: float
-    device_bytes: int
-    disk_bytes: int
+    beta: float = result_field("Coupling.")
+    lattice: str = result_field("Extents of the lattice.")
+    couplings: Mapping[str, float] = result_field("Values of the options of the action, by name.")
+    chains: int = result_field("Number of chains at each point.")
+    complete: int = result_field("Number of complete runs.")
+    updates_left: int = result_field("Number of updates that are left, of all chains.")
+    seconds: float = result_field(
+        "Time of all updates, measurements and snapshots, without waiting for the disk. Runs "
+        "that are updated together have equal parts of the time of their batch."
+    )
+    device_bytes: int = result_field(
+        "Memory of the device that the largest batch with a run at this point takes."
+    )
+    disk_bytes: int = result_field("Disk space that the runs need.")
 
 
+@documented
 @dataclass(frozen=True)
 class ScanForecast:
-    """The needs of the rest of a scan on this machine.
+    """The needs of the rest of a scan on this machine."""
 
-    Attributes
-    ----------
-    scan : str
-        Scan directory.
-    description : str
-        Description of the grid, of the parameters and of the devices.
-    points : sequence of PointForecast
-        Points of the grid.
-    batches : sequence of BatchForecast
-        Batches of runs that are updated together.
-    processes : int
-        Number of batches that are carried out at the same time.
-    complete : int
-        Number of complete runs.
-    device_bytes, free_device_bytes : int
-        Memory of a device that the batches take that are carried out on it at the same time, if
-        they are the largest ones, and that is free.
-    disk_bytes, free_disk_bytes : int
-        Disk space that all runs need, and that is free.
-    seconds : float
-        Time until the last batch has ended, without the starts of the processes.
-    refusals : sequence of str
-        Reasons for which runs would be refused, one sentence each.
-    """
-
-    scan: str
-    description: str
-    points: Sequence[PointForecast]
-    batches: Sequence[BatchForecast]
-    processes: int
-    complete: int
-    device_bytes: int
-    free_device_bytes: int
-    disk_bytes: int
-    free_disk_bytes: int
-    seconds: float
-    refusals: Sequence[str]
+    scan: str = result_field("Scan directory.")
+    description: str = result_field(
+        "Description of the grid, of the parameters and of the devices."
+    )
+    points: Sequence[PointForecast] = result_field("Points of the grid.")
+    batches: Sequence[BatchForecast] = result_field("Batches of runs that are updated together.")
+    processes: int = result_field("Number of batches that are carried out at the same time.")
+    complete: int = result_field("Number of complete runs.")
+    device_bytes: int = result_field(
+        "Memory of a device that the batches take that are carried out on it at the same time, "
+        "if they are the largest ones."
+    )
+    free_device_bytes: int = result_field("Memory of a device that is free.")
+    disk_bytes: int = result_field("Disk space that all runs need.")
+    free_disk_bytes: int = result_field("Disk space that is free.")
+    seconds: float = result_field(
+        "Time until the last batch has ended, without the starts of the processes."
+    )
+    refusals: Sequence[str] = result_field(
+        "Reasons for which runs would be refused, one sentence each."
+    )
 
     def table(self) -> RenderableType:
         """Return the content as a table."""

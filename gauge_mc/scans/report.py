@@ -6,41 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gauge_mc.files.table import Value
+from gauge_mc.results import documented, result_field
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.carry_out import ScanResult
 from gauge_mc.scans.scan import Member, Scan
 
 
+@documented
 @dataclass(frozen=True)
 class MemberReport:
-    """A run of a scan and its progress.
+    """A run of a scan and its progress."""
 
-    Attributes
-    ----------
-    run : str
-        Run directory.
-    beta : float
-        Coupling.
-    lattice : str
-        Extents of the lattice.
-    couplings : mapping of str to float
-        Values of the options of the action, by name.
-    chain : int
-        Number of the chain at its point, from 1.
-    sweep, sweeps : int
-        Number of updates done, and in all, thermalisation included.
-    damage : str or None
-        Why the run cannot be read or continued; None if it can.
-    """
-
-    run: str
-    beta: float
-    lattice: str
-    couplings: Mapping[str, float]
-    chain: int
-    sweep: int
-    sweeps: int
-    damage: str | None
+    run: str = result_field("Run directory.")
+    beta: float = result_field("Coupling.")
+    lattice: str = result_field("Extents of the lattice.")
+    couplings: Mapping[str, float] = result_field("Values of the options of the action, by name.")
+    chain: int = result_field("Number of the chain at its point, from 1.")
+    sweep: int = result_field("Number of updates done, thermalisation included.")
+    sweeps: int = result_field("Number of updates in all, thermalisation included.")
+    damage: str | None = result_field("Why the run cannot be read or continued; None if it can.")
 
     @classmethod
     def of(cls, member: Member) -> MemberReport:
@@ -62,35 +46,20 @@ class MemberReport:
         return f"{name}  {self.damage or f'{self.sweep} of {self.sweeps} updates'}"
 
 
+@documented
 @dataclass(frozen=True)
 class ScanReport:
-    """A scan, what a session has done, and the averages at its points.
+    """A scan, what a session has done, and the averages at its points."""
 
-    Attributes
-    ----------
-    scan : str
-        Scan directory.
-    runs : sequence of MemberReport
-        Runs.
-    complete : int
-        Number of complete runs.
-    stopped : str or None
-        Reason why the session stopped before the end; None if all is done.
-    failures : mapping of str to str
-        Error messages by the name of the run.
-    rows : sequence of mapping of str to str, int or float
-        Rows of ``scan.csv``, by column.
-    cautions : sequence of str
-        Cautions about the averages, one sentence each.
-    """
-
-    scan: str
-    runs: Sequence[MemberReport]
-    complete: int
-    stopped: str | None
-    failures: Mapping[str, str]
-    rows: Sequence[Mapping[str, Value]]
-    cautions: Sequence[str]
+    scan: str = result_field("Scan directory.")
+    runs: Sequence[MemberReport] = result_field("Runs.")
+    complete: int = result_field("Number of complete runs.")
+    stopped: str | None = result_field(
+        "Reason why the session stopped before the end; None if all is done."
+    )
+    failures: Mapping[str, str] = result_field("Error messages by the name of the run.")
+    rows: Sequence[Mapping[str, Value]] = result_field("Rows of ``scan.csv``, by column.")
+    cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
 
     @classmethod
     def of(cls, result: ScanResult, skip: int = 0) -> ScanReport:
