@@ -43,7 +43,14 @@ from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests.fits.tables import has_table, write_tables
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("runs/**/*.md")])
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("runs/**/*.md"),
+        *ROOT.glob(".github/**/*.md"),
+    ]
+)
 CHOICES = {
     "actions": ACTIONS,
     "backends": BACKENDS,

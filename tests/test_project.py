@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.check_links import broken_links, pages
+
 LONGEST_README = 150
 """Lines that a newcomer is asked to read."""
 
@@ -35,7 +37,50 @@ def test_the_readme_is_short_and_has_the_command_of_the_tests(root):
     assert len([line for line in lines if re.match("python3 -m venv .* pytest", line)]) == 1
 
 
-def test_links_of_the_readmes_lead_somewhere(root):
-    for page in (root / "README.md", *(root / "runs").rglob("*.md"), root / "CHANGELOG.md"):
-        for link in re.findall(r"\]\(([^)#]+)", page.read_text()):
-            assert link.startswith("https://") or (page.parent / link).exists(), (page, link)
+def test_links_of_pages_lead_somewhere(root):
+    found = {page: [*broken_links(page)] for page in pages(root)}
+    assert root / ".github" / "CONTRIBUTING.md" in found
+    assert not {page: links for page, links in found.items() if links}
+
+
+@pytest.mark.parametrize(
+    ("link", "broken"),
+    [
+        ("other.md", False),
+        ("other.md#the-second-part", False),
+        ("other.md#named", False),
+        ("#here", False),
+        ("https://example.org/x.md", False),
+        ("missing.md", True),
+        ("other.md#the-third-part", True),
+        ("#there", True),
+    ],
+)
+def test_a_link_that_leads_nowhere_is_found(tmp_path, link, broken):
+    (tmp_path / "other.md").write_text("# A\n\n## The *second* part\n\n## More { #named }\n")
+    page = tmp_path / "page.md"
+    page.write_text(f"## Here\n\n[a]({link})\n\n```\n[b](nowhere.md)\n```\n`[c](nowhere)`\n")
+    assert [*broken_links(page)] == [link] * broken
+
+
+def test_hooks_before_a_commit_and_forms_of_issues_are_valid(root):
+    yaml = pytest.importorskip("yaml")
+    hooks = yaml.safe_load((root / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    assert [hook["id"] for hook in hooks] == ["ruff-check", "ruff-format", "mypy", "links"]
+    for hook in hooks:
+        words = hook["entry"].split()
+        assert words[0] == ".venv/bin/python"
+        assert hook["language"] == "system"  # nothing is fetched
+        assert all((root / word).is_file() for word in words if word.endswith(".py"))
+    forms = {*(root / ".github" / "ISSUE_TEMPLATE").glob("*.yml")} - {
+        root / ".github" / "ISSUE_TEMPLATE" / "config.yml"
+    }
+    assert {path.stem for path in forms} == {"bug", "feature", "wrong_number"}
+    for path in forms:
+        form = yaml.safe_load(path.read_text())
+        assert form["name"]
+        assert form["description"]
+        ids = [part["id"] for part in form["body"]]
+        assert len(ids) == len({*ids}) > 1
+        assert all(part["attributes"]["label"] for part in form["body"])
+        assert any(part.get("validations", {}).get("required") for part in form["body"])
