@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import Storage
 from gauge_mc.quarks.transport import Boundary, Reals, Transport, VectorsPerThread
@@ -64,7 +65,7 @@ class HoppingOperator(ABC):
         """Return the operator for spinors of some precision, with links in some form."""
 
 
-class PreparedOperator:
+class PreparedOperator(LinearOperator):
     """An operator for spinors in one type of storage.
 
     Parameters
@@ -76,6 +77,8 @@ class PreparedOperator:
     reals : Reals
         The form of the links.
     """
+
+    parities = (EVEN, ODD)
 
     def __init__(self, operator: HoppingOperator, storage: Storage, reals: Reals) -> None:
         self.operator, self.storage = operator, storage
@@ -143,10 +146,15 @@ class PreparedOperator:
         """Return a call that carries out `hop`, given the factor, for repeated use."""
         return Hop(self, target, source, parity, form, other or target, dagger)
 
-    def full(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> None:
-        """Compute M source, or M^dagger source, on all sites."""
-        for parity in (0, 1):
-            self.hop(target, source, parity, WHOLE, source, -self.operator.kappa, dagger)
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes M source, or M^dagger source; see `LinearOperator.apply`."""
+        hops = [self.prepare(target, source, p, WHOLE, source, dagger) for p in self.parities]
+
+        def call() -> None:
+            for hop in hops:
+                hop(-self.operator.kappa)
+
+        return call
 
 
 class Hop:

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.hopping import DIVIDED, SOLVED, WHOLE, HoppingOperator, PreparedOperator
+from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE, HoppingOperator, PreparedOperator
+from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
 from gauge_mc.quarks.spinors import SpinorField
 
-Apply = Callable[[], None]
-"""A prepared application of an operator to a field."""
 
-EVEN, ODD = 0, 1
-
-
-class PreconditionedOperator:
+class PreconditionedOperator(LinearOperator):
     """The operator on the even sites that is left when the odd sites are eliminated.
 
-    It is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, or A_ee - kappa^2 D_eo A_oo^-1 D_oe if the solver
-    needs the adjoint.
+    It is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, or A_ee - kappa^2 D_eo A_oo^-1 D_oe, which has an
+    adjoint of the same form.
 
     Parameters
     ----------
     prepared : PreparedOperator
         The operator on all sites.
-    form : int
-        `ADDED` or `WHOLE`, for the first or the second.
+    with_adjoint : bool
+        Whether it is the second, whose adjoint can be applied.
     """
 
-    def __init__(self, prepared: PreparedOperator, form: int) -> None:
-        self._prepared, self._form = prepared, form
+    parities = (EVEN,)
+
+    def __init__(self, prepared: PreparedOperator, with_adjoint: bool) -> None:
+        self._prepared, self._with_adjoint = prepared, with_adjoint
         self._spare: dict[int, SpinorField] = {}
 
     def _odd(self, source: SpinorField) -> SpinorField:
@@ -42,10 +38,19 @@ class PreconditionedOperator:
         return self._spare[source.count]
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
-        """Return a call that computes the product with the operator, or with its adjoint."""
+        """Return a call that computes the product; see `LinearOperator.apply`.
+
+        Raises
+        ------
+        ValueError
+            If the adjoint is asked of the first form.
+        """
+        if dagger and not self._with_adjoint:
+            raise ValueError("The form of this operator has no adjoint; declare that it is used.")
         odd = self._odd(source)
         first = self._prepared.prepare(odd, source, ODD, DIVIDED, dagger=dagger)
-        second = self._prepared.prepare(target, odd, EVEN, self._form, source, dagger)
+        form = WHOLE if self._with_adjoint else ADDED
+        second = self._prepared.prepare(target, odd, EVEN, form, source, dagger)
         kappa = self._prepared.operator.kappa
 
         def call() -> None:
@@ -64,19 +69,23 @@ class System:
         The operator M.
     source : SpinorField
         The right-hand sides b on all sites, in double precision.
-    form : int
+    with_adjoint : bool
         See `PreconditionedOperator`.
     """
 
-    def __init__(self, operator: HoppingOperator, source: SpinorField, form: int) -> None:
-        self.operator, self.form = operator, form
+    def __init__(self, operator: HoppingOperator, source: SpinorField, with_adjoint: bool) -> None:
+        self.operator, self.with_adjoint = operator, with_adjoint
         self.exact = operator.prepared(source.storage.name)
-        self.preconditioned = PreconditionedOperator(self.exact, form)
+        self.preconditioned = self.reduced_operator(source.storage.name)
         self.norms = norms_of(source)
         self.b, self.x, self._product = (source.like() for _ in range(3))
         self._scale(self.b, source, 1 / self.units)
         self.reduced = source.like(parity=EVEN)
         self._reduce()
+
+    def reduced_operator(self, precision: str, reals: int | None = None) -> LinearOperator:
+        """Return the operator on the even sites; see `HoppingOperator.prepared`."""
+        return PreconditionedOperator(self.operator.prepared(precision, reals), self.with_adjoint)
 
     @property
     def units(self) -> NDArray[np.float64]:
@@ -92,7 +101,7 @@ class System:
         hop, kappa, odd = self.exact.hop, self.operator.kappa, self.b.like(parity=ODD)
         hop(odd, self.x, ODD, SOLVED, self.b, 0.0)
         hop(self.reduced, odd, EVEN, SOLVED, self.b, kappa)
-        if self.form == WHOLE:
+        if self.with_adjoint:
             hop(self.reduced, odd, EVEN, WHOLE, self.reduced, 0.0)
 
     def complete(self, even: SpinorField) -> None:
@@ -106,7 +115,7 @@ class System:
 
     def residual_norms(self) -> NDArray[np.float64]:
         """Return the norms of b - M x on all sites."""
-        self.exact.full(self._product, self.x)
+        self.exact.apply(self._product, self.x)()
         norms2 = np.zeros(self.x.count)
         for parity in (EVEN, ODD):
             step = Advance(self._product, self.b, parity=parity)

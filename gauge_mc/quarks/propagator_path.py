@@ -14,7 +14,6 @@ import numpy as np
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.files import StoredPropagator, read_propagator, scalar_source
-from gauge_mc.quarks.hopping import WHOLE
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.preconditioned import System
 from gauge_mc.quarks.propagators import columns_of, elements_of
@@ -70,7 +69,7 @@ class PropagatorPath:
             columns = columns_of(operator.field, stored.elements)
         except GaugeError as error:
             raise GaugeError(f"{path} does not fit: {error}") from error
-        system = System(operator, source, WHOLE)
+        system = System(operator, source, with_adjoint=True)
         x = SpinorField.from_numpy(operator.field, columns)
         system.take(x)
         residual = system.residual_norms()

@@ -27,7 +27,6 @@ from gauge_mc import defaults
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.hopping import WHOLE
 from gauge_mc.quarks.operators import DiracOperator, Wilson
 from gauge_mc.quarks.preconditioned import norms_of
 from gauge_mc.quarks.solvers import (
@@ -108,16 +107,12 @@ class ShiftedSystem:
 
     def _product(self, target: SpinorField, source: SpinorField) -> Callable[[], None]:
         """Return a call that computes M M^dagger source."""
-        half, kappa = self._half, self.operator.kappa
-        hops = [
-            self._prepared.prepare(to, origin, parity, WHOLE, origin, dagger)
-            for to, origin, dagger in ((half, source, True), (target, half, False))
-            for parity in source.parities
-        ]
+        first = self._prepared.apply(self._half, source, dagger=True)
+        second = self._prepared.apply(target, self._half)
 
         def call() -> None:
-            for hop in hops:
-                hop(-kappa)
+            first()
+            second()
 
         return call
 
@@ -289,7 +284,7 @@ def solve_twisted(
     found = []
     for mu, y in zip(mus, solutions, strict=True):
         twisted = Wilson(field, kappa, csw, mu, boundary)
-        twisted.prepared(PRECISION).full(b, y, dagger=True)  # which is not needed any more
+        twisted.prepared(PRECISION).apply(b, y, dagger=True)()  # b is not needed any more
         found.append(b.to_numpy() * unit)
     return np.reshape(found, (len(found), *np.shape(source)))
 

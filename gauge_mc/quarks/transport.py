@@ -192,8 +192,8 @@ class Transport:
     Parameters
     ----------
     field : Field
-        The links, whose halos must be up to date. They must not change as long as this object is
-        used, because they may be copied.
+        The links, whose halos must be up to date. They may be copied: call `refresh` after they
+        have changed.
     storage : Storage
         Type of the stored numbers.
     reals : Reals
@@ -204,7 +204,9 @@ class Transport:
 
     def __init__(self, field: Field, storage: Storage, reals: Reals, boundary: Boundary) -> None:
         self.storage, self.reals, self.boundary = storage, reals, boundary
-        self._slabs = field.slabs if self._as_stored(field) else self._converted(field)
+        self._field, self._copies = field, not self._as_stored(field)
+        self._slabs: tuple[Slab, ...] = self._empty() if self._copies else field.slabs
+        self.refresh()
         self._lanes = [self._lane_phases(slab.layout) for slab in self._slabs]
 
     def structure(self, slab: int) -> ctypes.Structure:
@@ -216,16 +218,22 @@ class Transport:
         same = self.storage.norm_bytes == 0 and self.storage.arithmetic == field.precision
         return same and self.reals.is_stored
 
-    def _converted(self, field: Field) -> tuple[Slab, ...]:
-        layouts = self.storage.layouts(field)
-        numbers = self.reals.numbers(field.group)
-        slabs = empty_slabs(field, layouts, 4 * self.storage.unit_bytes(numbers))
+    def _empty(self) -> tuple[Slab, ...]:
+        """Return memory for a copy of the links."""
+        numbers = self.reals.numbers(self._field.group)
+        layouts = self.storage.layouts(self._field)
+        return empty_slabs(self._field, layouts, 4 * self.storage.unit_bytes(numbers))
+
+    def refresh(self) -> None:
+        """Take over the links of the field, which have changed."""
+        if not self._copies:
+            return
+        field, slabs = self._field, self._slabs
         convert_links(field, slabs, self.storage, self.reals)
-        if len(layouts) > 1:
-            halo = HaloExchange(field.devices, slabs, transfers_of(layouts, 1))
+        if len(field.layouts) > 1:
+            halo = HaloExchange(field.devices, slabs, transfers_of(self.storage.layouts(field), 1))
             halo.post(SliceRange(0, slabs[0].slice_bytes))
             halo.wait()
-        return slabs
 
     def _described(self, slab: Slab, lanes: NDArray[Any]) -> ctypes.Structure:
         phases = self.boundary.phases

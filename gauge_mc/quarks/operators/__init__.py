@@ -55,8 +55,7 @@ class DiracOperator(HoppingOperator):
     Parameters
     ----------
     field : Field
-        The links, whose halos must be up to date. They must not change as long as the operator is
-        used.
+        The links, whose halos must be up to date. Call `refresh` after they have changed.
     kappa : float
         The hopping parameter.
     boundary : complex or sequence of complex
@@ -104,6 +103,15 @@ class DiracOperator(HoppingOperator):
             self._prepared[key] = PreparedOperator(self, storage_of(precision), form)
         return self._prepared[key]
 
+    def refresh(self) -> None:
+        """Take over the links of the field, which have changed, wherever they have been used.
+
+        The halos of the field must be up to date. Prepared applications of the operator and what
+        solvers hold of it stay valid, and see the new links.
+        """
+        for one in self._prepared.values():
+            one.transport.refresh()
+
     def apply(
         self,
         array: NDArray[np.complexfloating[Any, Any]],
@@ -137,7 +145,7 @@ class DiracOperator(HoppingOperator):
         operator = self.prepared(precision or self.field.precision, reals)
         source = SpinorField.from_numpy(self.field, array, operator.storage.name)
         target = source.like()
-        operator.full(target, source, dagger)
+        operator.apply(target, source, dagger)()
         return target.to_numpy().reshape(np.shape(array))
 
     def solve(
@@ -193,7 +201,7 @@ def Wilson(
     Parameters
     ----------
     field : Field
-        The links, which must not change as long as the operator is used.
+        The links; call the operator's `refresh` after they have changed.
     kappa : float
         The hopping parameter.
     csw : float

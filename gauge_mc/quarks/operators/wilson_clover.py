@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cached_property
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice, Kernel
@@ -77,21 +76,35 @@ class WilsonClover(DiracOperator):
             mass=2 * self.kappa * self.mu,
         )
 
+    def refresh(self) -> None:
+        """Compute the clover term anew as well; see `DiracOperator.refresh`."""
+        super().refresh()
+        for storage in self._stored:  # in double precision first
+            self._compute(storage)
+
     def _blocks(self, storage: Storage) -> tuple[Slabs, Slabs]:
         """Return the clover term and its inverse."""
         if storage not in self._stored:
-            self._stored[storage] = self._exact if storage == EXACT else self._converted(storage)
+            if storage != EXACT:
+                self._blocks(EXACT)
+            self._stored[storage] = self._empty(storage), self._empty(storage)
+            self._compute(storage)
         return self._stored[storage]
+
+    def _compute(self, storage: Storage) -> None:
+        """Compute the clover term and its inverse, by conversion unless the storage is `EXACT`."""
+        if storage == EXACT:
+            self._compute_exact()
+        else:
+            self._convert(storage)
 
     def _empty(self, storage: Storage) -> Slabs:
         reals = (SPINS // 2 * self.field.group.colours) ** 2
         return empty_slabs(self.field, storage.layouts(self.field), 2 * storage.bytes(reals))
 
-    @cached_property
-    def _exact(self) -> tuple[Slabs, Slabs]:
-        """The clover term and its inverse in double precision."""
+    def _compute_exact(self) -> None:
         field = in_precision(self.field, EXACT.arithmetic)
-        blocks, inverse = self._empty(EXACT), self._empty(EXACT)
+        blocks, inverse = self._stored[EXACT]
         for links, one, other in zip(field.slabs, blocks, inverse, strict=True):
             one.launch(
                 CLOVER_TERM,
@@ -104,11 +117,9 @@ class WilsonClover(DiracOperator):
                 mass=2 * self.kappa * self.mu,
             )
             one.device.synchronize()
-        return blocks, inverse
 
-    def _converted(self, storage: Storage) -> tuple[Slabs, Slabs]:
-        converted = self._empty(storage), self._empty(storage)
-        for mine, exact in zip(converted, self._exact, strict=True):
+    def _convert(self, storage: Storage) -> None:
+        for mine, exact in zip(self._stored[storage], self._stored[EXACT], strict=True):
             for slab, old in zip(mine, exact, strict=True):
                 slab.launch(
                     CONVERT_BLOCKS,
@@ -118,7 +129,6 @@ class WilsonClover(DiracOperator):
                     source=old.buffer.address,
                     elsewhere=elsewhere(EXACT.number_bytes, slab.layout, old.layout).structure,
                 )
-        return converted
 
 
 Slabs = tuple[StoredSlab, ...]

@@ -20,7 +20,8 @@ from gauge_mc import defaults
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quarks.algebra import Advance, Combine
 from gauge_mc.quarks.hopping import HoppingOperator
-from gauge_mc.quarks.preconditioned import Apply, PreconditionedOperator, System, norms_of
+from gauge_mc.quarks.linear import Apply, LinearOperator
+from gauge_mc.quarks.preconditioned import System, norms_of
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES, storage_of
 from gauge_mc.registry import Registry, in_words
@@ -191,15 +192,15 @@ class Solver(ABC):
     ----------
     outer : Residual
         The system in double precision.
-    operator : PreconditionedOperator
+    operator : LinearOperator
         The operator in the inner precision.
     request : SolverParameters
         Tolerance, limits and precision.
     """
 
     name: ClassVar[str]
-    form: ClassVar[int]
-    """The form of the preconditioned operator; see `PreconditionedOperator`."""
+    uses_adjoint: ClassVar[bool] = False
+    """Whether it applies the adjoint of the operator."""
     always_converges: ClassVar[bool] = False
     """Whether it converges for every operator that has an inverse, apart from rounding errors. Such
     a solver goes on if another one does not converge."""
@@ -208,7 +209,7 @@ class Solver(ABC):
     residuals of all vectors has become smaller by the factor `SMALLER`."""
 
     def __init__(
-        self, outer: Residual, operator: PreconditionedOperator, request: SolverParameters
+        self, outer: Residual, operator: LinearOperator, request: SolverParameters
     ) -> None:
         self.outer, self.operator, self.request = outer, operator, request
         self.r = outer.y.like(request.inner)
@@ -394,7 +395,7 @@ def solve(
     began = time.perf_counter()
     ladder = _ladder(SOLVERS[solver], request.inner)
     kind, inner = ladder.pop(0)
-    system = System(operator, source, kind.form)
+    system = System(operator, source, kind.uses_adjoint)
     if not np.isfinite(system.norms).all():
         raise GaugeError("The source contains a value that is not a number, or is too large.")
     outer, progress = Residual(system), SolverProgress()
@@ -403,19 +404,17 @@ def solve(
     for _ in range(ATTEMPTS):
         while True:
             own = replace(request, inner=inner)
-            prepared = operator.prepared(inner, request.reals)
+            reduced = system.reduced_operator(inner, request.reals)
             try:
-                kind(outer, PreconditionedOperator(prepared, kind.form), own).improve(
-                    targets, progress
-                )
+                kind(outer, reduced, own).improve(targets, progress)
                 break
             except StagnationError:
                 if not ladder:
                     break
                 before, (kind, inner) = (kind, inner), ladder.pop(0)
                 progress.notes.append(_changed(before, (kind, inner)))
-                if kind.form != system.form:
-                    system = System(operator, source, kind.form)
+                if kind.uses_adjoint != system.with_adjoint:
+                    system = System(operator, source, kind.uses_adjoint)
                     outer = Residual(system, outer)
         system.complete(outer.y)
         residual = system.residual_norms()

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.hopping import ADDED
-from gauge_mc.quarks.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.solvers import (
     SOLVERS,
     Norms,
@@ -30,11 +29,10 @@ class BiCGstab(Solver):
     """
 
     name = "bicgstab"
-    form = ADDED
     patience = 300
 
     def __init__(
-        self, outer: Residual, operator: PreconditionedOperator, request: SolverParameters
+        self, outer: Residual, operator: LinearOperator, request: SolverParameters
     ) -> None:
         super().__init__(outer, operator, request)
         self.shadow, self.p, self.v, self.t = (self.r.like() for _ in range(4))

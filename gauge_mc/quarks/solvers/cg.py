@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.hopping import WHOLE
-from gauge_mc.quarks.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.solvers import (
     SOLVERS,
     Norms,
@@ -26,11 +25,11 @@ class ConjugateGradients(Solver):
     """
 
     name = "cg"
-    form = WHOLE
+    uses_adjoint = True
     always_converges = True
 
     def __init__(
-        self, outer: Residual, operator: PreconditionedOperator, request: SolverParameters
+        self, outer: Residual, operator: LinearOperator, request: SolverParameters
     ) -> None:
         super().__init__(outer, operator, request)
         self.p, self.q, self.s = (self.r.like() for _ in range(3))

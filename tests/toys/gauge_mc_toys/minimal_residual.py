@@ -3,8 +3,7 @@
 import numpy as np
 
 from gauge_mc.quarks.algebra import Advance, Multiply
-from gauge_mc.quarks.hopping import ADDED
-from gauge_mc.quarks.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.solvers import Norms, Residual, Solver, SolverParameters
 
 
@@ -12,10 +11,9 @@ class MinimalResidual(Solver):
     """x += omega r and r -= omega M r, with the omega that makes r smallest."""
 
     name = "minimal-residual"
-    form = ADDED
 
     def __init__(
-        self, outer: Residual, operator: PreconditionedOperator, parameters: SolverParameters
+        self, outer: Residual, operator: LinearOperator, parameters: SolverParameters
     ) -> None:
         super().__init__(outer, operator, parameters)
         self.t = self.r.like()

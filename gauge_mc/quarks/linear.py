@@ -1,0 +1,38 @@
+"""Linear operators on vectors, as solvers see them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+from gauge_mc.quarks.spinors import SpinorField
+
+Apply = Callable[[], None]
+"""A prepared application of an operator to a field."""
+
+EVEN, ODD = 0, 1
+
+
+class LinearOperator(ABC):
+    """A linear operator on vectors on the sites of one or both parities.
+
+    Attributes
+    ----------
+    parities : tuple of int
+        The parities of the sites on which it acts.
+    """
+
+    parities: ClassVar[tuple[int, ...]]
+
+    @abstractmethod
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product with the operator, or with its adjoint.
+
+        Parameters
+        ----------
+        target, source : SpinorField
+            Different fields on the sites on which the operator acts.
+        dagger : bool
+            Whether to apply the adjoint.
+        """
