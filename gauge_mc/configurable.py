@@ -93,7 +93,7 @@ class Configurable:
         return ", ".join([self.name, *(one.said(value) for one, value in self.changed.items())])
 
     def tags(self, usual: str) -> list[str]:
-        """Return words that name it and its options in names of directories, unless usual.
+        """Return words for names of directories: its name and its options, unless usual.
 
         Parameters
         ----------

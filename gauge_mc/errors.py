@@ -30,7 +30,7 @@ class UnknownNameError(UsageError, KeyError):
 
 
 class NoMemoryError(GaugeError):
-    """Too little memory, which says nothing about the files that were read."""
+    """There is too little memory; the files that were read may be intact."""
 
 
 INTERRUPTED = 75
@@ -38,7 +38,7 @@ INTERRUPTED = 75
 
 
 class StoppedError(GaugeError):
-    """The end of work that was stopped and can be continued by the same command."""
+    """Work was stopped; the same command continues it."""
 
     exit_code = INTERRUPTED
 

@@ -1,6 +1,6 @@
 """The signal that asks this process to stop, for code that waits for something outside of it.
 
-The handlers of signals only note the signal here. What waits, such as for a compiler, looks here
+The signal handlers only record the signal here. Code that waits, for example for a compiler, checks
 from time to time.
 """
 
@@ -15,7 +15,7 @@ _noted: list[str] = []
 
 
 def note(name: str) -> None:
-    """Note a signal by its name."""
+    """Record a signal by its name."""
     _noted.append(name)
 
 

@@ -21,7 +21,7 @@ from gauge_mc.errors import GaugeError, UnknownNameError
 
 
 class Plugin(Protocol):
-    """An object that can be registered."""
+    """An object that can be registered under its name."""
 
     @property
     def name(self) -> str:
@@ -226,9 +226,10 @@ def check_attributes(thing: object, base: type) -> None:
 
 @cache
 def demanded(base: type) -> dict[str, str]:
-    """Return the attributes that a class and its bases annotate without a value, with their types.
+    """Return the attributes that a subclass must define, with their types.
 
-    Attributes that the constructor of a data class sets are among them.
+    They are those that a class and its bases annotate without a value. Attributes that the
+    constructor of a data class sets are among them.
     """
     annotations: dict[str, str] = {}
     for one in reversed(base.__mro__):

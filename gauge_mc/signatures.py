@@ -22,7 +22,7 @@ Keywords = Iterable[inspect.Parameter]
 
 
 class LateSignature(inspect.Signature):
-    """A signature with keyword arguments that are looked up when they are first needed.
+    """A signature whose keyword arguments are looked up when they are first needed.
 
     Parameters
     ----------

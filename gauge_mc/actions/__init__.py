@@ -62,7 +62,7 @@ Nakamura, hep-lat/0002029). The bounds catch typing errors."""
 
 @dataclass(frozen=True)
 class UpdateSet:
-    """A set of links that are updated simultaneously. No loop of the action contains two of them.
+    """Links that are updated simultaneously. No loop of the action contains two of them.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class UpdateSet:
 
 
 class Action(Configurable, ABC):
-    """A gauge action. Instances contain the values of its options.
+    """A gauge action, with the values of its options.
 
     Attributes
     ----------
@@ -147,14 +147,12 @@ class Action(Configurable, ABC):
 
     @property
     def factors(self) -> dict[str, float]:
-        """The factors of loops in space and of those with links along t; empty if they are 1."""
+        """Factors of the loops in space and of those with links along t; empty if both are 1."""
         xi0 = self.anisotropy
         return {} if xi0 == ANISOTROPY.usual else {"in_space": 1 / xi0, "along_t": xi0}
 
     def update_sets(self, lattice: Lattice) -> tuple[UpdateSet, ...]:
-        """Return the sets of links in the order in which a sweep updates them.
-
-        Each link is in one of them.
+        """Return the sets of links in the order of their updates; each link is in one set.
 
         Raises
         ------
@@ -198,7 +196,7 @@ class Action(Configurable, ABC):
 
 @dataclass(frozen=True)
 class Coupling:
-    """A gauge action with all its couplings.
+    """A gauge action together with beta and the values of its options.
 
     Attributes
     ----------
@@ -402,7 +400,7 @@ def action_of(metadata: Mapping[str, str]) -> Action:
 
 
 def restated(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return the header of a table, which may be of an earlier version, as it is written now."""
+    """Return the header of a table, perhaps of an earlier version, as it is written now."""
     action = action_of(metadata)
     return {**metadata, **action.stated, BETA_IS: action.beta_is}
 
@@ -413,5 +411,5 @@ def ensemble_keys() -> tuple[str, ...]:
 
 
 def couplings() -> tuple[Option, ...]:
-    """Return the options of all actions, each once."""
+    """Return the options of all actions, without duplicates."""
     return merged([(f"the action {one.name}", one.options) for one in ACTIONS.values()])

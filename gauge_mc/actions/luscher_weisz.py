@@ -102,9 +102,10 @@ class LuscherWeisz(Action):
         return {"beta_over_n": beta / group.colours, "c1": self.c1, "c2": self.c2}
 
     def metadata(self, beta: float) -> dict[str, str]:
-        """Return the formula, and beta times the sum of the coefficients, in the other convention.
+        """Return the formula, and beta in the convention 2 N / g^2.
 
-        A plane wave of long wavelength sees c0 + 8 c1 + 8 c2 plaquettes, with c0 = 1.
+        That is beta times c0 + 8 c1 + 8 c2, with c0 = 1: the action of a plane wave of long
+        wavelength in units of that of the plaquettes.
         """
         whole = beta * (1 + 8 * self.c1 + 8 * self.c2)
         return {"formula": self.formula, "beta_sum": f"{whole:.10g} (beta (1 + 8 c1 + 8 c2))"}

@@ -1,9 +1,9 @@
-"""Algorithms by which Markov chains advance.
+"""Algorithms, by which Markov chains advance.
 
 Each algorithm has a module of its name, with an instance of `Algorithm` that is registered in
-`ALGORITHMS`. A run knows nothing of an algorithm but what stands here: its options, the kernels to
-compile, and how fields are updated. What an update finds out besides the links, such as whether a
-proposal was accepted, is a row of a table that is named after the algorithm.
+`ALGORITHMS`. A run uses only what is declared here: the options of an algorithm, the kernels to
+compile, and how fields are updated. An update may also return a record, for example whether a
+proposal was accepted. The records are the rows of a table that is named after the algorithm.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Update = Callable[[], Records]
 
 @dataclass(frozen=True)
 class ChainSpec:
-    """What decides about the kernels of an update.
+    """Properties of a Markov chain that determine which kernels its updates need.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ChainSpec:
 
 
 class Algorithm(Configurable, ABC):
-    """An algorithm. Instances contain the values of its options.
+    """An algorithm, with the values of its options.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Algorithm(Configurable, ABC):
 
     @abstractmethod
     def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
-        """Yield the kernels of an update with their choices, those first that compile longest."""
+        """Yield the kernels of an update with their choices, the slowest to compile first."""
 
     @abstractmethod
     def prepare(
@@ -112,7 +112,7 @@ def parse(text: str | Algorithm) -> Algorithm:
 
 
 def algorithm_options() -> tuple[Option, ...]:
-    """Return the options of all algorithms, each once."""
+    """Return the options of all algorithms, without duplicates."""
     return merged([(f"the algorithm {one.name}", one.options) for one in ALGORITHMS.values()])
 
 

@@ -38,7 +38,7 @@ OVERRELAX = Option(
 
 
 class Heatbath(Algorithm):
-    """An update is some heatbath sweeps, followed by some overrelaxation sweeps."""
+    """An update consists of heatbath sweeps, followed by overrelaxation sweeps."""
 
     name = "heatbath"
     summary = "heatbath sweeps, followed by overrelaxation sweeps"
@@ -50,7 +50,10 @@ class Heatbath(Algorithm):
         return sum(self.values.values())
 
     def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
-        """Yield the kernels of both kinds of sweeps; that of overrelaxation checks the action."""
+        """Yield the kernels of both kinds of sweeps.
+
+        The kernel of overrelaxation is also the one that checks the action.
+        """
         choices, norms = ensemble.action.choices, ensemble.norms
         replicas = MANY_REPLICAS if ensemble.several else ONE_REPLICA
         yield HEATBATH, (*choices, ensemble.random, replicas, norms)

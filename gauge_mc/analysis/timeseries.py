@@ -306,12 +306,12 @@ tail is added."""
 
 
 def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
-    """Return by which factor bins show a larger error of the mean than `estimate`.
+    """Return the ratio of the error of the mean from long bins to that of `estimate`.
 
     A slow mode that contributes little to the fluctuations is below the noise of the
     autocorrelation function, so that the automatic window misses it. Long bins see it. B bins
-    determine an error to 1/sqrt(2 (B - 1)), and the error by the Gamma method is known to half the
-    relative error of tau_int.
+    determine an error to a relative precision of 1/sqrt(2 (B - 1)), and the Gamma method to half
+    the relative error of tau_int.
 
     Parameters
     ----------
@@ -349,7 +349,7 @@ SIGNIFICANT_GROWTH = 3.5
 
 
 def caution_slow(*series: ArrayLike) -> list[str]:
-    """Return a caution if the error of some series grows with the length of bins, or nothing.
+    """Return a caution if the error of any series grows with the length of bins; otherwise nothing.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def caution_growth(factor: float, of: str = "", remedy: str = "") -> list[str]:
 
 
 def caution_slower(mode: Estimate, every: int, averages: float, of: str, remedy: str) -> list[str]:
-    """Return a caution if a mode is slower than all averages by twice its error, or nothing.
+    """Return a caution if a mode is slower than all averages by twice its error; else nothing.
 
     Parameters
     ----------
@@ -469,7 +469,7 @@ def caution_series(sweeps: ArrayLike, *series: ArrayLike) -> list[str]:
 
 
 def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:
-    """Return the last update up to which some series deviates from the rest, or 0.
+    """Return the last update of a transient in any of the series; 0 if there is none.
 
     Parameters
     ----------
@@ -483,7 +483,7 @@ def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:
 
 
 def caution_transient(sweeps: ArrayLike, *series: ArrayLike) -> list[str]:
-    """Return a caution if the first updates deviate from the rest in some series, or nothing.
+    """Return a caution if the beginning of any series deviates from its rest; otherwise nothing.
 
     The parameters are those of `transient_end`.
     """

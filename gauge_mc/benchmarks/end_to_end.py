@@ -69,7 +69,7 @@ GIGA = 1e9
 @documented
 @dataclass(frozen=True)
 class Line:
-    """A result."""
+    """A result of the benchmark."""
 
     name: str = result_field("What was timed.")
     value: float = result_field("The rate or the time.")

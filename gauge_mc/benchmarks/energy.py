@@ -57,7 +57,7 @@ def energy_of(
 
 
 def slope(readings: Sequence[float]) -> float | None:
-    """Return by how much a counter increases from one reading to the next on average.
+    """Return the mean increase of a counter from one reading to the next.
 
     Only the readings between its first and its last advance count, because it may stand still for
     several readings.

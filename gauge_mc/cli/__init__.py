@@ -155,7 +155,7 @@ def load_command(name: str) -> Any:
 
 
 class TerminatedError(BaseException):
-    """A signal that ends the program, after everything that is half done has been removed."""
+    """A signal that ends the program after unfinished files have been removed."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -194,10 +194,10 @@ def _program() -> int:
 
 
 def main(program: Callable[[], int] = _program) -> None:
-    """Run the program. Every expected error is reported in one sentence on stderr.
+    """Run the program.
 
-    Output that cannot be written costs no results. If somebody wanted to read it, so that there is
-    no closed pipe, the exit code is 1.
+    Every expected error is reported in one sentence on stderr. Results are kept if standard output
+    cannot be written. The exit code is then 1, unless the reader closed the pipe.
     """
     if COMPLETING in os.environ:
         sys.exit(_completion(program))

@@ -1,7 +1,7 @@
-"""Commands as Click calls them: their help, their subcommands, and what they say of misspelt words.
+"""Commands as Click calls them: their help, their subcommands, and advice about misspelt words.
 
-The first argument of some commands, such as ``gauge-mc measure``, chooses one thing of a kind. Each
-of these things has a command with its own options, which is made from what the thing declares.
+The first argument of some commands, such as ``gauge-mc measure``, chooses a registered thing, here
+an observable. For each thing there is a subcommand with the options that the thing declares.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class DescribedCommand(typer.core.TyperCommand):
 
 @dataclass(frozen=True)
 class OptionGroup:
-    """Something that declares options of a subcommand.
+    """The options of a subcommand that are declared together, such as those of an observable.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class OptionGroup:
 
 @dataclass(frozen=True)
 class Subcommands:
-    """The things of which the first argument of a command chooses one.
+    """The subcommands of a command, one for each registered thing, such as an observable.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Subcommands:
     check: Callable[[str], object]
 
     def __call__(self, function: Function) -> Function:
-        """Let the first argument of a function be one of the things; this is a decorator."""
+        """Decorate a function whose first argument chooses one of the things."""
         function.kind = self  # type: ignore[attr-defined]
         return function
 
@@ -145,7 +145,7 @@ class Subcommands:
 
 
 class Chooser(DescribedCommand):
-    """A command whose first argument chooses one thing of a kind, and with it a subcommand."""
+    """A command whose first argument chooses a registered thing, and with it a subcommand."""
 
     kind: Subcommands
 
@@ -233,7 +233,7 @@ class Chooser(DescribedCommand):
 
 
 class OneOfKind(DescribedCommand):
-    """The command of one thing, which has the options of the thing."""
+    """The subcommand of one thing, which has the options of that thing."""
 
     kind: Subcommands
 
@@ -325,7 +325,7 @@ def declared_parameter(option: Option, section: str, text: str) -> inspect.Param
 
 
 def a_path(text: str | Path) -> Path:
-    """Read a path; Python takes an empty one for the current folder."""
+    """Read a path, and refuse an empty one, which Python would take for the current folder."""
     if not str(text) or "\0" in str(text):
         raise ValueError("A path is empty, or has a NUL character; give another one.")
     return Path(text)

@@ -9,9 +9,9 @@ from gauge_mc.registry import in_any_case
 
 
 def leave_values(parameters: Iterable[Any]) -> None:
-    """Let the values of parameters be text, where a shell completes.
+    """Leave the values of parameters as text while a shell completes.
 
-    What Typer converts them with takes a third of the time to import.
+    Converting them would import what takes a third of the time.
     """
     for one in parameters:
         one.process_value = lambda ctx, value: value

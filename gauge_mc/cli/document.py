@@ -79,7 +79,7 @@ class Word:
 
 
 def prints(*kinds: type[Any] | str) -> Callable[[Function], Function]:
-    """Declare the classes of which the documents of a command consist.
+    """Declare the classes that the JSON documents of a command consist of.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def prints(*kinds: type[Any] | str) -> Callable[[Function], Function]:
 
 @contextmanager
 def alone_on_stdout(wanted: bool) -> Iterator[None]:
-    """Send to standard error what is printed in a context, if a document is to follow."""
+    """Redirect what is printed in a context to standard error, if a JSON document is to follow."""
     if not wanted:
         yield
         return
@@ -140,7 +140,7 @@ def plain(value: Any) -> Any:
 
 
 def documents(command: str) -> list[type[Any]]:
-    """Return the classes of which the documents of a command consist."""
+    """Return the classes that the JSON documents of a command consist of."""
     importlib.import_module(f"gauge_mc.cli.{command}")
     return [_named(kind) if isinstance(kind, str) else kind for kind in DOCUMENTS[command]]
 

@@ -127,7 +127,7 @@ def option_sections(parameters: Iterable[Any]) -> Sections:
 
 
 def is_argument(parameter: Any) -> bool:
-    """Return whether a parameter of a command is given by its place."""
+    """Return whether a parameter is an argument, given by its position, and not an option."""
     return str(parameter.param_type_name) == "argument"
 
 
@@ -149,7 +149,7 @@ def description(parameter: Any) -> str:
 
 
 def usage(path: str, parameters: Iterable[Any]) -> str:
-    """Return how a command is called, given the words before its options."""
+    """Return the line that shows how to call a command, given the words before its options."""
     return " ".join([path, "[OPTIONS]", *_words(parameters)])
 
 

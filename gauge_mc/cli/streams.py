@@ -14,7 +14,7 @@ SILENT = (errno.EPIPE, errno.EBADF)
 
 
 class LenientFile(io.RawIOBase):
-    """A file that is written to, and that notes failures of the system instead of raising them.
+    """A file for writing that records failures of the system instead of raising them.
 
     Parameters
     ----------

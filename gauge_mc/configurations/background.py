@@ -183,7 +183,7 @@ class BackgroundWriter:
 
     @property
     def seconds(self) -> float:
-        """The longest time that it took to write a configuration, including the current one."""
+        """Longest time that writing a configuration has taken so far, including the current one."""
         now = time.monotonic()
         return max([self._longest, *(now - began for began in list(self._begun.values()))])
 

@@ -25,7 +25,7 @@ WRITING = AHEAD + 2
 
 
 class Memory:
-    """Memory for blocks, which is used again after some of them: fresh memory costs time.
+    """Memory for blocks. It is reused after some blocks, because fresh memory costs time.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ class Configuration:
     def passing(
         self, window: SliceWindow, wrap: Wrap = unwrapped
     ) -> Iterator[tuple[int, Block | None]]:
-        """Yield what `SliceWindow.read` yields, and check the file; for errors see `load`."""
+        """Yield what `SliceWindow.read` yields, and check the file; for the errors see `load`."""
         with self._opened() as file:
             blocks = wrap(self._blocks(file), self.header.lattice.t)
             for t, block in window.read(blocks):

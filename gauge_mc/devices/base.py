@@ -30,7 +30,7 @@ class Buffer(Protocol):
 
 @dataclass(frozen=True)
 class BufferPart:
-    """A part of a buffer, which exists as long as the part.
+    """A part of a buffer. It keeps the whole buffer allocated.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class LoadedKernel(Protocol):
 
 
 def repeated(steps: Sequence[ctypes.Structure], times: int) -> ctypes.Array[Any]:
-    """Return an array of the steps, repeated `times` times, to be passed to a kernel."""
+    """Return an array with the steps repeated `times` times, to be passed to a kernel."""
     kind = type(steps[0])
     once = (kind * len(steps))(*steps)
     return (kind * (len(steps) * times)).from_buffer_copy(bytes(once) * times)
@@ -297,7 +297,7 @@ class StreamedDevice(Device, Protocol):
 
 @dataclass(frozen=True)
 class Offer:
-    """What another process on the same host needs to write to a buffer and to wait for its owner.
+    """What another process on the host needs to write to a buffer, and to wait for its owner.
 
     Attributes
     ----------
@@ -359,7 +359,7 @@ class ThreadedDevice(Device, Protocol):
     """Size of the caches that each core has to itself, of all threads together."""
 
     def use_threads(self, threads: int) -> None:
-        """Let kernels run on so many threads from now on. Results do not depend on the number."""
+        """Use this number of threads for kernels from now on. Results do not depend on it."""
 
     def identity(self) -> str:
         """Return a string on which the speed of its kernels depends: processor, cores, compiler."""

@@ -47,7 +47,7 @@ ARGUMENTS = "Arguments"
 
 
 class CachedHash:
-    """Base class of keys whose hash is computed once, since every launch looks them up."""
+    """Base class of keys that compute their hash once, since every launch looks them up."""
 
     def __hash__(self) -> int:
         return self._hash

@@ -18,7 +18,7 @@ from gauge_mc.domain.lattice import Lattice
 
 @dataclass(frozen=True)
 class Colouring:
-    """A colouring of the sites for actions whose loops are not too large.
+    """A colouring of the sites, for actions whose loops reach at most `depth` links.
 
     Attributes
     ----------
@@ -38,14 +38,14 @@ class Colouring:
 
     @property
     def depth(self) -> int:
-        """Largest distance between two links of a loop for which it is made, in links."""
+        """Largest distance between two links of a loop that the colouring allows, in links."""
         return self._number("DEPTH")
 
     @property
     def rows(self) -> tuple[int, int] | None:
-        """Distances along y and z between the rows whose slots stand for the sites of a colour.
+        """Distances along y and z between the rows of sites that a launch visits.
 
-        None if every site must be tested for its colour.
+        None if a launch visits every site and tests its colour.
         """
         y, z = self._number("ROWS_Y"), self._number("ROWS_Z")
         return (y, z) if y and z else None

@@ -69,7 +69,9 @@ def transfers_of(layouts: Sequence[Layout], depth: int | None = None) -> list[Tr
 
 
 def transfers_above(counts: Sequence[int], above: int) -> list[Transfer]:
-    """Return the transfers of what follows on other slabs to the memory behind that of each slab.
+    """Return the transfers to the memory behind each slab.
+
+    They fill it with the slices that follow on other slabs.
 
     Parameters
     ----------
@@ -218,9 +220,9 @@ class HaloExchange:
 
     @property
     def signals(self) -> list[Launch]:
-        """Calls, one per slab, that tell its neighbours that its kernel has stored their halos.
+        """Calls, one for each slab, that tell its neighbours that their halos are stored.
 
-        They can be made if there are `targets`.
+        A call follows the kernel that stores them. There are calls only if there are `targets`.
         """
         return [
             partial(

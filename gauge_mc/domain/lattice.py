@@ -15,7 +15,7 @@ MAX_SITES = 2**32
 
 
 class BoundaryCondition(Enum):
-    """What follows the last sites of a lattice in a direction; the values are names in files."""
+    """Boundary condition of a lattice in one direction; the values are the names in files."""
 
     PERIODIC = "periodic"
     """The first ones."""

@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class ResultCache:
-    """Results that are computed once while links do not change, such as quark propagators.
+    """Cache of results that depend on the links, such as quark propagators.
 
-    Outside the context `links_stay` nothing is kept, and within it only what belongs to one owner.
+    Results are kept only within the context `links_stay`, and only those of one owner at a time.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class ResultCache:
                 self._owner = None
 
     def once(self, owner: object, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return a result, which is computed unless it is kept.
+        """Return a result from the cache, or compute it.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ def work(
 
 
 def nowhere() -> ctypes.Structure:
-    """Return the work on no slices."""
+    """Return the structure ``Work`` of a launch without sites."""
     return work(0, 1, 0, BOTH_PARITIES)
 
 
@@ -117,7 +117,7 @@ class Slab:
         return work(1, 1, self.layout.slices - 2, parity, mu)
 
     def variant(self, *choices: Choice) -> Variant:
-        """Return the variant of kernels for this slab, given the choices but for the group's."""
+        """Return the variant of kernels for this slab, given all choices except for the group."""
         if choices not in self._variants:
             self._variants[choices] = self._variant(choices)
         return self._variants[choices]

@@ -46,7 +46,7 @@ class FieldStrength:
 
 
 class LargestValues:
-    """The largest values of the time slices of a field, which kernels find.
+    """Memory in which kernels find the largest value of each time slice of a field.
 
     Parameters
     ----------

@@ -258,9 +258,9 @@ class GradientFlow:
 def check_depth(flow: Flow, like: Field) -> None:
     """Check that the force of a flow does not depend on links beyond its halo depth.
 
-    Flows of this package are left out, which its tests try, and so is what has passed. The first
-    stage of a step is tried on a lattice with few time slices: if links far away from the first
-    slice are replaced, the result there must have the same bits.
+    One stage of a step is carried out on a lattice with few time slices, twice: with other links
+    far away from the first slice, the result there must have the same bits. Flows of this package
+    are not checked here, because its tests do it, and no flow is checked twice.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class SlabField:
     layouts: tuple[Layout, ...]
 
     def halo(self, depth: int | None = 1) -> HaloExchange:
-        """Return the exchange of so many slices on either side of each slab; None means all."""
+        """Return the exchange of some slices on either side of each slab; None means all."""
         if depth not in self._exchanges:
             transfers = transfers_of(self.layouts, depth)
             self._exchanges[depth] = HaloExchange(self.devices, self.slabs, transfers)
@@ -52,7 +52,7 @@ class SlabField:
         return {}
 
     def exchange_halo(self, depth: int | None = 1) -> None:
-        """Update the halos: so many slices on either side of each slab; None means all."""
+        """Update some slices of the halo on either side of each slab; None means all."""
         halo = self.halo(depth)
         halo.post(SliceRange(0, self.slabs[0].slice_bytes))
         halo.wait()

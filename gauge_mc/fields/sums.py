@@ -87,7 +87,7 @@ class SlabSums:
     def launches(self, kernel: Kernel, values: Mapping[str, Any], side: bool) -> list[Launch]:
         """Return calls that launch a sum kernel with the same arguments, one for every row.
 
-        `side` is whether it runs on the side stream of the device.
+        With `side`, they run on the side stream of the device.
         """
         filled = [self._arguments(kernel, row, values) for row in range(self._rows)]
         return list(
@@ -272,7 +272,7 @@ class DeferredSums:
         self._begun += 1
 
     def fetch(self) -> NDArray[np.float64]:
-        """Wait for all sums that have begun since the last call, in contexts that have ended.
+        """Return the sums begun since the last call; their contexts must have ended.
 
         Returns
         -------

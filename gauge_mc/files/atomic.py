@@ -33,7 +33,7 @@ TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file that may replace a file of the same kind, but nothing else.
+    """A kind of file that may replace files of the same kind, and nothing else.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class FileKind:
     recognises: Callable[[Path], bool]
 
     def check(self, path: Path) -> None:
-        """Refuse a path where something is that a file of this kind must not replace.
+        """Refuse a path at which there is anything that a file of this kind must not replace.
 
         Raises
         ------

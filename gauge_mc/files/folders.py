@@ -9,7 +9,10 @@ from pathlib import Path
 
 
 def may_be_made(folder: Path) -> bool:
-    """Return whether files can be written in a folder, which is made for a moment if necessary."""
+    """Return whether files can be written in a folder.
+
+    If necessary it is made, and removed again.
+    """
     try:
         made = make_folder(folder)
     except OSError:

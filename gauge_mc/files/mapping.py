@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class FileMapping(Mapping[K, V]):
-    """Files by name or number, which are read when they are asked for, and then again.
+    """Files by name or number. Each is read anew whenever it is asked for.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class FileMapping(Mapping[K, V]):
 
 
 class SuggestingDict(dict[str, V]):
-    """A dictionary that answers an unknown name with the nearest one."""
+    """A dictionary whose error for an unknown name suggests the nearest one."""
 
     def __missing__(self, name: str) -> Any:
         raise unknown("entry", name, self)

@@ -51,7 +51,7 @@ class FitResult(ABC):
 
     @property
     def tag(self) -> str:
-        """Ending of the name of its file, if the same table has results of several kinds."""
+        """Part of the name of its file that tells apart several results from one table."""
         return ""
 
     def __repr__(self) -> str:

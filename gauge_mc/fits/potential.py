@@ -129,7 +129,7 @@ OF_LOOPS = ("t_min", "t_max", "level", "levels", "t0", "single")
 
 
 def columns_of(source: str) -> tuple[str, ...]:
-    """Return the columns of the table from which V(R) is.
+    """Return the columns of the table from which V(R) is determined.
 
     Raises
     ------

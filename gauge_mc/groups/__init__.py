@@ -98,7 +98,7 @@ class Group:
         """Largest beta for which `law` computes the mean of a link.
 
         For SU(3) the integral is then below e^72, which single precision can represent. For SU(N)
-        the singular values of beta / (2 N) times the staples are then below 4 N.
+        the singular values of beta / (2 N) times the sum of staples are then below 4 N.
         """
         return 4 / 3 * max(self.colours, 3) ** 2
 

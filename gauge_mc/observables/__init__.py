@@ -42,7 +42,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 class Recorder(Protocol):
-    """Measurements of a field that changes, whose results may stay on the device until wanted."""
+    """Repeated measurements of a changing field, which may stay on the device until fetched."""
 
     def begin(self) -> None:
         """Begin to measure the field and all its replicas, within `DeviceGroup.measuring`."""
@@ -161,7 +161,7 @@ Series = TimeSeries
 class SecondaryTable:
     """A second table that is written when an observable is measured.
 
-    Its file is named after the table of the observable and after it.
+    Its file has the name of the observable's table, followed by its own.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class SecondaryTable:
 
 
 class RecordsOfTables(list[Record]):
-    """Records of a field, with those of the secondary tables of the observable.
+    """Records of a field for the main table, together with those for the secondary tables.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class RecordsOfTables(list[Record]):
 
 
 class Observable:
-    """An observable that is measured on fields. Instances contain the values of the options.
+    """An observable that is measured on fields, with the values of its options.
 
     Most observables declare the class attributes and define `measure`, which returns one record of
     numbers. All other methods have defaults here.
@@ -404,7 +404,7 @@ class Observable:
 
     @classmethod
     def of_averages(cls, averages: Averages) -> dict[str, float]:
-        """Return the values of a record that follow from the averages of a stored configuration."""
+        """Return the values of a record that the averages of a stored configuration determine."""
         return {}
 
     @classmethod

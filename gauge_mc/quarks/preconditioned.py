@@ -105,12 +105,12 @@ class System:
             hop(self.reduced, odd, EVEN, WHOLE, self.reduced, 0.0)
 
     def complete(self, even: SpinorField) -> None:
-        """Set `x` to the solution for `b`, given that on the even sites."""
+        """Set `x` to the solution for `b`, given the solution on the even sites."""
         Combine(self.x, even, parity=EVEN)(0, 1)
         self.exact.hop(self.x, even, ODD, SOLVED, self.b, self.operator.kappa)
 
     def take(self, solution: SpinorField) -> None:
-        """Set `x` to a solution for the sources, instead of computing it."""
+        """Set `x` to a solution for the sources that is known already."""
         self._scale(self.x, solution, 1 / self.units)
 
     def residual_norms(self) -> NDArray[np.float64]:

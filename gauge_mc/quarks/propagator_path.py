@@ -26,7 +26,7 @@ READ = "file"
 
 @dataclass(frozen=True)
 class PropagatorPath:
-    """The place of a propagator in a folder.
+    """The path of a propagator that is kept in a folder.
 
     Its name has the hopping parameter, the source, and a digest of the links and of the metadata.
 

@@ -189,7 +189,7 @@ class _Shift:
         self.zeta, self._older = zeta, self.zeta
 
     def turn(self, beta: Norms) -> None:
-        """Choose the next direction."""
+        """Choose the next search direction."""
         for one in self._turn:
             one(beta * self._ratio**2, self.zeta)
 

@@ -142,7 +142,7 @@ def empty_slabs(
 
 @dataclass(frozen=True)
 class StorageMap:
-    """Where kernels find the numbers of a field with another type of storage.
+    """Where kernels find the numbers of a field that has another type of storage.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class StorageMap:
 
     @cached_property
     def structure(self) -> ctypes.Structure:
-        """The structure ``StorageMap`` for kernels; it is valid as long as this object exists."""
+        """The structure ``Elsewhere`` for kernels; it is valid as long as this object exists."""
         made: ctypes.Structure = structure("Elsewhere", (ELSEWHERE,))(
             number_bytes=self.number_bytes,
             slots=self.other.slots,
@@ -174,5 +174,5 @@ class StorageMap:
 
 @cache
 def elsewhere(number_bytes: int, layout: Layout, other: Layout) -> StorageMap:
-    """Return an `StorageMap`; its table is computed once."""
+    """Return a `StorageMap`, whose table is computed once."""
     return StorageMap(number_bytes, layout, other)

@@ -31,7 +31,7 @@ TRANSPORT = source_folder() / "dirac" / "transport.h"
 
 @dataclass(frozen=True)
 class Reals:
-    """A form of links, which a C++ header declares.
+    """A form in which kernels read links, such as all entries; a C++ header declares it.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def reals_of(number: int | None, group: Group) -> Reals:
 
 @dataclass(frozen=True)
 class VectorsPerThread:
-    """Vectors that a thread treats together.
+    """Number of vectors that one thread treats together.
 
     Attributes
     ----------

@@ -44,11 +44,11 @@ class Ranlux(Generator):
     def start(self, seed: int, sites: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return initial states by the method of James, with one of his seeds for every site.
 
-        The sites of a run are numbered from `SEED_STRIDE` times its seed on. So n consecutive
-        seeds have different numbers if n lattices together have fewer than 8e8 sites. James's
-        seeds are powers of these numbers. If they were equally spaced, neighbouring sites would
-        draw numbers with equal differences in some batches (Matsumoto et al., ACM Trans. Model.
-        Comput. Simul. 17 (2007) 15).
+        The sites of a run are numbered from `SEED_STRIDE` times its seed on. So runs with n
+        consecutive seeds have different numbers if their n lattices together have fewer than 8e8
+        sites. James's seed of a site is a fixed power of its number, modulo a prime. If the seeds
+        were equally spaced, neighbouring sites would draw numbers with equal differences in some
+        batches (Matsumoto et al., ACM Trans. Model. Comput. Simul. 17 (2007) 15).
         """
         first = np.uint64(SEED_STRIDE * seed % JAMES_SEEDS)
         number = (first + sites) % np.uint64(JAMES_SEEDS) + np.uint64(1)

@@ -54,7 +54,7 @@ def conduct(
     progress: bool = True,
     processes: Processes | None = None,
 ) -> list[RunResult]:
-    """Begin or continue runs; those that can be updated together are.
+    """Begin or continue runs, in batches of those that can be updated together.
 
     Parameters
     ----------

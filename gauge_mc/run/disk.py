@@ -75,13 +75,13 @@ class DiskNeeds:
 
     @property
     def bytes(self) -> int:
-        """All of it."""
+        """Total number of bytes."""
         configs = self.configurations_left * self.config_bytes
         return configs + self.checkpoints * self.checkpoint_bytes + self.table_bytes
 
     @property
     def parts(self) -> list[tuple[Path, int]]:
-        """Folders, which may be on different disks, with the number of bytes that they need."""
+        """Bytes needed in each folder; the folders may be on different disks."""
         return [
             (self.run.path, self.table_bytes),
             (self.run.path / "configs", self.configurations_left * self.config_bytes),
@@ -92,7 +92,7 @@ class DiskNeeds:
 def row_bytes(observable: Observable) -> int:
     """Return the approximate size of the rows of one measurement.
 
-    A user's function says only when it is called which numbers it returns. Until then, one counts.
+    A user's function counts as one number until it has been called.
     """
     columns = getattr(observable, "columns", ("",))
     return max(1, observable.records) * (1 + len(columns)) * ROW_BYTES
@@ -161,7 +161,7 @@ def check_disk(needs: Iterable[DiskNeeds]) -> None:
 
 @dataclass(frozen=True)
 class DiskGuard:
-    """Room for what runs that are updated together write next.
+    """Check of the disk space for what runs that are updated together write next.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ Report = Callable[[Chain], None]
 
 @dataclass(frozen=True)
 class View:
-    """The state of a chain for the progress display.
+    """State of a chain, as the progress display shows it.
 
     Attributes
     ----------

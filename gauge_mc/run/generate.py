@@ -159,7 +159,7 @@ def generate_from(values: Mapping[str, object]) -> RunResult:
 def generate_together(
     requests: Sequence[Mapping[str, object]], progress: bool = False
 ) -> list[RunResult]:
-    """Generate several ensembles on one device; those that can be updated together are.
+    """Generate several ensembles on one device, in batches of those that can be updated together.
 
     Parameters
     ----------

@@ -54,9 +54,10 @@ class Measurement:
     def parse(cls, text: str) -> Measurement:
         """Read a measurement from text.
 
-        This is a name; a name and an interval as in ``polyakov:10``; or these and options of the
-        observable as in ``flow:50:to=6.5:slices``. A colon before a digit belongs to the value of
-        an option, as in ``wilson-loops:20:smear=ape:0.2x25``, but for the interval.
+        The text is a name; a name and an interval, as in ``polyakov:10``; or both followed by
+        options of the observable, as in ``flow:50:to=6.5:slices``. After the interval, a colon
+        before a digit belongs to the value of an option, as in
+        ``wilson-loops:20:smear=ape:0.2x25``.
 
         Raises
         ------

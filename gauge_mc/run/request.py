@@ -19,7 +19,7 @@ from gauge_mc.run.parameters import Parameters
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A request to begin a run, or to continue it.
+    """A request to begin or to continue a run.
 
     Attributes
     ----------

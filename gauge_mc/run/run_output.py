@@ -25,7 +25,7 @@ from gauge_mc.run.parameters import Parameters
 
 @dataclass(frozen=True)
 class ChainTask:
-    """A run that a session carries out.
+    """A run in a session, with its lock and parameters.
 
     Attributes
     ----------

@@ -300,7 +300,7 @@ class Session:
         self._record_progress()
 
     def rescue(self) -> None:
-        """Try to write the configurations again that could not be written, and then a checkpoint.
+        """Try again to write the configurations that could not be written, and then a checkpoint.
 
         This may succeed if the disk was full only for a moment.
         """

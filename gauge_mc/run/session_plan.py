@@ -48,7 +48,7 @@ class Times:
 
     @contextmanager
     def of(self, what: str) -> Iterator[None]:
-        """Add the time that is spent in a context."""
+        """Add the duration of a context to one of the shares."""
         began = time.monotonic()
         try:
             yield
@@ -58,7 +58,7 @@ class Times:
 
 @dataclass(frozen=True)
 class SessionPlan:
-    """The work of a session.
+    """The work of a session: runs, observables, devices and limits.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ RECORD = "thinned"
 
 @dataclass(frozen=True)
 class Rule:
-    """What was removed by a thinning.
+    """A thinning in the record of a run: what was removed, and when.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class RemovedConfigurations:
 
     @classmethod
     def of(cls, run: Run, parameters: Parameters) -> RemovedConfigurations:
-        """Read the record of a run, which has none unless it was thinned.
+        """Read the record of a run; it has none unless it was thinned.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The table of what updates find out, such as whether a proposal was accepted."""
+"""The table of the records of updates, such as whether a proposal was accepted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BatchRecorder:
 
 
 class UpdateRecords(Observable):
-    """The records of an algorithm as an observable, whose table has a row for every update.
+    """The records of an algorithm, as an observable whose table has a row for every update.
 
     Parameters
     ----------

@@ -187,7 +187,7 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
 
 
 def places(execution: Execution, per_device: int | None) -> tuple[list[Slot], int]:
-    """Return the slots of the chosen devices, and the number of sites that keep a device busy."""
+    """Return the slots of the chosen devices, and the number of sites that keeps a device busy."""
     from gauge_mc.devices import BACKENDS, choose_devices
     from gauge_mc.scans.pool import make_slots
 

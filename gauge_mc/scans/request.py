@@ -124,9 +124,10 @@ class ScanRequest:
                 raise
 
     def check_runs(self) -> None:
-        """Refuse what no run can begin with: the start, or the observables and their options.
+        """Refuse values with which no run could begin.
 
-        The updates that are left out of the averages are checked as well.
+        The start, the observables and their options are checked, and the number of updates that
+        averages leave out.
 
         Raises
         ------

@@ -335,9 +335,9 @@ class Scan:
             remove_empty(made)
 
     def shared(self) -> dict[str, str | int | float]:
-        """Return the parameters that are not those of the grid.
+        """Return the parameters that all runs share, without those of the grid.
 
-        An option of the action that has no usual value remains, as the first one of the grid.
+        An option of the action that has no default is kept, with its first value in the grid.
         """
         values = self.parameters.values()
         needed = {one.name for one in self.parameters.action.options if one.usual is None}

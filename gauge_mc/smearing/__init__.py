@@ -95,7 +95,7 @@ def directions_in_words(directions: Sequence[int]) -> str:
 
 
 class Smearing(ABC):
-    """A smearing of links. Calling an instance does one iteration; its str describes it.
+    """A smearing of links. Calling an instance does one iteration, and ``str`` describes it.
 
     Attributes
     ----------
@@ -147,13 +147,13 @@ class Smearing(ABC):
         """Write the smeared links of `source` to `target`, a different field of the same kind."""
 
     def iteration(self, number: int) -> Smearing:
-        """Return the smearing of an iteration; they are counted from 0."""
+        """Return the smearing of iteration n, counted from 0."""
         return self
 
 
 @dataclass(frozen=True)
 class SmearingSequence(Smearing):
-    """Smearings that are iterated one after the other.
+    """Smearings that are applied one after the other, each a number of times.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class SmearingSequence(Smearing):
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Smearing:
-        """Raise an exception, because `make_smearing` makes chains."""
+        """Fail, because `make_smearing` makes sequences."""
         raise NotImplementedError
 
     def iteration(self, number: int) -> Smearing:

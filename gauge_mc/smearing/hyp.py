@@ -30,15 +30,12 @@ ALPHAS = (0.75, 0.6, 0.3)
 class Hyp(DirectedSmearing):
     """HYP smearing, whose staples stay within the hypercubes that contain the link.
 
-    A. Hasenfratz and F. Knechtli, hep-lat/0103029. A link is replaced by the projection of
-    (1 - alpha1) U + alpha1 / 6 times the sum of its six staples. These consist of links that are
-    decorated in the same way by four staples each, with alpha2, in the directions that are left,
-    and the links of those by two staples each, with alpha3.
-
-    If one direction is excluded, there are two levels, with alpha2 and alpha3: without t this is
-    the spatial HYP smearing in three dimensions. If two directions are excluded, there is one level
-    with alpha3.
-
+    A. Hasenfratz and F. Knechtli, hep-lat/0103029. A link U is replaced by the projection of (1 -
+    alpha1) U + alpha1 / 6 times the sum of its six staples. The links of these staples are
+    themselves decorated: each by the four staples, with alpha2, in the two directions that are
+    left. The links of those are decorated by two staples each, with alpha3. If one direction is
+    excluded, there are two levels, with alpha2 and alpha3; without t this is the spatial HYP
+    smearing in three dimensions. If two directions are excluded, there is one level, with alpha3.
     An iteration needs the memory of six more fields, or of two if one direction is excluded.
 
     Attributes

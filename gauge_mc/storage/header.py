@@ -54,7 +54,7 @@ class Header:
 
 
 class Reader(Protocol):
-    """A file whose header has been read and agrees with its size."""
+    """A configuration file whose header has been read and agrees with its size."""
 
     @property
     def header(self) -> Header:

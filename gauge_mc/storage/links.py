@@ -135,7 +135,7 @@ class StoredLinks:
 
 @dataclass(frozen=True)
 class Checksums:
-    """Checksums of the bytes of all links. Those that were not asked for are meaningless.
+    """Checksums of the bytes of all links. Only those that were requested have a meaning.
 
     Attributes
     ----------

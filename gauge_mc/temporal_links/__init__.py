@@ -23,7 +23,7 @@ NO_TEMPORAL_LINKS = "none"
 
 
 class TemporalLinks(ABC):
-    """A kind of temporal links for static sources; its str describes it.
+    """A kind of temporal links for static sources; ``str`` describes it.
 
     Attributes
     ----------

@@ -1,11 +1,11 @@
 """A check of actions: links that are updated simultaneously must not depend on each other.
 
 If a colouring does not fit the loops of an action, threads read links while others change them, and
-the chain has another distribution than it should have. So before the first update with an action,
-links are updated on a small lattice by the kernel of overrelaxation, which reads nothing but links.
-Then some links of every update set are replaced: the others must be updated to the same bits. So
-must those of a time slice if all links beyond the halo depth are replaced. What has passed is
-remembered next to the compiled kernels.
+the chain has a wrong distribution. So before the first update with an action, the kernel of
+overrelaxation, which reads nothing but links, updates a small lattice. Then some links of every
+update set are replaced; all others of the set must be updated to the same bits. The same holds for
+the links of a time slice when all links beyond the halo depth are replaced. A result is remembered
+next to the compiled kernels, so that each kernel is checked once.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ Vector = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Level:
-    """A division of the lattice into slabs, and the number of values that are averaged there.
+    """A division of the lattice into slabs, and the number of values that each slab averages.
 
     Attributes
     ----------
@@ -178,17 +178,17 @@ class _SlabMemory:
         return self.thick.buffer.address + self.offset(number)
 
     def offset(self, number: int) -> int:
-        """Return where the averages for one vector are: if there is one level, where all are."""
+        """Return the offset in bytes of the averages for one vector; 0 with a single level."""
         return number * self._average_bytes
 
 
 class MultilevelAverages:
     """Multilevel averages of products of two lines along t, with the memory that they need.
 
-    This is one more field, a line for every value, thinnest slab and site in space, and a two-link
-    operator for every thinnest slab and site in space. With two levels there is one more operator
-    for every thick slab, site in space and vector. For SU(3) in single precision a line has 80
-    bytes, and an operator has 720; for SU(2) these are 16 and 128.
+    The memory is that of one more field, of a line for every value, thinnest slab and site in
+    space, and of a two-link operator for every thinnest slab and site in space. With two levels
+    there is one more operator for every thick slab, site in space and vector. In single precision,
+    a line has 80 bytes and an operator 720 for SU(3); for SU(2) they have 16 and 128.
 
     Parameters
     ----------

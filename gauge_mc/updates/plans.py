@@ -1,9 +1,9 @@
 """Plans: on how many threads, and in which order, a CPU carries out a sweep.
 
-No plan changes a bit of the results. Therefore the fastest one can be found while sweeps are
-carried out: some of the first sweeps follow one plan, some the next, and the fastest plan is kept.
-It is remembered next to the compiled kernels for the same processor, cores, lattice and kernel. If
-other processes took the cores meanwhile, the times mean nothing, and the first plan is kept.
+The results do not depend on the plan, not even in a bit. So the fastest plan is found while sweeps
+are carried out: some of the first sweeps follow one plan, some the next, and the fastest is kept.
+It is remembered, next to the compiled kernels, for this processor, cores, lattice and kernel. If
+other processes used the cores meanwhile, the times mean nothing, and the first plan is kept.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TIMED_SWEEPS, TIMED_SECONDS = 2, 0.01
 
 @dataclass(frozen=True)
 class Plan:
-    """A way to carry out a sweep.
+    """A way to carry out a sweep: a number of threads and a wavefront.
 
     Attributes
     ----------

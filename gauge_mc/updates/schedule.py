@@ -115,8 +115,8 @@ def allows_wavefronts(action: Action) -> bool:
 def order_alone(slab: Slab, action: Action, wavefront: Wavefront | None) -> list[ctypes.Structure]:
     """Return the work of a sweep on a slab without neighbours, in the order of execution.
 
-    Replicas that fit in the cache together are swept together. A wavefront goes through one after
-    the other.
+    Replicas that fit in the cache together are swept together. A wavefront goes through the
+    replicas one after the other.
     """
     layout = slab.layout
     sets = action.update_sets(layout.lattice)
@@ -159,8 +159,8 @@ def _boundary_first(slab: Slab, one: UpdateSet, depth: int) -> Stage:
 def whole(slab: Slab, one: UpdateSet) -> ctypes.Structure:
     """Return the work on an update set in all time slices of a replica.
 
-    If all lanes have the same colours, launches find their sites by themselves (``colours.h``), in
-    some rows of slots.
+    If all lanes have the same colours, a launch visits only rows of sites; see
+    ``cuda_src/update/colours.h``.
     """
     rows = one.rows if _lanes_share(slab, one.colours) else None
     parity = 0 if rows else one.parity

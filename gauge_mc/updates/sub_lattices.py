@@ -1,7 +1,7 @@
-"""Updates of the interior of slabs of time slices, whose boundaries stay as they are.
+"""Updates of the interior of slabs of time slices, whose boundaries do not change.
 
-A lattice is divided into slabs of equal thickness. The links in space on the first slice of every
-slab are its boundary and are not updated. With an action whose loops extend over one slice in time,
+The lattice is divided into slabs of equal thickness. The links in space on the first slice of every
+slab are its boundary and are not updated. If the loops of the action extend over one slice in time,
 no loop contains links that are updated in two slabs. All slabs are then independent: they can be
 updated at the same time, and devices that share the lattice need no halo exchange.
 """

@@ -212,9 +212,9 @@ class SlabSweep:
     def calls(
         self, sweeps: int, first_step: int | None, posts: Iterable[Launch]
     ) -> list[Iterable[Launch]]:
-        """Return the sequences of calls from which every stage takes one each.
+        """Return sequences of calls, of which every stage makes one each.
 
-        They are the main work and the posts, and the side work if there is any.
+        They are the main work, the posts, and the side work if there is any.
         """
         lengths = [len(stage.main) for stage in self.stages]
         main = self._kernel.launches(self._main.repeated(sweeps, first_step), lengths)

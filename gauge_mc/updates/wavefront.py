@@ -46,7 +46,7 @@ LAG = 2
 
 @dataclass(frozen=True)
 class Wavefront:
-    """The shape of a wavefront.
+    """Shape of a wavefront: how many updates follow each other, and the planes of a block.
 
     Attributes
     ----------

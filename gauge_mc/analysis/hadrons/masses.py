@@ -136,7 +136,7 @@ def _log_cosh(x: Array) -> Array:
 
 
 def one_energy(sweeps: NDArray[np.int64], series: Array, precision: Array) -> EffectiveEnergies:
-    """Return a single series of effective energies, which begin at t = 1.
+    """Return effective energies that begin at t = 1, from a single series.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class Ranges:
             )
 
     def last(self, precision: Array) -> int:
-        """Return the last t that is fitted, given the relative errors at t and t + 1 from t = 1."""
+        """Return the last t to fit, given the relative errors at t and t + 1 for t = 1, 2, …."""
         good = precision < LOOP_PRECISION if self.t_max is None else np.isfinite(precision)
         count = int(np.argmin(good)) if not good.all() else good.size
         return count + 1 if self.t_max is None else min(count + 1, self.t_max)
@@ -357,7 +357,7 @@ class _Fitter:
         return fit_curve(curve, start, values, self.tau_int, self.correlated)
 
     def onset(self) -> int | None:
-        """Return the first t from which the rule `TWO_STATES` allows to fit one state.
+        """Return the first t from which one state may be fitted by the rule `TWO_STATES`.
 
         It is None if two states cannot be fitted.
         """

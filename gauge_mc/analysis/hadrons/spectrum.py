@@ -73,7 +73,7 @@ class ExtrapolationKey(NamedTuple):
 
 
 class HadronState(NamedTuple):
-    """A hadron of which a correlator is.
+    """A hadron state: the hadron with its quarks, source, momentum and polarisation.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class HadronState(NamedTuple):
 
     @property
     def kind(self) -> ExtrapolationKey | None:
-        """The kind of extrapolation it belongs to; None if its quarks differ in mu."""
+        """Source and twisted mass of its extrapolation; None if its quarks differ in mu."""
         return ExtrapolationKey(self.source, self.mu1) if self.mu1 == self.mu2 else None
 
     @property
@@ -249,7 +249,9 @@ class ChiralFit:
 
 
 class MissingMass(NamedTuple):
-    """A hadron or a PCAC mass that could not be determined; its text is a line with both.
+    """A hadron mass or PCAC mass that could not be determined, and why.
+
+    Its text is both on one line.
 
     Attributes
     ----------

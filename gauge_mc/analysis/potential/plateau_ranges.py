@@ -59,7 +59,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class FittedPlateau:
-    """V(R) with its series, with the weights and series of the ranges that were averaged.
+    """V(R) with its time series, and the weights and series of the ranges that were averaged.
 
     `later` is V(R) from the plateau that begins one step later, if there is a later t.
     """
@@ -73,7 +73,7 @@ class FittedPlateau:
 
 @dataclass(frozen=True)
 class PlateauFits:
-    """How constants are fitted to plateaus, at all R alike."""
+    """How constants are fitted to plateaus; the same for all R."""
 
     tau_int: float
     correlated: bool

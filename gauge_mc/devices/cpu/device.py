@@ -170,7 +170,7 @@ class CpuDevice:
             ) from error
 
     def use_threads(self, threads: int) -> None:
-        """Let kernels run on so many threads from now on; see `ThreadedDevice.use_threads`."""
+        """Use this number of threads from now on; see `ThreadedDevice.use_threads`."""
         self._teams.use(threads)
 
     def identity(self) -> str:

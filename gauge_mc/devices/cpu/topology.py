@@ -109,7 +109,7 @@ def _ratio(quota: str, period: str) -> float:
 
 
 def read_cores(numbers: Iterable[int], root: Path = CPUS) -> list[Core]:
-    """Return what is known of some cores; what the system does not say counts as shared by none."""
+    """Return the topology of cores; what the system does not state counts as unshared."""
     return [_read_core(number, root / f"cpu{number}") for number in sorted(numbers)]
 
 

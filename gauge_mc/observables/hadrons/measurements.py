@@ -543,7 +543,7 @@ class Hadrons(Observable):
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """None, as they depend on more than the group."""
+        """No kernels, because those of quarks depend on more than the group."""
         return ()
 
     @property
@@ -553,7 +553,7 @@ class Hadrons(Observable):
 
     @property
     def warm_up(self: Self) -> Self:
-        """The same for a heavy quark, with a large tolerance; see `Observable.warm_up`."""
+        """The same for a heavy quark and a large tolerance; see `Observable.warm_up`."""
         request = replace(self.quarks.request, tolerance=WARM_UP_TOLERANCE)
         quarks = replace(self.quarks, kappas=WARM_UP_KAPPAS, request=request, folder="")
         return replace(self, quarks=quarks)

@@ -247,7 +247,10 @@ class NoiseReduction:
     def averages(
         self, like: Field, vectors: Sequence[Vector], above: int = 0
     ) -> MultilevelAverages:
-        """Return the averages of lines with these vectors between them; see there for errors."""
+        """Return the averages of pairs of lines with these distance vectors.
+
+        For the errors see `MultilevelAverages`.
+        """
         options = self.seed, self.overrelax, self.multihit, above
         return MultilevelAverages(like, self.levels, vectors, self.coupling, *options)
 
@@ -338,5 +341,5 @@ class ReducedNoise(Observable):
 
 
 def digest_of(values: NDArray[np.float64]) -> int:
-    """Return a number of 40 bits that differs between configurations, given averages on one."""
+    """Return a number of 40 bits that tells configurations apart, from averages over one."""
     return int.from_bytes(hashlib.sha256(values.tobytes()).digest()[:5], "little")

@@ -66,7 +66,7 @@ STYLE = {
 
 @dataclass(frozen=True)
 class FigureFormat:
-    """The size and the resolution of figures, as the user wants them.
+    """Size and resolution of figures, as the user has chosen them.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class FigureFormat:
 
     @classmethod
     def parse(cls, size: str | None, dpi: int | None) -> FigureFormat:
-        """Return the form for a size such as ``6x4`` and a resolution, if they are given.
+        """Return the format for a size such as ``6x4`` and a resolution, both optional.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Solvers of M x = b.
 
-Each solver has a module of its name, with a subclass of `Solver` that is registered in `SOLVERS`.
-It sees vectors and the application of an operator, and nothing else of it.
+Each solver has a module of its name, with a subclass of `Solver` that is registered in `SOLVERS`. A
+solver knows only vectors, and calls that apply the operator to them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class SolverParameters:
-    """How to solve.
+    """Parameters of a solver: tolerance, limits and precision.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ Request = SolverParameters
 
 @dataclass
 class SolverProgress:
-    """What has been done so far.
+    """The iterations and restarts of a solver so far.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class Solution:
 
 
 class StagnationError(Exception):
-    """The inner precision does not suffice for a smaller residual, or the iteration broke down."""
+    """The inner precision allows no smaller residual, or the iteration broke down."""
 
 
 class Solver(ABC):
@@ -219,7 +219,7 @@ class Solver(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Begin to search, given the residual `r`."""
+        """Begin the iteration, given the residual `r`."""
 
     @abstractmethod
     def step(self) -> Norms:
@@ -235,7 +235,7 @@ class Solver(ABC):
 
     @abstractmethod
     def turn(self, replaced: bool) -> None:
-        """Choose the next direction.
+        """Choose the next search direction.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Solver(ABC):
 
 
 class Residual:
-    """The solution y of the preconditioned system so far, and its true residual.
+    """The current solution y of the preconditioned system, and its true residual.
 
     Parameters
     ----------

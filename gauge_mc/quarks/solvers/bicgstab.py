@@ -23,9 +23,9 @@ Scalars = NDArray[np.complex128]
 class BiCGstab(Solver):
     """The stabilised biconjugate gradients.
 
-    H. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631. The residual with which a search
-    begins is its own shadow. It need not converge if the real parts of eigenvalues have both signs,
-    as beyond the critical kappa of a configuration; then conjugate gradients go on.
+    H. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631. The shadow residual is the residual
+    at the beginning. The iteration need not converge if the real parts of eigenvalues have both
+    signs, as beyond the critical kappa of a configuration. Then conjugate gradients continue.
     """
 
     name = "bicgstab"
@@ -49,7 +49,7 @@ class BiCGstab(Solver):
         self._next_rho = self._alpha = self._omega = self._rho
 
     def begin(self) -> None:
-        """Begin to search; the residual is its own shadow."""
+        """Begin the iteration, with the residual as its own shadow."""
         self._copy_shadow(0, 1)
         self._direction(0, 1)
         self._rho = self._shadow_r().mixed

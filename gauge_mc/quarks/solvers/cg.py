@@ -41,7 +41,7 @@ class ConjugateGradients(Solver):
         self._gamma = np.zeros(self.r.count)
 
     def begin(self) -> None:
-        """Begin to search along the gradient."""
+        """Begin the iteration along the gradient."""
         self._apply_r()
         self._gamma = self._s_s().norm2
         self._direction(0, 1)

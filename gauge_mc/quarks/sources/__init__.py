@@ -60,7 +60,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def place(self) -> Place:
-        """x, y, z and t from which momenta and times are counted."""
+        """Coordinates x, y, z and t from which momenta and times are counted."""
 
     @property
     @abstractmethod
@@ -80,7 +80,7 @@ class Source(ABC):
         """
 
     def smear_sink(self, vectors: SpinorField, links: Field) -> None:  # noqa: B027
-        """Apply to the solutions what the source does to a point, if it is smeared."""
+        """Smear the solutions as the source smears a point, if it does."""
 
 
 SOURCES: Registry[type[Source]] = Registry("source", __name__, Source)
@@ -130,7 +130,7 @@ def checked_place(words: Sequence[str], lattice: Lattice) -> Place:
 
 
 def label_of_place(place: Sequence[int]) -> str:
-    """Return a place for tables, where a comma would begin the next column."""
+    """Return a place as text for tables, without commas, which would begin the next column."""
     return ";".join(map(str, place))
 
 
