@@ -14,7 +14,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.groups import GROUPS, special_unitary
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.observables.hadrons.measurements import HadronCorrelator, Hadrons, Pair, pairs_of
+from gauge_mc.observables.hadrons.correlators import HadronCorrelator, Hadrons, Pair, pairs_of
 from gauge_mc.quarks.contractions import AT_REST, BARYONS, delta, diquark, nucleon, of_parity
 from gauge_mc.quarks.gamma import GAMMA, SIXTEEN
 from gauge_mc.quarks.propagators import Propagator

@@ -12,7 +12,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.observables.hadrons.measurements import HadronCorrelator, Hadrons, pairs_of
+from gauge_mc.observables.hadrons.correlators import HadronCorrelator, Hadrons, pairs_of
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
 from gauge_mc.quarks.gamma import SIXTEEN

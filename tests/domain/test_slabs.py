@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import field_strength, improved_charge
@@ -13,10 +14,11 @@ from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.observables.loops.measurer import LoopMeasurer
 from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from gauge_mc.observables.polyakov_correlators import PolyakovCorrelators, polyakov_correlators
-from gauge_mc.observables.wilson_loops import PATHS, LoopMeasurer, WilsonLoops
+from gauge_mc.observables.wilson_loops import WilsonLoops
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SmearingSequence
 from gauge_mc.smearing.ape import Ape

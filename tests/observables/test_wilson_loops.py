@@ -10,18 +10,13 @@ from scipy.special import iv
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.paths import PATHS, equivalent_steps, shortest_paths, steps_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.observables.loops.measurer import LoopMeasurer
 from gauge_mc.observables.plaquette import Plaquette
-from gauge_mc.observables.wilson_loops import (
-    PATHS,
-    LoopMeasurer,
-    WilsonLoops,
-    equivalent_steps,
-    shortest_paths,
-    steps_along,
-)
+from gauge_mc.observables.wilson_loops import WilsonLoops
 from gauge_mc.smearing import SmearingSequence
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.hyp import Hyp

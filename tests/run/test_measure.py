@@ -19,7 +19,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import SEAL, read_table
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.observables.wilson_loops import LoopMeasurer, WilsonLoops
+from gauge_mc.observables.loops.measurer import LoopMeasurer
+from gauge_mc.observables.wilson_loops import WilsonLoops
 from gauge_mc.registry import in_words
 from gauge_mc.run.ensemble import number_in_name
 from gauge_mc.smearing import SMEARINGS

@@ -1,63 +1,65 @@
-"""Observables of hadrons: their quarks, sources, propagators and tables."""
+"""The quarks of a measurement, and their propagators."""
 
 from __future__ import annotations
 
 import cmath
 import math
 import sys
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations_with_replacement, product
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.analysis.hadrons.correlators import Quark, arranged, check_columns, describe_quarks
-from gauge_mc.devices.kernels import Kernel
+from gauge_mc.analysis.hadrons.correlators import Quark, describe_quarks
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.folders import may_be_made
-from gauge_mc.files.table import TableData, Value
-from gauge_mc.groups import GROUPS
-from gauge_mc.numbers import number
 from gauge_mc.observables import (
-    Measurer,
-    Observable,
     Record,
-    RecordsOfTables,
-    SecondaryTable,
-    TimeSeries,
 )
-from gauge_mc.options import Option, check_options, merged
+from gauge_mc.observables.hadrons.options import (
+    BOUNDARY,
+    INNER,
+    ITERATION_LIMIT,
+    KAPPA,
+    LINKS,
+    METHOD,
+    MOMENTA,
+    MUS,
+    PROPAGATORS,
+    SMEAR_SINK,
+    SOLVER,
+    SOURCE,
+    TOLERANCE,
+    angles_of,
+    momenta_up_to,
+    numbers_of,
+    operator_owners,
+    quark_options,
+)
+from gauge_mc.options import check_options, merged
 from gauge_mc.quarks.contractions import AT_REST, Momentum
 from gauge_mc.quarks.links import in_precision
-from gauge_mc.quarks.operators import LARGEST, MU, OPERATORS, DiracOperator, operator_with
+from gauge_mc.quarks.operators import MU, DiracOperator, operator_with
+from gauge_mc.quarks.propagator_path import PropagatorPath
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import (
     ITERATIONS,
-    LEAST_TOLERANCE,
-    METHODS,
     RELIABLE,
     SOLVERS,
     SolverParameters,
     solve,
 )
-from gauge_mc.quarks.sources import SOURCES, Source, parse_source
+from gauge_mc.quarks.sources import Source, parse_source
 from gauge_mc.quarks.spinors import SPINS, SpinorField
-from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import Boundary, reals_of
-
-if TYPE_CHECKING:
-    from gauge_mc.quarks.propagator_path import PropagatorPath
-from gauge_mc.quoting import quoted
+from gauge_mc.quarks.transport import Boundary
 from gauge_mc.smearing import (
     NO_SMEARING,
     Smearing,
@@ -65,135 +67,6 @@ from gauge_mc.smearing import (
     smear_option,
     smearing_options,
 )
-
-KAPPA = Option(
-    "kappa",
-    str,
-    "Hopping parameters of the quarks, such as 0.1530,0.1550.",
-    metavar="K[,K...]",
-    least=1 / LARGEST,
-    most=LARGEST,
-    each=float,
-)
-MUS = Option(
-    MU.name,
-    str,
-    "Twisted masses, in lattice units, each with each kappa.",
-    MU.default,
-    "M[,M...]",
-    least=-LARGEST,
-    most=LARGEST,
-    each=float,
-)
-SOURCE = Option(
-    "source",
-    str,
-    "Source: "
-    + ", or ".join(f"{name}:{one.parameters} for {one.summary}" for name, one in SOURCES.items())
-    + ". Several are measured one after the other.",
-    f"{defaults.SOURCE} at the origin",
-    "NAME:PARAMETERS",
-    choices=tuple(SOURCES),
-    repeated=True,
-)
-SMEAR_SINK = Option("smear_sink", bool, "Smear the sink in the same way as the source.")
-MOST_MOMENTUM = 100
-"""Largest squared momentum, to catch typing errors."""
-
-MOMENTA = Option(
-    "p2_max",
-    int,
-    "Largest n² of the momenta 2πn/L, with n for x, y and z.",
-    "0",
-    least=0,
-    most=MOST_MOMENTUM,
-)
-BOUNDARY = Option(
-    "boundary",
-    str,
-    "Antiperiodic or periodic in time, or four angles along x, y, z and t in units of pi, such as "
-    "0.2,0.4,0,1.",
-    "antiperiodic",
-    "NAME|ANGLES",
-    least=-LARGEST,
-    most=LARGEST,
-    each=float,
-)
-
-SOLVER = Option(
-    "solver", str, "Solver of the Dirac equation.", defaults.SOLVER, choices=tuple(SOLVERS)
-)
-INNER = Option(
-    "inner", str, "Precision of the solver's iterations.", defaults.INNER, choices=tuple(STORAGES)
-)
-METHOD = Option(
-    "method", str, "How lower precision is combined with double.", RELIABLE, choices=tuple(METHODS)
-)
-LINKS = Option("links", int, "Stored reals per link: 8, 12 or 18 for SU(3).", "12, or 4 for SU(2)")
-TOLERANCE = Option(
-    "tolerance",
-    float,
-    "Largest norm of the true residual relative to the source.",
-    f"{defaults.TOLERANCE:g}",
-    least=LEAST_TOLERANCE,
-    most=1,
-)
-ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERATIONS}", least=1)
-PROPAGATORS = Option(
-    "propagators",
-    str,
-    "Folder of propagators, before the sink is smeared: those that it has are read, and the others "
-    "are written there.",
-    metavar="FOLDER",
-)
-
-SOLVES = SecondaryTable(
-    "solves",
-    "a row for every source, hopping parameter and twisted mass",
-    TableColumns(
-        Column("kappa", float, "hopping parameter"),
-        Column("mu", float, "twisted mass"),
-        Column("source", str, "kind of the source, and its place"),
-        Column("solver", str, "solver that found the solution, or file if it was read"),
-        Column("inner", str, "precision of the last iterations"),
-        Column("iterations", int, "number of iterations"),
-        Column("updates", int, "number of true residuals that replaced iterated ones"),
-        Column(
-            "iterated",
-            float,
-            "iterated residual of the preconditioned system, divided by the norm of the source; "
-            "the largest of all spins and colours",
-        ),
-        Column("residual", float, "true residual of the full system, in the same way"),
-        Column("seconds", float, "time in seconds", unit="s"),
-    ),
-    lambda hadrons: len(hadrons.quarks.kinds) * len(hadrons.quarks.sources),
-)
-"""The table of all solutions of the Dirac equation, with a row for a source of all its spins and
-colours. The residuals are the largest ones of these: that of the iteration, of the preconditioned
-system, and the true one, of the full system."""
-
-
-def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
-    """Return all Dirac operators, as named in messages, with their parameters apart from mu."""
-    return [
-        (f"the Dirac operator {name}", tuple(p for p in one.parameters if p.name != MU.name))
-        for name, one in OPERATORS.items()
-    ]
-
-
-def quark_owners() -> list[tuple[str, tuple[Option, ...]]]:
-    """Return what declares options of measurements with quarks, with the options of each."""
-    before = (KAPPA, MUS)
-    after = (BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
-    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
-    hadrons = "all hadrons"
-    return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, PROPAGATORS))]
-
-
-def quark_options() -> tuple[Option, ...]:
-    """Return the options of all measurements with quarks."""
-    return merged(quark_owners())
 
 
 @dataclass(frozen=True)
@@ -395,8 +268,6 @@ class Quarks:
 
     def _propagator_path(self, quark: Quark, source: Source) -> PropagatorPath:
         """Return the path of a propagator, which depends on all metadata but the tolerance."""
-        from gauge_mc.quarks.propagator_path import PropagatorPath
-
         mass = {MUS.name: repr(quark.mu)} if quark.mu else {}
         own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
         left_out = ("tolerance", MUS.name)
@@ -435,161 +306,6 @@ def _phase(angle: float) -> complex:
 
 def _listed(numbers: Sequence[float]) -> str:
     return ",".join(f"{one:g}" for one in numbers)
-
-
-def numbers_of(given: Mapping[str, Any], option: Option) -> tuple[float, ...]:
-    """Return the different numbers that an option gives, ascending; none if it is not given.
-
-    Raises
-    ------
-    UsageError
-        If something is not a number, or is outside of the bounds of the option.
-    """
-    return (
-        tuple(sorted({*option.numbers(given[option.name], number)})) if option.name in given else ()
-    )
-
-
-def angles_of(text: str | tuple[float, ...]) -> tuple[float, ...]:
-    """Return the angles of boundary conditions along x, y, z and t in units of pi.
-
-    Raises
-    ------
-    UsageError
-        If the text is neither a name nor four numbers.
-    """
-    names = {"antiperiodic": (0.0, 0.0, 0.0, 1.0), "periodic": (0.0, 0.0, 0.0, 0.0)}
-    if isinstance(text, str) and text in names:
-        return names[text]
-    with suppress(UsageError):
-        angles = BOUNDARY.numbers(text, number)
-        if len(angles) == len(names["periodic"]):
-            return angles
-    raise UsageError(
-        f"{BOUNDARY.flag} is {quoted(text)}; give {' or '.join(names)}, or four angles in "
-        "units of pi, such as 0,0,0,1."
-    )
-
-
-def momenta_up_to(square: int) -> tuple[Momentum, ...]:
-    """Return all momenta with at most this square, the smaller ones first."""
-    largest = math.isqrt(square)
-    found = product(range(-largest, largest + 1), repeat=3)
-    inside = [(x, y, z) for x, y, z in found if x * x + y * y + z * z <= square]
-    return tuple(sorted(inside, key=lambda p: (sum(n * n for n in p), p)))
-
-
-Pair = tuple[Quark, Quark]
-
-
-def pairs_of(quarks: Sequence[Quark]) -> list[Pair]:
-    """Return all pairs of quarks, the first one first."""
-    return list(combinations_with_replacement(quarks, 2))
-
-
-HadronCorrelator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex128]]
-"""The quarks, the names of a hadron, its momentum, and the correlator at every time."""
-
-WARM_UP_TOLERANCE = 0.1
-"""Tolerance of the measurement with which a run compiles the kernels."""
-
-WARM_UP_KAPPAS = (0.05,)
-"""Hopping parameter of that measurement. On the cold links with which a run may begin, the usual
-ones are above the critical one, and a solver would need very many iterations."""
-
-Self = TypeVar("Self", bound="Hadrons")
-
-
-@dataclass(frozen=True)
-class Hadrons(Observable):
-    """Correlators of hadrons, with one record for each time slice.
-
-    A subclass declares the columns that name its hadrons and defines `correlators` and `records`.
-
-    Attributes
-    ----------
-    quarks : Quarks
-        The quarks, their sources and momenta.
-    """
-
-    quarks: Quarks
-
-    units: ClassVar[str] = "lattice units"
-    smears: ClassVar[bool] = True
-    secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (SOLVES,)
-    options: ClassVar[tuple[Option, ...]] = quark_options()
-    bench_options: ClassVar[Mapping[str, object]] = {"kappa": "0.12"}
-
-    @classmethod
-    def for_lattice(cls: type[Self], lattice: Lattice, **options: Any) -> Self:
-        """Return the observable with the given options; see `Observable.for_lattice`."""
-        return cls(Quarks.of_options(lattice, cls.name, options))
-
-    @classmethod
-    def owners(cls) -> list[tuple[str, tuple[Option, ...]]]:
-        """Return what declares the options; see `Observable.owners`."""
-        shared = quark_options()
-        own = tuple(option for option in cls.options if option not in shared)
-        return [*quark_owners(), (cls.name, own)]
-
-    @abstractmethod
-    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
-        """Yield all correlators, given the propagators of all quarks."""
-
-    def for_group(self, group: str) -> Hadrons:
-        """Return the observable for a gauge group; see `Observable.for_group`."""
-        reals_of(self.quarks.request.reals, GROUPS[group])
-        return self
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """No kernels, because those of quarks depend on more than the group."""
-        return ()
-
-    @property
-    def header(self) -> dict[str, str]:
-        """Header of the table; see `Observable.header`."""
-        return {**super().header, **self.quarks.header}
-
-    @property
-    def warm_up(self: Self) -> Self:
-        """The same for a heavy quark and a large tolerance; see `Observable.warm_up`."""
-        request = replace(self.quarks.request, tolerance=WARM_UP_TOLERANCE)
-        quarks = replace(self.quarks, kappas=WARM_UP_KAPPAS, request=request, folder="")
-        return replace(self, quarks=quarks)
-
-    def measurer(self, like: Field) -> Measurer:
-        """Return a function that measures fields of the same kind."""
-        self.quarks.check()
-        prepared = self.for_group(like.group.name)
-
-        def measure(field: Field) -> list[Record]:
-            solves: list[Record] = []
-            return RecordsOfTables(prepared._records(field, solves), {SOLVES.name: solves})
-
-        return measure
-
-    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
-        for source, quarks in self.quarks.propagators(field, solves):
-            label = self.quarks.label(source)
-            for pair, names, momentum, values in self.correlators(quarks):
-                parameters = [value for both in zip(*pair, strict=True) for value in both]
-                for t, value in enumerate(values.tolist()):
-                    yield (*parameters, label, *names, *momentum, t, value.real, value.imag)
-
-    @classmethod
-    def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
-        """Return the real and imaginary part of every correlator; see `Observable.series`."""
-        names = cls.columns.indices[:-1]
-        check_columns(table, names, source)
-        labels, sweeps, values = arranged(table, names, source)
-        return {
-            ",".join(
-                [*(f"{key}={x}" for key, x in zip(names, one, strict=True)), part]
-            ): TimeSeries(sweeps, values[part][n], 0)
-            for n, one in enumerate(labels)
-            for part in values
-        }
 
 
 def propagator(

@@ -1,0 +1,172 @@
+"""Correlators of hadrons, with the table of the solutions of the Dirac equation."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.hadrons.correlators import Quark, arranged, check_columns
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.files.columns import Column, TableColumns
+from gauge_mc.files.table import TableData, Value
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import (
+    Measurer,
+    Observable,
+    Record,
+    RecordsOfTables,
+    SecondaryTable,
+    TimeSeries,
+)
+from gauge_mc.observables.hadrons.options import quark_options, quark_owners
+from gauge_mc.observables.hadrons.quarks import Quarks
+from gauge_mc.options import Option
+from gauge_mc.quarks.contractions import Momentum
+from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.transport import reals_of
+
+SOLVES = SecondaryTable(
+    "solves",
+    "a row for every source, hopping parameter and twisted mass",
+    TableColumns(
+        Column("kappa", float, "hopping parameter"),
+        Column("mu", float, "twisted mass"),
+        Column("source", str, "kind of the source, and its place"),
+        Column("solver", str, "solver that found the solution, or file if it was read"),
+        Column("inner", str, "precision of the last iterations"),
+        Column("iterations", int, "number of iterations"),
+        Column("updates", int, "number of true residuals that replaced iterated ones"),
+        Column(
+            "iterated",
+            float,
+            "iterated residual of the preconditioned system, divided by the norm of the source; "
+            "the largest of all spins and colours",
+        ),
+        Column("residual", float, "true residual of the full system, in the same way"),
+        Column("seconds", float, "time in seconds", unit="s"),
+    ),
+    lambda hadrons: len(hadrons.quarks.kinds) * len(hadrons.quarks.sources),
+)
+"""The table of all solutions of the Dirac equation, with a row for a source of all its spins and
+colours. The residuals are the largest ones of these: that of the iteration, of the preconditioned
+system, and the true one, of the full system."""
+
+Pair = tuple[Quark, Quark]
+
+
+def pairs_of(quarks: Sequence[Quark]) -> list[Pair]:
+    """Return all pairs of quarks, the first one first."""
+    return list(combinations_with_replacement(quarks, 2))
+
+
+HadronCorrelator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex128]]
+"""The quarks, the names of a hadron, its momentum, and the correlator at every time."""
+
+WARM_UP_TOLERANCE = 0.1
+"""Tolerance of the measurement with which a run compiles the kernels."""
+
+WARM_UP_KAPPAS = (0.05,)
+"""Hopping parameter of that measurement. On the cold links with which a run may begin, the usual
+ones are above the critical one, and a solver would need very many iterations."""
+
+Self = TypeVar("Self", bound="Hadrons")
+
+
+@dataclass(frozen=True)
+class Hadrons(Observable):
+    """Correlators of hadrons, with one record for each time slice.
+
+    A subclass declares the columns that name its hadrons and defines `correlators` and `records`.
+
+    Attributes
+    ----------
+    quarks : Quarks
+        The quarks, their sources and momenta.
+    """
+
+    quarks: Quarks
+
+    units: ClassVar[str] = "lattice units"
+    smears: ClassVar[bool] = True
+    secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (SOLVES,)
+    options: ClassVar[tuple[Option, ...]] = quark_options()
+    bench_options: ClassVar[Mapping[str, object]] = {"kappa": "0.12"}
+
+    @classmethod
+    def for_lattice(cls: type[Self], lattice: Lattice, **options: Any) -> Self:
+        """Return the observable with the given options; see `Observable.for_lattice`."""
+        return cls(Quarks.of_options(lattice, cls.name, options))
+
+    @classmethod
+    def owners(cls) -> list[tuple[str, tuple[Option, ...]]]:
+        """Return what declares the options; see `Observable.owners`."""
+        shared = quark_options()
+        own = tuple(option for option in cls.options if option not in shared)
+        return [*quark_owners(), (cls.name, own)]
+
+    @abstractmethod
+    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
+        """Yield all correlators, given the propagators of all quarks."""
+
+    def for_group(self, group: str) -> Hadrons:
+        """Return the observable for a gauge group; see `Observable.for_group`."""
+        reals_of(self.quarks.request.reals, GROUPS[group])
+        return self
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """No kernels, because those of quarks depend on more than the group."""
+        return ()
+
+    @property
+    def header(self) -> dict[str, str]:
+        """Header of the table; see `Observable.header`."""
+        return {**super().header, **self.quarks.header}
+
+    @property
+    def warm_up(self: Self) -> Self:
+        """The same for a heavy quark and a large tolerance; see `Observable.warm_up`."""
+        request = replace(self.quarks.request, tolerance=WARM_UP_TOLERANCE)
+        quarks = replace(self.quarks, kappas=WARM_UP_KAPPAS, request=request, folder="")
+        return replace(self, quarks=quarks)
+
+    def measurer(self, like: Field) -> Measurer:
+        """Return a function that measures fields of the same kind."""
+        self.quarks.check()
+        prepared = self.for_group(like.group.name)
+
+        def measure(field: Field) -> list[Record]:
+            solves: list[Record] = []
+            return RecordsOfTables(prepared._records(field, solves), {SOLVES.name: solves})
+
+        return measure
+
+    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
+        for source, quarks in self.quarks.propagators(field, solves):
+            label = self.quarks.label(source)
+            for pair, names, momentum, values in self.correlators(quarks):
+                parameters = [value for both in zip(*pair, strict=True) for value in both]
+                for t, value in enumerate(values.tolist()):
+                    yield (*parameters, label, *names, *momentum, t, value.real, value.imag)
+
+    @classmethod
+    def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
+        """Return the real and imaginary part of every correlator; see `Observable.series`."""
+        names = cls.columns.indices[:-1]
+        check_columns(table, names, source)
+        labels, sweeps, values = arranged(table, names, source)
+        return {
+            ",".join(
+                [*(f"{key}={x}" for key, x in zip(names, one, strict=True)), part]
+            ): TimeSeries(sweeps, values[part][n], 0)
+            for n, one in enumerate(labels)
+            for part in values
+        }

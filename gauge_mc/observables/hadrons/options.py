@@ -1,0 +1,182 @@
+"""Options of all measurements with quarks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import product
+from typing import Any
+
+from gauge_mc import defaults
+from gauge_mc.errors import UsageError
+from gauge_mc.numbers import number
+from gauge_mc.options import Option, merged
+from gauge_mc.quarks.contractions import Momentum
+from gauge_mc.quarks.operators import LARGEST, MU, OPERATORS
+from gauge_mc.quarks.solvers import (
+    ITERATIONS,
+    LEAST_TOLERANCE,
+    METHODS,
+    RELIABLE,
+    SOLVERS,
+)
+from gauge_mc.quarks.sources import SOURCES
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quoting import quoted
+
+KAPPA = Option(
+    "kappa",
+    str,
+    "Hopping parameters of the quarks, such as 0.1530,0.1550.",
+    metavar="K[,K...]",
+    least=1 / LARGEST,
+    most=LARGEST,
+    each=float,
+)
+
+MUS = Option(
+    MU.name,
+    str,
+    "Twisted masses, in lattice units, each with each kappa.",
+    MU.default,
+    "M[,M...]",
+    least=-LARGEST,
+    most=LARGEST,
+    each=float,
+)
+
+SOURCE = Option(
+    "source",
+    str,
+    "Source: "
+    + ", or ".join(f"{name}:{one.parameters} for {one.summary}" for name, one in SOURCES.items())
+    + ". Several are measured one after the other.",
+    f"{defaults.SOURCE} at the origin",
+    "NAME:PARAMETERS",
+    choices=tuple(SOURCES),
+    repeated=True,
+)
+
+SMEAR_SINK = Option("smear_sink", bool, "Smear the sink in the same way as the source.")
+
+MOST_MOMENTUM = 100
+"""Largest squared momentum, to catch typing errors."""
+
+MOMENTA = Option(
+    "p2_max",
+    int,
+    "Largest n² of the momenta 2πn/L, with n for x, y and z.",
+    "0",
+    least=0,
+    most=MOST_MOMENTUM,
+)
+
+BOUNDARY = Option(
+    "boundary",
+    str,
+    "Antiperiodic or periodic in time, or four angles along x, y, z and t in units of pi, such as "
+    "0.2,0.4,0,1.",
+    "antiperiodic",
+    "NAME|ANGLES",
+    least=-LARGEST,
+    most=LARGEST,
+    each=float,
+)
+
+SOLVER = Option(
+    "solver", str, "Solver of the Dirac equation.", defaults.SOLVER, choices=tuple(SOLVERS)
+)
+
+INNER = Option(
+    "inner", str, "Precision of the solver's iterations.", defaults.INNER, choices=tuple(STORAGES)
+)
+
+METHOD = Option(
+    "method", str, "How lower precision is combined with double.", RELIABLE, choices=tuple(METHODS)
+)
+
+LINKS = Option("links", int, "Stored reals per link: 8, 12 or 18 for SU(3).", "12, or 4 for SU(2)")
+
+TOLERANCE = Option(
+    "tolerance",
+    float,
+    "Largest norm of the true residual relative to the source.",
+    f"{defaults.TOLERANCE:g}",
+    least=LEAST_TOLERANCE,
+    most=1,
+)
+
+ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERATIONS}", least=1)
+
+PROPAGATORS = Option(
+    "propagators",
+    str,
+    "Folder of propagators, before the sink is smeared: those that it has are read, and the others "
+    "are written there.",
+    metavar="FOLDER",
+)
+
+
+def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
+    """Return all Dirac operators, as named in messages, with their parameters apart from mu."""
+    return [
+        (f"the Dirac operator {name}", tuple(p for p in one.parameters if p.name != MU.name))
+        for name, one in OPERATORS.items()
+    ]
+
+
+def quark_owners() -> list[tuple[str, tuple[Option, ...]]]:
+    """Return what declares options of measurements with quarks, with the options of each."""
+    before = (KAPPA, MUS)
+    after = (BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
+    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
+    hadrons = "all hadrons"
+    return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, PROPAGATORS))]
+
+
+def quark_options() -> tuple[Option, ...]:
+    """Return the options of all measurements with quarks."""
+    return merged(quark_owners())
+
+
+def numbers_of(given: Mapping[str, Any], option: Option) -> tuple[float, ...]:
+    """Return the different numbers that an option gives, ascending; none if it is not given.
+
+    Raises
+    ------
+    UsageError
+        If something is not a number, or is outside of the bounds of the option.
+    """
+    return (
+        tuple(sorted({*option.numbers(given[option.name], number)})) if option.name in given else ()
+    )
+
+
+def angles_of(text: str | tuple[float, ...]) -> tuple[float, ...]:
+    """Return the angles of boundary conditions along x, y, z and t in units of pi.
+
+    Raises
+    ------
+    UsageError
+        If the text is neither a name nor four numbers.
+    """
+    names = {"antiperiodic": (0.0, 0.0, 0.0, 1.0), "periodic": (0.0, 0.0, 0.0, 0.0)}
+    if isinstance(text, str) and text in names:
+        return names[text]
+    with suppress(UsageError):
+        angles = BOUNDARY.numbers(text, number)
+        if len(angles) == len(names["periodic"]):
+            return angles
+    raise UsageError(
+        f"{BOUNDARY.flag} is {quoted(text)}; give {' or '.join(names)}, or four angles in "
+        "units of pi, such as 0,0,0,1."
+    )
+
+
+def momenta_up_to(square: int) -> tuple[Momentum, ...]:
+    """Return all momenta with at most this square, the smaller ones first."""
+    largest = math.isqrt(square)
+    found = product(range(-largest, largest + 1), repeat=3)
+    inside = [(x, y, z) for x, y, z in found if x * x + y * y + z * z <= square]
+    return tuple(sorted(inside, key=lambda p: (sum(n * n for n in p), p)))
