@@ -12,7 +12,13 @@ from gauge_mc.quoting import printable
 
 
 class Console(rich.console.Console):
-    """A console of Rich that shows control characters in texts as escape sequences."""
+    """A console of Rich that shows control characters in texts as escape sequences.
+
+    Texts are shown as they are, without markup and highlighting.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"highlight": False, "markup": False, **options})
 
     def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
         """Return the segments of something to show; see `rich.console.Console.render`."""

@@ -42,9 +42,12 @@ MAX_SAVED = 2**20
 SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
 """Kind of the files that ``--save`` writes."""
 
+PLACE = ("backend", "devices", "threads", "share_gpus")
+"""Options of runs that say where kernels are timed."""
+
 SETTINGS = (
     *("group", "lattice", "precision", "action", *(one.name for one in couplings())),
-    *("rng", "luxury", "backend", "devices", "threads", "share_gpus"),
+    *("rng", "luxury", *PLACE),
 )
 """Options of runs that say what is timed, and where."""
 
@@ -69,16 +72,6 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
 )
 @with_settings(SETTINGS, CHANGES)
 def bench(
-    group: str | None = None,
-    lattice: str | None = None,
-    precision: str | None = None,
-    action: str | None = None,
-    rng: str | None = None,
-    luxury: int | None = None,
-    backend: str | None = None,
-    devices: str | None = None,
-    threads: int | None = None,
-    share_gpus: bool | None = None,
     seconds: Annotated[
         float, typer.Option(help="Approximate time in seconds for each kernel.", min=0.05)
     ] = 1.0,
@@ -118,7 +111,7 @@ def bench(
         Path | None,
         typer.Option(help="Show ratios to the times in a file written by --save.", metavar="FILE"),
     ] = None,
-    **options: float | None,
+    **settings: Any,
 ) -> None:
     """Time all kernels on a thermal field, and compare the times with the memory bandwidth.
 
@@ -132,25 +125,22 @@ def bench(
     from gauge_mc.domain.device_group import open_device_group
     from gauge_mc.domain.mpi import find_processes
 
-    given: dict[str, Any] = dict(
-        options, group=group, lattice=lattice, precision=precision, action=action
-    )
-    given |= dict(rng=rng, luxury=luxury, seconds=seconds)
-    given |= dict(observables=observables, quarks=quarks, end_to_end=end_to_end)
-    plan = BenchPlan.from_values(given)
+    backend, devices, threads, share_gpus = (settings.pop(name) for name in PLACE)
+    chosen = dict(seconds=seconds, observables=observables, quarks=quarks, end_to_end=end_to_end)
+    plan = BenchPlan.from_values(settings | chosen)
     before = _saved(compare) if compare else None
     if save:
         SAVED.check(save)
-    console = Console(highlight=False, stderr=json)
+    console = Console(stderr=json)
     processes = find_processes()
     with processes.aborting():
-        chosen = backend or AUTOMATIC
-        extents = plan.lattice_on(choose_devices(devices, chosen, threads)[0].backend)
+        backend = backend or AUTOMATIC
+        extents = plan.lattice_on(choose_devices(devices, backend, threads)[0].backend)
         group_of_devices = open_device_group(
-            devices, chosen, threads, processes, bool(share_gpus), lattice=extents
+            devices, backend, threads, processes, bool(share_gpus), lattice=extents
         )
         root = group_of_devices.root
-        advice = hint() if chosen == AUTOMATIC and not devices else None
+        advice = hint() if backend == AUTOMATIC and not devices else None
         if advice and root:
             console.print(advice, soft_wrap=True)
         if tune:

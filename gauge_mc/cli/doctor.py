@@ -64,7 +64,7 @@ def doctor(
     from gauge_mc.devices.cache import cache_folder
     from gauge_mc.devices.cache import clear_cache as clear
 
-    console = Console(highlight=False, markup=False)
+    console = Console()
     if clear_cache:
         folder, removed = cache_folder(), clear()
         if json:

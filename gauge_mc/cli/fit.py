@@ -57,7 +57,7 @@ def fit(
     from gauge_mc.console import Console
     from gauge_mc.fits import fit_all
 
-    console = Console(highlight=False, markup=False)
+    console = Console()
     results = []
     with alone_on_stdout(json):
         for result, path in fit_all(what, run or [], options, output):

@@ -95,6 +95,6 @@ def show_forecast(values: Mapping[str, object], as_json: bool) -> None:
     if found and as_json:
         print_document("generate", found)
     elif found:
-        Console(highlight=False, markup=False).print(found.table())
+        Console().print(found.table())
     if found and found.shortage:
         raise GaugeError(found.shortage)

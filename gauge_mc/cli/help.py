@@ -58,7 +58,7 @@ def show_help(command: Any, ctx: Any, lists: Sections) -> NoReturn:
 
     from gauge_mc.console import Console
 
-    console = Console(highlight=False)
+    console = Console()
     width = max(console.width, LEAST_WIDTH)
     parameters = command.get_params(ctx)
     rest = getattr(command, "subcommand_metavar", "")  # of a group

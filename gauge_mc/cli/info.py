@@ -38,7 +38,7 @@ def info(
     """
     from gauge_mc.console import Console
 
-    console = Console(highlight=False, markup=False)
+    console = Console()
     parts = info_parts(path or newest_run_or_scan())
     if json:
         print_document("info", *parts)

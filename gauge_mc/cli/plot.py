@@ -107,5 +107,5 @@ def plot(
         print_document("plot", PlotReport(str(file), what, points))
         return
     if shown:
-        Console(highlight=False).print(*shown)
+        Console().print(*shown)
     say(str(file))

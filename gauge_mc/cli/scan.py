@@ -175,6 +175,6 @@ def show_forecast(asked: ScanRequest, per_device: int | None, as_json: bool) -> 
     if as_json:
         print_document("scan", found)
     else:
-        Console(highlight=False, markup=False).print(found.table())
+        Console().print(found.table())
     if found.refusals:
         raise typer.Exit(1)

@@ -55,7 +55,7 @@ def status(
     if json:
         print_document("status", found)
         return
-    console, rows = Console(highlight=False, markup=False), found.lines()
+    console, rows = Console(), found.lines()
     width = max(map(len, rows)) + 2
     for name, value in rows.items():
         console.print(f"{name:<{width}}{value}", soft_wrap=True)

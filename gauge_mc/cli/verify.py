@@ -63,7 +63,7 @@ def verify(
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
 
     checks = [check for path in paths or [newest_run_or_scan()] for check in checks_of(path)]
-    console = Console(highlight=False, markup=False)
+    console = Console()
     bar = Progress(
         TextColumn("verifying"),
         BarColumn(bar_width=None),

@@ -104,6 +104,19 @@ class TableData:
     def __contains__(self, name: object) -> bool:
         return name in self.columns
 
+    def numbers(self, name: str, path: Path) -> NDArray[Any]:
+        """Return a column of numbers.
+
+        Raises
+        ------
+        GaugeError
+            If there is none of this name; the message names the file of the table.
+        """
+        column = self.columns.get(name)
+        if column is None or column.dtype.kind == "U":
+            raise GaugeError(f"The table {path} is damaged: it contains no numbers for {name}.")
+        return column
+
     def keys(self) -> KeysView[str]:
         """Return the names of the columns."""
         return self.columns.keys()

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -22,7 +21,6 @@ from gauge_mc.analysis.timeseries import (
     growth,
     transient_end,
 )
-from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES
@@ -188,7 +186,7 @@ def _averages(
         tail = tau_exp and tau_exp / item.every
         for column in _averaged(item, tables[0]):
             pairs = zip(paths, tables, strict=True)
-            series = [_numbers(path, table, column.name) for path, table in pairs]
+            series = [table.numbers(column.name, path) for path, table in pairs]
             if any(len(one) for one in series):
                 found = estimate(*(one for one in series if len(one)), tau_exp=tail)
                 both = zip(tables, series, strict=True)
@@ -200,13 +198,6 @@ def _averages(
                     early,
                     max(growth(one, tail) for one in series),
                 )
-
-
-def _numbers(path: Path, table: TableData, name: str) -> np.ndarray:
-    series = table.columns.get(name)
-    if series is None or series.dtype.kind == "U":
-        raise GaugeError(f"The table {path} is damaged: it contains no numbers for {name}.")
-    return series
 
 
 def _averaged(item: Measurement, table: TableData) -> tuple[Column, ...]:

@@ -16,21 +16,17 @@ from rich.table import Table
 from gauge_mc.console import Console
 from gauge_mc.devices import choose_devices
 from gauge_mc.devices.choice import AUTOMATIC, hint
-from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.energy import EnergyMeter
-from gauge_mc.domain.layout import WORD_BYTES
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.processes import Processes
 from gauge_mc.errors import UsageError
-from gauge_mc.groups import GROUPS
 from gauge_mc.observables import Observable
-from gauge_mc.random import GENERATORS
 from gauge_mc.run.averages import averages_table
 from gauge_mc.run.batch import shared_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.disk import DiskNeeds, check_disk
+from gauge_mc.run.disk import DiskNeeds, check_disk, checkpoint_bytes
 from gauge_mc.run.display import Clock, opening, show_progress
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.lock import RunLock
@@ -99,7 +95,7 @@ def conduct(
         with closing(opened) as devices, ExitStack() as locks:
             devices.slabs(first.lattice)
             quiet = e.quiet or not progress or not devices.root
-            console = Console(quiet=quiet, highlight=False, markup=False)
+            console = Console(quiet=quiet)
             conductor = _Conductor(runs, devices, stop, console, on_update, locks, {})
             return conductor.carry_out()
 
@@ -296,16 +292,9 @@ def _batches(runs: Iterable[_RunState], devices: DeviceGroup) -> Iterator[list[_
         groups.setdefault(one.kind, []).append(one)
     for group in groups.values():
         free = MEMORY_SHARE * sum(device.free_bytes() for device in devices.devices)
-        most = max(1, int(free // _bytes(group[0].parameters)))
+        most = max(1, int(free // checkpoint_bytes(group[0].parameters)))
         for first in range(0, len(group), most):
             yield group[first : first + most]
-
-
-def _bytes(parameters: Parameters) -> int:
-    """Return the size of the links and of the states of the random numbers of a run."""
-    p = parameters
-    links = p.lattice.links * GROUPS[p.group].components * REAL_BYTES[p.precision]
-    return links + p.lattice.sites * GENERATORS[p.rng].state_words * WORD_BYTES
 
 
 def _done(result: RunResult) -> bool:

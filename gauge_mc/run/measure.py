@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
@@ -34,9 +35,6 @@ from gauge_mc.run.measure_display import opening, show_progress
 from gauge_mc.run.measurement_table import measuring
 from gauge_mc.signatures import with_options
 from gauge_mc.smearing import smear_option, smearing_owners
-
-if TYPE_CHECKING:
-    from gauge_mc.console import Console
 
 ONE_DEVICE = "--split has no effect with one device; choose more devices with --devices."
 """Message if several devices are to share every configuration but there is only one device."""
@@ -122,7 +120,7 @@ def measure(
     openers = _openers(devices, backend, threads, split, ensemble.lattice)
     openers = openers[: len(ensemble.files)]
     advice = hint() if backend == AUTOMATIC and not devices else None
-    console = _console(progress)
+    console = Console(quiet=not progress)
     with device_pool(openers) as pool, announced_compilation(console):
         if not wanted.records:
             wanted = _prepared(wanted, ensemble, width, pool)
@@ -191,9 +189,3 @@ def _openers(
 
 def _is_single(pool: DevicePool) -> bool:
     return len(getattr(pool.devices[0], "devices", ())) == 1
-
-
-def _console(progress: bool) -> Console:
-    from gauge_mc.console import Console
-
-    return Console(quiet=not progress, highlight=False, markup=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries import (
     caution_skip,
@@ -246,8 +245,8 @@ def average(
     columns = [table.columns for table in tables]
     result: dict[str, float] = {}
     for column in observable.columns.names:
-        chains = [_series(one, column, path) for one, path in zip(columns, paths, strict=True)]
-        found = estimate(*chains)
+        pairs = zip(tables, paths, strict=True)
+        found = estimate(*(one.numbers(column, path).astype(np.float64) for one, path in pairs))
         numbers = (found.value, found.error, every * found.tau_int)
         name = column_of(observable, column)
         result |= {name + ending: one for ending, one in zip(NUMBERS, numbers, strict=True)}
@@ -265,12 +264,3 @@ def row_in_words(row: Mapping[str, Value]) -> dict[str, str]:
         for panel in panels()
         if panel.column in row
     }
-
-
-def _series(
-    columns: Mapping[str, NDArray[np.generic]], name: str, path: Path
-) -> NDArray[np.float64]:
-    series = columns.get(name)
-    if series is None or series.dtype.kind == "U":
-        raise GaugeError(f"The table {path} is damaged: it contains no numbers for {name}.")
-    return series.astype(np.float64)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc.actions import couplings
+from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -25,7 +26,6 @@ from gauge_mc.scans.scan import Scan
 from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
-    from gauge_mc.console import Console
     from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.pool import Slot
 
@@ -210,7 +210,7 @@ def _work(
     from gauge_mc.scans.pool import Pool
     from gauge_mc.scans.scheduler import Scheduler
 
-    console, scan = _console(execution), averages.scan
+    console, scan = Console(quiet=execution.quiet), averages.scan
     tally = Tally(scan.members())
     console.print(opening(scan, tally, slots, hint), soft_wrap=True)
     left = [member for member in tally.members if not tally.done(member)]
@@ -247,7 +247,7 @@ def gather(asked: ScanRequest) -> ScanResult:
     from gauge_mc.scans.display import Tally
 
     scan = Scan.read(asked.path)
-    console, tally = _console(asked.execution), Tally(scan.members())
+    console, tally = Console(quiet=asked.execution.quiet), Tally(scan.members())
     averages = ScanAverages(scan, asked.skip)
     console.print(f"{scan.path}: {tally}", soft_wrap=True)
     _finish(averages, console)
@@ -298,12 +298,6 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> Submission:
         len(tally.members),
         sum(map(tally.done, tally.members)),
     )
-
-
-def _console(execution: Execution) -> Console:
-    from gauge_mc.console import Console
-
-    return Console(quiet=execution.quiet, highlight=False, markup=False)
 
 
 def _finish(averages: ScanAverages, console: Console) -> None:
