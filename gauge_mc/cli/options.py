@@ -12,30 +12,15 @@ import typer
 
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.help import with_default as with_default
-from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.registry import in_words
 from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
 from gauge_mc.run.settings import EXECUTION as EXECUTION
 from gauge_mc.run.settings import FILES as FILES
-from gauge_mc.run.settings import PHYSICS as PHYSICS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NEWEST = "newest run or scan in runs/"
 """Default of an argument that names a run or a scan."""
-
-NUMBERED = in_words(dict.fromkeys(one.label for one in BACKENDS.values() if one.numbered), "or")
-"""Label of the devices that are chosen by number, such as ``GPU``."""
-
-DIVIDED = [name for name, one in BACKENDS.items() if not one.numbered]
-"""Backends whose single device can be divided into parts."""
-
-UNDIVIDED = in_words(DIVIDED, "or")
-"""The backends in `DIVIDED`, as text."""
-
-DIVIDED_LABELS = in_words(dict.fromkeys(BACKENDS[name].label for name in DIVIDED), "or")
-"""Labels of the devices of the backends in `DIVIDED`, as text."""
 
 OBSERVABLE_SUMMARIES = [(name, one.summary) for name, one in OBSERVABLES.items()]
 """Names and summaries of the observables, for `listed`."""

@@ -12,7 +12,9 @@ from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import of_runs
 from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.registry import in_words
 from gauge_mc.run.cards import read_card
+from gauge_mc.run.execution import DIVIDED, DIVIDED_LABELS, NUMBERED
 from gauge_mc.scans.grid import Grid, axes
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.slurm import NAME, PARALLELISM
@@ -38,9 +40,9 @@ def _changes() -> dict[str, dict[str, Any]]:
         "default": "runs/scan_NAME, where NAME identifies the shared parameters",
     }
     found["devices"] = {
-        "help": f"Number of {o.NUMBERED}s, or their numbers, or all; or {o.UNDIVIDED}.",
-        "default": f"all {o.NUMBERED}s, else the {o.DIVIDED_LABELS}",
-        "metavar": f"N|I,J,...|all|{'|'.join(o.DIVIDED)}",
+        "help": f"Number of {NUMBERED}s, or their numbers, or all; or {in_words(DIVIDED, 'or')}.",
+        "default": f"all {NUMBERED}s, else the {DIVIDED_LABELS}",
+        "metavar": f"N|I,J,...|all|{'|'.join(DIVIDED)}",
     }
     found["threads"] = {
         "help": "Number of CPU threads of each run.",
@@ -67,7 +69,7 @@ def scan(
         o.option(
             o.EXECUTION,
             "Number of processes on each device.",
-            f"1 on a {o.NUMBERED}, otherwise as many as there are cores for",
+            f"1 on a {NUMBERED}, otherwise as many as there are cores for",
             "K",
         ),
     ] = None,

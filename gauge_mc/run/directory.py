@@ -27,7 +27,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import parse_toml
+from gauge_mc.files.structured import parse_toml, typed
 from gauge_mc.formats import FORMATS
 from gauge_mc.observables import table_name
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
@@ -72,11 +72,6 @@ class SessionRecord:
     host: str
     device: str
     joules: float | None = None
-
-    def __post_init__(self) -> None:
-        words = (self.started, self.version, self.python, self.host, self.device)
-        if type(self.sweep) is not int or not all(isinstance(word, str) for word in words):
-            raise TypeError("the record of a session has a value of the wrong type")
 
     @classmethod
     def begin(cls, sweep: int, device: str) -> SessionRecord:
@@ -180,7 +175,7 @@ class Run:
             raise UsageError(f"There is no run in {self.path}: it has no run.toml.")
         try:
             values = parse_toml(read_text(self.toml, MAX_CARD))
-            sessions = [SessionRecord(**session) for session in values.pop(RECORD, [])]
+            sessions = typed(values.pop(RECORD, []), list[SessionRecord])
             values = flat(values)
             parameters = Parameters.from_run({**UNSTATED, **values})
             if unknown := values.keys() - known_options().keys():

@@ -10,10 +10,16 @@ from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, check_threads
 from gauge_mc.registry import in_words
 from gauge_mc.run.settings import EXECUTION, FILES, check_bounds, converted, setting
 
-_numbered = in_words(dict.fromkeys(one.label for one in BACKENDS.values() if one.numbered), "or")
-_divided = [name for name, one in BACKENDS.items() if not one.numbered]
-_divided_labels = in_words(dict.fromkeys(BACKENDS[name].label for name in _divided), "or")
-_parts = [f"{name}:N" for name in _divided]
+NUMBERED = in_words(dict.fromkeys(one.label for one in BACKENDS.values() if one.numbered), "or")
+"""Label of the devices that are chosen by number, such as ``GPU``."""
+
+DIVIDED = [name for name, one in BACKENDS.items() if not one.numbered]
+"""Backends whose single device can be divided into parts."""
+
+DIVIDED_LABELS = in_words(dict.fromkeys(BACKENDS[name].label for name in DIVIDED), "or")
+"""Labels of the devices of the backends in `DIVIDED`, as text."""
+
+_parts = [f"{name}:N" for name in DIVIDED]
 _backends = (AUTOMATIC, *sorted(BACKENDS, key=lambda name: -BACKENDS[name].preference))
 
 
@@ -64,8 +70,8 @@ class Execution:
     devices: str | None = setting(
         None,
         EXECUTION,
-        f"Number of {_numbered}s, or their numbers, or all; or {in_words(_parts, 'or')} to divide "
-        f"the {_divided_labels} into N parts, which share its threads.",
+        f"Number of {NUMBERED}s, or their numbers, or all; or {in_words(_parts, 'or')} to divide "
+        f"the {DIVIDED_LABELS} into N parts, which share its threads.",
         metavar="|".join(["N", "I,J,...", "all", *_parts]),
     )
     threads: int | None = setting(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gauge_mc.errors import GaugeError, not_written
 from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import parse_json
+from gauge_mc.files.structured import parse_json, typed
 
 FLOCK = struct.Struct("hhqqi4x")
 """Layout of ``struct flock`` on Linux: type, whence, start, length, process."""
@@ -26,7 +26,7 @@ RECORD_BYTES = 512
 """Length of a holder's record in bytes. It is fixed, so that one write replaces the record."""
 
 LONG = 1e18
-"""Upper limit for times and rates in a record that is not damaged."""
+"""Upper limit of the numbers in a record that is not damaged."""
 
 MAX_RECORD = 65536
 """Maximum size of a record that is read in bytes."""
@@ -64,11 +64,9 @@ class Holder:
     joules: float | None = None
 
     def __post_init__(self) -> None:
-        numbers = (self.rate, *self.times.values())
-        right = isinstance(self.host, str) and isinstance(self.since, str)
-        right &= all(type(one) is int and 0 <= one < 2**63 for one in (self.process, self.sweep))
-        if not (right and all(type(one) in (int, float) and 0 <= one < LONG for one in numbers)):
-            raise TypeError("The record of the holder of a lock is damaged.")
+        numbers = (self.process, self.sweep, self.rate, self.joules or 0, *self.times.values())
+        if not all(0 <= one < LONG for one in numbers):
+            raise ValueError("The record of the holder of a lock is damaged.")
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host} since {self.since}"
@@ -200,8 +198,9 @@ def read_holder(path: Path) -> Holder:
     if path.resolve() in _held:
         return _held[path.resolve()].holder
     try:
-        return Holder(**parse_json(read_text(path, MAX_RECORD)))
-    except (GaugeError, ValueError, TypeError, AttributeError):
+        holder: Holder = typed(parse_json(read_text(path, MAX_RECORD)), Holder)
+        return holder
+    except (GaugeError, ValueError, TypeError):
         return Holder()
 
 

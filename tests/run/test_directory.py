@@ -160,6 +160,20 @@ def test_damaged_run_toml(tmp_path, text):
         Run(tmp_path).read()
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("joules", "'a lot'"), ("sweep", "0.5"), ("host", "1")]
+)
+def test_a_session_with_a_value_of_another_type_is_damage(tmp_path, name, wrong):
+    run = Run(tmp_path)
+    run.write(Parameters(), [dataclasses.replace(SessionRecord.begin(0, "d"), joules=2.0)])
+    lines = run.toml.read_text().splitlines()
+    assert sum(line.startswith(f"{name} = ") for line in lines) == 1
+    changed = (f"{name} = {wrong}" if line.startswith(f"{name} = ") else line for line in lines)
+    run.toml.write_text("\n".join(changed))
+    with pytest.raises(GaugeError, match=r"run\.toml is damaged: a value is not of type"):
+        run.read()
+
+
 def test_directories_without_a_run(tmp_path):
     with pytest.raises(UsageError, match="no run"):
         Run(tmp_path).read()
@@ -311,6 +325,7 @@ WRONG = {
     "since": [None, 3, {}],
     "sweep": ["1", -1, 2**63, None],
     "rate": ["1", -1.0, float("nan"), float("inf"), 10**300],
+    "joules": ["1", -1.0, True, 1e300],
     "times": [None, [], {"write": "1"}, {"write": -1.0}, {"write": float("nan")}],
 }
 
