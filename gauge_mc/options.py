@@ -135,7 +135,7 @@ class Option(Number):
 
     @property
     def placeholder(self) -> str:
-        """What stands for the value in help texts; empty for a flag."""
+        """Placeholder of the value in help texts; empty for a flag."""
         if self.kind is bool:
             return ""
         return self.metavar or "|".join(self.choices) or f"<{self.kind.__name__}>"
@@ -201,7 +201,7 @@ class Option(Number):
 
     @property
     def _wanted(self) -> str:
-        """What numbers are allowed, as the end of a message."""
+        """The allowed numbers, as the end of a message."""
         what = "a whole number" if self.kind is int else "a number"
         least, most = (_bound(bound) for bound in (self.least, self.most))
         if math.isinf(self.least) and math.isinf(self.most):

@@ -46,3 +46,28 @@ def test_entries_without_description_are_found(section):
     lines = f'    """Do it.\n\n    {section}\n    {"-" * len(section)}\n    a : int\n{{}}    """\n'
     assert undescribed("def f():\n" + lines.format("")) == [f"f, {section}: a : int"]
     assert undescribed("def f():\n" + lines.format("        A number.\n")) == []
+
+
+def first_words(text):
+    """Yield the first word of every docstring of a module, those of attributes included."""
+    for node in ast.walk(ast.parse(text)):
+        body = getattr(node, "body", None)
+        for one in body if isinstance(body, list) else []:
+            value = one.value if isinstance(one, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield value.value.split(maxsplit=1)[0], one.lineno
+
+
+def test_no_docstring_begins_with_half_a_name():
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for word, line in first_words(path.read_text())
+        if word in {"Of", "That", "What"}
+    ]
+    assert found == []
+
+
+def test_first_words_of_all_docstrings_are_found():
+    text = '"""One."""\nA = 1\n"""Two."""\nclass B:\n    """Three."""\n    c = 1\n    """Four."""\n'
+    assert [word for word, _ in first_words(text)] == ["One.", "Two.", "Three.", "Four."]

@@ -34,7 +34,7 @@ RUN_EXTENT = 32
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """What a benchmark times.
+    """Plan of a benchmark: the things to time, their lattice, and the time for each.
 
     Attributes
     ----------

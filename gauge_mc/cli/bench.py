@@ -61,7 +61,7 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
         "usual": None,
     },
 }
-"""What differs from the options of runs."""
+"""Differences from the options of runs."""
 
 
 @prints(

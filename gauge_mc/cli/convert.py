@@ -26,7 +26,7 @@ _titles = in_words([one.title for one in FORMATS.values()], "or")
 @documented
 @dataclass(frozen=True)
 class ConvertReport:
-    """What ``convert`` prints; for a propagator, only the file and the basis."""
+    """The document of ``convert``; for a propagator, only the file and the basis."""
 
     file: str = result_field("File that was written or read.")
     format: str = result_field("Name of the format.")

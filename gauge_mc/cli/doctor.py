@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @documented
 @dataclass(frozen=True)
 class Diagnosis:
-    """What ``doctor`` prints."""
+    """The document of ``doctor``."""
 
     findings: Sequence[Finding] = result_field("What was examined.")
     works: bool = result_field("Whether it works; for the whole, whether any device works.")
@@ -31,7 +31,7 @@ class Diagnosis:
 @documented
 @dataclass(frozen=True)
 class CacheReport:
-    """What ``doctor --clear-cache`` and ``doctor --install`` print."""
+    """The document of ``doctor --clear-cache`` and of ``doctor --install``."""
 
     folder: str = result_field("Folder of the compiled kernels.")
     removed: int = result_field("Number of files that were removed.")

@@ -23,7 +23,7 @@ _endings = in_words([one.ending for one in EXPORTS.values()], "or")
 @documented
 @dataclass(frozen=True)
 class ExportReport:
-    """What ``export`` prints."""
+    """The document of ``export``."""
 
     file: str = result_field("File that was written or read.")
     tables: Sequence[str] = result_field("Names of the tables in the file.")

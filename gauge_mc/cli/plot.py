@@ -27,7 +27,7 @@ _endings = in_words([f".{one}" for one in ENDINGS], "or")
 @documented
 @dataclass(frozen=True)
 class PlotReport:
-    """What ``plot`` prints."""
+    """The document of ``plot``."""
 
     file: str = result_field("File that was written or read.")
     plot: str = result_field("Name of the plot.")

@@ -33,7 +33,7 @@ class FileCheck:
 @documented
 @dataclass(frozen=True)
 class VerifyReport:
-    """What ``verify`` prints."""
+    """The document of ``verify``."""
 
     files: Sequence[FileCheck] = result_field("Files that were checked.")
     damaged: int = result_field("Number of files that are damaged or missing.")

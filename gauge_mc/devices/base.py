@@ -297,7 +297,7 @@ class StreamedDevice(Device, Protocol):
 
 @dataclass(frozen=True)
 class Offer:
-    """What another process on the host needs to write to a buffer, and to wait for its owner.
+    """Handles with which another process on the host writes to a buffer and waits for its owner.
 
     Attributes
     ----------
@@ -315,7 +315,7 @@ class SharedBuffer(Protocol):
     """A buffer that other processes on the host can write to."""
 
     offer: Offer
-    """What they need for it."""
+    """The handles that they need for it."""
 
     def record(self, turn: int) -> None:
         """Record the event of a turn after the work issued so far.

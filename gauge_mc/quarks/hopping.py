@@ -37,7 +37,7 @@ SEVERAL = {
 
 
 class HoppingOperator(ABC):
-    """What solvers know of an operator M = A - kappa D.
+    """An operator M = A - kappa D, as solvers use it.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ LIVE_SECONDS = 0.5
 """Minimum time in seconds between two measurements for the live display."""
 
 AT_FIRST = "compiling or loading kernels ..."
-"""What live displays show before the first update."""
+"""Text that live displays show before the first update."""
 
 PLAIN_SECONDS = 30.0
 """Time in seconds after which a plain line is printed at the latest.

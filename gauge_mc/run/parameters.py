@@ -383,7 +383,7 @@ class Parameters:
 
     @property
     def recorded(self) -> tuple[Measurement, ...]:
-        """What the tables of a run contain: its measurements, and the records of its updates."""
+        """The content of the tables of a run: its measurements, and the records of its updates."""
         records = (Measurement(self.algorithm.name),) if self.algorithm.columns else ()
         return (*self.measure, *records)
 

@@ -27,7 +27,7 @@ from gauge_mc.run.averages import Average, averages_table, averages_values
 @documented
 @dataclass(frozen=True)
 class RunReport:
-    """What a session of a run has done, for JSON."""
+    """Report on a session of a run, for JSON."""
 
     run: str = result_field("Run directory.")
     parameters: Mapping[str, object] = result_field("Parameters of the run, as in ``run.toml``.")
@@ -72,7 +72,7 @@ class RunReport:
 @documented
 @dataclass(frozen=True)
 class RunReports:
-    """What a session of several runs has done, for JSON."""
+    """Report on a session of several runs, for JSON."""
 
     runs: Sequence[RunReport] = result_field("Runs.")
     stopped: str | None = result_field(

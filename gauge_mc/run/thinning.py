@@ -123,7 +123,7 @@ def removed_from(run: Run, parameters: Parameters) -> int:
 @documented
 @dataclass(frozen=True)
 class ThinningReport:
-    """What a thinning removes."""
+    """Report on a thinning: the configurations that it removes."""
 
     run: str = result_field("Run directory.")
     keep: int = result_field(
@@ -217,7 +217,7 @@ class _FileSelection:
 
     @property
     def result(self) -> ThinningReport:
-        """What is removed."""
+        """The report on what is removed."""
         size = sum(path.lstat().st_size for path in self.files.values())
         return ThinningReport(str(self.run.path), self.keep, self.kept, tuple(self.files), size)
 

@@ -52,7 +52,7 @@ class BatchForecast:
 @documented
 @dataclass(frozen=True)
 class PointForecast:
-    """What remains to be done at a point, and its needs."""
+    """The remaining work at a point, and its needs."""
 
     beta: float = result_field("Coupling.")
     lattice: str = result_field("Extents of the lattice.")

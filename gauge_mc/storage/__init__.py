@@ -1,1 +1,1 @@
-"""What is common to formats of configurations: orders of links, checksums, headers, containers."""
+"""The common part of formats of configurations: orders of links, checksums, headers, containers."""

@@ -43,7 +43,7 @@ MATRICES = 256
 TOGETHER = "has loops with several links that are updated together"
 BEYOND = "has loops that extend over more time slices than the halos have"
 NOT_ONCE = "does not update every link once"
-"""What an error says about the action."""
+"""Text of an error about the action."""
 
 _passed: set[str] = set()
 """Keys of what has passed in this process."""

@@ -14,7 +14,7 @@ from gauge_mc.analysis.timeseries import caution_short
 from gauge_mc.errors import GaugeError
 
 LOOPS, CORRELATORS = "loops", "correlators"
-"""What V(R) is from: Wilson loops, or correlators of Polyakov loops."""
+"""Sources of V(R): Wilson loops, or correlators of Polyakov loops."""
 
 
 @dataclass(frozen=True)

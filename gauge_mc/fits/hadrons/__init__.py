@@ -1,4 +1,4 @@
-"""What the fits of mesons and of baryons share."""
+"""The part that the fits of mesons and of baryons share."""
 
 from __future__ import annotations
 

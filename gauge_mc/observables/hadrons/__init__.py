@@ -1,1 +1,1 @@
-"""What observables of hadrons have in common: quark propagators, options, tables."""
+"""The common part of observables of hadrons: quark propagators, options, tables."""

@@ -175,7 +175,7 @@ class Quarks:
 
     @property
     def header(self) -> dict[str, str]:
-        """What the header of a table states."""
+        """Entries for the header of a table."""
         smearing = {"smearing": str(self.smearing)} if self.smearing else {}
         twisted = {MUS.name: _listed(self.mus)} if any(self.mus) else {}
         return {
