@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,13 +48,17 @@ class BenchPlan:
         Quality level of the generator.
     seconds : float
         Approximate time for each kernel in seconds.
-    observables, quarks, end_to_end : bool
-        Time observables, the hopping term or whole runs, instead of updates.
+    observables : bool or sequence of str
+        Time observables, smearings, temporal links and flows instead of updates: all, or those with
+        these names.
+    quarks, end_to_end : bool
+        Time the hopping term or whole runs, instead of updates.
 
     Raises
     ------
     UsageError
-        If the time is out of bounds, or there is an action for other times than those of updates.
+        If the time is out of bounds, a name is unknown, or there is an action for other times than
+        those of updates.
     """
 
     group: str = defaults.GROUP
@@ -64,7 +68,7 @@ class BenchPlan:
     rng: str = defaults.RNG
     luxury: int | None = None
     seconds: float = 1.0
-    observables: bool = False
+    observables: bool | Sequence[str] = False
     quarks: bool = False
     end_to_end: bool = False
 
@@ -79,6 +83,17 @@ class BenchPlan:
                 "--action and its options are for the times of updates; leave them out, or leave "
                 "out --observables, --quarks and --end-to-end."
             )
+
+        if self.names:
+            from gauge_mc.benchmarks.observables import check_names
+
+            check_names(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the observables that are timed; empty for all or none."""
+        named = () if isinstance(self.observables, bool) else self.observables
+        return (named,) if isinstance(named, str) else tuple(named)
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> BenchPlan:
@@ -143,7 +158,7 @@ class BenchPlan:
                 )
             return end_to_end(devices, *kind, Path.cwd(), progress)
         if self.observables:
-            return observables_time(devices, *kind, self.seconds, progress)
+            return observables_time(devices, *kind, self.seconds, progress, self.names)
         if self.quarks:
             return quarks_time(devices, *kind[:2], self.seconds, progress)
         return benchmark(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 from gauge_mc import defaults
 from gauge_mc.benchmarks.kernels import THERMALISATION
@@ -12,12 +13,15 @@ from gauge_mc.benchmarks.timing import seconds_of
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UnknownNameError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.quoting import shortened
+from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.smearing import NO_SMEARING, SMEARINGS, Smearing
 from gauge_mc.temporal_links import TEMPORAL_LINKS, TemporalLinks
@@ -28,8 +32,10 @@ STEP = 0.02
 """Size of the steps of gradient flows, on which their time does not depend."""
 
 
-KINDS: tuple[Sized, ...] = (OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, FLOWS)
+KINDS: tuple[Mapping[str, Any], ...] = (OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, FLOWS)
 """Registries of everything that is timed."""
+
+Thing = TypeVar("Thing")
 
 
 @documented
@@ -74,18 +80,31 @@ def observables_time(
     precision: str = defaults.PRECISION,
     seconds: float = 1.0,
     progress: Callable[[str, int], object] = lambda name, total: None,
+    names: Collection[str] = (),
 ) -> ObservablesTime:
-    """Time observables, smearings, temporal links and flows on a thermal field; see `benchmark`."""
+    """Time observables, smearings, temporal links and flows on a thermal field; see `benchmark`.
+
+    Parameters
+    ----------
+    device, group, lattice, precision, seconds, progress
+        See `benchmark`.
+    names : collection of str
+        Names of what is timed; everything if there are none. See `check_names`.
+
+    Returns
+    -------
+    ObservablesTime
+    """
     field = Field.hot(lattice, group, precision, device)
     generator, beta = Random.for_field(field), GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
-    devices, total = field.devices, 2 + sum(len(kinds) for kinds in KINDS)
+    devices, total = field.devices, 2 + sum(len(_named(names, kinds)) for kinds in KINDS)
     progress("heatbath", total)
     sweep, _ = seconds_of(devices, partial(heatbath, field, beta, generator), seconds)
     progress("overrelaxation", total)
     reflection, _ = seconds_of(devices, partial(overrelax, field), seconds)
     observables = {}
-    for name, one in OBSERVABLES.items():
+    for name, one in _named(names, OBSERVABLES).items():
         progress(name, total)
         options = {**one.bench_options, **({"smear": NO_SMEARING} if one.smears else {})}
         measure = one.for_lattice(lattice, **options).measurer(field)
@@ -94,22 +113,44 @@ def observables_time(
         del measure  # frees its buffers
     other = Field.empty(lattice, group, precision, devices)
     smearings = {}
-    for name, kind in SMEARINGS.items():
+    for name, kind in _named(names, SMEARINGS).items():
         progress(name, total)
         smear = partial(_smear, kind.from_options({}), field, other)
         smearings[name] = seconds_of(devices, smear, seconds)[0] / sweep
     temporal_links = {}
-    for name, links in TEMPORAL_LINKS.items():
+    for name, links in _named(names, TEMPORAL_LINKS).items():
         progress(f"{name} temporal links", total)
         make = partial(_smear, links(), field, other)
         temporal_links[name] = seconds_of(devices, make, seconds)[0] / sweep
     del other
     flows = {}
-    for name, flow in FLOWS.items():
+    for name, flow in _named(names, FLOWS).items():
         progress(f"{name} flow", total)
         flows[name] = _step_seconds(field, flow, seconds) / sweep
     about = (devices.name, group, str(lattice), precision, lattice.links)
     return ObservablesTime(*about, sweep, reflection, observables, smearings, temporal_links, flows)
+
+
+def check_names(names: Collection[str]) -> None:
+    """Refuse names that neither an observable nor a smearing, temporal links or a flow has.
+
+    Raises
+    ------
+    UnknownNameError
+        The message suggests a similar name.
+    """
+    known = sorted({name for kinds in KINDS for name in kinds})
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(
+                f"--observables: There is no observable, smearing, kind of temporal links or flow "
+                f"'{shortened(name)}'{nearest(name, known)}"
+            )
+
+
+def _named(names: Collection[str], kinds: Mapping[str, Thing]) -> dict[str, Thing]:
+    """Return the things of a kind that have one of the names, or all if there are no names."""
+    return {name: kinds[name] for name in kinds if not names or name in names}
 
 
 def _step_seconds(field: Field, flow: Flow, seconds: float) -> float:

@@ -16,6 +16,7 @@ from gauge_mc import defaults
 from gauge_mc.actions import Action, couplings, parse
 from gauge_mc.benchmarks import BenchPlan
 from gauge_mc.cli import options as o
+from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.settings import with_settings
 from gauge_mc.devices.choice import BACKENDS
@@ -23,6 +24,10 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import json_with, parse_json
+from gauge_mc.flows import FLOWS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.smearing import SMEARINGS
+from gauge_mc.temporal_links import TEMPORAL_LINKS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -72,6 +77,14 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
 )
 @with_settings(SETTINGS, CHANGES)
 def bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help="With --observables: what is timed, such as plaquette or ape.",
+            **choosing([*OBSERVABLES, *SMEARINGS, *TEMPORAL_LINKS, *FLOWS]),
+        ),
+    ] = None,
     seconds: Annotated[
         float, typer.Option(help="Approximate time in seconds for each kernel.", min=0.05)
     ] = 1.0,
@@ -80,7 +93,7 @@ def bench(
         typer.Option(
             "--observables",
             help="Time observables, smearings, temporal links and steps of gradient flows instead, "
-            "in units of sweeps.",
+            "in units of sweeps: all, or those of the given NAMEs.",
         ),
     ] = False,
     quarks: Annotated[
@@ -126,7 +139,10 @@ def bench(
     from gauge_mc.domain.mpi import find_processes
 
     backend, devices, threads, share_gpus = (settings.pop(name) for name in PLACE)
-    chosen = dict(seconds=seconds, observables=observables, quarks=quarks, end_to_end=end_to_end)
+    if names and not observables:
+        raise UsageError("Names are for --observables; add it, or leave them out.")
+    timed = names or observables
+    chosen = dict(seconds=seconds, observables=timed, quarks=quarks, end_to_end=end_to_end)
     plan = BenchPlan.from_values(settings | chosen)
     before = _saved(compare) if compare else None
     if save:

@@ -104,6 +104,16 @@ def test_bench_returns_in_python_what_the_command_prints(monkeypatch):
     assert isinstance(gauge_mc.bench(**how, observables=True), measurements.ObservablesTime)
 
 
+def test_only_what_is_named_is_timed():
+    names = ("Plaquette", "ape", "hyp1", "wilson")
+    found = json.loads(call("bench", "--observables", *names, *ON_CPU, "--json")[0])
+    kinds = (found[kind] for kind in ("observables", "smearings", "temporal_links", "flows"))
+    assert [[*kind] for kind in kinds] == [[name.lower()] for name in names]
+    how = {"lattice": (4, 4, 4, 4), "seconds": 0.05, "backend": "cpu", "threads": 1}
+    result = gauge_mc.bench(**how, observables="plaquette")
+    assert ([*result.observables], result.smearings, result.flows) == (["plaquette"], {}, {})
+
+
 def test_a_lattice_that_suits_the_device_is_timed_by_default():
     assert BenchPlan().lattice_on("cpu").t == BACKENDS["cpu"].bench_extent
     assert BenchPlan(end_to_end=True).lattice_on("cuda") == Lattice(32, 32, 32, 32)
@@ -117,6 +127,7 @@ def test_a_lattice_that_suits_the_device_is_timed_by_default():
         ({"gruop": "su3"}, r"no parameter 'gruop'; did you mean 'group'\?"),
         ({"quarks": True, "anisotropy": 2.0}, "--action and its options are for the times of upd"),
         ({"action": "wilsn"}, "wilsn"),
+        ({"observables": ["flow", "hyb2"]}, r"temporal links or flow 'hyb2'; did you mean 'hyp2'"),
         ({"group": "su33", "lattice": 4 * (4,), "backend": "cpu"}, "no group 'su33'"),
     ],
 )
@@ -151,6 +162,8 @@ def test_bench_prints_one_json_object(tmp_path):
     [
         (["bench", "--group", "zu8"], 2, "no group 'zu8'"),
         (["bench", "--lattice", "5x4x4x4"], 2, "even extents"),
+        (["bench", "--observables", "plaquete"], 2, "did you mean 'plaquette'?"),
+        (["bench", "plaquette"], 2, "Names are for --observables"),
         (["bench", "--backend", "abacus"], 2, "no backend 'abacus'"),
         (["bench", "--compare", "/nonexistent"], 2, "not a result of gauge-mc bench"),
         (["bench", "--threads", "0"], 2, "threads must lie between 1 and 1024, not 0"),
