@@ -9,7 +9,7 @@ from __future__ import annotations
 from gauge_mc.errors import StoppedError
 
 LOOK_SECONDS = 0.1
-"""Time in seconds between two looks."""
+"""Time in seconds between two checks for a signal."""
 
 _noted: list[str] = []
 

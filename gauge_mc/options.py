@@ -18,7 +18,7 @@ from gauge_mc.quoting import quoted, shortened
 from gauge_mc.registry import nearest
 
 LARGEST = 2**63
-"""Size of whole numbers from which on nothing can be done with them."""
+"""Whole numbers of this absolute value or more are refused."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ Records = Sequence[tuple[Value, ...]]
 """A record for every replica; empty if the algorithm has none."""
 
 Update = Callable[[], Records]
-"""A function that does one update of all replicas of a field, and returns what it has found out."""
+"""A function that does one update of all replicas of a field, and returns its records."""
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,10 @@ class Colouring:
 
 
 PARITIES = Colouring("Parities", "update/parities.h")
-"""For loops that are plaquettes: no colours, because even and odd sites are enough."""
+"""The colouring for plaquettes: even and odd sites are enough."""
 
 ROWS = Colouring("Rows", "update/rows.h")
-"""For rectangles of 2x1 links and smaller loops."""
+"""The colouring for rectangles of 2x1 links and smaller loops."""
 
 CUBES = Colouring("Cubes", "update/cubes.h")
-"""For parallelograms and smaller loops."""
+"""The colouring for parallelograms, rectangles of 2x1 links and smaller loops."""

@@ -18,7 +18,7 @@ class BoundaryCondition(Enum):
     """Boundary condition of a lattice in one direction; the values are the names in files."""
 
     PERIODIC = "periodic"
-    """The first ones."""
+    """The last sites are followed by the first ones."""
 
 
 @dataclass(frozen=True)

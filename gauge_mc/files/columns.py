@@ -185,4 +185,4 @@ def _average(name: str, column: Column) -> str:
 
 
 NUMPY_KINDS = {int: "i", float: "if", str: "U"}
-"""Kinds of NumPy types of which the values of a column may be when a table is read."""
+"""Kinds of NumPy types that the values read for a column may have, by the type of the column."""

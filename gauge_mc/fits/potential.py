@@ -122,7 +122,7 @@ SOURCE = Option(
 )
 
 TABLES = {LOOPS: LOOP_COLUMNS, CORRELATORS: CORRELATOR_COLUMNS}
-"""Columns of the tables, by what V(R) is from."""
+"""Columns of the tables, by the source of V(R)."""
 
 OF_LOOPS = ("t_min", "t_max", "level", "levels", "t0", "single")
 """Names of the options that correlators do not have."""

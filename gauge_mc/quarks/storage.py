@@ -19,7 +19,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.registry import nearest
 
 ELSEWHERE = source_folder() / "dirac" / "elsewhere.h"
-"""The header that declares the structure ``StorageMap``."""
+"""The header that declares the structure ``Elsewhere``."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ STORAGES = {
         Storage("half", "single", "FixedPoint", 2, 4, 0.5 / 32767),
     )
 }
-"""All types, by name."""
+"""All types of stored numbers, by name."""
 
 
 def storage_of(name: str) -> Storage:

@@ -121,7 +121,7 @@ class VectorsPerThread:
 
 
 LINKS_ALONE = VectorsPerThread(1).choice
-"""For kernels that treat links and no vectors."""
+"""The choice for kernels that treat links, but no vectors."""
 
 ANTIPERIODIC = -1
 """Boundary condition in t by default, as a system of fermions at a finite temperature has it."""

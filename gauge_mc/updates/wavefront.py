@@ -35,10 +35,10 @@ CACHE_SHARE = 0.9
 """Fraction of the last-level cache that one wavefront may occupy."""
 
 FEW_THREADS, LEAST_SLOTS = 4, 96
-"""More than so many threads need at least so many slots each, per update of a block of a slice.
+"""Number of threads above which each needs the second number of slots per update of a block.
 
-With fewer slots they wait for each other longer than the memory takes: with 16 threads wavefronts
-were slower on 32⁴ (64 slots) and faster on 48⁴ (108 slots)."""
+With fewer slots in a slice of the block, threads wait for each other longer than for the memory:
+with 16 threads, wavefronts were slower on 32⁴ (64 slots) and faster on 48⁴ (108 slots)."""
 
 LAG = 2
 """Delay between consecutive updates of a wavefront, in time slices and in planes."""

@@ -172,7 +172,7 @@ CONTOUR = 32
 """Number of points on the contour, with which the error is below 1e-8."""
 
 ROUNDING = 1e-20
-"""chi2 of a point up to which it is zero but for rounding errors."""
+"""Largest chi2 per point that counts as zero, because it is due to rounding errors."""
 
 
 def can_invert(points: int, independent: float) -> bool:

@@ -45,7 +45,7 @@ COLUMNS = TableColumns(
 """Columns of a table of the gradient flow."""
 
 FLOW_COLUMNS = (SWEEP, *COLUMNS.names)
-"""Their names."""
+"""Names of the columns of a table of the gradient flow."""
 
 FLOW_ANISOTROPY = "flow anisotropy"
 """Key of the header with the anisotropy xi of the flow, whose units are then those of a_s."""

@@ -21,8 +21,8 @@ LARGEST_ALPHA = 1.4
 """Largest factor that is tried in front of the charge before it is rounded."""
 
 STEPS = 20
-"""Number of factors that are tried while the largest charge changes by one, of those from which the
-search for the best one begins, and of its steps."""
+"""Number of factors that are tried per unit by which the largest charge changes. The search for the
+best factor begins from as many of them, and has as many steps."""
 
 MIN_CHANGES = 10
 """Minimum number of changes of the rounded charge along the chain. With fewer, neither

@@ -25,7 +25,7 @@ FORCES = {"r0": 1.65, "r1": 1.0, "rc": 0.65}
 hep-lat/0002028) and r_c (S. Necco and R. Sommer, hep-lat/0108008)."""
 
 FitWithQuantities = tuple["WindowFit", dict[str, "FitFunction"]]
-"""A fit with its quantities."""
+"""A fit, and the quantities derived from it by name."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ COLUMNS = TableColumns(
 """Columns of a table of correlators."""
 
 CORRELATOR_COLUMNS = (SWEEP, *COLUMNS.names)
-"""Their names."""
+"""Names of the columns of a table of correlators."""
 
 
 @dataclass(frozen=True)

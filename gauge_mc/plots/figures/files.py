@@ -122,7 +122,7 @@ class FigureFormat:
 
 
 USUAL = FigureFormat()
-"""The form of figures outside `drawn_as`."""
+"""The format of figures outside `drawn_as`."""
 
 _form: ContextVar[FigureFormat] = ContextVar("form", default=USUAL)
 
@@ -156,7 +156,7 @@ def kept_figures() -> Iterator[list[Figure]]:
 def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     """Open an empty figure of the given size in inches, and write it to `path` on leaving.
 
-    Within `drawn_as` its size and resolution are those of the form. Within `kept_figures` it is not
+    Within `drawn_as` its size and resolution are those given there. Within `kept_figures` it is not
     written.
 
     Raises
