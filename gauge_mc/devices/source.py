@@ -86,7 +86,10 @@ def digest_of(paths: Sequence[Path]) -> bytes:
 
 @cache
 def _content(path: Path, changed: int, size: int) -> bytes:
-    """Return what a file contains since it was changed: each is in the hashes of many kernels."""
+    """Return the content of a file, cached until the file changes.
+
+    Each file is part of the hashes of many kernels.
+    """
     return path.read_bytes()
 
 

@@ -142,7 +142,7 @@ def columns_of(source: str) -> tuple[str, ...]:
 
 
 def _source_of(table: Path) -> str:
-    """Return what V(R) is from, given a table."""
+    """Return the source of V(R) that a table has."""
     correlators = set(TABLES[CORRELATORS]) <= set(read_heading(table)[1])
     return CORRELATORS if correlators else LOOPS
 

@@ -204,7 +204,7 @@ def _finish_residuals(axes: Axes, limit: float) -> None:
 
 
 def _draw_points(axes: Axes, look: dict[str, Any], label: str, result: StaticPotential) -> float:
-    """Draw V(R) of a result without a fit that can be trusted; there are no residuals: 0."""
+    """Draw V(R) without a trusted fit, and return 0, since there are no residuals."""
     r, value, error = np.array(
         [(one.distance, one.potential.value, one.potential.error) for one in result.points]
     ).T

@@ -229,7 +229,7 @@ def _write_field(
 
 @dataclass(frozen=True)
 class _FieldRecords:
-    """The records of a field, and what they say."""
+    """The LIME records of a field, with their content."""
 
     file: InputFile
     records: list[LimeRecord]

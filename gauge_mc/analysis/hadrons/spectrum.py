@@ -475,7 +475,7 @@ def _folded(
 
 
 def _sign(values: Array, partner: Array) -> int:
-    """Return the sign with which a baryon comes back, which depends on the boundary in time."""
+    """Return the sign of a baryon after one turn around the lattice in time."""
     return int(np.sign(values[:, 1].mean() * partner[:, -1].mean())) or 1
 
 
