@@ -22,7 +22,7 @@ from gauge_mc import cli, fit
 from gauge_mc.actions import ACTIONS
 from gauge_mc.analysis.flow.scales import FlowScales
 from gauge_mc.analysis.flow.topology import TopologicalCharge
-from gauge_mc.analysis.hadrons.spectrum import Spectrum
+from gauge_mc.analysis.hadrons.results import Spectrum
 from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.lattice import Lattice

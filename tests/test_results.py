@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from gauge_mc.analysis.flow.scales import FlowScales
 from gauge_mc.analysis.flow.topology import TopologicalCharge
 from gauge_mc.analysis.potential.window_fits import WindowFit
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.cli.document import keys_of, vocabulary
 from gauge_mc.files.structured import typed
 from gauge_mc.fits.topology import TopologyResult

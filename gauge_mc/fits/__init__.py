@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gauge_mc.actions import ANISOTROPY
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.files.columns import SWEEP

@@ -8,9 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gauge_mc.analysis.hadrons.baryons import baryon_series
+from gauge_mc.analysis.hadrons.chiral import chiral_fits
 from gauge_mc.analysis.hadrons.correlators import BARYON_COLUMNS, BARYON_LABELS, HadronCorrelators
+from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.masses import Ranges
-from gauge_mc.analysis.hadrons.spectrum import ChiralFit, MassSeries, baryon_series, chiral_fits
+from gauge_mc.analysis.hadrons.results import ChiralFit
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import FITS, find_table_by_columns
 from gauge_mc.fits.hadrons import HadronFit

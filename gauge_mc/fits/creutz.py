@@ -12,7 +12,7 @@ from rich.table import Table
 from gauge_mc.analysis.potential.loop_ratios import LoopGrid, creutz_ratios
 from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops
 from gauge_mc.analysis.potential.loops import PathLoops
-from gauge_mc.analysis.timeseries import with_error
+from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.fits import FITS, LEVEL, SKIP, Fit, FitResult, tag_of_levels
 from gauge_mc.options import Option
 

@@ -6,19 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from gauge_mc.analysis.hadrons.chiral import chiral_fits
 from gauge_mc.analysis.hadrons.correlators import (
     MESON_COLUMNS,
     MESON_LABELS,
     HadronCorrelators,
 )
+from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.masses import Ranges
-from gauge_mc.analysis.hadrons.spectrum import (
-    ChiralFit,
-    MassSeries,
-    Spectrum,
-    chiral_fits,
-    meson_series,
-)
+from gauge_mc.analysis.hadrons.mesons import meson_series
+from gauge_mc.analysis.hadrons.results import ChiralFit, Spectrum
 from gauge_mc.fits import FITS
 from gauge_mc.fits.hadrons import HadronFit
 

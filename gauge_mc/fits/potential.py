@@ -39,9 +39,7 @@ from gauge_mc.analysis.potential.window_fits import (
     LATTICE,
     ROOT_SIGMA,
 )
-from gauge_mc.analysis.timeseries import (
-    caution_series,
-)
+from gauge_mc.analysis.timeseries.cautions import caution_series
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.exports.hdf5_files.potential_samples import write_samples
 from gauge_mc.files.input import read_text

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from gauge_mc.analysis.flow.records import ENERGIES, FLOW_ANISOTROPY, FLOW_COLUMNS, read_flow
 from gauge_mc.analysis.flow.scales import TARGET, FlowScales, Reference, Spacing, flow_scales
-from gauge_mc.analysis.timeseries import Estimate, with_error
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, SKIP, Fit, FitResult
 from gauge_mc.groups import GROUPS

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries import susceptibility
+from gauge_mc.analysis.timeseries.bins import susceptibility
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import nowhere

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, action_of
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.hadrons.spectrum import ChiralFit
+from gauge_mc.analysis.hadrons.results import ChiralFit
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.baryons import BaryonFit

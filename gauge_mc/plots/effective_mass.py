@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.masses import Correlator
-from gauge_mc.analysis.hadrons.spectrum import HadronState, MassSeries
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.hadrons.states import HadronState
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.baryons import BaryonFit

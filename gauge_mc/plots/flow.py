@@ -11,7 +11,7 @@ import numpy as np
 
 from gauge_mc.analysis.flow.records import ENERGIES, FLOW_COLUMNS, FlowTable, read_flow
 from gauge_mc.analysis.flow.scales import Crossing, FlowCurve
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gauge_mc.actions import couplings
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table

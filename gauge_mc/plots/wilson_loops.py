@@ -16,7 +16,7 @@ from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops, re
 from gauge_mc.analysis.potential.loops import LoopMatrices, PathLoops
 from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.potential.static_potential import StaticPotential
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import LEVEL, find_table_by_columns, tag_of_levels

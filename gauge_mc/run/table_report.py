@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries import caution_series, caution_short, estimate
+from gauge_mc.analysis.timeseries.cautions import caution_series
+from gauge_mc.analysis.timeseries.estimates import caution_short
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import (

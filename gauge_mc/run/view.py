@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
 from gauge_mc.files.frames import html_table
 from gauge_mc.files.mapping import FileMapping, SuggestingDict, unknown

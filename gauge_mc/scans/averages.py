@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries import (
-    caution_skip,
-    estimate,
-    transient_end,
-    with_error,
-)
+from gauge_mc.analysis.timeseries.cautions import caution_skip
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.notation import with_error
+from gauge_mc.analysis.timeseries.transients import transient_end
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, Value, read_table, write_table

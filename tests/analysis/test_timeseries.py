@@ -4,20 +4,12 @@ import sys
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries import (
-    Estimate,
-    autocovariance,
-    bin_length,
-    caution_series,
-    caution_short,
-    caution_transient,
-    estimate,
-    growth,
-    jackknife,
-    susceptibility,
-    transient,
-    with_error,
-)
+from gauge_mc.analysis.timeseries.bins import bin_length, growth, jackknife, susceptibility
+from gauge_mc.analysis.timeseries.cautions import caution_series, caution_transient
+from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
+from gauge_mc.analysis.timeseries.gamma_method import autocovariance, estimate
+from gauge_mc.analysis.timeseries.notation import with_error
+from gauge_mc.analysis.timeseries.transients import transient
 from gauge_mc.errors import GaugeError
 from tests.analysis.synthetic_loops import autoregressive
 

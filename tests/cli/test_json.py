@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries import estimate, with_error
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.benchmarks.end_to_end import EndToEnd
 from gauge_mc.benchmarks.kernels import Benchmark
 from gauge_mc.benchmarks.observables import ObservablesTime

@@ -7,7 +7,7 @@ from rich.console import Console
 
 import gauge_mc
 from gauge_mc.analysis.potential.loop_ratios import creutz_ratios
-from gauge_mc.analysis.timeseries import with_error
+from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.errors import UsageError
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 

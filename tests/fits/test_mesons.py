@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.hadrons.spectrum import MissingMass, Spectrum
+from gauge_mc.analysis.hadrons.results import MissingMass, Spectrum
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.hadrons import SpectrumResult
 from tests.analysis.synthetic_hadrons import (

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from gauge_mc.analysis.hadrons.spectrum import ChiralFit, ChiralPoint
+from gauge_mc.analysis.hadrons.results import ChiralFit, ChiralPoint
 from gauge_mc.analysis.potential.fit import static_potential
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table, write_table
 from gauge_mc.plots.chiral import plot_chiral

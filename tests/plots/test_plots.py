@@ -10,7 +10,7 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 
 from gauge_mc.analysis.potential.fit import static_potential
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.looks import COLOURS, SHADE

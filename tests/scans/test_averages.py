@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries import estimate, susceptibility
+from gauge_mc.analysis.timeseries.bins import susceptibility
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table, read_table, write_table

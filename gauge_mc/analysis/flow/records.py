@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import ensemble_keys
-from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
+from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns

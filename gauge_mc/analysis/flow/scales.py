@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from gauge_mc.actions import ACTIONS, action_of
 from gauge_mc.analysis.flow.records import FLOW_ANISOTROPY, FlowTable, weights_of
 from gauge_mc.analysis.flow.tree_level import tree_level
-from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
+from gauge_mc.analysis.timeseries.cautions import caution_series
+from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
 from gauge_mc.results import documented, result_field

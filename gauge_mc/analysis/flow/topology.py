@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.flow.records import FlowTable
 from gauge_mc.analysis.flow.scales import LARGEST_RADIUS, TARGET, Crossing, FlowCurve, Reference
 from gauge_mc.analysis.potential.derived import HBAR_C
-from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
+from gauge_mc.analysis.timeseries.cautions import caution_series
+from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.results import documented, result_field
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import ensemble_keys
-from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
+from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table

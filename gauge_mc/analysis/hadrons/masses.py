@@ -14,7 +14,8 @@ from gauge_mc.analysis.fitting.linear_fit import can_invert
 from gauge_mc.analysis.fitting.model_averages import akaike_weights, scatter
 from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies
 from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION, find_plateaus
-from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 
 Array = NDArray[np.float64]

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.fitting.linear_fit import fit_linear
-from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
 

@@ -12,7 +12,7 @@ from gauge_mc.analysis.fitting.linear_fit import LinearFit
 from gauge_mc.analysis.fitting.series_errors import covariance_of
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.window_fits import ROOT_SIGMA, UNKNOWN, WindowFit
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.loop_ratios import effective_potential, log_loops
 from gauge_mc.analysis.potential.loops import PathLoops
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.analysis.potential.window_averages import average_windows
 from gauge_mc.analysis.potential.window_choice import REMEDY, WINDOW, UntrustedError, choose_window
 from gauge_mc.analysis.potential.window_fits import CONTINUUM, RangeAverage, WindowScan
-from gauge_mc.analysis.timeseries import caution_series
+from gauge_mc.analysis.timeseries.cautions import caution_series
 from gauge_mc.errors import GaugeError
 
 KNOWN = 3.0

@@ -15,7 +15,8 @@ from gauge_mc.analysis.potential.derived import FORCES, FitFunction
 from gauge_mc.analysis.potential.lattice_coulomb import force_distance
 from gauge_mc.analysis.potential.loops import AXIS, step_length
 from gauge_mc.analysis.potential.plateaus import Plateaus
-from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 
 Array = NDArray[np.float64]
 

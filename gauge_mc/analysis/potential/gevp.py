@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies
 from gauge_mc.analysis.potential.loops import LoopMatrices
 from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 
 Array = NDArray[np.float64]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.loops import AXIS, PathLoops
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError
 
 Array = NDArray[np.float64]

@@ -14,7 +14,7 @@ from gauge_mc.analysis.fitting.model_averages import akaike_weights
 from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies
 from gauge_mc.analysis.potential.lattice_coulomb import improved_distance
 from gauge_mc.analysis.potential.plateaus import PlateauPoint
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies, ef
 from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.potential.plateau_ranges import FittedPlateau, PlateauFits
 from gauge_mc.analysis.potential.plateaus import CONTAMINATION, PlateauPoint, Plateaus
-from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, estimate
+from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS, estimate
 from gauge_mc.errors import GaugeError, UsageError
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.series_errors import covariance_of
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from gauge_mc.analysis.potential.loop_tables import ensemble_of
 from gauge_mc.analysis.potential.loops import step_length
 from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION, check_enough
 from gauge_mc.analysis.potential.plateaus import PlateauPoint, Plateaus
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError

@@ -10,7 +10,7 @@ from gauge_mc.analysis.potential.forces import ForcePoint, ForceScale
 from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION
 from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.potential.window_fits import RangeAverage, WindowScan
-from gauge_mc.analysis.timeseries import caution_short
+from gauge_mc.analysis.timeseries.estimates import caution_short
 from gauge_mc.errors import GaugeError
 
 LOOPS, CORRELATORS = "loops", "correlators"

@@ -14,7 +14,7 @@ from gauge_mc.analysis.potential.distances import LEAST_DISTANCES, between, know
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.window_fits import CONTINUUM, LATTICE, RangeAverage
 from gauge_mc.analysis.potential.window_scans import BETWEEN
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 
 
 def average_windows(

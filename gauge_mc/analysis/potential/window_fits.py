@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.potential.strings import string_energy
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.results import documented, result_field
 
 Array = NDArray[np.float64]

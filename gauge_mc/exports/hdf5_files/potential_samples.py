@@ -10,10 +10,7 @@ from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.static_potential import (
     StaticPotential,
 )
-from gauge_mc.analysis.timeseries import (
-    bin_length,
-    jackknife,
-)
+from gauge_mc.analysis.timeseries.bins import bin_length, jackknife
 from gauge_mc.exports.hdf5_files.writing import hdf5_file, hdf5_kind, write_array
 
 

@@ -12,12 +12,9 @@ from gauge_mc.analysis.hadrons.correlators import (
     describe_quarks,
 )
 from gauge_mc.analysis.hadrons.masses import MassFit
-from gauge_mc.analysis.hadrons.spectrum import (
-    HadronState,
-    Spectrum,
-    describe,
-)
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.hadrons.results import Spectrum
+from gauge_mc.analysis.hadrons.states import HadronState, describe
+from gauge_mc.analysis.timeseries.estimates import Estimate
 
 
 def mass_table(found: Spectrum) -> Table:

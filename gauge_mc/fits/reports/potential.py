@@ -19,9 +19,7 @@ from gauge_mc.analysis.potential.window_fits import (
     WindowFit,
     WindowScan,
 )
-from gauge_mc.analysis.timeseries import (
-    with_error,
-)
+from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.results import headings
 
 LABELS = headings(WindowFit)

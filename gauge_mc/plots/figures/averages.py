@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from gauge_mc.analysis.timeseries import Estimate, with_error
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.plots.figures.curves import Curves
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.domain.lattice import Lattice
 
 DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"

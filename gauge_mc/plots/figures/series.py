@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries import estimate, with_error
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
 

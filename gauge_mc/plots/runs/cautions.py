@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gauge_mc.analysis.timeseries import caution_skip, transient_end
+from gauge_mc.analysis.timeseries.cautions import caution_skip
+from gauge_mc.analysis.timeseries.transients import transient_end
 from gauge_mc.errors import GaugeError
 from gauge_mc.plots import SKIP
 from gauge_mc.plots.figures.series import History

@@ -7,22 +7,19 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from gauge_mc.analysis.hadrons.baryons import baryon_series
+from gauge_mc.analysis.hadrons.chiral import chiral_fits
 from gauge_mc.analysis.hadrons.correlators import (
     BARYON_LABELS,
     MESON_LABELS,
     fold,
     read_hadron_correlators,
 )
+from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.masses import Ranges
-from gauge_mc.analysis.hadrons.spectrum import (
-    HadronState,
-    MassSeries,
-    baryon_series,
-    chiral_fits,
-    describe,
-    meson_series,
-    spectrum,
-)
+from gauge_mc.analysis.hadrons.mesons import meson_series
+from gauge_mc.analysis.hadrons.spectrum import spectrum
+from gauge_mc.analysis.hadrons.states import HadronState, describe
 from gauge_mc.errors import GaugeError
 from tests.analysis.synthetic_hadrons import (
     EXTENT,

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import gauge_mc
 from gauge_mc.analysis.potential.polyakov_correlators import correlator_potential, read_correlators
-from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table
 from gauge_mc.fits.potential import read_result

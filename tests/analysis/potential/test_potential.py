@@ -22,7 +22,7 @@ from gauge_mc.analysis.potential.plateau_search import find_plateaus
 from gauge_mc.analysis.potential.strings import LUSCHER
 from gauge_mc.analysis.potential.window_choice import choose_window
 from gauge_mc.analysis.potential.window_fits import CONTINUUM, LATTICE
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_loops import SIGMA, A, B, potential, synthetic_loops
 

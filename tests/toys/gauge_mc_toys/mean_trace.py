@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import Fit, FitResult
 from gauge_mc.results import documented, result_field

@@ -1,0 +1,50 @@
+"""Linearised time series of masses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.hadrons.masses import (
+    Correlator,
+    MassFit,
+    Ranges,
+    fit_mass,
+)
+from gauge_mc.analysis.hadrons.results import MissingMass, PcacMass
+from gauge_mc.analysis.hadrons.states import HadronState, describe
+from gauge_mc.errors import GaugeError
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class MassSeries:
+    """Linearised time series of the masses of an ensemble, from which extrapolations follow.
+
+    Attributes
+    ----------
+    correlators : dict of HadronState to Correlator
+        All folded correlators.
+    masses : dict of HadronState to (MassFit, ndarray)
+        Masses with their series, shape (configurations,).
+    pcac : dict of HadronState to (PcacMass, ndarray)
+        PCAC masses with their series.
+    left_out : list of MissingMass
+        Hadrons without a mass and PCAC masses that are not known, and why.
+    """
+
+    correlators: dict[HadronState, Correlator] = field(default_factory=dict)
+    masses: dict[HadronState, tuple[MassFit, Array]] = field(default_factory=dict)
+    pcac: dict[HadronState, tuple[PcacMass, Array]] = field(default_factory=dict)
+    left_out: list[MissingMass] = field(default_factory=list)
+
+    def fit(self, state: HadronState, correlator: Correlator, ranges: Ranges) -> None:
+        """Fit the correlator of a hadron."""
+        self.correlators[state] = correlator
+        try:
+            self.masses[state] = fit_mass(correlator, ranges)
+        except GaugeError as error:
+            self.left_out.append(MissingMass(describe(state), str(error)))

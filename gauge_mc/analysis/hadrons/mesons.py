@@ -1,0 +1,135 @@
+"""Masses of mesons and the PCAC mass.
+
+Mesons are read from correlators with the same matrix Gamma at source and sink; the matrices are
+those of `gauge_mc.quarks.gamma`. Correlators that have the same expectation value are averaged:
+those of all components of a matrix with spatial indices, of momenta that are related by a symmetry
+of the cubic lattice, and of all places of a source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.hadrons.correlators import (
+    MOMENTA,
+    HadronCorrelators,
+    fold,
+)
+from gauge_mc.analysis.hadrons.mass_series import MassSeries
+from gauge_mc.analysis.hadrons.masses import (
+    Correlator,
+    Ranges,
+    one_energy,
+    too_noisy,
+)
+from gauge_mc.analysis.hadrons.results import MissingMass, PcacMass
+from gauge_mc.analysis.hadrons.states import (
+    AXIAL,
+    MESONS,
+    PION,
+    PSEUDOSCALAR,
+    HadronState,
+    describe,
+    parameters_of,
+    quarks_of,
+)
+from gauge_mc.analysis.potential.plateau_search import LEAST_TIMES, find_plateaus
+from gauge_mc.analysis.potential.plateaus import PlateauPoint
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.errors import GaugeError
+
+Array = NDArray[np.float64]
+
+
+def meson_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:
+    """Fit the masses of all mesons and the PCAC masses of a table.
+
+    Raises
+    ------
+    GaugeError
+        If there is no correlator of a meson of `MESONS`.
+    """
+    averaged = table.grouped(_meson)
+    if not averaged:
+        raise GaugeError(
+            "The table has no correlators with the matrices of mesons at source and sink; "
+            "measure some."
+        )
+    found = MassSeries()
+    for state, values in averaged.items():
+        found.fit(state, Correlator(table.sweeps, fold(values, 1), table.extent), ranges)
+    axial = table.grouped(_axial)
+    for state, values in axial.items():
+        if density := found.correlators.get(state):
+            try:
+                found.pcac[state] = _pcac(state, density, fold(values, -1), ranges)
+            except GaugeError as error:
+                found.left_out.append(MissingMass(f"PCAC mass, {describe(state)}", str(error)))
+    return found
+
+
+def _of_meson(labels: Mapping[str, Any]) -> tuple[float, float, float, float]:
+    return parameters_of(sorted(quarks_of(labels)))
+
+
+def _meson(labels: Mapping[str, Any]) -> HadronState | None:
+    """Return the meson of a correlator with the same matrix at source and sink."""
+    gamma = labels["gamma_source"]
+    names = [name for name, matrices in MESONS.items() if gamma in matrices]
+    if labels["gamma_sink"] != gamma or not names:
+        return None
+    momentum = [abs(int(labels[one.name])) for one in MOMENTA]
+    matrices = MESONS[names[0]]
+    along = momentum[matrices.index(gamma)] if len(matrices) == 3 else 0
+    place = labels["source"], tuple(sorted(momentum)), along
+    return HadronState(names[0], *_of_meson(labels), *place)
+
+
+def _axial(labels: Mapping[str, Any]) -> HadronState | None:
+    """Return the pion whose density creates what the axial current annihilates."""
+    if (labels["gamma_source"], labels["gamma_sink"]) != (PSEUDOSCALAR, AXIAL):
+        return None
+    if any(labels[one.name] for one in MOMENTA):
+        return None
+    return HadronState(PION, *_of_meson(labels), labels["source"], (0, 0, 0))
+
+
+def _pcac(
+    state: HadronState, density: Correlator, current: Array, ranges: Ranges
+) -> tuple[PcacMass, Array]:
+    """Return the PCAC mass from <P P> and <A P>, with its series."""
+    t = np.arange(1, current.shape[1] - 1)
+    above = (current[:, t + 1] - current[:, t - 1]) / 4
+    below = density.values[:, t]
+    mean, scale = above.mean(axis=0), below.mean(axis=0)
+    ratio = mean / scale
+    series = ratio + (above - mean) / scale - ratio * (below - scale) / scale
+    errors = np.array([estimate(one).error for one in (below / scale).T])
+    energies = one_energy(density.sweeps, series, np.where(scale > 0, errors, np.nan))
+    last = min(ranges.last(energies.precision[0]) - 1, energies.t[-1])
+    first = ranges.t_min
+    if last < (first or 1) + LEAST_TIMES - 1:
+        raise too_noisy()
+
+    def plateau(sign: int) -> tuple[PlateauPoint, Array]:
+        turned = replace(energies, series=sign * energies.series)
+        try:
+            found = find_plateaus([turned], first, last, average=ranges.average)
+        except GaugeError as error:
+            raise too_noisy() from error
+        return found.points[0], sign * found.series[:, 0]
+
+    # The rule is for an approach from above, and near the source the ratio may oscillate: it holds
+    # for both signs where the later of the two plateaus begins.
+    point, masses = max((plateau(1), plateau(-1)), key=lambda one: one[0].t_min)
+    return _pcac_mass(state, point, masses), masses
+
+
+def _pcac_mass(state: HadronState, point: PlateauPoint, series: Array) -> PcacMass:
+    quality = point.t_min, point.t_max, point.chi2, point.chi2_expected
+    return PcacMass(*parameters_of(state.quarks), state.source, estimate(series), *quality)

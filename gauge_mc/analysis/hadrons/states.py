@@ -1,0 +1,111 @@
+"""Hadrons of which correlators are, and the matrices of mesons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from gauge_mc.analysis.hadrons.correlators import (
+    Quark,
+    describe_quarks,
+)
+
+MESONS: Mapping[str, tuple[str, ...]] = {
+    "pion": ("g5",),
+    "rho": ("gx", "gy", "gz"),
+    "a0": ("unit",),
+    "a1": ("gxg5", "gyg5", "gzg5"),
+    "b1": ("gygz", "gxgz", "gxgy"),
+}
+"""Matrices of each meson; if there are three, they are its components along x, y and z."""
+
+PSEUDOSCALAR, AXIAL = "g5", "gtg5"
+"""Matrices of the density and of the time component of the current in the PCAC relation."""
+
+PION = next(iter(MESONS))
+"""The meson whose mass vanishes with the quark mass."""
+
+
+class ExtrapolationKey(NamedTuple):
+    """The source and the twisted mass that all hadrons of an extrapolation share.
+
+    Attributes
+    ----------
+    source : str
+        Kind of the source.
+    mu : float
+        Twisted mass of all quarks.
+    """
+
+    source: str
+    mu: float
+
+
+class HadronState(NamedTuple):
+    """A hadron state: the hadron with its quarks, source, momentum and polarisation.
+
+    Attributes
+    ----------
+    name : str
+        Name of the hadron.
+    kappa1, kappa2, mu1, mu2 : float
+        Hopping parameters and twisted masses of its quarks, for mesons in ascending order.
+    source : str
+        Kind of the source.
+    momentum : tuple of int
+        Absolute values of the components in ascending order, in units of 2 pi over the extent.
+    polarisation : int
+        Absolute value of the momentum's component along the direction of a vector; else 0.
+    parity : int
+        Parity of a baryon, 1 or -1; 0 for mesons.
+    """
+
+    name: str
+    kappa1: float
+    kappa2: float
+    mu1: float
+    mu2: float
+    source: str
+    momentum: tuple[int, ...]
+    polarisation: int = 0
+    parity: int = 0
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the momentum is zero."""
+        return not any(self.momentum)
+
+    @property
+    def quarks(self) -> tuple[Quark, Quark]:
+        """The quarks with their hopping parameters and twisted masses."""
+        return Quark(self.kappa1, self.mu1), Quark(self.kappa2, self.mu2)
+
+    @property
+    def kind(self) -> ExtrapolationKey | None:
+        """Source and twisted mass of its extrapolation; None if its quarks differ in mu."""
+        return ExtrapolationKey(self.source, self.mu1) if self.mu1 == self.mu2 else None
+
+    @property
+    def inverse_kappa(self) -> float:
+        """Mean of the inverse hopping parameters of the quarks."""
+        return (1 / self.kappa1 + 1 / self.kappa2) / 2
+
+
+def describe(state: HadronState) -> str:
+    """Return the name of a hadron with its parity, momentum and quarks."""
+    words = [state.name + {1: "+", -1: "-", 0: ""}[state.parity]]
+    if not state.at_rest:
+        words.append(f"p = ({','.join(map(str, state.momentum))})")
+        words += [f"along {state.polarisation}"] if len(MESONS.get(state.name, ())) == 3 else []
+    return ", ".join([*words, describe_quarks(*state.quarks)])
+
+
+def parameters_of(quarks: Iterable[Quark]) -> tuple[float, float, float, float]:
+    """Return the hopping parameters and then the twisted masses of two quarks."""
+    one, other = quarks
+    return one.kappa, other.kappa, one.mu, other.mu
+
+
+def quarks_of(labels: Mapping[str, Any]) -> list[Quark]:
+    """Return the quarks of a correlator, given its labels."""
+    return [Quark(float(labels[f"kappa{n}"]), float(labels[f"mu{n}"])) for n in (1, 2)]

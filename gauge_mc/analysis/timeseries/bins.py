@@ -1,0 +1,131 @@
+"""Bins of time series: errors that grow with their length, susceptibilities, the jackknife."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+
+LEAST_BINS, TAUS_IN_A_BIN = 20, 10
+"""Minimum number of jackknife bins, and the length of a bin in integrated autocorrelation times.
+
+Bins of length 10 tau_int make the error about 5 % too small, as neighbouring bins are still
+correlated. Twenty bins determine the error to 16 %."""
+
+
+def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
+    """Return the ratio of the error of the mean from long bins to that of `estimate`.
+
+    A slow mode that contributes little to the fluctuations is below the noise of the
+    autocorrelation function, so that the automatic window misses it. Long bins see it. B bins
+    determine an error to a relative precision of 1/sqrt(2 (B - 1)), and the Gamma method to half
+    the relative error of tau_int.
+
+    Parameters
+    ----------
+    series : array_like of float, shape (samples,)
+        Values along one chain.
+    tau_exp : float, optional
+        Exponential autocorrelation time in samples, whose tail the error contains; see `estimate`.
+
+    Returns
+    -------
+    float
+        The largest ratio, of 20, 40, 80 and 160 bins, that is above 1 by `SIGNIFICANT_GROWTH`
+        standard deviations; 1 if there is none.
+    """
+    x = np.asarray(series, dtype=np.float64)
+    found = estimate(x, tau_exp=tau_exp)
+    if x.size < LEAST_BINS * LEAST_IN_A_BIN or not found.error > 0:
+        return 1.0
+    largest, own = 1.0, found.tau_int_error / (2 * found.tau_int)
+    for count in LEAST_BINS * np.array([1, 2, 4, 8]):
+        length = x.size // count
+        if length >= LEAST_IN_A_BIN:
+            bins = x[x.size - length * count :].reshape(count, length).mean(axis=1)
+            ratio = float(bins.std(ddof=1) / math.sqrt(count) / found.error)
+            if ratio - 1 > SIGNIFICANT_GROWTH * math.hypot(own, 1 / math.sqrt(2 * (count - 1))):
+                largest = max(largest, ratio)
+    return largest
+
+
+LEAST_IN_A_BIN = 10
+"""Minimum length of the bins that are compared with the error by the Gamma method."""
+
+SIGNIFICANT_GROWTH = 3.5
+"""Number of standard deviations from which on an error from bins is called larger."""
+
+
+def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:
+    """Return the susceptibility V (<x^2> - <x>^2) and its error by the jackknife.
+
+    The length of a bin is 10 tau_int of x or of (x - <x>)^2, whichever is longer, but short enough
+    for 20 bins.
+
+    Parameters
+    ----------
+    *chains : array_like of float, shape (samples,)
+        Measurements of x, in the order of each Markov chain.
+    volume : int
+        The factor V, a number of sites.
+
+    Returns
+    -------
+    value, error : float
+        The error is NaN if there are fewer than two bins. Both are NaN without measurements.
+    """
+    parts = [np.asarray(chain, dtype=np.float64) for chain in chains]
+    samples = sum(part.size for part in parts)
+    if not samples:
+        return math.nan, math.nan
+    mean = np.concatenate(parts).mean()
+    parts = [part - mean for part in parts]  # a shift of x changes nothing but rounding errors
+    tau = max(estimate(*parts).tau_int, estimate(*(part**2 for part in parts)).tau_int)
+    length = bin_length(samples, tau)
+    bins = [
+        one
+        for part in parts
+        for one in np.array_split(part, max(1, part.size // length))
+        if one.size
+    ]
+    sums = np.array([(one.size, one.sum(), (one**2).sum()) for one in bins])
+    value = volume * _variance(sums.sum(axis=0))
+    if len(bins) < 2:
+        return float(value), math.nan
+    without = volume * _variance((sums.sum(axis=0) - sums).T)
+    return float(value), float(np.sqrt((len(bins) - 1) * without.var()))
+
+
+def bin_length(samples: int, tau_int: float) -> int:
+    """Return the length of a jackknife bin: `TAUS_IN_A_BIN` tau_int, but at least 20 bins."""
+    wanted = math.ceil(TAUS_IN_A_BIN * np.nan_to_num(tau_int))
+    return int(max(1, min(wanted, samples // LEAST_BINS)))
+
+
+def jackknife(series: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """Return the means of a series without each bin in turn.
+
+    Parameters
+    ----------
+    series : ndarray of float64, shape (samples, ...)
+        Samples along the first axis.
+    length : int
+        Approximate number of samples in a bin.
+
+    Returns
+    -------
+    ndarray of float64, shape (bins, ...)
+        The covariance matrix of the mean is that of these, times (bins - 1).
+    """
+    bins = np.array_split(series, max(2, len(series) // length))
+    total = series.sum(axis=0)
+    return np.array([(total - one.sum(axis=0)) / (len(series) - len(one)) for one in bins])
+
+
+def _variance(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return <x^2> - <x>^2 from the number of samples and the sums of x and x^2."""
+    count, first, second = sums
+    return np.asarray(second / count - (first / count) ** 2)

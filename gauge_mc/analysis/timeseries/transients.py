@@ -1,0 +1,61 @@
+"""The beginning of a time series that has not thermalised."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gauge_mc.analysis.timeseries.bins import LEAST_BINS
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+
+TRANSIENT = 4.0
+"""Deviation of the first samples from the rest, in standard errors, that is taken for
+thermalisation. Chance exceeds it in less than 1 % of series of at least 50 tau_int."""
+
+
+def transient(series: ArrayLike) -> int:
+    """Return how many samples at the beginning of a series deviate from the rest.
+
+    The candidate is the number of samples without which the squared standard error of the mean,
+    the variance divided by the number of samples left, is smallest (K. P. White, Simulation 69
+    (1997) 323). It counts if the mean of these samples deviates from that of the others by more
+    than `TRANSIENT` standard errors.
+
+    Parameters
+    ----------
+    series : array_like of float, shape (samples,)
+        Values along one chain.
+
+    Returns
+    -------
+    int
+        At most half of the samples; 0 if the series is stationary as far as can be seen.
+    """
+    x = np.asarray(series, dtype=np.float64)
+    if x.size < LEAST_BINS or not np.isfinite(x).all() or np.ptp(x) == 0:
+        return 0
+    left = np.arange(x.size, x.size - x.size // 2, -1)
+    later = (x - x[x.size // 2 :].mean())[::-1]
+    first, second = (np.cumsum(later**n)[::-1][: left.size] / left for n in (1, 2))
+    count = int(np.argmin((second - first**2) / left))
+    if count == 0:
+        return 0
+    rest = estimate(x[count:])
+    error = rest.error * math.sqrt((x.size - count) / count + 1)
+    return count if abs(x[:count].mean() - rest.value) > TRANSIENT * error else 0
+
+
+def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:
+    """Return the last update of a transient in any of the series; 0 if there is none.
+
+    Parameters
+    ----------
+    sweeps : array_like of int, shape (samples,)
+        Number of the update after which each sample was measured, ascending.
+    *series : array_like of float, shape (samples,)
+        Values along one chain, one series for each quantity.
+    """
+    count = max((transient(one) for one in series), default=0)
+    return int(np.asarray(sweeps)[count - 1]) if count else 0
