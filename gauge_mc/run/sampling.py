@@ -48,7 +48,7 @@ class Sampler:
 
     def __init__(self, work: SessionPlan, batch: Batch, outputs: Sequence[RunOutput]) -> None:
         self._work, self._batch, self._outputs = work, batch, outputs
-        self.observables = work.observables | UpdateRecords.of(work.parameters.algorithm)
+        self.observables = work.observables | UpdateRecords.of(batch)
         self._begun: dict[Measurement, list[int]] = {item: [] for item in self.observables}
         self._fetched: deque[Callable[[], None]] = deque()
         metadata = [provenance(task.parameters) for task in work.tasks]
@@ -56,9 +56,7 @@ class Sampler:
             if isinstance(observable, FunctionObservable):
                 observable.for_ensemble(metadata[0], batch.field)
         self._recorders = {
-            item: observable.recorder_of(batch)
-            if isinstance(observable, UpdateRecords)
-            else observable.recorder(batch.field, metadata)
+            item: observable.recorder(batch.field, metadata)
             for item, observable in self.observables.items()
         }
         for item, observable in work.observables.items():

@@ -1,56 +1,50 @@
-"""The table of the records of updates, such as whether a proposal was accepted."""
+"""The table of what updates find out, such as whether a proposal was accepted."""
 
 from __future__ import annotations
 
-from gauge_mc.algorithms import Algorithm
-from gauge_mc.observables import Observable, Recorder, Records
+from collections.abc import Mapping, Sequence
+
+from gauge_mc.fields.field import Field
+from gauge_mc.observables import Observable, Record, Records
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.measurement import Measurement
 
 
-class BatchRecorder:
-    """A recorder of the records of the updates of a batch.
+class UpdateRecords(Observable):
+    """The records of the updates of a batch, as an observable with a row for every update.
+
+    It is its own recorder; see `Recorder`.
 
     Parameters
     ----------
     batch : Batch
-        The chains that are updated together.
+        A batch whose algorithm has columns.
     """
 
     def __init__(self, batch: Batch) -> None:
+        algorithm = batch.chains[0].parameters.algorithm
+        self.name = algorithm.name  # type: ignore[misc]
+        self.columns = algorithm.columns  # type: ignore[misc]
+        self.normalisation = algorithm.normalisation  # type: ignore[misc]
         self._batch = batch
-        self._found: list[list[list[tuple[object, ...]]]] = [[] for _ in batch.chains]
+        self._found: list[list[list[Record]]] = [[] for _ in batch.chains]
+
+    @classmethod
+    def of(cls, batch: Batch) -> dict[Measurement, Observable]:
+        """Return the records after every update of a batch, or nothing."""
+        algorithm = batch.chains[0].parameters.algorithm
+        return {Measurement(algorithm.name): cls(batch)} if algorithm.columns else {}
+
+    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> UpdateRecords:
+        """Return the recorder of the batch, which needs no field."""
+        return self
 
     def begin(self) -> None:
         """Take the records of the last update; see `Recorder.begin`."""
         for found, record in zip(self._found, self._batch.records, strict=True):
             found.append([record])
 
-    def fetch(self) -> list[Records]:
+    def fetch(self) -> Sequence[Records]:
         """Return the records; see `Recorder.fetch`."""
         found, self._found = self._found, [[] for _ in self._batch.chains]
-        return found  # type: ignore[return-value]
-
-
-class UpdateRecords(Observable):
-    """The records of an algorithm, as an observable whose table has a row for every update.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-        An algorithm that has columns.
-    """
-
-    def __init__(self, algorithm: Algorithm) -> None:
-        self.name = algorithm.name  # type: ignore[misc]
-        self.columns = algorithm.columns  # type: ignore[misc]
-        self.normalisation = algorithm.normalisation  # type: ignore[misc]
-
-    @classmethod
-    def of(cls, algorithm: Algorithm) -> dict[Measurement, Observable]:
-        """Return the records of an algorithm after every update, or nothing."""
-        return {Measurement(algorithm.name): cls(algorithm)} if algorithm.columns else {}
-
-    def recorder_of(self, batch: Batch) -> Recorder:
-        """Return the recorder of a batch."""
-        return BatchRecorder(batch)
+        return found
