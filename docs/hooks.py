@@ -62,6 +62,7 @@ from gauge_mc.run.settings import options_of as settings_of
 from gauge_mc.scans.averages import NUMBERS, column_of
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
+from gauge_mc.updates.integrators import INTEGRATORS
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -509,6 +510,16 @@ def algorithms() -> str:
         for name, one in ALGORITHMS.items()
     ]
     return table(("name", "an update", "options", "columns of its table"), rows)
+
+
+@part
+def integrators() -> str:
+    """List the integrators of hybrid Monte Carlo."""
+    rows = [
+        (code(name), plain(one.summary), str(one.order), str(one.forces))
+        for name, one in INTEGRATORS.items()
+    ]
+    return table(("name", "what it is", "order", "forces per step"), rows)
 
 
 @part

@@ -24,7 +24,7 @@ class Configurable:
     name : str
         Name by which the user chooses the thing.
     options : tuple of Option
-        Its options, all of them numbers. One without a usual value must be given.
+        Its options, numbers or words. One without a usual value must be given.
     """
 
     kind: ClassVar[str]
@@ -85,7 +85,7 @@ class Configurable:
 
     def __str__(self) -> str:
         """Return the thing as text, such as ``rectangle:c1=-0.1``, which `chosen` reads."""
-        return ":".join([self.name, *(f"{o.name}={v!r}" for o, v in self.changed.items())])
+        return ":".join([self.name, *(f"{o.name}={v}" for o, v in self.changed.items())])
 
     @property
     def said(self) -> str:

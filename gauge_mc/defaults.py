@@ -24,6 +24,9 @@ HEATBATH = 1
 OVERRELAX = 4
 """Overrelaxation sweeps per update."""
 
+INTEGRATOR = "omf2"
+"""Integrator of hybrid Monte Carlo."""
+
 CHAIN_VERSION = 1
 """Version of the Markov chain, as in `gauge_mc.updates.chain_versions`: a seed has given the same
 configurations in all versions of gauge-mc so far."""

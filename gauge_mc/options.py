@@ -121,17 +121,17 @@ class Option(Number):
             return self.default
         return f"{self.usual:g}" if isinstance(self.usual, float) else str(self.usual)
 
-    def said(self, value: float) -> str:
+    def said(self, value: float | str) -> str:
         """Return a value with the symbol, such as ``ξ₀ = 2``."""
-        return f"{self.short} = {value:g}"
+        return f"{self.short} = {_said(value)}"
 
-    def tagged(self, value: float) -> str:
-        """Return a value as names of directories state it."""
-        return f"{self.tag or self.name}{value:.12g}"
+    def tagged(self, value: float | str) -> str:
+        """Return a value as names of directories state it, a word as it is."""
+        return value if isinstance(value, str) else f"{self.tag or self.name}{value:.12g}"
 
-    def drawn(self, value: float) -> str:
+    def drawn(self, value: float | str) -> str:
         """Return a value with the symbol, for figures."""
-        return f"{self.axis or self.short} = {value:g}"
+        return f"{self.axis or self.short} = {_said(value)}"
 
     @property
     def placeholder(self) -> str:
@@ -209,6 +209,11 @@ class Option(Number):
         if math.isinf(self.most):
             return f"give {what} of at least {least}"
         return f"give {what} from {least} to {most}"
+
+
+def _said(value: float | str) -> str:
+    """Return a number as text, or a word as it is."""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _bound(bound: float) -> str:

@@ -166,6 +166,17 @@ def test_a_coupling_of_an_action_is_one_line_in_its_module_and_one_in_its_header
         assert "--strength" in program(command, "--help")
 
 
+def test_trajectories_take_an_integrator_of_another_package(program):
+    words = {**GENERATE, "action": "wilson", "rng": "philox", "backend": "cpu", "format": "none"}
+    words |= {"algorithm": "hmc", "integrator": "positions", "steps": "20", "measure": "plaquette"}
+    program("generate", *options(**words), "--output", "moved", "--quiet")
+    table = (program.folder / "moved" / "hmc.csv").read_text()
+    assert "# algorithm: hmc\n# integrator: positions\n" in table
+    rows = [line.split(",") for line in table.splitlines() if line[0] in "0123456789"]
+    assert len(rows) == 9
+    assert all(abs(float(row[1])) < 1 for row in rows)
+
+
 def test_an_update_of_another_package_is_an_algorithm(program):
     """With its options, its records in a table, in batches, and over a stop."""
     words = {**GENERATE, "action": "wilson", "rng": "philox", "backend": "cpu", "format": "ildg"}

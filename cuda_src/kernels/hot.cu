@@ -1,9 +1,8 @@
-// Haar-random links: Gaussian random components (Box and Muller, Ann. Math. Stat. 29 (1958) 610), projected
-// onto the group by Gram-Schmidt. The third row of SU(3) follows from the other two, and the last one of larger groups
-// is divided by the determinant.
+// Haar-random links: Gaussian random components, projected onto the group by Gram-Schmidt. The third row of SU(3)
+// follows from the other two, and the last one of larger groups is divided by the determinant.
 #include "arch/launch.h"
-#include "arch/maths.h"
 #include "group/group.h"
+#include "random/normal.h"
 #include "random/random.h"
 
 struct Arguments {
@@ -20,15 +19,10 @@ INLINE void hot_site(const Arguments& a, const Site& site) {
     for (int mu = 0; mu < 4; mu++) {
         // The last four numbers are not drawn here: RANLUX reserves them for rejected proposals.
         RANDOM<C + 4> random(a.stream, g, site, mu);
-        real u[C], c[C];
-        random.uniforms(u);
+        real c[C];
+        random.uniforms(c);
         random.end();
-        UNROLL for (int i = 0; i < C; i += 2) {
-            const real radius = root(scalar(-2) * natural_log(u[i])), half = u[i + 1] - scalar(0.5);
-            const real s = sin_pi(half), cosine = cos_pi(half);
-            c[i] = radius * (scalar(1) - scalar(2) * s * s);
-            c[i + 1] = radius * scalar(2) * s * cosine;
-        }
+        to_normal(c);
         const packet_index here = GROUP::Field::place(g, site) + GROUP::Field::direction(g, site.parity, mu);
         a.links.write(g, here, c);
         // If two rows were nearly parallel, they are orthogonal only after the second Gram-Schmidt step.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
@@ -28,6 +28,23 @@ Records = Sequence[tuple[Value, ...]]
 
 Update = Callable[[], Records]
 """A function that does one update of all replicas of a field, and returns its records."""
+
+
+@dataclass
+class Tuning:
+    """Numbers that an algorithm chooses during the thermalisation of a chain.
+
+    Attributes
+    ----------
+    updates : int
+        Number of updates at the beginning of the chain during which the numbers may change.
+    numbers : dict of str to float
+        The numbers, and what is needed to choose them, which checkpoints contain. The algorithm
+        changes them; they are empty before the first update.
+    """
+
+    updates: int = 0
+    numbers: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,7 +98,12 @@ class Algorithm(Configurable, ABC):
 
     @abstractmethod
     def prepare(
-        self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random], version: int
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        version: int,
+        tunings: Sequence[Tuning],
     ) -> Update:
         """Return the update of all replicas of a field.
 
@@ -95,12 +117,27 @@ class Algorithm(Configurable, ABC):
             The random numbers of every replica; an update advances `Random.step`.
         version : int
             Version of the chain.
+        tunings : sequence of Tuning
+            What the algorithm remembers of every replica besides links and random numbers.
 
         Raises
         ------
         UsageError
             If the algorithm cannot update with these couplings.
         """
+
+    def check_run(self, thermalize: int) -> None:
+        """Check that a run has as many updates for the thermalisation as the algorithm needs.
+
+        Raises
+        ------
+        UsageError
+            If it has not.
+        """
+
+    def caution(self, precision: str) -> str:
+        """Return a caution for runs in a precision, in one sentence; or nothing."""
+        return ""
 
 
 ALGORITHMS: Registry[Algorithm] = Registry("algorithm", __name__, Algorithm)

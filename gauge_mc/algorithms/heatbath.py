@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
-from gauge_mc.algorithms import ALGORITHMS, Algorithm, ChainSpec, Records, Update
+from gauge_mc.algorithms import ALGORITHMS, Algorithm, ChainSpec, Records, Tuning, Update
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -60,7 +60,12 @@ class Heatbath(Algorithm):
         yield OVERRELAXATION, (*choices, norms)
 
     def prepare(
-        self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random], version: int
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        version: int,
+        tunings: Sequence[Tuning],
     ) -> Update:
         """Return the update; see `Algorithm.prepare`."""
         heat = heatbath_sweep(field, couplings, randoms, version)

@@ -276,9 +276,12 @@ class Field(SlabField):
         return Field.empty(*kind, replicas=count)
 
     def copy(self, source: Field) -> None:
-        """Copy the links of another field of the same kind and on the same devices."""
+        """Copy the links of another field on the same devices, whose halos may have other depths.
+
+        The halos are not changed: neighbours may send to them at any time.
+        """
         for mine, other in zip(self.slabs, source.slabs, strict=True):
-            mine.device.copy(mine.buffer, other.buffer)
+            mine.device.copy(mine.own_slices, other.own_slices)
 
     @property
     def replicas(self) -> tuple[Field, ...]:

@@ -118,7 +118,7 @@ class GradientFlow:
 
     def start(self, field: Field) -> None:
         """Copy the links of a field, and set t = 0."""
-        _copy(field, self.field)
+        self.field.copy(field)
         self.field.exchange_halo(depth=None)
         self.t = 0.0
 
@@ -194,7 +194,7 @@ class GradientFlow:
         """Do a step, and return the distance to the embedded scheme."""
         assert self._begin is not None
         assert self._largest is not None
-        _copy(self.field, self._begin)
+        self._begin.copy(self.field)
         self.step(size)
         self._largest.clear()
         assert self._estimate is not None
@@ -212,7 +212,7 @@ class GradientFlow:
 
     def _go_back(self, size: float) -> None:
         assert self._begin is not None
-        _copy(self._begin, self.field)
+        self.field.copy(self._begin)
         self.field.exchange_halo(self.flow.halo_depth)
         self.t -= size
 
@@ -318,9 +318,3 @@ def _launch(kernel: Kernel, slab: Slab, choices: tuple[Any, ...], values: dict[s
     """Return a call that runs a kernel on the whole slab."""
     arguments = repeated([slab.arguments(kernel, slab.whole(), *choices, **values)], 1)
     return next(iter(slab.kernel(kernel, *choices).launches(arguments, [1])))
-
-
-def _copy(source: Field, target: Field) -> None:
-    """Copy the links of a field to another, whose halo may have another depth."""
-    for mine, other in zip(target.slabs, source.slabs, strict=True):
-        mine.device.copy(mine.own_slices, other.own_slices)

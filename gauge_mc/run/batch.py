@@ -86,4 +86,5 @@ class Batch:
         p = self.chains[0].parameters
         couplings = [chain.parameters.coupling for chain in self.chains]
         randoms = [chain.random for chain in self.chains]
-        return p.algorithm.prepare(self.field, couplings, randoms, p.chain_version)
+        tunings = [chain.tuning for chain in self.chains]
+        return p.algorithm.prepare(self.field, couplings, randoms, p.chain_version, tunings)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import BETA_IS
+from gauge_mc.algorithms import Tuning
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices import Device
@@ -40,11 +42,19 @@ class Chain:
         Random number generator.
     sweep : int
         Number of updates done, thermalisation included.
+    tuning : Tuning
+        What the algorithm has chosen during the thermalisation.
     """
 
     def __init__(
-        self, parameters: Parameters, field: Field, random: Random, sweep: int = 0
+        self,
+        parameters: Parameters,
+        field: Field,
+        random: Random,
+        sweep: int = 0,
+        numbers: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
+        self.tuning = Tuning(parameters.thermalize, dict(numbers))
         self.parameters = parameters
         self.field = field
         self.random = random
@@ -97,7 +107,7 @@ class Chain:
             raise GaugeError(f"The checkpoint {path} belongs to a run with other parameters.")
         field = Field.empty(p.lattice, p.group, p.precision, devices)
         random = Random.for_field(field, p.rng, p.seed, p.luxury)
-        chain = cls(p, field, random, state.sweep)
+        chain = cls(p, field, random, state.sweep, state.tuning)
         chain.random.step = state.step
         if devices.root:
             arrays = checkpoint.fitting(path, arrays, chain._expected())
@@ -133,9 +143,8 @@ class Chain:
             If the checkpoint cannot be written. The previous checkpoint is then unchanged.
         """
         if self.root:
-            state = checkpoint.ChainState(
-                self.sweep, self.random.step, self.parameters.fixed(), measured
-            )
+            facts = self.parameters.fixed(), measured, self.tuning.numbers
+            state = checkpoint.ChainState(self.sweep, self.random.step, *facts)
             checkpoint.save(path, state, self._arrays())
         else:
             list(self._arrays())

@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -45,12 +45,20 @@ class ChainState:
         Parameters of the run that must not change, by name; see `Parameters.fixed`.
     measured : bool
         Whether everything that is due after the last update has been measured and written.
+    tuning : dict of str to float
+        Numbers that the algorithm has chosen; see `gauge_mc.algorithms.Tuning`.
     """
 
     sweep: int
     step: int
     chain: dict[str, str | int | float]
     measured: bool = True
+    tuning: dict[str, float] = field(default_factory=dict)
+
+    def entries(self) -> dict[str, Any]:
+        """Return the state as it is written; earlier versions cannot read one with numbers."""
+        found = dataclasses.asdict(self)
+        return found if self.tuning else {k: v for k, v in found.items() if k != "tuning"}
 
 
 def save(path: Path, state: ChainState, arrays: Iterable[np.ndarray]) -> None:
@@ -74,7 +82,7 @@ def save(path: Path, state: ChainState, arrays: Iterable[np.ndarray]) -> None:
     with replacing(path) as file:
         file.write(b"0" * (DIGEST_LINE - 1) + b"\n")
         body = _DigestingFile(file)
-        body.write(json.dumps(dataclasses.asdict(state)).encode() + b"\n")
+        body.write(json.dumps(state.entries()).encode() + b"\n")
         for array in arrays:
             np.save(body, array, allow_pickle=False)
         file.seek(0)
@@ -184,6 +192,9 @@ def _state(path: Path, line: bytes) -> ChainState:
         state = ChainState(**parse_json(line))
         counts = (state.sweep, state.step)
         if not all(type(one) is int and 0 <= one < 2**63 for one in counts):
+            raise ValueError
+        numbers = dict(state.tuning).values()
+        if not all(type(one) in (int, float) and math.isfinite(one) for one in numbers):
             raise ValueError
         return state
     except (ValueError, TypeError) as error:

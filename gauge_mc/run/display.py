@@ -144,7 +144,8 @@ def opening(
     begun_from = p.start not in STARTS and not session.sweep
     warning = warning_of(p.start) if begun_from else None
     said = f"{p.start}: {warning}" if warning else None
-    return [*lines, *(line for line in (hint, GENERATORS[p.rng].caution, said) if line)]
+    cautions = (GENERATORS[p.rng].caution, p.algorithm.caution(p.precision))
+    return [*lines, *(line for line in (hint, *cautions, said) if line)]
 
 
 def describe(parameters: Parameters) -> str:

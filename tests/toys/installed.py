@@ -24,12 +24,14 @@ from gauge_mc.random import GENERATORS
 from gauge_mc.registry import installed
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
+from gauge_mc.updates.integrators import INTEGRATORS
 
 TOYS = Path(__file__).resolve().parent
 PROJECT = tomllib.loads((TOYS / "pyproject.toml").read_text())["project"]
 
 REGISTRIES = (
     ALGORITHMS,
+    INTEGRATORS,
     OBSERVABLES,
     FORMATS,
     GENERATORS,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gauge_mc.actions import Coupling
-from gauge_mc.algorithms import Algorithm, ChainSpec, Records, Update
+from gauge_mc.algorithms import Algorithm, ChainSpec, Records, Tuning, Update
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -32,7 +32,12 @@ class Counted(Algorithm):
         yield HEATBATH, (*ensemble.action.choices, ensemble.random, replicas, ensemble.norms)
 
     def prepare(
-        self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random], version: int
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        version: int,
+        tunings: Sequence[Tuning],
     ) -> Update:
         """Return the update."""
         sweep = heatbath_sweep(field, couplings, randoms, version)

@@ -1,0 +1,34 @@
+// A kick of the momenta, followed by a drift of the links: P <- P + kick F(U), U <- exp(drift P) U. The force is
+// F = -(w / 2) (traceless antihermitian part of U s^dagger), if the action depends on U as -w Re Tr (U s^dagger). With it
+// dU/dt = P U and dP/dt = F(U) conserve -Tr P^2 + S(U).
+#include "arch/launch.h"
+#include "action/action.h"
+#include "group/group.h"
+
+struct Arguments {
+    Geometry geometry;
+    Work work;
+    GROUP::Field source, target;  // the links of other sites are still needed
+    GROUP::AlgebraField momenta;
+    double kick, drift;
+    ACTION::Coefficients action;
+};
+
+INLINE void kick_and_drift_site(const Arguments& a, const Site& site) {
+    typedef GROUP::Field Field;
+    typedef GROUP::AlgebraField AlgebraField;
+    const Geometry& g = a.geometry;
+    const scalar kick = (scalar)a.kick * (scalar(0.5) * ACTION::weight(a.action));
+    UNROLL_IF(GROUP::N == 2) for (int mu = 0; mu < 4; mu++) {
+        const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.source, g, site, mu, a.action);
+        const packet_index here = Field::place(g, site) + Field::direction(g, site.parity, mu);
+        const packet_index there = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);
+        const GROUP::Link u = GROUP::load(a.source, g, here);
+        const GROUP::Algebra p = a.momenta.load(g, there) + kick * GROUP::traceless(GROUP::multiply_adjoint(s, u));
+        a.momenta.store(g, there, p);
+        const GROUP::Link moved = GROUP::exponential_times((scalar)a.drift * p, u);
+        GROUP::store<true>(a.target, g, here, GROUP::reunitarised(moved));
+    }
+}
+
+PAIRED_KERNEL(kick_and_drift, kick_and_drift_site)

@@ -1,0 +1,231 @@
+"""Hybrid Monte Carlo of the gauge field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from gauge_mc import defaults
+from gauge_mc.actions import Coupling
+from gauge_mc.algorithms import ALGORITHMS, Algorithm, ChainSpec, Records, Tuning, Update
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.files.columns import Column, TableColumns
+from gauge_mc.files.table import Value
+from gauge_mc.options import Option
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator
+from gauge_mc.updates.molecular_dynamics import DRIFT, MolecularDynamics
+from gauge_mc.updates.momenta import MOMENTA, draw_momenta
+from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, GaugeMonomial
+from gauge_mc.updates.steps import StepTuner
+
+MOST_STEPS = 10**6
+"""Largest number of steps in one trajectory, to catch typing errors."""
+
+LARGEST_DRIFT = 0.5
+"""Largest drift of a step. Momenta have eigenvalues of up to about 4, and the exponential of a
+matrix of norm 2 is computed to 12 digits (``EXPONENTIAL_TERMS`` in ``cuda_src/group/algebra.h``).
+"""
+
+INTEGRATOR = Option(
+    "integrator",
+    str,
+    "Integrator of the equations of motion.",
+    choices=tuple(INTEGRATORS),
+    usual=defaults.INTEGRATOR,
+    tag="",
+)
+LENGTH = Option(
+    "length",
+    float,
+    "Length τ of a trajectory.",
+    least=1e-3,
+    most=1e3,
+    usual=1.0,
+    symbol="τ",
+    axis=r"$\tau$",
+    tag="tau",
+)
+STEPS = Option(
+    "steps",
+    int,
+    "Steps of a trajectory; 0 lets the thermalisation find the number that --acceptance needs.",
+    least=0,
+    most=MOST_STEPS,
+    usual=0,
+    tag="steps",
+)
+ACCEPTANCE = Option(
+    "acceptance",
+    float,
+    "Acceptance for which the thermalisation finds the number of steps.",
+    least=0.01,
+    most=0.999,
+    usual=0.8,
+    tag="acc",
+)
+
+
+class HybridMonteCarlo(Algorithm):
+    """An update is a trajectory of molecular dynamics, which is accepted or rejected.
+
+    In the first half of the thermalisation every trajectory is accepted.
+
+    S. Duane, A. D. Kennedy, B. J. Pendleton and D. Roweth, Phys. Lett. B 195 (1987) 216.
+    """
+
+    name = "hmc"
+    summary = "hybrid Monte Carlo, one trajectory per update"
+    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE)
+    columns = TableColumns(
+        Column("delta_h", float, "Change of the energy in the trajectory.", symbol="ΔH"),
+        Column(
+            "accepted",
+            int,
+            "1 if the trajectory was accepted, 0 if not.",
+            average="acceptance",
+            main=True,
+        ),
+        Column("probability", float, "Probability with which it was accepted, min(1, exp(-ΔH))."),
+        Column("steps", int, "Number of steps of the trajectory."),
+        Column("kinetic", float, "Kinetic energy at its end, per link and generator."),
+        Column("force", float, "Root mean square of the force |F| of a link at its end."),
+        Column("largest_force", float, "Largest force |F| of a link at its end."),
+    )
+    normalisation = (
+        "dU/dt = P U, H = -sum of Tr P^2 + S(U), |F|^2 = -2 Tr F^2, one trajectory per row"
+    )
+
+    @property
+    def sweeps(self) -> int:
+        """1: a trajectory changes every link once, however many steps it has."""
+        return 1
+
+    @property
+    def integrator(self) -> Integrator:
+        """The integrator."""
+        return INTEGRATORS[self.values[INTEGRATOR.name]]
+
+    @property
+    def least_steps(self) -> int:
+        """Number of steps from which on drifts are small enough."""
+        drift: float = self.values[LENGTH.name] * self.integrator.largest_drift
+        return math.ceil(drift / LARGEST_DRIFT)
+
+    def check(self) -> HybridMonteCarlo:
+        """Return this algorithm if its integrator exists and its steps are small enough.
+
+        Raises
+        ------
+        UsageError
+            If not.
+        """
+        INTEGRATORS.check(self.values[INTEGRATOR.name], INTEGRATOR.name)
+        if 0 < self.values[STEPS.name] < self.least_steps:
+            raise UsageError(
+                f"--steps is {self.values[STEPS.name]}, too few for a trajectory of the length "
+                f"{self.values[LENGTH.name]:g}; give at least {self.least_steps}, or a smaller "
+                "--length."
+            )
+        return super().check()
+
+    def check_run(self, thermalize: int) -> None:
+        """Refuse to find the number of steps without a thermalisation."""
+        if not (self.values[STEPS.name] or thermalize):
+            raise UsageError(
+                "--thermalize is 0, so that there are no trajectories from which to find the "
+                "number of steps; give --steps."
+            )
+
+    def caution(self, precision: str) -> str:
+        """Return a caution for single precision; see `Algorithm.caution`."""
+        if precision == "double":
+            return ""
+        return (
+            "Links in single precision: trajectories are reversible to 1e-6 only, and rounding "
+            "changes ΔH by about 1e-5 times the square root of the number of links; choose "
+            "--precision double for averages that can be trusted."
+        )
+
+    def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
+        """Yield the kernels of trajectories and of the value of the action."""
+        yield KICK_AND_DRIFT, (ensemble.action.choice,)
+        yield KICK, (ensemble.action.choice,)
+        yield MOMENTA, (ensemble.random,)
+        if isinstance(self.integrator.step[0], Drift):
+            yield DRIFT, ()
+        for loops in ensemble.action.loops:
+            yield loops.kernel, ()
+
+    def prepare(
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        version: int,
+        tunings: Sequence[Tuning],
+    ) -> Update:
+        """Return the update, which moves one replica after the other; see `Algorithm.prepare`."""
+        dynamics = MolecularDynamics(field.replicas[0])
+        members = [
+            partial(
+                self._trajectory,
+                dynamics,
+                replica,
+                GaugeMonomial(coupling, replica),
+                random,
+                self._tuner(tuning),
+            )
+            for replica, coupling, random, tuning in zip(
+                field.replicas, couplings, randoms, tunings, strict=True
+            )
+        ]
+
+        def update() -> Records:
+            return [member() for member in members]
+
+        return update
+
+    def _tuner(self, tuning: Tuning) -> StepTuner:
+        return StepTuner(
+            tuning.numbers,
+            tuning.updates,
+            self.values[STEPS.name],
+            self.values[ACCEPTANCE.name],
+            self.integrator.order,
+            self.least_steps,
+        )
+
+    def _trajectory(
+        self,
+        dynamics: MolecularDynamics,
+        field: Field,
+        monomial: GaugeMonomial,
+        random: Random,
+        tuner: StepTuner,
+    ) -> tuple[Value, ...]:
+        """Do one update of a replica, and return its record."""
+        random.step += 1
+        steps = tuner.steps
+        dynamics.start(field, monomial.halo_depth)
+        drawn = draw_momenta(dynamics.momenta, random)
+        before = monomial.action(dynamics.links)
+        moves = self.integrator.trajectory(self.values[LENGTH.name], steps)
+        force = dynamics.move(monomial, moves)
+        change = (force.kinetic - drawn.kinetic) + (monomial.action(dynamics.links) - before)
+        probability = math.exp(-max(change, 0.0)) if math.isfinite(change) else 0.0
+        # Far from equilibrium the energy may change so much that nothing would ever be accepted.
+        always = 2 * random.step <= tuner.updates and math.isfinite(change)
+        accepted = always or drawn.uniform < probability
+        if accepted:
+            field.copy(dynamics.links)
+            field.exchange_halo(monomial.halo_depth)
+        tuner.take(change, random.step)
+        kinetic = force.kinetic / (field.lattice.links * field.group.dimension)
+        return change, int(accepted), probability, steps, kinetic, force.mean, force.largest
+
+
+ALGORITHMS.register(HybridMonteCarlo())

@@ -1,0 +1,84 @@
+"""Integrators, without a lattice: their order, their reversibility, and what is refused."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick
+
+ROUNDING = 1e-14
+"""Rounding error of sums of order 1 in double precision."""
+
+
+def energy(q, p):
+    """Energy of an anharmonic oscillator."""
+    return p * p / 2 - np.cos(q) + q**4 / 4
+
+
+def moved(q, p, moves):
+    """Carry out a trajectory of the oscillator."""
+    for one in moves:
+        if isinstance(one, Kick):
+            p = p - one.size * (np.sin(q) + q**3)
+        else:
+            q = q + one.size * p
+    return q, p
+
+
+@pytest.mark.parametrize("name", INTEGRATORS)
+def test_energy_changes_with_the_power_of_the_step_that_is_declared(name):
+    one, begin = INTEGRATORS[name], (np.longdouble("0.7"), np.longdouble("0.4"))
+    changes = []
+    for steps in (32, 64):
+        end = moved(*begin, one.trajectory(1.0, steps))
+        changes.append(float(energy(*end) - energy(*begin)))
+    # The next power of the step is two higher.
+    assert changes[0] / changes[1] == pytest.approx(2.0**one.order, rel=0.05)
+
+
+@pytest.mark.parametrize("name", INTEGRATORS)
+def test_trajectories_are_reversible(name):
+    moves = INTEGRATORS[name].trajectory(1.3, 5)
+    q, p = moved(0.7, 0.4, moves)
+    back = moved(q, -p, moves)
+    assert back == pytest.approx((0.7, -0.4), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("name", INTEGRATORS)
+def test_neighbours_are_joined_and_add_up_to_the_length(name):
+    one = INTEGRATORS[name]
+    moves = one.trajectory(1.5, 3)
+    kinds = [type(move) for move in moves]
+    assert all(a is not b for a, b in itertools.pairwise(kinds))
+    assert len(moves) == 3 * (len(one.step) - 1) + 1
+    assert sum(kind is Kick for kind in kinds) == 3 * one.forces + isinstance(moves[0], Kick)
+    for kind in (Kick, Drift):
+        total = sum(move.size for move in moves if isinstance(move, kind))
+        assert total == pytest.approx(1.5, abs=ROUNDING)
+    assert max(abs(move.size) for move in moves if isinstance(move, Drift)) == pytest.approx(
+        0.5 * one.largest_drift, abs=ROUNDING
+    )
+
+
+def made(parts):
+    """An integrator with a step of these parts."""
+    kind = type(
+        "Odd", (Integrator,), {"name": "odd", "summary": "a toy", "order": 1, "step": parts}
+    )
+    return kind()
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ((Kick(1.0), Drift(1.0)), "does not read the same backwards"),
+        ((Kick(0.5), Drift(0.9), Kick(0.5)), "drifts add up to 0.9"),
+        ((Drift(0.5), Kick(1.1), Drift(0.5)), "kicks add up to 1.1"),
+    ],
+)
+def test_steps_that_are_none_are_refused(parts, reason):
+    with pytest.raises(GaugeError, match=reason):
+        INTEGRATORS.register(made(parts))
+    assert "odd" not in INTEGRATORS

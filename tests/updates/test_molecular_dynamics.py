@@ -1,0 +1,253 @@
+"""Momenta, forces and trajectories on devices, against exact values and NumPy."""
+
+import numpy as np
+import pytest
+
+from gauge_mc import open_device_group
+from gauge_mc.actions import ACTIONS, ANISOTROPY, Coupling
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.random import GENERATORS
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick
+from gauge_mc.updates.molecular_dynamics import MolecularDynamics
+from gauge_mc.updates.momenta import draw_momenta
+from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from tests.reference.fields import random_field, trace
+from tests.reference.flow import algebra
+from tests.reference.molecular_dynamics import derivative, logarithm, rates
+from tests.reference.parallelograms import action as loops_action
+from tests.reference.updates import anisotropic_action
+from tests.updates.links import start, unitarity_violation
+
+LATTICE = Lattice(4, 6, 8, 4)
+SMALL = Lattice(4, 4, 4, 4)
+BETA, XI0 = 5.3, 1.7
+OPTIONS = {"c1": -0.1, "u0": 0.9}
+
+DRIFT = 0.05
+"""Size of the drift from which momenta are read. The largest are about 6."""
+
+SIGMAS = 5
+"""Bound of deviations in units of their standard deviation."""
+
+
+def momenta_of(dynamics):
+    """The momenta as matrices: those that move links of 1."""
+    field = dynamics.links
+    cold = Field.cold(field.lattice, field.group.name, field.precision, field.devices)
+    dynamics.start(cold, 1)
+    for launch in dynamics._launches(Drift(DRIFT)):
+        launch()
+    return logarithm(dynamics.links.to_numpy()) / DRIFT
+
+
+def generators(n):
+    """Matrices T_a with Tr T_a T_b = delta_ab / 2."""
+    found = []
+    for i in range(n):
+        for j in range(i):
+            for value in (0.5, -0.5j):
+                one = np.zeros((n, n), complex)
+                one[i, j], one[j, i] = value, np.conj(value)
+                found.append(one)
+    for k in range(1, n):
+        found.append(np.diag([1.0] * k + [-k] + [0.0] * (n - 1 - k)) / np.sqrt(2 * k * (k + 1)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("group", "rng_name"),
+    [
+        ("su2", "philox"),
+        ("su3", "philox"),
+        ("su3", "ranlux"),
+        ("su3", "lcg"),
+        pytest.param("su4", "philox", marks=pytest.mark.slow),
+        pytest.param("su5", "philox", marks=pytest.mark.slow),
+    ],
+)
+def test_momenta_are_normal_and_independent(group, rng_name, best_device):
+    field = Field.cold(LATTICE, group, "double", best_device)
+    dynamics = MolecularDynamics(field)
+    random = Random.for_field(field, rng_name, seed=11)
+    random.step = 1
+    drawn = draw_momenta(dynamics.momenta, random)
+    p = momenta_of(dynamics)
+    n = p.shape[-1]
+    values = -2j * np.einsum("...ij,aji->...a", p, generators(n))
+    assert np.abs(values.imag).max() < 1e-12
+    values = values.real.reshape(-1, n * n - 1)
+    links, dimension = values.shape
+    assert links == LATTICE.links
+    assert drawn.kinetic == pytest.approx((values**2).sum() / 2, rel=1e-12)
+    assert 0 < drawn.uniform < 1
+    # The k-th moment of n numbers varies by sqrt((m_2k - m_k^2) / n).
+    for power, mean, square in ((1, 0, 1), (2, 1, 3), (3, 0, 15), (4, 3, 105), (6, 15, 10395)):
+        error = np.sqrt((square - mean**2) / links)
+        assert np.abs((values**power).mean(axis=0) - mean).max() < SIGMAS * error
+    correlations = values.T @ values / links - np.eye(dimension)
+    np.fill_diagonal(correlations, 0)
+    assert np.abs(correlations).max() < SIGMAS / np.sqrt(links)
+    by_link = values.reshape(*LATTICE.extents[::-1], 4, dimension)
+    for axis in range(5):
+        neighbours = (by_link * np.roll(by_link, 1, axis)).mean()
+        assert abs(neighbours) < SIGMAS / np.sqrt(values.size)
+
+
+def test_numbers_for_the_acceptance_are_uniform_and_new_in_every_trajectory(best_device):
+    field = Field.cold(Lattice(4, 4, 4, 4), "su2", "double", best_device)
+    dynamics, random = MolecularDynamics(field), Random.for_field(field, seed=5)
+    found = []
+    for _ in range(200):
+        random.step += 1
+        found.append(draw_momenta(dynamics.momenta, random).uniform)
+    ordered, count = np.sort(found), len(found)
+    assert len({*found}) == count
+    # Kolmogorov and Smirnov: exceeded once in 10^5.
+    assert np.abs(ordered - (np.arange(count) + 0.5) / count).max() < 2.5 / np.sqrt(count)
+
+
+def couplings(name, anisotropic):
+    """The coupling of an action with all its options; None if it has no anisotropic form."""
+    known = {one.name for one in ACTIONS[name].options}
+    options = {key: value for key, value in OPTIONS.items() if key in known}
+    if anisotropic:
+        if ANISOTROPY.name not in known:
+            return None
+        options[ANISOTROPY.name] = XI0
+    return Coupling.of(BETA, name, **options)
+
+
+def reference_action(coupling):
+    """The value of an action in NumPy."""
+    one = coupling.action
+    c1, xi0 = getattr(one, "c1", 0.0), one.anisotropy
+    if hasattr(one, "c2"):
+        return lambda links: coupling.beta * loops_action(links, c1, one.c2)
+    return lambda links: coupling.beta * anisotropic_action(links, c1, xi0)
+
+
+@pytest.mark.parametrize("anisotropic", [False, True])
+@pytest.mark.parametrize("name", ACTIONS)
+@pytest.mark.parametrize("group", ["su3", pytest.param("su4", marks=pytest.mark.slow)])
+def test_the_force_is_the_derivative_of_the_action(group, name, anisotropic, rng, best_device):
+    coupling = couplings(name, anisotropic)
+    if coupling is None:
+        pytest.skip("the action has no anisotropic form")
+    lattice = Lattice(2, 4, 4, 6) if coupling.action.halo_depth == 1 else Lattice(4, 4, 6, 4)
+    links = random_field(lattice.extents, group, rng)
+    field = Field.from_slices(lattice, group, links, "double", best_device)
+    dynamics, monomial = MolecularDynamics(field), GaugeMonomial(coupling, field)
+    for slab in dynamics.momenta.slabs:
+        slab.device.write(slab.buffer, 0, np.zeros(slab.buffer.nbytes, np.uint8))
+    dynamics.start(field, monomial.halo_depth)
+    found = monomial.kick(dynamics.links, dynamics.momenta, 0.25)
+    scale = 0.25
+    force = momenta_of(dynamics) / scale
+    # Sizes of the force, and the energy of the momenta.
+    squares = -2 * trace(force @ force).real
+    assert found.mean == pytest.approx(np.sqrt(squares.mean()), rel=1e-12)
+    assert found.largest == pytest.approx(np.sqrt(squares.max()), rel=2e-7)
+    assert found.kinetic == pytest.approx(scale**2 * squares.sum() / 2, rel=1e-12)
+
+    noise = rng.normal(size=(2, *links.shape))
+    towards = algebra(noise[0] + 1j * noise[1])
+    towards /= np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
+    expected = derivative(reference_action(coupling), links, towards)
+    changes = rates(force, towards)
+    assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
+
+
+class DriftFirst(Integrator):
+    """A leapfrog that begins with a drift."""
+
+    name = "drift-first"
+    summary = "leapfrog of positions"
+    order = 2
+    step = (Drift(0.5), Kick(1.0), Drift(0.5))
+
+
+ALL = [*INTEGRATORS, DriftFirst()]
+
+
+def thermalised(group, device, lattice=SMALL):
+    """A field, its dynamics, the monomial of the Wilson action, and random numbers."""
+    beta = {"su2": 2.3, "su3": 5.7}[group]
+    field = Field.from_slices(lattice, group, start(lattice, group), "double", device)
+    random = Random.for_field(field, seed=3)
+    dynamics, monomial = MolecularDynamics(field), GaugeMonomial(Coupling.of(beta), field)
+    return field, dynamics, monomial, random
+
+
+def change_of_energy(field, dynamics, monomial, random, moves):
+    """Carry out a trajectory with the momenta of the random numbers."""
+    dynamics.start(field, monomial.halo_depth)
+    kinetic = draw_momenta(dynamics.momenta, random).kinetic
+    before = monomial.action(dynamics.links)
+    force = dynamics.move(monomial, moves)
+    return force.kinetic - kinetic + monomial.action(dynamics.links) - before
+
+
+@pytest.mark.parametrize("integrator", ALL, ids=str)
+@pytest.mark.parametrize("group", ["su2", "su3"])
+def test_the_energy_changes_with_a_power_of_the_step(group, integrator, best_device):
+    parts = thermalised(group, best_device)
+    one = INTEGRATORS[integrator] if isinstance(integrator, str) else integrator
+    length, coarse = 0.4, 8
+    changes = [change_of_energy(*parts, one.trajectory(length, n)) for n in (coarse, 2 * coarse)]
+    # Corrections are of the relative order (frequency * step)^2 / 10, with frequencies of up to 4.
+    # Energies of some thousands are rounded to 1e-12.
+    assert abs(changes[1]) > 1e-10
+    assert changes[0] / changes[1] == pytest.approx(2.0**one.order, rel=0.15)
+
+
+@pytest.mark.parametrize("integrator", ALL, ids=str)
+@pytest.mark.parametrize("group", ["su2", "su3"])
+def test_trajectories_are_reversible(group, integrator, best_device):
+    field, dynamics, monomial, random = thermalised(group, best_device)
+    one = INTEGRATORS[integrator] if isinstance(integrator, str) else integrator
+    begin = field.to_numpy()
+    moves = one.trajectory(1.0, 10)
+    dynamics.start(field, monomial.halo_depth)
+    kinetic = draw_momenta(dynamics.momenta, random).kinetic
+    dynamics.move(monomial, moves)
+    away = dynamics.links.to_numpy()
+    assert np.abs(away - begin).max() > 0.1
+    assert unitarity_violation(away) < 1e-14
+    # Backwards in time is with negative kicks and drifts.
+    back = dynamics.move(monomial, [type(move)(-move.size) for move in moves])
+    assert np.abs(dynamics.links.to_numpy() - begin).max() < 1e-11
+    assert back.kinetic == pytest.approx(kinetic, rel=1e-11)
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "cpu:3"])
+@pytest.mark.parametrize("name", ["wilson", "luscher-weisz"])
+def test_slabs_have_the_bits_of_the_whole(name, devices, rng):
+    lattice = Lattice(4, 4, 4, 12)
+    links, found = random_field(lattice.extents, "su3", rng), []
+    coupling = couplings(name, False)
+    for group in (None, open_device_group(devices)):
+        field = Field.from_slices(lattice, "su3", links, "double", group)
+        dynamics, monomial = MolecularDynamics(field), GaugeMonomial(coupling, field)
+        random = Random.for_field(field, seed=9)
+        dynamics.start(field, monomial.halo_depth)
+        drawn = draw_momenta(dynamics.momenta, random)
+        before = monomial.action(dynamics.links)
+        force = dynamics.move(monomial, INTEGRATORS["omf2"].trajectory(0.2, 3))
+        after = monomial.action(dynamics.links)
+        found.append((drawn, before, force, after, dynamics.links.to_numpy().tobytes()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", sorted(GENERATORS))
+def test_momenta_depend_on_the_step_and_the_seed(name):
+    field = Field.cold(SMALL, "su2", "double")
+    dynamics, energies = MolecularDynamics(field), []
+    for seed, step in ((1, 1), (1, 2), (2, 1)):
+        random = Random.for_field(field, name, seed=seed)
+        random.step = step
+        if step == 2 and random.states:
+            draw_momenta(dynamics.momenta, random)  # which advances the states
+        energies.append(draw_momenta(dynamics.momenta, random))
+    assert len({*energies}) == 3
