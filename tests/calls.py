@@ -15,11 +15,11 @@ from gauge_mc.run.generate import generate_from
 TINY = {"lattice": "4x4x4x6", "thermalize": 2, "configs": 3, "separation": 3, "backend": "cpu"}
 
 
-def call_apart(*words):
+def call_apart(*words, program="gauge-mc"):
     """Call ``gauge-mc``; return what it printed on stdout and on stderr, and its exit code."""
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch.object(sys, "argv", ["gauge-mc", *map(str, words)]),
+        mock.patch.object(sys, "argv", [program, *map(str, words)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         pytest.raises(SystemExit) as end,

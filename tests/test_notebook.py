@@ -11,6 +11,7 @@ import gauge_mc
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.run import display as progress
+from gauge_mc.scans import display as scans
 
 
 def test_a_misspelt_name_of_the_package_is_answered_with_the_right_one():
@@ -77,7 +78,8 @@ def notebook(monkeypatch):
     """A notebook in which everything is printed and displayed."""
     shown = Notebook()
     monkeypatch.setitem(sys.modules, "IPython.display", shown)
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=shown))
+    ipython = SimpleNamespace(display=shown, get_ipython=lambda: None)  # for Matplotlib
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
     monkeypatch.setattr("rich.jupyter.display", lambda segments, text: shown.display(text))
     return shown
@@ -115,3 +117,20 @@ def test_the_last_update_of_a_run_is_shown(notebook):
         if due[-1]:
             bar._shown_at = now
     assert due == [True, False, True]
+
+
+@pytest.mark.kernels
+def test_a_scan_has_one_bar_in_a_notebook(notebook, tmp_path, monkeypatch):
+    monkeypatch.setattr(scans, "LIVE_SECONDS", 0.0)
+    tiny = {"lattice": "4x4x4x4", "thermalize": 2, "configs": 4, "separation": 5}
+    how = {"precision": "single", "backend": "cpu", "threads": 1, "output": tmp_path / "scan"}
+    found = gauge_mc.scan(**tiny, beta=[2.3, 2.4], **how)
+    assert found.complete == 2
+    (states,) = notebook.bars
+    done = [int(re.search(r"(\d+)/44 updates", state)[1]) for state in states]
+    assert done == sorted(done)
+    assert (done[0], done[-1]) == (0, 44)
+    assert "0 of 2 runs complete" in states[0]
+    assert states[-1].endswith("2 of 2 runs complete</span>")
+    texts = [states[0] for states in notebook.outputs if "<progress" not in states[0]]
+    assert sum("complete" in text for text in texts) <= 2, texts  # before and after it

@@ -1,4 +1,4 @@
-"""Progress display and summary of a scan: live bars on a terminal, plain lines elsewhere."""
+"""Progress display and summary of a scan: live in terminals and notebooks, else plain lines."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from gauge_mc.actions import couplings
 from gauge_mc.files.table import Value
+from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.grid import Point
@@ -169,11 +170,44 @@ class _Bars(ProgressDisplay):
         self.progress.update(self._whole, completed=self.tally.share(), words=words)
 
 
+class _NotebookDisplay(ProgressDisplay):
+    """Live progress display in a notebook: one bar, which shows the whole scan in the end."""
+
+    def __init__(self, tally: Tally, console: Console) -> None:
+        super().__init__(tally, console)
+        total = sum(member.parameters.updates for member in tally.members)
+        self._bar = NotebookBar(total, "updates", str(tally))
+        self._drawn_at = -math.inf
+
+    def line(self, text: str) -> None:
+        self.console.print(text, soft_wrap=True)
+
+    def refresh(self, children: Sequence[Child]) -> None:
+        if time.monotonic() - self._drawn_at < LIVE_SECONDS:
+            return
+        self._drawn_at = time.monotonic()
+        for child in children:
+            self.tally.look(child)
+        self._show(f"{len(children)} running  ETA {duration(self.tally.remaining())}")
+
+    def end(self) -> None:
+        """Show how far the scan has come."""
+        self._show("")
+
+    def _show(self, words: str) -> None:
+        self._bar.show(sum(self.tally.sweeps.values()), f"{self.tally}  {words}".rstrip())
+
+
 @contextmanager
 def show_progress(
     tally: Tally, slots: Sequence[Slot], console: Console
 ) -> Iterator[ProgressDisplay]:
     """Show the progress of a scan; a quiet console shows nothing."""
+    if console.is_jupyter and not console.quiet:
+        shown = _NotebookDisplay(tally, console)
+        yield shown
+        shown.end()
+        return
     if not console.is_terminal or console.quiet:
         yield ProgressDisplay(tally, console)
         return

@@ -116,6 +116,20 @@ def test_misspelt_words_get_advice(words, sentence):
     assert (sentence in said, code) == (True, 2), said
 
 
+@pytest.mark.parametrize("program", ["-c", "/usr/lib/gauge_mc/__main__.py", "execnet"])
+def test_the_program_has_its_name_however_it_was_started(program):
+    """Also by ``python -c`` and in the processes of others, such as those of pytest-xdist."""
+    for words, sentence in (
+        (["measure", "flow", "--nope"], "--nope is not an option of gauge-mc measure flow"),
+        (["status", "--help"], "Usage: gauge-mc status [OPTIONS]"),
+        (["--help"], "Usage: gauge-mc [OPTIONS]"),
+        (["fit"], "gauge-mc: gauge-mc fit needs a name"),
+    ):
+        shown = " ".join(call_apart(*words, program=program)[:2])
+        assert sentence in shown
+        assert f" {program} " not in shown
+
+
 def test_names_are_taken_in_any_case(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = "--lattice 4 --thermalize 1 --configs 2 --separation 1 --quiet --backend CPU"
