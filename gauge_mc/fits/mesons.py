@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gauge_mc.analysis.hadrons.chiral import chiral_fits
-from gauge_mc.analysis.hadrons.correlators import (
-    MESON_COLUMNS,
-    MESON_LABELS,
-    HadronCorrelators,
-)
+from gauge_mc.analysis.hadrons.correlators import MESON_COLUMNS, MESON_LABELS, HadronCorrelators
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.masses import Ranges
 from gauge_mc.analysis.hadrons.mesons import meson_series

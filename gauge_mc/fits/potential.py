@@ -29,16 +29,8 @@ from gauge_mc.analysis.potential.polyakov_correlators import (
     correlator_potential,
     read_correlators,
 )
-from gauge_mc.analysis.potential.static_potential import (
-    CORRELATORS,
-    LOOPS,
-    StaticPotential,
-)
-from gauge_mc.analysis.potential.window_fits import (
-    CONTINUUM,
-    LATTICE,
-    ROOT_SIGMA,
-)
+from gauge_mc.analysis.potential.static_potential import CORRELATORS, LOOPS, StaticPotential
+from gauge_mc.analysis.potential.window_fits import CONTINUUM, LATTICE, ROOT_SIGMA
 from gauge_mc.analysis.timeseries.cautions import caution_series
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.exports.hdf5_files.potential_samples import write_samples

@@ -29,13 +29,7 @@ from gauge_mc.fields.gradient_flow import GradientFlow, largest_step
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.flows import FLOWS, Flow
-from gauge_mc.observables import (
-    OBSERVABLES,
-    Measurer,
-    Observable,
-    Record,
-    TimeSeries,
-)
+from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, TimeSeries
 from gauge_mc.options import Option, check_options
 
 STEP, EVERY = 0.05, 0.1

@@ -17,12 +17,7 @@ from gauge_mc.fields.sums import DeferredSums
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import Group
-from gauge_mc.observables import (
-    OBSERVABLES,
-    Columns,
-    Record,
-    SummedObservable,
-)
+from gauge_mc.observables import OBSERVABLES, Columns, Record, SummedObservable
 
 ROUNDING = 1e-9
 """Tolerance of the relation between the values of a row. Their rounding errors are 1e-16, so that

@@ -19,13 +19,7 @@ from gauge_mc.fields.sums import DeferredSums
 from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import Group
-from gauge_mc.observables import (
-    OBSERVABLES,
-    Columns,
-    DerivedQuantity,
-    Record,
-    SummedObservable,
-)
+from gauge_mc.observables import OBSERVABLES, Columns, DerivedQuantity, Record, SummedObservable
 
 POLYAKOV = Kernel("polyakov")
 

@@ -21,10 +21,7 @@ from gauge_mc.analysis.potential.loop_tables import (
 )
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.paths import (
-    ORDERINGS,
-    PATHS,
-)
+from gauge_mc.domain.paths import ORDERINGS, PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.time_lines import TIME_LINE
@@ -35,24 +32,11 @@ from gauge_mc.observables.loops.loop_set import LoopSet
 from gauge_mc.observables.loops.measurer import TEMPORAL_GAUGE, LoopMeasurer
 from gauge_mc.observables.loops.slab_loops import TRANSPORTER_STEP, WILSON_LOOPS
 from gauge_mc.observables.noise.multilevel_loops import KERNELS, MultilevelLoops
-from gauge_mc.observables.noise.noise_reduction import (
-    NOISE_OPTIONS,
-    NoiseReduction,
-    ReducedNoise,
-)
+from gauge_mc.observables.noise.noise_reduction import NOISE_OPTIONS, NoiseReduction, ReducedNoise
 from gauge_mc.options import Option, check_options
 from gauge_mc.quoting import shortened
-from gauge_mc.smearing import (
-    NO_SMEARING,
-    make_smearing,
-    smear_option,
-    smearing_options,
-)
-from gauge_mc.temporal_links import (
-    NO_TEMPORAL_LINKS,
-    TEMPORAL_LINKS,
-    make_temporal_links,
-)
+from gauge_mc.smearing import NO_SMEARING, make_smearing, smear_option, smearing_options
+from gauge_mc.temporal_links import NO_TEMPORAL_LINKS, TEMPORAL_LINKS, make_temporal_links
 
 EXTENT = 12
 """Default of the largest R and T, on lattices that are at least twice as large. It is a compromise

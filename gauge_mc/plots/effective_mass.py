@@ -20,14 +20,7 @@ from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.looks import GREY
-from gauge_mc.plots.mesons import (
-    HADRONS,
-    ErrorBars,
-    chosen_hadrons,
-    draw_frames,
-    frames_of,
-    symbol,
-)
+from gauge_mc.plots.mesons import HADRONS, ErrorBars, chosen_hadrons, draw_frames, frames_of, symbol
 from gauge_mc.plots.runs.labels import labels_of, one_run
 
 if TYPE_CHECKING:

@@ -13,13 +13,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import INDICES, SWEEP, TableColumns
-from gauge_mc.observables import (
-    OBSERVABLES,
-    Measurer,
-    Observable,
-    Record,
-    table_name,
-)
+from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, table_name
 from gauge_mc.options import Option, check_options, merged, parse_options
 from gauge_mc.registry import in_words
 from gauge_mc.run.measurement import Measurement

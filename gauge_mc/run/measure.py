@@ -19,16 +19,10 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.observables import (
-    OBSERVABLES,
-    Observable,
-    check_records,
-)
+from gauge_mc.observables import OBSERVABLES, Observable, check_records
 from gauge_mc.options import Owners
 from gauge_mc.registry import in_words
-from gauge_mc.run.display import (
-    announced_compilation,
-)
+from gauge_mc.run.display import announced_compilation
 from gauge_mc.run.ensemble import Ensemble, find_ensemble
 from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.measure_display import opening, show_progress

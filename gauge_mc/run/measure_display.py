@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 
 from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.run.convert import warning_of
-from gauge_mc.run.display import (
-    AT_FIRST,
-    PLAIN_LEAST_SECONDS,
-    PLAIN_SECONDS,
-    duration,
-)
+from gauge_mc.run.display import AT_FIRST, PLAIN_LEAST_SECONDS, PLAIN_SECONDS, duration
 from gauge_mc.run.measurement_table import MeasurementTask
 
 if TYPE_CHECKING:

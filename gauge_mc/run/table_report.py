@@ -13,9 +13,7 @@ from gauge_mc.analysis.timeseries.estimates import caution_short
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData
-from gauge_mc.observables import (
-    observable_of_table,
-)
+from gauge_mc.observables import observable_of_table
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average
 

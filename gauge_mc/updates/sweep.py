@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import Action
-from gauge_mc.devices.base import (
-    Launch,
-    LoadedKernel,
-    Registers,
-    StreamedDevice,
-    ThreadedDevice,
-)
+from gauge_mc.devices.base import Launch, LoadedKernel, Registers, StreamedDevice, ThreadedDevice
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.halo import SliceRange
 from gauge_mc.domain.slab import Slab

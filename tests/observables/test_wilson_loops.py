@@ -26,13 +26,7 @@ from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.conftest import open_by_name
 from tests.observables.loops import MANY_LANES, TOLERANCE, UNEQUAL, random_links
-from tests.reference.fields import (
-    CHARGES,
-    abelian_field,
-    angle,
-    gauge_transform,
-    random_su,
-)
+from tests.reference.fields import CHARGES, abelian_field, angle, gauge_transform, random_su
 from tests.reference.observables import blocks_21, mean_wilson_loop
 from tests.reference.smearing import ape, hyp, spatial_hyp, stout
 from tests.smearing.test_stout import smooth_links

@@ -8,14 +8,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.contractions import (
-    delta,
-    diquark,
-    meson,
-    nucleon,
-    of_parity,
-    spin_tensor,
-)
+from gauge_mc.quarks.contractions import delta, diquark, meson, nucleon, of_parity, spin_tensor
 from gauge_mc.quarks.gamma import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN
 from gauge_mc.quarks.propagators import Propagator
 from tests.reference import hadrons as reference

@@ -5,14 +5,7 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.contractions import (
-    delta,
-    diquark,
-    meson,
-    nucleon,
-    of_parity,
-    spin_tensor,
-)
+from gauge_mc.quarks.contractions import delta, diquark, meson, nucleon, of_parity, spin_tensor
 from gauge_mc.quarks.gamma import GAMMA_5, SIXTEEN, time_parity
 from gauge_mc.quarks.propagators import Propagator
 from tests.reference import hadrons as reference

@@ -10,18 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.hadrons.correlators import (
-    BOSONS,
-    MOMENTA,
-    HadronCorrelators,
-    fold,
-)
+from gauge_mc.analysis.hadrons.correlators import BOSONS, MOMENTA, HadronCorrelators, fold
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
-from gauge_mc.analysis.hadrons.masses import (
-    Correlator,
-    MassFit,
-    Ranges,
-)
+from gauge_mc.analysis.hadrons.masses import Correlator, MassFit, Ranges
 from gauge_mc.analysis.hadrons.states import HadronState, parameters_of, quarks_of
 
 Array = NDArray[np.float64]

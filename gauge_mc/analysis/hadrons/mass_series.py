@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.hadrons.masses import (
-    Correlator,
-    MassFit,
-    Ranges,
-    fit_mass,
-)
+from gauge_mc.analysis.hadrons.masses import Correlator, MassFit, Ranges, fit_mass
 from gauge_mc.analysis.hadrons.results import MissingMass, PcacMass
 from gauge_mc.analysis.hadrons.states import HadronState, describe
 from gauge_mc.errors import GaugeError

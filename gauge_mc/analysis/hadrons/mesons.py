@@ -15,18 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.hadrons.correlators import (
-    MOMENTA,
-    HadronCorrelators,
-    fold,
-)
+from gauge_mc.analysis.hadrons.correlators import MOMENTA, HadronCorrelators, fold
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
-from gauge_mc.analysis.hadrons.masses import (
-    Correlator,
-    Ranges,
-    one_energy,
-    too_noisy,
-)
+from gauge_mc.analysis.hadrons.masses import Correlator, Ranges, one_energy, too_noisy
 from gauge_mc.analysis.hadrons.results import MissingMass, PcacMass
 from gauge_mc.analysis.hadrons.states import (
     AXIAL,

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gauge_mc.analysis.hadrons.masses import (
-    MassFit,
-)
+from gauge_mc.analysis.hadrons.masses import MassFit
 from gauge_mc.analysis.timeseries.estimates import Estimate
 
 

@@ -8,13 +8,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.hadrons.correlators import (
-    HadronCorrelators,
-)
+from gauge_mc.analysis.hadrons.correlators import HadronCorrelators
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
-from gauge_mc.analysis.hadrons.masses import (
-    MassFit,
-)
+from gauge_mc.analysis.hadrons.masses import MassFit
 from gauge_mc.analysis.hadrons.results import ChiralFit, HadronMass, Spectrum
 from gauge_mc.analysis.timeseries.cautions import caution_series
 from gauge_mc.analysis.timeseries.estimates import caution_short

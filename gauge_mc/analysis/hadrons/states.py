@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from gauge_mc.analysis.hadrons.correlators import (
-    Quark,
-    describe_quarks,
-)
+from gauge_mc.analysis.hadrons.correlators import Quark, describe_quarks
 
 MESONS: Mapping[str, tuple[str, ...]] = {
     "pion": ("g5",),

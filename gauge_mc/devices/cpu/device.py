@@ -13,15 +13,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import (
-    Buffer,
-    Copy,
-    Device,
-    Event,
-    Launch,
-    Registers,
-    split_steps,
-)
+from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Registers, split_steps
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.pages import touch_first

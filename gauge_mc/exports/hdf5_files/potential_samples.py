@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.analysis.potential.plateaus import Plateaus
-from gauge_mc.analysis.potential.static_potential import (
-    StaticPotential,
-)
+from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.analysis.timeseries.bins import bin_length, jackknife
 from gauge_mc.exports.hdf5_files.writing import hdf5_file, hdf5_kind, write_array
 

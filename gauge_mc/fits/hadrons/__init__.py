@@ -8,10 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gauge_mc.analysis.hadrons.correlators import (
-    HadronCorrelators,
-    read_hadron_correlators,
-)
+from gauge_mc.analysis.hadrons.correlators import HadronCorrelators, read_hadron_correlators
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.masses import Ranges
 from gauge_mc.analysis.hadrons.results import ChiralFit, Spectrum

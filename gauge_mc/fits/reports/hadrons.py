@@ -7,10 +7,7 @@ import math
 from rich.table import Table
 
 from gauge_mc.analysis.fitting.linear_fit import POOR
-from gauge_mc.analysis.hadrons.correlators import (
-    Quark,
-    describe_quarks,
-)
+from gauge_mc.analysis.hadrons.correlators import Quark, describe_quarks
 from gauge_mc.analysis.hadrons.masses import MassFit
 from gauge_mc.analysis.hadrons.results import Spectrum
 from gauge_mc.analysis.hadrons.states import HadronState, describe

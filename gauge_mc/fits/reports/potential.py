@@ -13,12 +13,7 @@ from gauge_mc.analysis.potential.static_potential import (
     StaticPotential,
     short_chi2,
 )
-from gauge_mc.analysis.potential.window_fits import (
-    LATTICE,
-    ROOT_SIGMA,
-    WindowFit,
-    WindowScan,
-)
+from gauge_mc.analysis.potential.window_fits import LATTICE, ROOT_SIGMA, WindowFit, WindowScan
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.results import headings
 

@@ -14,13 +14,7 @@ from gauge_mc.numbers import number
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.contractions import Momentum
 from gauge_mc.quarks.operators import LARGEST, MU, OPERATORS
-from gauge_mc.quarks.solvers import (
-    ITERATIONS,
-    LEAST_TOLERANCE,
-    METHODS,
-    RELIABLE,
-    SOLVERS,
-)
+from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, METHODS, RELIABLE, SOLVERS
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quoting import quoted

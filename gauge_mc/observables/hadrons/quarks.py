@@ -21,9 +21,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.folders import may_be_made
-from gauge_mc.observables import (
-    Record,
-)
+from gauge_mc.observables import Record
 from gauge_mc.observables.hadrons.options import (
     BOUNDARY,
     INNER,
@@ -50,23 +48,11 @@ from gauge_mc.quarks.links import in_precision
 from gauge_mc.quarks.operators import MU, DiracOperator, operator_with
 from gauge_mc.quarks.propagator_path import PropagatorPath
 from gauge_mc.quarks.propagators import Propagator
-from gauge_mc.quarks.solvers import (
-    ITERATIONS,
-    RELIABLE,
-    SOLVERS,
-    SolverParameters,
-    solve,
-)
+from gauge_mc.quarks.solvers import ITERATIONS, RELIABLE, SOLVERS, SolverParameters, solve
 from gauge_mc.quarks.sources import Source, parse_source
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quarks.transport import Boundary
-from gauge_mc.smearing import (
-    NO_SMEARING,
-    Smearing,
-    make_smearing,
-    smear_option,
-    smearing_options,
-)
+from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smear_option, smearing_options
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.paths import (
-    ORDERINGS,
-    PATHS,
-    steps_along,
-)
+from gauge_mc.domain.paths import ORDERINGS, PATHS, steps_along
 from gauge_mc.errors import UsageError
-from gauge_mc.observables.noise.noise_reduction import (
-    NoiseReduction,
-)
+from gauge_mc.observables.noise.noise_reduction import NoiseReduction
 from gauge_mc.quoting import shortened
-from gauge_mc.smearing import (
-    MAX_ITERATIONS,
-    Smearing,
-)
-from gauge_mc.temporal_links import (
-    TemporalLinks,
-)
+from gauge_mc.smearing import MAX_ITERATIONS, Smearing
+from gauge_mc.temporal_links import TemporalLinks
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,14 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.layout import BOTH_PARITIES
-from gauge_mc.domain.paths import (
-    steps_along,
-)
+from gauge_mc.domain.paths import steps_along
 from gauge_mc.domain.slab import work
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import add_slices
 from gauge_mc.fields.time_lines import time_lines
 from gauge_mc.observables.loops.loop_set import LoopSet
 from gauge_mc.observables.loops.slab_loops import SlabLoops, chunks_of, ordered_pairs
-from gauge_mc.smearing import (
-    Smearing,
-)
+from gauge_mc.smearing import Smearing
 
 COPY_LINKS = Kernel("copy_links")
 

@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.layout import BOTH_PARITIES
-from gauge_mc.domain.paths import (
-    Step,
-    equivalent_steps,
-    padded,
-    shortest_paths,
-    steps_along,
-)
+from gauge_mc.domain.paths import Step, equivalent_steps, padded, shortest_paths, steps_along
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums
 from gauge_mc.observables.loops.loop_set import LoopSet

@@ -11,12 +11,7 @@ import numpy as np
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_heading, read_table
-from gauge_mc.observables import (
-    CONFIGS_SUFFIX,
-    OBSERVABLES,
-    Observable,
-    table_name,
-)
+from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, Observable, table_name
 from gauge_mc.plots.figures.labels import typeset
 from gauge_mc.plots.figures.series import History
 from gauge_mc.run.directory import Run
