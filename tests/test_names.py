@@ -18,8 +18,10 @@ NOUNS = {
     "Mapping",
     "Smearing",
     "Spacing",
+    "Thing",
     "Thinning",
     "Timing",
+    "Tuning",
 }
 """Words in -ing that are nouns."""
 

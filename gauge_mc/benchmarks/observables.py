@@ -94,6 +94,7 @@ def observables_time(
     Returns
     -------
     ObservablesTime
+        The times; those of sweeps in seconds, all others in heatbath sweeps.
     """
     field = Field.hot(lattice, group, precision, device)
     generator, beta = Random.for_field(field), GROUPS[group].beta

@@ -170,7 +170,7 @@ class _Bars(ProgressDisplay):
         self.progress.update(self._whole, completed=self.tally.share(), words=words)
 
 
-class _NotebookDisplay(ProgressDisplay):
+class _NotebookScanDisplay(ProgressDisplay):
     """Live progress display in a notebook: one bar, which shows the whole scan in the end."""
 
     def __init__(self, tally: Tally, console: Console) -> None:
@@ -204,7 +204,7 @@ def show_progress(
 ) -> Iterator[ProgressDisplay]:
     """Show the progress of a scan; a quiet console shows nothing."""
     if console.is_jupyter and not console.quiet:
-        shown = _NotebookDisplay(tally, console)
+        shown = _NotebookScanDisplay(tally, console)
         yield shown
         shown.end()
         return

@@ -61,6 +61,7 @@ class MolecularDynamics:
         Parameters
         ----------
         monomial : GaugeMonomial
+            The action that exerts the force.
         moves : iterable of Kick or Drift
             At least one kick, and drifts and kicks in turn; see `Integrator.trajectory`.
 

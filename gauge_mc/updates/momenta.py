@@ -14,7 +14,7 @@ MOMENTA = Kernel("momenta")
 
 
 class Draw(NamedTuple):
-    """What is drawn for a trajectory besides the momenta themselves.
+    """Numbers that are drawn for a trajectory besides the momenta.
 
     Attributes
     ----------

@@ -71,6 +71,7 @@ class StepTuner:
         Parameters
         ----------
         change : float
+            The change dH of the energy.
         done : int
             Number of trajectories since the start of the chain, this one included.
         """

@@ -69,6 +69,7 @@ class Integrator:
         Parameters
         ----------
         length : float
+            Length of the trajectory in molecular dynamics time.
         steps : int
             Number of steps, at least 1.
         """

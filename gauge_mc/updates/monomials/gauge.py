@@ -29,6 +29,7 @@ class GaugeMonomial(Monomial):
     Parameters
     ----------
     coupling : Coupling
+        The gauge action with its couplings.
     like : Field
         A field of the same kind as those to which the monomial is applied.
 
@@ -92,6 +93,7 @@ class GaugeMonomial(Monomial):
         source, target : Field
             The links before and after the drift, which are different fields.
         momenta : AlgebraField
+            The momenta, which the kick changes.
         kick, drift : float
             Sizes of the kick and of the drift.
         """
