@@ -78,7 +78,7 @@ def notebook(monkeypatch):
     """A notebook in which everything is printed and displayed."""
     shown = Notebook()
     monkeypatch.setitem(sys.modules, "IPython.display", shown)
-    ipython = SimpleNamespace(display=shown, get_ipython=lambda: None)  # for Matplotlib
+    ipython = SimpleNamespace(display=shown, get_ipython=lambda: None, version_info=(9,))
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
     monkeypatch.setattr("rich.jupyter.display", lambda segments, text: shown.display(text))
