@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
 from gauge_mc.analysis.potential.loops import LoopMatrices, PathLoops
 from gauge_mc.files.table import Table
 
@@ -164,3 +165,11 @@ def write_matrices(path, matrices, header=None):
                 for k, t in enumerate(one.t)
             )
     return path
+
+
+def static_potential(
+    loops, t_min=None, t_max=None, r_min=None, r_max=None, single=False, average=False, **how
+):
+    """V(R) of loops with its fits."""
+    plateaus = potential_plateaus(loops, t_min, t_max, single, average)
+    return fit_potential(plateaus, loops, r_min, r_max, average=average, **how)

@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.potential import PotentialResult, read_result
 from gauge_mc.plots import PLOTS
@@ -18,6 +17,7 @@ from tests.analysis.synthetic_loops import (
     GAPS,
     SIGMA,
     potential,
+    static_potential,
     synthetic_loops,
     synthetic_matrices,
     write_loops,

@@ -9,7 +9,6 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 
 from gauge_mc.analysis.hadrons.results import ChiralFit, ChiralPoint
-from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table, write_table
@@ -26,7 +25,7 @@ from gauge_mc.plots.static_force import LARGEST_ERROR, plot_force
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
-from tests.analysis.synthetic_loops import synthetic_loops
+from tests.analysis.synthetic_loops import static_potential, synthetic_loops
 from tests.calls import call
 
 COLUMNS = ("sweep", "plaquette", "spatial", "temporal")

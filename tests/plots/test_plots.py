@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots.figures.labels import minus
@@ -22,7 +21,7 @@ from gauge_mc.plots.potential import plot_potential
 from gauge_mc.plots.scaling import plot_scaling
 from gauge_mc.plots.static_force import plot_force
 from gauge_mc.plots.wilson_loops import plot_effective_potential
-from tests.analysis.synthetic_loops import autoregressive, synthetic_loops
+from tests.analysis.synthetic_loops import autoregressive, static_potential, synthetic_loops
 
 MAGIC = {"pdf": b"%PDF-", "png": b"\x89PNG", "svg": b"<?xml"}
 LOOPS = synthetic_loops(np.random.default_rng(8), 60, 6, excited=0.01)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.potential.fit import static_potential
+from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
 from gauge_mc.analysis.potential.loop_tables import read_loops
 from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.errors import GaugeError
@@ -118,13 +118,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--average", action="store_true", help="Average over ranges and windows.")
     given = parser.parse_args(arguments)
     loops, _ = read_loops(given.long / "wilson_loops.csv")
-    truth = static_potential(loops, t_min=given.t_min, r_min=given.r_min, single=True)
+    plateaus = potential_plateaus(loops, given.t_min, single=True)
+    truth = fit_potential(plateaus, loops, given.r_min)
     collected: dict[str, list[Pull]] = defaultdict(list)
     refused: Counter[str] = Counter()
     for run in given.small:
         try:
             loops, _ = read_loops(run / "wilson_loops.csv")
-            found = static_potential(loops, average=given.average)
+            plateaus = potential_plateaus(loops, average=given.average)
+            found = fit_potential(plateaus, loops, average=given.average)
         except GaugeError as error:
             refused[str(error)] += 1
             continue

@@ -26,54 +26,6 @@ KNOWN = 3.0
 window that is not asked for is trusted."""
 
 
-def static_potential(
-    loops: Sequence[PathLoops | EffectiveEnergies],
-    t_min: int | None = None,
-    t_max: int | None = None,
-    r_min: float | None = None,
-    r_max: float | None = None,
-    ensemble: Mapping[str, str] | None = None,
-    single: bool = False,
-    average: bool = False,
-    coulomb: str = CONTINUUM,
-) -> StaticPotential:
-    """Determine V(R) from Wilson loops and fit it.
-
-    Parameters
-    ----------
-    loops : sequence of PathLoops or EffectiveEnergies
-        Loops along each path, measured on the same configurations at the same smearing level, or
-        the lowest energies of a variational analysis.
-    t_min, t_max : int, optional
-        First and last t of the plateaus of all R; see `find_plateaus` for the default.
-    r_min, r_max : float, optional
-        Window of distances to fit, in lattice units; see `WINDOW` for the default.
-    ensemble : mapping of str to str, optional
-        Group, beta and lattice of the ensemble, which are passed on to the result.
-    single : bool
-        Whether a plateau may consist of one t.
-    average : bool
-        Whether to average over ranges of t and over windows in R with Akaike weights.
-    coulomb : str
-        ``"continuum"`` or ``"lattice"``; see `WindowFit`.
-
-    Returns
-    -------
-    StaticPotential
-        V(R) with its fits and scales.
-
-    Raises
-    ------
-    GaugeError
-        If there are too few configurations, plateaus or distances, if the loops have different
-        smearing levels, or if SciPy is not installed.
-    UsageError
-        If a window is outside the data or contains too few points.
-    """
-    plateaus = potential_plateaus(loops, t_min, t_max, single, average)
-    return fit_potential(plateaus, loops, r_min, r_max, ensemble, average, coulomb)
-
-
 def potential_plateaus(
     loops: Sequence[PathLoops | EffectiveEnergies],
     t_min: int | None = None,
@@ -112,7 +64,35 @@ def fit_potential(
     average: bool = False,
     coulomb: str = CONTINUUM,
 ) -> StaticPotential:
-    """Fit V(R) of plateaus; see `static_potential`."""
+    """Fit V(R) of plateaus.
+
+    Parameters
+    ----------
+    plateaus : Plateaus
+    loops : sequence of PathLoops or EffectiveEnergies
+        Origin of the plateaus: loops along each path at one smearing level, or the lowest energies
+        of a variational analysis; empty for correlators.
+    r_min, r_max : float, optional
+        Window of distances to fit, in lattice units; see `WINDOW` for the default.
+    ensemble : mapping of str to str, optional
+        Group, beta and lattice of the ensemble, which are passed on to the result.
+    average : bool
+        Whether to average over ranges of t and over windows in R with Akaike weights.
+    coulomb : str
+        ``"continuum"`` or ``"lattice"``; see `WindowFit`.
+
+    Returns
+    -------
+    StaticPotential
+        V(R) with its fits and scales.
+
+    Raises
+    ------
+    GaugeError
+        If SciPy is not installed.
+    UsageError
+        If a window is outside the data or contains too few points.
+    """
     free = string = nambu_goto = None
     averaged: dict[str, RangeAverage] = {}
     refused: list[str] = []

@@ -23,12 +23,12 @@ from gauge_mc.analysis.potential.distances import (
 )
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.strings import LUSCHER, STRING_BOUND, string_energy
-from gauge_mc.analysis.potential.window_fits import CONTINUUM, NAMBU_GOTO, WindowFit, WindowScan
+from gauge_mc.analysis.potential.window_fits import CONTINUUM, NAMBU_GOTO, WindowScan
 from gauge_mc.analysis.potential.window_scans import scan_windows
 from gauge_mc.errors import GaugeError
 
 
-def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> WindowFit:
+def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> FitWithQuantities:
     """Fit V(R) = A + sigma R sqrt(1 - pi / (6 sigma R^2)) to the points of a window.
 
     This is the ground state of the Nambu-Goto string in four dimensions with fixed ends (J. F.
@@ -41,16 +41,16 @@ def fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> WindowFit:
     r_min, r_max : float
         Ends of the window in lattice units.
 
+    Returns
+    -------
+    FitWithQuantities
+        The fit, and its quantities with their derivatives by all V(R).
+
     Raises
     ------
     GaugeError
         If there is no such sigma: the window contains distances where the string is unstable.
     """
-    return _fit_nambu_goto(plateaus, r_min, r_max)[0]
-
-
-def _fit_nambu_goto(plateaus: Plateaus, r_min: float, r_max: float) -> FitWithQuantities:
-    """Return a fit of the string with its quantities."""
     r, used = window_points(plateaus, r_min, r_max)
     series = plateaus.series[:, used]
     correlated = can_invert(len(plateaus.points), plateaus.independent)
@@ -97,5 +97,5 @@ def scan_nambu_goto(plateaus: Plateaus, r0: float, r_max: float) -> WindowScan |
     if inside.size < LEAST_DISTANCES:
         return None
     with suppress(GaugeError):
-        return scan_windows(plateaus, _fit_nambu_goto, float(inside[0]), r_max)
+        return scan_windows(plateaus, fit_nambu_goto, float(inside[0]), r_max)
     return None

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.analysis.potential.gevp import last_references, reference_time, variational
 from gauge_mc.analysis.potential.plateau_search import find_plateaus
 from gauge_mc.errors import GaugeError, UsageError
@@ -14,6 +13,7 @@ from tests.analysis.synthetic_loops import (
     LEVELS,
     fine_matrices,
     potential,
+    static_potential,
     synthetic_matrices,
 )
 

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from gauge_mc.analysis.fitting.model_averages import akaike_weights, scatter
 from gauge_mc.analysis.potential.cornell import fit_window
 from gauge_mc.analysis.potential.derived import FORCES
-from gauge_mc.analysis.potential.fit import potential_plateaus, static_potential
+from gauge_mc.analysis.potential.fit import potential_plateaus
 from gauge_mc.analysis.potential.forces import ForceScale, force_scales, forces
 from gauge_mc.analysis.potential.lattice_coulomb import (
     force_distance,
@@ -24,7 +24,7 @@ from gauge_mc.analysis.potential.window_choice import choose_window
 from gauge_mc.analysis.potential.window_fits import CONTINUUM, LATTICE
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
-from tests.analysis.synthetic_loops import SIGMA, A, B, potential, synthetic_loops
+from tests.analysis.synthetic_loops import SIGMA, A, B, potential, static_potential, synthetic_loops
 
 R0, R1 = (brentq(lambda r, f=force: r * r * (SIGMA - B / r**2) - f, 1, 20) for force in (1.65, 1))
 
@@ -511,7 +511,7 @@ def test_the_string_is_fitted_exactly():
 
     plateaus = find_plateaus([exact_loops(lambda n: energy(n + 4))], t_min=1)
     points = tuple(replace(one, distance=one.distance + 4) for one in plateaus.points)
-    fit = fit_nambu_goto(replace(plateaus, points=points), 5, 14)
+    fit, _ = fit_nambu_goto(replace(plateaus, points=points), 5, 14)
     assert fit.sigma.value == pytest.approx(sigma, rel=1e-4)
     assert fit.A.value == pytest.approx(0.6, rel=1e-4)
     assert fit.form == "nambu-goto"

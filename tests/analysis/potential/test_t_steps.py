@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.potential.fit import static_potential
 from gauge_mc.analysis.potential.gevp import variational
 from gauge_mc.analysis.potential.loop_ratios import creutz_ratios, effective_potential
 from gauge_mc.analysis.potential.loop_tables import read_loops
@@ -19,6 +18,7 @@ from gauge_mc.observables.wilson_loops import WilsonLoops
 from tests.analysis.synthetic_loops import (
     SIGMA,
     potential,
+    static_potential,
     synthetic_loops,
     synthetic_matrices,
     write_loops,
