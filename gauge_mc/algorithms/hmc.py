@@ -91,6 +91,7 @@ class HybridMonteCarlo(Algorithm):
         ),
         Column("probability", float, "Probability with which it was accepted, min(1, exp(-ΔH))."),
         Column("steps", int, "Number of steps of the trajectory."),
+        Column("action", float, "Action of the links after the update, per site."),
         Column("kinetic", float, "Kinetic energy at its end, per link and generator."),
         Column("force", float, "Root mean square of the force |F| of a link at its end."),
         Column("largest_force", float, "Largest force |F| of a link at its end."),
@@ -215,7 +216,8 @@ class HybridMonteCarlo(Algorithm):
         before = monomial.action(dynamics.links)
         moves = self.integrator.trajectory(self.values[LENGTH.name], steps)
         force = dynamics.move(monomial, moves)
-        change = (force.kinetic - drawn.kinetic) + (monomial.action(dynamics.links) - before)
+        after = monomial.action(dynamics.links)
+        change = (force.kinetic - drawn.kinetic) + (after - before)
         probability = math.exp(-max(change, 0.0)) if math.isfinite(change) else 0.0
         # Far from equilibrium the energy may change so much that nothing would ever be accepted.
         always = 2 * random.step <= tuner.updates and math.isfinite(change)
@@ -225,7 +227,9 @@ class HybridMonteCarlo(Algorithm):
             field.exchange_halo(monomial.halo_depth)
         tuner.take(change, random.step)
         kinetic = force.kinetic / (field.lattice.links * field.group.dimension)
-        return change, int(accepted), probability, steps, kinetic, force.mean, force.largest
+        action = (after if accepted else before) / field.lattice.sites
+        result = (change, int(accepted), probability)
+        return *result, steps, action, kinetic, force.mean, force.largest
 
 
 ALGORITHMS.register(HybridMonteCarlo())
