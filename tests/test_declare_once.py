@@ -267,7 +267,9 @@ def test_a_scan_has_their_averages(program):
 def test_they_are_timed(program):
     words = ["--lattice", "4x4x4x4", "--backend", "one-core", "--seconds", "0.05"]
     updates = json.loads(program("bench", *words, "--json"))
-    assert {"heatbath, splitmix", "link-trace"} <= {one["name"] for one in updates["kernels"]}
+    assert {"heatbath, splitmix", "counted", "link-trace"} <= {
+        one["name"] for one in updates["kernels"]
+    }
     found = json.loads(program("bench", *words, "--observables", "--json"))
     assert "link-trace" in found["observables"]
     assert "forward" in found["smearings"]
@@ -404,7 +406,6 @@ ALLOWED = {
     # V(R) in the file of its samples.
     ("potential", "exports/hdf5_files/potential_samples.py"),
     # Names of the timed sweeps.
-    ("heatbath", "benchmarks/kernels.py"),
     ("heatbath", "benchmarks/observables.py"),
     # The command of the same name as a plot, its bar, the plot at its end, and its entry in JSON.
     ("scan", "cli/scan.py"),

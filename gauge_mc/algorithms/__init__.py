@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
 from gauge_mc.configurable import Configurable, chosen
+from gauge_mc.devices.base import Registers
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -67,6 +68,31 @@ class ChainSpec:
     random: Choice
     norms: Choice
     several: bool
+
+
+@dataclass(frozen=True)
+class TimedSweep:
+    """A part of an update that ``gauge-mc bench`` times.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the table of results.
+    call : callable
+        Function that carries out a given number of them.
+    registers : callable
+        Function that returns the register usage of its kernel, or None.
+    visits_links : bool
+        Whether it updates every link once, reading the others of its loops from memory.
+    draws : bool
+        Whether it draws random numbers, so that it is timed with every generator.
+    """
+
+    name: str
+    call: Callable[[int], object]
+    registers: Callable[[], Registers | None] = lambda: None
+    visits_links: bool = False
+    draws: bool = False
 
 
 class Algorithm(Configurable, ABC):
@@ -138,6 +164,19 @@ class Algorithm(Configurable, ABC):
     def caution(self, precision: str) -> str:
         """Return a caution for runs in a precision, in one sentence; or nothing."""
         return ""
+
+    def timed(self, field: Field, coupling: Coupling, random: Random) -> Iterator[TimedSweep]:
+        """Yield what ``gauge-mc bench`` times; by default an update, if no option must be given."""
+        if not all(option.name in self.values for option in self.options):
+            return
+        update = self.prepare(field, [coupling], [random], defaults.CHAIN_VERSION, [Tuning()])
+
+        def repeat(times: int) -> None:
+            for _ in range(times):
+                update()
+
+        repeat(1)  # which allocates what an update needs
+        yield TimedSweep(self.name, repeat)
 
 
 ALGORITHMS: Registry[Algorithm] = Registry("algorithm", __name__, Algorithm)

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
-from gauge_mc.algorithms import ALGORITHMS, Algorithm, ChainSpec, Records, Tuning, Update
+from gauge_mc.algorithms import (
+    ALGORITHMS,
+    Algorithm,
+    ChainSpec,
+    Records,
+    TimedSweep,
+    Tuning,
+    Update,
+)
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -80,6 +88,18 @@ class Heatbath(Algorithm):
             return ()
 
         return update
+
+    def timed(self, field: Field, coupling: Coupling, random: Random) -> Iterator[TimedSweep]:
+        """Yield a sweep of each kind; see `Algorithm.timed`."""
+        heat = heatbath_sweep(field, [coupling], [random])
+
+        def sweep(times: int) -> None:
+            heat(times, random.step + 1)
+            random.step += times
+
+        yield TimedSweep(HEATBATH.name, sweep, heat.registers, visits_links=True, draws=True)
+        reflect = overrelaxation_sweep(field, [coupling])
+        yield TimedSweep(OVERRELAXATION.name, reflect, reflect.registers, visits_links=True)
 
 
 ALGORITHMS.register(Heatbath())

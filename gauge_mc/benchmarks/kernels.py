@@ -10,6 +10,7 @@ from itertools import chain
 
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS, Action, Coupling
+from gauge_mc.algorithms import ALGORITHMS, Algorithm
 from gauge_mc.benchmarks.energy import energy_of
 from gauge_mc.benchmarks.timing import COPY_SECONDS, copy_bandwidth, seconds_of
 from gauge_mc.devices import Device
@@ -19,24 +20,19 @@ from gauge_mc.domain.energy import Energy
 from gauge_mc.domain.halo import HaloExchange
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import WORD_BYTES
+from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.random import GENERATORS
 from gauge_mc.results import documented, result_field
-from gauge_mc.updates.heatbath import heatbath, heatbath_sweep
-from gauge_mc.updates.overrelaxation import overrelax, overrelaxation_sweep
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.overrelaxation import overrelax
 
-HEATBATH, OVERRELAXATION = "heatbath", "overrelaxation"
-WITHOUT_EXCHANGE = "heatbath, no exchange"
+WITHOUT_EXCHANGE = f"{defaults.ALGORITHM}, no exchange"
 EXCHANGE = "exchange"
-"""Names in a `Benchmark`: the sweeps, a heatbath sweep without halo exchange, and the exchange."""
-
-UPDATE_MOVES = 9.0
-"""Links read and written per link in a sweep, if no launch reads a link twice.
-
-To update one direction on one parity, a launch reads all links and writes an eighth of them."""
+"""Names in a `Benchmark`: a usual sweep without halo exchange, and the exchange alone."""
 
 THERMALISATION = 10
 """Number of heatbath sweeps before the timing, so that links and staples are typical."""
@@ -134,7 +130,7 @@ class Benchmark:
         times = {kernel.name: kernel.ns_per_link for kernel in self.kernels}
         if EXCHANGE not in times or self.kernels[0].registers is None:
             return None
-        exposed = (times[HEATBATH] - times[WITHOUT_EXCHANGE]) / times[EXCHANGE]
+        exposed = (times[defaults.ALGORITHM] - times[WITHOUT_EXCHANGE]) / times[EXCHANGE]
         return 1 - min(max(exposed, 0.0), 1.0)  # statistical noise can exceed the bounds
 
 
@@ -205,13 +201,18 @@ def benchmark(
     left_out: list[str] = []
     usual = Coupling.of(beta)
     another = Coupling.of(beta, action) if action else usual
-    other_updates = _updates_with(another, field, generator) if another != usual else ()
-    items = [*_updates(field, beta, generator), *other_updates, *_observables(field)]
+    first = ALGORITHMS[defaults.ALGORITHM]
+    items = [*_updates(field, usual, generator, first)]
+    if another != usual:
+        items += _updates(field, another, generator, first)
+    items += _observables(field)
     others = [name for name in GENERATORS if name != random]
     link_bytes = field.group.components * field.layouts[0].real.itemsize
     kernels, energies = [], list[Energy]()
-    for item in chain(items, _other_generators(field, beta, others, luxury, left_out)):
-        progress(item.name, len(items) + len(others))
+    total = len(items) + len(others) + len(ALGORITHMS) - 1
+    rest = _other_algorithms(field, usual, generator, left_out)
+    for item in chain(items, _other_generators(field, beta, others, luxury, left_out), rest):
+        progress(item.name, total)
         median, spread = seconds_of(devices, item.call, seconds)
         energies.append(energy_of(devices, item.call, seconds, median))
         moved = None if item.links_moved is None else item.links_moved * link_bytes
@@ -248,40 +249,33 @@ def benchmark(
     )
 
 
-def _updates(field: Field, beta: float, generator: Random) -> Iterator[KernelTimer]:
-    """Yield the updates and, for several slabs, the halo exchange."""
-    sweep = heatbath_sweep(field, [Coupling.of(beta)], [generator])
-    yield KernelTimer(
-        HEATBATH, partial(heatbath, field, beta, generator), UPDATE_MOVES, sweep.registers
-    )
-    if len(field.layouts) > 1:  # timed directly after the heatbath, because clock rates drift
-        apart = replace(field)
-        nothing = HaloExchange(field.devices, field.slabs, ())
-        vars(apart)["halo"] = lambda depth=1: nothing
-        alone = partial(heatbath, apart, beta, generator)
-        yield KernelTimer(WITHOUT_EXCHANGE, alone, UPDATE_MOVES, sweep.registers)
-        moved = 4 * len(field.layouts) / field.lattice.t
-        yield KernelTimer(EXCHANGE, partial(_exchange, field), moved)
-    reflect = overrelaxation_sweep(field, [Coupling.of(beta)])
-    yield KernelTimer(OVERRELAXATION, partial(overrelax, field), UPDATE_MOVES, reflect.registers)
-
-
-def _updates_with(coupling: Coupling, field: Field, generator: Random) -> Iterator[KernelTimer]:
-    """Yield the updates with another action, which stand beside those of the default action."""
+def _updates(
+    field: Field, coupling: Coupling, generator: Random, algorithm: Algorithm
+) -> Iterator[KernelTimer]:
+    """Yield what an algorithm times; the action is named beside it unless it is the usual one."""
     action = coupling.action
+    usual = coupling == Coupling.of(coupling.beta)
     # A launch reads all links, and all launches together write each once.
     moved = len(action.update_sets(field.lattice)) + 1.0
-    sweep = heatbath_sweep(field, [coupling], [generator])
-    reflect = overrelaxation_sweep(field, [coupling])
+    for one in algorithm.timed(field, coupling, generator):
+        name = one.name if usual else f"{one.name}, {action.said}"
+        yield KernelTimer(name, one.call, moved if one.visits_links else None, one.registers)
+        if usual and one.name == defaults.ALGORITHM and len(field.layouts) > 1:
+            # Timed directly after the sweep, because clock rates drift.
+            yield from _exchanges(field, coupling, generator, algorithm, moved)
 
-    def heat(sweeps: int) -> None:
-        heatbath(field, coupling.beta, generator, sweeps, action=action)
 
-    def turn(sweeps: int) -> None:
-        overrelax(field, sweeps, action=action)
-
-    yield KernelTimer(f"{HEATBATH}, {action.said}", heat, moved, sweep.registers)
-    yield KernelTimer(f"{OVERRELAXATION}, {action.said}", turn, moved, reflect.registers)
+def _exchanges(
+    field: Field, coupling: Coupling, generator: Random, algorithm: Algorithm, moved: float
+) -> Iterator[KernelTimer]:
+    """Yield the first sweep of an algorithm without halo exchange, and the exchange alone."""
+    apart = replace(field)
+    nothing = HaloExchange(field.devices, field.slabs, ())
+    vars(apart)["halo"] = lambda depth=1: nothing
+    alone = next(algorithm.timed(apart, coupling, generator))
+    yield KernelTimer(WITHOUT_EXCHANGE, alone.call, moved, alone.registers)
+    share = 4 * len(field.layouts) / field.lattice.t
+    yield KernelTimer(EXCHANGE, partial(_exchange, field), share)
 
 
 def _observables(field: Field) -> Iterator[KernelTimer]:
@@ -302,19 +296,39 @@ def _repeat(measure: Callable[[Field], object], field: Field, times: int) -> Non
 def _other_generators(
     field: Field, beta: float, names: Sequence[str], luxury: int | None, left_out: list[str]
 ) -> Iterator[KernelTimer]:
-    """Yield the heatbath with other generators, one at a time to save memory.
+    """Yield the sweeps that draw numbers, with other generators, one at a time to save memory.
 
     Generators whose states do not fit into the free memory are appended to `left_out`.
     """
+    usual, coupling = ALGORITHMS[defaults.ALGORITHM], Coupling.of(beta)
+    moved = len(coupling.action.update_sets(field.lattice)) + 1.0
     for name in names:
         if not _fits(field, GENERATORS[name].state_words):
-            left_out.append(f"{HEATBATH}, {name}: its states do not fit into the free memory")
+            left_out.append(f"{usual.name}, {name}: its states do not fit into the free memory")
             continue
         random = Random.for_field(field, name, luxury=luxury)
-        sweep = heatbath_sweep(field, [Coupling.of(beta)], [random])
-        call = partial(heatbath, field, beta, random)
-        yield KernelTimer(f"{HEATBATH}, {name}", call, UPDATE_MOVES, sweep.registers)
-        del random, sweep, call
+        for one in usual.timed(field, coupling, random):
+            if one.draws:
+                yield KernelTimer(f"{one.name}, {name}", one.call, moved, one.registers)
+        del random, one
+
+
+def _other_algorithms(
+    field: Field, coupling: Coupling, generator: Random, left_out: list[str]
+) -> Iterator[KernelTimer]:
+    """Yield the updates of other algorithms than the usual one.
+
+    Algorithms whose fields do not fit into the free memory are appended to `left_out`.
+    """
+    for name, algorithm in ALGORITHMS.items():
+        if name == defaults.ALGORITHM:
+            continue
+        try:
+            yield from _updates(field, coupling, generator, algorithm)
+        except NoMemoryError:
+            if field.devices.processes.size > 1:  # the others would wait for this one
+                raise
+            left_out.append(f"{name}: its fields do not fit into the free memory")
 
 
 def _fits(field: Field, words: int) -> bool:
