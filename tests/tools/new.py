@@ -30,6 +30,7 @@ PACKAGES = {
     "format": "formats",
     "generator": "random",
     "group": "groups",
+    "integrator": "updates.integrators",
     "observable": "observables",
     "operator": "quarks.operators",
     "plot": "plots",
