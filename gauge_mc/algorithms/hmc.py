@@ -147,7 +147,7 @@ class HybridMonteCarlo(Algorithm):
             return ""
         return (
             "Links in single precision: trajectories are reversible to 1e-6 only, and rounding "
-            "changes ΔH by about 1e-5 times the square root of the number of links; choose "
+            "changes ΔH by some 1e-6 times the square root of the number of links; choose "
             "--precision double for averages that can be trusted."
         )
 

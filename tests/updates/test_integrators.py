@@ -46,6 +46,13 @@ def test_trajectories_are_reversible(name):
     assert back == pytest.approx((0.7, -0.4), abs=ROUNDING)
 
 
+def test_the_minimum_norm_is_that_of_the_publication():
+    """The real root of the polynomial whose solution hep-lat/0505020 states."""
+    outer = INTEGRATORS["omf2"].step[0].size
+    cube = (2 * np.sqrt(326) + 36) ** (1 / 3)
+    assert outer == pytest.approx(1 / 2 - cube / 12 + 1 / (6 * cube), abs=ROUNDING)
+
+
 @pytest.mark.parametrize("name", INTEGRATORS)
 def test_neighbours_are_joined_and_add_up_to_the_length(name):
     one = INTEGRATORS[name]
