@@ -113,10 +113,12 @@ def test_numbers_for_the_acceptance_are_uniform_and_new_in_every_trajectory(best
     assert np.abs(ordered - (np.arange(count) + 0.5) / count).max() < 2.5 / np.sqrt(count)
 
 
-def couplings(name, anisotropic):
+def couplings(name, anisotropic, group="su3"):
     """The coupling of an action with all its options; None if it has no anisotropic form."""
     known = {one.name for one in ACTIONS[name].options}
     options = {key: value for key, value in OPTIONS.items() if key in known}
+    if "u0" in options and group != "su3":
+        options["u0"] = 1.0  # other coefficients are those of SU(3)
     if anisotropic:
         if ANISOTROPY.name not in known:
             return None
@@ -137,7 +139,7 @@ def reference_action(coupling):
 @pytest.mark.parametrize("name", ACTIONS)
 @pytest.mark.parametrize("group", ["su3", pytest.param("su4", marks=pytest.mark.slow)])
 def test_the_force_is_the_derivative_of_the_action(group, name, anisotropic, rng, best_device):
-    coupling = couplings(name, anisotropic)
+    coupling = couplings(name, anisotropic, group)
     if coupling is None:
         pytest.skip("the action has no anisotropic form")
     lattice = Lattice(2, 4, 4, 6) if coupling.action.halo_depth == 1 else Lattice(4, 4, 6, 4)
