@@ -97,6 +97,7 @@ def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:
     Parameters
     ----------
     path : Path
+        File of the table.
     skip : int
         Last update that is left out.
 
@@ -129,6 +130,7 @@ def trajectory_averages(table: TrajectoryTable, forces_per_step: int) -> Traject
     Parameters
     ----------
     table : TrajectoryTable
+        The trajectories.
     forces_per_step : int
         Number of forces in a step of the integrator.
     """

@@ -29,6 +29,7 @@ class HmcResult(FitResult):
     Attributes
     ----------
     found : Trajectories
+        Averages over the trajectories after the thermalisation.
     """
 
     found: Trajectories

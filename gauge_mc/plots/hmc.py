@@ -58,6 +58,7 @@ def plot_energies(table: TrajectoryTable, path: Path, title: str = "") -> None:
     Parameters
     ----------
     table : TrajectoryTable
+        The trajectories to draw.
     path : Path
         File to write; its ending determines the format.
     title : str

@@ -53,9 +53,17 @@ def test_the_minimum_norm_is_that_of_the_publication():
     assert outer == pytest.approx(1 / 2 - cube / 12 + 1 / (6 * cube), abs=ROUNDING)
 
 
-@pytest.mark.parametrize("name", INTEGRATORS)
-def test_neighbours_are_joined_and_add_up_to_the_length(name):
-    one = INTEGRATORS[name]
+class DriftFirst(Integrator):
+    """A leapfrog that begins with a drift."""
+
+    name = "drift-first"
+    summary = "leapfrog of positions"
+    order = 2
+    step = (Drift(0.5), Kick(1.0), Drift(0.5))
+
+
+@pytest.mark.parametrize("one", [*INTEGRATORS.values(), DriftFirst()], ids=lambda one: one.name)
+def test_neighbours_are_joined_and_add_up_to_the_length(one):
     moves = one.trajectory(1.5, 3)
     kinds = [type(move) for move in moves]
     assert all(a is not b for a, b in itertools.pairwise(kinds))

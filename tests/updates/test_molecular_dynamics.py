@@ -9,7 +9,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick
+from gauge_mc.updates.integrators import INTEGRATORS, Drift
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
@@ -19,6 +19,7 @@ from tests.reference.molecular_dynamics import derivative, logarithm, rates
 from tests.reference.parallelograms import action as loops_action
 from tests.reference.updates import anisotropic_action
 from tests.updates.links import start, unitarity_violation
+from tests.updates.test_integrators import DriftFirst
 
 LATTICE = Lattice(4, 6, 8, 4)
 SMALL = Lattice(4, 4, 4, 4)
@@ -166,15 +167,6 @@ def test_the_force_is_the_derivative_of_the_action(group, name, anisotropic, rng
     assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
 
 
-class DriftFirst(Integrator):
-    """A leapfrog that begins with a drift."""
-
-    name = "drift-first"
-    summary = "leapfrog of positions"
-    order = 2
-    step = (Drift(0.5), Kick(1.0), Drift(0.5))
-
-
 ALL = [*INTEGRATORS, DriftFirst()]
 
 
@@ -196,7 +188,7 @@ def change_of_energy(field, dynamics, monomial, random, moves):
     return force.kinetic - kinetic + monomial.action(dynamics.links) - before
 
 
-@pytest.mark.parametrize("integrator", ALL, ids=str)
+@pytest.mark.parametrize("integrator", ALL, ids=lambda one: getattr(one, "name", one))
 @pytest.mark.parametrize("group", ["su2", "su3"])
 def test_the_energy_changes_with_a_power_of_the_step(group, integrator, best_device):
     parts = thermalised(group, best_device)
@@ -209,7 +201,7 @@ def test_the_energy_changes_with_a_power_of_the_step(group, integrator, best_dev
     assert changes[0] / changes[1] == pytest.approx(2.0**one.order, rel=0.15)
 
 
-@pytest.mark.parametrize("integrator", ALL, ids=str)
+@pytest.mark.parametrize("integrator", ALL, ids=lambda one: getattr(one, "name", one))
 @pytest.mark.parametrize("group", ["su2", "su3"])
 def test_trajectories_are_reversible(group, integrator, best_device):
     field, dynamics, monomial, random = thermalised(group, best_device)

@@ -69,6 +69,7 @@ def fit_potential(
     Parameters
     ----------
     plateaus : Plateaus
+        V(R) at all distances.
     loops : sequence of PathLoops or EffectiveEnergies
         Origin of the plateaus: loops along each path at one smearing level, or the lowest energies
         of a variational analysis; empty for correlators.

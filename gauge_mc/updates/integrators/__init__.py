@@ -60,8 +60,8 @@ class Integrator:
 
     @property
     def largest_drift(self) -> float:
-        """The largest drift in units of the step, without its sign."""
-        return max(abs(one.size) for one in self.step if isinstance(one, Drift))
+        """The largest drift of a trajectory in units of the step, without its sign."""
+        return max(abs(one.size) for one in self.trajectory(2, 2) if isinstance(one, Drift))
 
     def trajectory(self, length: float, steps: int) -> list[Move]:
         """Return the kicks and drifts of a trajectory; neighbours of one kind are joined.
