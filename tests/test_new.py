@@ -84,6 +84,8 @@ def test_nothing_in_the_code_has_the_name_of_the_toy(kind):
 
 @pytest.mark.slow
 def test_their_tests_pass_and_their_code_is_clean(copy):
+    pytest.importorskip("ruff")
+    pytest.importorskip("mypy")
     folder, written = copy
     tests = [str(path) for path in written if path.name.startswith("test_")]
     assert len(tests) == len(NAMES)

@@ -8,7 +8,7 @@ see it fail, and then the rest. `docs/extending.md` has a recipe for each kind.
 from __future__ import annotations
 
 import argparse
-import importlib
+import importlib.util
 import re
 import subprocess
 import sys
@@ -43,6 +43,9 @@ PACKAGES = {
 
 HEADERS = {"actions": "action", "random": "random", "quarks.operators": "dirac"}
 """Folders of headers in ``cuda_src``, by the package whose modules name them."""
+
+FORMATS = importlib.util.find_spec("ruff") is not None
+"""Whether the formatter is installed, which is no package of the tests."""
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -153,7 +156,10 @@ def refusal(kind: str, name: str, checkout: Path) -> str | None:
 
 
 def write(kind: str, name: str, checkout: Path) -> list[Path]:
-    """Write the files of a new thing to a checkout, and return them; the last one is the test."""
+    """Write the files of a new thing to a checkout, and return them; the last one is the test.
+
+    Ruff formats them if it is installed.
+    """
     written = []
     for place, text in files_of(kind, name):
         path = checkout / place
@@ -161,7 +167,7 @@ def write(kind: str, name: str, checkout: Path) -> list[Path]:
         path.write_text(text)
         written.append(path)
     python = [path for path in written if path.suffix == ".py"]
-    for words in (("check", "--fix"), ("format",)):
+    for words in (("check", "--fix"), ("format",)) if FORMATS else ():
         ruff = [sys.executable, "-m", "ruff", *words, "--quiet", *python]
         subprocess.run(ruff, cwd=checkout, check=True)
     return written
@@ -178,6 +184,8 @@ def main() -> None:
     written = [path.relative_to(CHECKOUT) for path in write(given.kind, given.name, CHECKOUT)]
     print(*written, sep="\n")
     print(f"Its test passes: python -m pytest {written[-1]}")
+    if not FORMATS:
+        print("To format them: pip install -e '.[dev]', and ruff format .")
 
 
 if __name__ == "__main__":
