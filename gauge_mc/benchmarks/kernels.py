@@ -24,7 +24,7 @@ from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES
+from gauge_mc.observables import OBSERVABLES, Recorder
 from gauge_mc.random import GENERATORS
 from gauge_mc.results import documented, result_field
 from gauge_mc.updates.heatbath import heatbath
@@ -283,14 +283,18 @@ def _observables(field: Field) -> Iterator[KernelTimer]:
     for one in OBSERVABLES.values():
         if not one.columns.averaged:
             continue
-        measure, kernel = one.for_lattice(field.lattice).measurer(field), one.main_kernel
+        recorder, kernel = one.for_lattice(field.lattice).recorder(field), one.main_kernel
         registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None
-        yield KernelTimer(one.name, partial(_repeat, measure, field), one.links_moved, registers)
+        call = partial(_record, recorder, field.devices)
+        yield KernelTimer(one.name, call, one.links_moved, registers)
 
 
-def _repeat(measure: Callable[[Field], object], field: Field, times: int) -> None:
+def _record(recorder: Recorder, devices: DeviceGroup, times: int) -> None:
+    """Measure as a run does, which fetches its records in blocks."""
     for _ in range(times):
-        measure(field)
+        with devices.measuring():
+            recorder.begin()
+    recorder.fetch()
 
 
 def _other_generators(

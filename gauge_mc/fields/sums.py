@@ -235,7 +235,8 @@ class DeferredSums:
         The time slices to sum over, for each slab of this process; see `SlabSums`. Their number may
         be 0. Every replica must have the same number.
     block : int
-        Largest number of sums on the devices; when it is exceeded, they are fetched.
+        Largest number of sums on the devices; when it is exceeded, they are fetched. A single one
+        may be in the scratch memory, so fetch it before other sums begin.
     side : bool
         Whether the kernel runs on the side stream, if the devices have one.
     """
@@ -253,11 +254,12 @@ class DeferredSums:
         self._devices, self._block = field.devices, block
         self._replicas, self._values = len(field.replicas), values
         slabs = zip(field.slabs, arguments, over, strict=True)
+        shared = len({id(slab.device) for slab in field.slabs}) < len(field.slabs)
         self._slabs = []
         for slab, own, one in slabs:
             if one.slices:
                 beside = side and slab.device.has_side_stream
-                sums = SlabSums(slab, values, block, one, own_memory=True)
+                sums = SlabSums(slab, values, block, one, own_memory=block > 1 or shared)
                 self._slabs.append((sums, sums.launches(kernel, own, beside)))
         self._empty = len(self._slabs) < len(field.slabs)
         self._begun = 0

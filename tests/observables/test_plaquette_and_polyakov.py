@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from gauge_mc.devices import open_device
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.plaquette import Plaquette, plaquette
 from gauge_mc.observables.polyakov import polyakov_loop
 from tests.reference import observables as reference
@@ -47,3 +50,14 @@ def test_cold_field_gives_one(group, precision, best_device):
     field = Field.cold(Lattice(4, 6, 8, 10), group, precision, best_device)
     assert plaquette(field) == 1
     assert polyakov_loop(field) == 1
+
+
+def test_slabs_on_one_device_do_not_share_the_memory_of_their_sums():
+    device = open_device(backend="cpu")
+    alone, twice = (
+        Field.hot(Lattice(4, 4, 4, 8), "su2", "double", DeviceGroup((device,) * slabs))
+        for slabs in (1, 2)
+    )
+    for name in ("plaquette", "polyakov"):
+        observable = OBSERVABLES[name].for_lattice(alone.lattice)
+        assert observable.measure(twice) == observable.measure(alone)
