@@ -1,6 +1,7 @@
 """What the files at the top of the checkout say of the project agrees."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -35,6 +36,18 @@ def test_the_readme_is_short_and_has_the_command_of_the_tests(root):
     lines = shown.splitlines()
     assert len(lines) <= LONGEST_README
     assert len([line for line in lines if re.match("python3 -m venv .* pytest", line)]) == 1
+
+
+def test_every_page_with_commands_or_programs_is_run(root):
+    script = (root / ".ci/run").read_text().replace("\\\n", " ")
+    lists = re.findall(r'^begin "\w+" try_pages (.*)$', script, re.M)
+    words = ["bash", "-c", f"echo {' '.join(lists)}"]
+    named = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    places = [root / "README.md", root / "runs/README.md", root / "docs/tutorial.md"]
+    places += (root / "docs/how-to").glob("*.md")
+    block = re.compile("^```(bash|python)$", re.M)
+    found = [str(one.relative_to(root)) for one in places if block.search(one.read_text())]
+    assert sorted(named) == sorted(found)
 
 
 def test_links_of_pages_lead_somewhere(root):
