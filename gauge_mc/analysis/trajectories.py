@@ -15,6 +15,7 @@ from gauge_mc.analysis.timeseries.cautions import caution_series
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import read_table
+from gauge_mc.results import documented, result_field
 
 TRAJECTORY_COLUMNS = ("delta_h", "accepted", "steps", "action", "force", "largest_force")
 """Columns of the table of trajectories that are analysed."""
@@ -42,53 +43,33 @@ class TrajectoryTable:
     columns: dict[str, NDArray[np.float64]]
 
 
+@documented
 @dataclass(frozen=True)
 class Trajectories:
-    """Averages over the trajectories of an ensemble.
+    """Averages over the trajectories of an ensemble."""
 
-    Attributes
-    ----------
-    acceptance : Estimate
-        Fraction of the trajectories that were accepted.
-    predicted : float
-        erfc(sqrt(<dH>) / 2), the acceptance if dH is normal; NaN if <dH> is negative.
-    change : Estimate
-        <dH>.
-    weight : Estimate
-        <exp(-dH)>, which is 1 in equilibrium.
-    action : Estimate
-        Action per site.
-    steps : int
-        Number of steps of a trajectory.
-    forces : int
-        Number of forces in a trajectory.
-    cost : float
-        Number of forces for one independent configuration: 2 tau_int of the action times `forces`.
-    force : float
-        Root mean square of the force of a link at the end of a trajectory.
-    largest_force : float
-        Largest force of a link at the end of a trajectory.
-    trajectories : int
-        Number of trajectories.
-    ensemble : dict of str to str
-        Group, beta, lattice, action, integrator and length, as far as the header states them.
-    cautions : list of str
-        Cautions about the series.
-    """
-
-    acceptance: Estimate
-    predicted: float
-    change: Estimate
-    weight: Estimate
-    action: Estimate
-    steps: int
-    forces: int
-    cost: float
-    force: float
-    largest_force: float
-    trajectories: int
-    ensemble: dict[str, str]
-    cautions: list[str]
+    acceptance: Estimate = result_field("Fraction of the trajectories that were accepted.")
+    predicted: float = result_field(
+        "erfc(sqrt(<dH>) / 2), the acceptance if dH is normal; NaN if <dH> is negative.",
+    )
+    change: Estimate = result_field("<dH>.")
+    weight: Estimate = result_field("<exp(-dH)>, which is 1 in equilibrium.")
+    action: Estimate = result_field("Action per site.")
+    steps: int = result_field("Number of steps of a trajectory.")
+    forces: int = result_field("Number of forces in a trajectory.")
+    cost: float = result_field(
+        "Number of forces for one independent configuration: 2 tau_int of the action times "
+        "`forces`.",
+    )
+    force: float = result_field(
+        "Root mean square of the force of a link at the end of a trajectory.",
+    )
+    largest_force: float = result_field("Largest force of a link at the end of a trajectory.")
+    trajectories: int = result_field("Number of trajectories.")
+    ensemble: dict[str, str] = result_field(
+        "Group, beta, lattice, action, integrator and length, as far as the header states them.",
+    )
+    cautions: list[str] = result_field("Cautions about the series.")
 
 
 def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:

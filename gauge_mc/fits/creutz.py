@@ -15,36 +15,28 @@ from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.fits import FITS, LEVEL, SKIP, Fit, FitResult, tag_of_levels
 from gauge_mc.options import Option
+from gauge_mc.results import documented, result_field
 
 DIAGONALS = 4
 """Number of diagonals T = R, R + 1, … in the report: four columns fit 80 characters."""
 
 
+@documented
 @dataclass(frozen=True)
 class CreutzRatios:
-    """Creutz ratios as they are written to a file.
+    """Creutz ratios as they are written to a file."""
 
-    Attributes
-    ----------
-    smearing : int
-        Iterations of smearing of the loops used.
-    configurations : int
-        Number of configurations.
-    ensemble : dict of str to str
-        Group, beta and lattice of the ensemble.
-    r, t : list of int
-        Extents R and T of the ratios.
-    chi, error : list of list of float
-        Ratio and standard error for each R and T; NaN where a loop is not positive.
-    """
-
-    smearing: int
-    configurations: int
-    ensemble: dict[str, str]
-    r: list[int]
-    t: list[int]
-    chi: list[list[float]]
-    error: list[list[float]]
+    smearing: int = result_field("Iterations of smearing of the loops used.")
+    configurations: int = result_field("Number of configurations.")
+    ensemble: dict[str, str] = result_field("Group, beta and lattice of the ensemble.")
+    r: list[int] = result_field("Extents R of the ratios.")
+    t: list[int] = result_field("Extents T of the ratios.")
+    chi: list[list[float]] = result_field(
+        "Ratio for each R and T; NaN where a loop is not positive."
+    )
+    error: list[list[float]] = result_field(
+        "Standard error for each R and T; NaN where a loop is not positive."
+    )
 
 
 @dataclass(frozen=True, repr=False)

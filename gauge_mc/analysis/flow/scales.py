@@ -50,27 +50,18 @@ LARGEST_RADIUS = 0.5
 """Smoothing radius sqrt(8 t0) in units of the extent above which results carry a caution."""
 
 
+@documented
 @dataclass(frozen=True)
 class Spacing:
-    """A lattice spacing in fm.
+    """A lattice spacing in fm."""
 
-    Attributes
-    ----------
-    value : Estimate
-        a in fm, with its statistical error.
-    scale_error : float
-        Error of a in fm that is due to the error of the reference scale.
-    reference, reference_error : float
-        The reference scale in fm with its error.
-    source : str
-        Where the reference scale comes from, in words.
-    """
-
-    value: Estimate
-    scale_error: float
-    reference: float
-    reference_error: float
-    source: str
+    value: Estimate = result_field("a in fm, with its statistical error.")
+    scale_error: float = result_field(
+        "Error of a in fm that is due to the error of the reference scale.",
+    )
+    reference: float = result_field("The reference scale in fm.")
+    reference_error: float = result_field("Error of the reference scale in fm.")
+    source: str = result_field("Where the reference scale comes from, in words.")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION, find_plat
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.results import documented, result_field
 
 Array = NDArray[np.float64]
 
@@ -153,38 +154,32 @@ def one_energy(sweeps: NDArray[np.int64], series: Array, precision: Array) -> Ef
     return EffectiveEnergies("", sweeps, nothing, np.zeros(1), 1, *shaped)
 
 
+@documented
 @dataclass(frozen=True)
 class MassFit:
-    """A mass from a fit of a correlator.
+    """A mass from a fit of a correlator."""
 
-    Attributes
-    ----------
-    mass : Estimate
-        The mass, or the energy at nonzero momentum, in lattice units.
-    amplitude : Estimate
-        A, in lattice units.
-    t_min, t_max : int
-        First and last t of the fit; of the most probable one if several were averaged.
-    chi2, chi2_expected : float
-        chi2 of the fit, and its expectation, which is dof if the fit is correlated.
-    dof : int
-        Degrees of freedom.
-    correlated : bool
-        True if the t are weighted by their inverse covariance matrix, False if by their errors
-        alone.
-    systematic : float
-        Scatter of the mass among the ranges of t that were averaged; NaN if only one was used.
-    """
-
-    mass: Estimate
-    amplitude: Estimate
-    t_min: int
-    t_max: int
-    chi2: float
-    chi2_expected: float
-    dof: int
-    correlated: bool
-    systematic: float = math.nan
+    mass: Estimate = result_field("The mass, or the energy at nonzero momentum, in lattice units.")
+    amplitude: Estimate = result_field("A, in lattice units.")
+    t_min: int = result_field(
+        "First t of the fit; of the most probable one if several were averaged."
+    )
+    t_max: int = result_field(
+        "Last t of the fit; of the most probable one if several were averaged."
+    )
+    chi2: float = result_field("chi2 of the fit.")
+    chi2_expected: float = result_field(
+        "Expectation of chi2, which is dof if the fit is correlated."
+    )
+    dof: int = result_field("Degrees of freedom.")
+    correlated: bool = result_field(
+        "True if the t are weighted by their inverse covariance matrix, False if by their "
+        "errors alone.",
+    )
+    systematic: float = result_field(
+        "Scatter of the mass among the ranges of t that were averaged; NaN if only one was used.",
+        math.nan,
+    )
 
 
 @dataclass(frozen=True)

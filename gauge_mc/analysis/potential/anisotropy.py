@@ -25,6 +25,7 @@ from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
+from gauge_mc.results import documented, result_field
 
 Array = NDArray[np.float64]
 
@@ -48,81 +49,52 @@ AGREEMENT = 1.0, 2.0
 the first number is chosen, or else within the second. The difference is quoted."""
 
 
+@documented
 @dataclass(frozen=True)
 class RatioPoint:
-    """The anisotropy from one pair of ratios.
+    """The anisotropy from one pair of ratios."""
 
-    Attributes
-    ----------
-    x, y : int
-        Extents of the first loop in space.
-    xi : Estimate
-        The anisotropy.
-    interpolation : float
-        Change of xi if the polynomial has one point less.
-    """
-
-    x: int
-    y: int
-    xi: Estimate
-    interpolation: float
+    x: int = result_field("Extent x of the first loop in space.")
+    y: int = result_field("Extent y of the first loop in space.")
+    xi: Estimate = result_field("The anisotropy.")
+    interpolation: float = result_field("Change of xi if the polynomial has one point less.")
 
 
+@documented
 @dataclass(frozen=True)
 class LogRatio:
-    """The logarithm of W(x, t) / W(x + 1, t).
+    """The logarithm of W(x, t) / W(x + 1, t)."""
 
-    Attributes
-    ----------
-    x, t : int
-        Extents of the first loop; t is along y for loops in space.
-    value : Estimate
-        The logarithm.
-    """
-
-    x: int
-    t: int
-    value: Estimate
+    x: int = result_field("Extent x of the first loop.")
+    t: int = result_field("Other extent of the first loop, which is along y for loops in space.")
+    value: Estimate = result_field("The logarithm.")
 
 
+@documented
 @dataclass(frozen=True)
 class Anisotropy:
-    """The renormalised anisotropy of an ensemble.
+    """The renormalised anisotropy of an ensemble."""
 
-    Attributes
-    ----------
-    xi : Estimate
-        Weighted average of xi(x, y).
-    systematic : float
-        Change of the average if loops of the smallest extent are left out as well; NaN if there
-        are no larger ones.
-    interpolation : float
-        Change of the average if the polynomials have one point less.
-    least : int
-        Smallest x and y of the average.
-    chi2, chi2_expected : float
-        Scatter of xi(x, y) about the average, and its expectation (arXiv:2209.14188); 0 for one.
-    points : tuple of RatioPoint
-        All xi(x, y).
-    space, time : tuple of LogRatio
-        ln R_s(x, y) and ln R_t(x, t).
-    ensemble : dict of str to str
-        Group, beta, lattice, action and bare anisotropy, as far as the header states them.
-    configurations : int
-        Number of configurations.
-    """
-
-    xi: Estimate
-    systematic: float
-    interpolation: float
-    least: int
-    chi2: float
-    chi2_expected: float
-    points: tuple[RatioPoint, ...]
-    space: tuple[LogRatio, ...]
-    time: tuple[LogRatio, ...]
-    ensemble: dict[str, str]
-    configurations: int
+    xi: Estimate = result_field("Weighted average of xi(x, y).")
+    systematic: float = result_field(
+        "Change of the average if loops of the smallest extent are left out as well; NaN if "
+        "there are no larger ones.",
+    )
+    interpolation: float = result_field(
+        "Change of the average if the polynomials have one point less.",
+    )
+    least: int = result_field("Smallest x and y of the average.")
+    chi2: float = result_field(
+        "Scatter of xi(x, y) about the average (arXiv:2209.14188); 0 for one."
+    )
+    chi2_expected: float = result_field("Expectation of this scatter; 0 for one.")
+    points: tuple[RatioPoint, ...] = result_field("All xi(x, y).")
+    space: tuple[LogRatio, ...] = result_field("ln R_s(x, y).")
+    time: tuple[LogRatio, ...] = result_field("ln R_t(x, t).")
+    ensemble: dict[str, str] = result_field(
+        "Group, beta, lattice, action and bare anisotropy, as far as the header states them.",
+    )
+    configurations: int = result_field("Number of configurations.")
 
     @property
     def used(self) -> tuple[RatioPoint, ...]:

@@ -17,59 +17,45 @@ from gauge_mc.analysis.potential.loops import AXIS, step_length
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.results import documented, result_field
 
 Array = NDArray[np.float64]
 
 
+@documented
 @dataclass(frozen=True)
 class ForcePoint:
-    """The force F = [V(R) - V(R - d)] / d between neighbouring distances on a path.
+    """The force F = [V(R) - V(R - d)] / d between neighbouring distances on a path."""
 
-    Attributes
-    ----------
-    path : str
-        Direction of the spatial lines; d is the length of a step.
-    steps : int
-        Number of steps of the larger distance.
-    distance : float
-        Tree-level improved distance r_I, at which the force on the lattice is that in the
-        continuum at tree level, in lattice units.
-    force : Estimate
-        F a^2 at r_I.
-    scaled : Estimate
-        r_I^2 F.
-    """
-
-    path: str
-    steps: int
-    distance: float
-    force: Estimate
-    scaled: Estimate
+    path: str = result_field("Direction of the spatial lines; d is the length of a step.")
+    steps: int = result_field("Number of steps of the larger distance.")
+    distance: float = result_field(
+        "Tree-level improved distance r_I, at which the force on the lattice is that in the "
+        "continuum at tree level, in lattice units.",
+    )
+    force: Estimate = result_field("F a^2 at r_I.")
+    scaled: Estimate = result_field("r_I^2 F.")
 
 
+@documented
 @dataclass(frozen=True)
 class ForceScale:
-    """A scale from the force at improved distances, interpolated by F = f1 + f2/r^2.
+    """A scale from the force at improved distances, interpolated by F = f1 + f2/r^2."""
 
-    Attributes
-    ----------
-    value : Estimate
-        The scale in lattice units, with its statistical error.
-    systematic : float
-        Systematic error of the interpolation: the largest change of the scale with a further term
-        f3/r^4 and a third point, the next lower or the next higher one, less the statistical error
-        of the change in quadrature; NaN if there is no third point.
-    r_low, r_high : float
-        The two improved distances between which it was interpolated.
-    ranges : float
-        Systematic error from the range of t, as in `WindowFit`; NaN if it is not known.
-    """
-
-    value: Estimate
-    systematic: float
-    r_low: float
-    r_high: float
-    ranges: float = math.nan
+    value: Estimate = result_field("The scale in lattice units, with its statistical error.")
+    systematic: float = result_field(
+        "Systematic error of the interpolation: the largest change of the scale with a "
+        "further term f3/r^4 and a third point, the next lower or the next higher one, less "
+        "the statistical error of the change in quadrature; NaN if there is no third point.",
+    )
+    r_low: float = result_field(
+        "Smaller one of the two improved distances between which it was interpolated."
+    )
+    r_high: float = result_field("Larger one of these two distances.")
+    ranges: float = result_field(
+        "Systematic error from the range of t, as in `WindowFit`; NaN if it is not known.",
+        math.nan,
+    )
 
     def __str__(self) -> str:
         """Return the scale with its statistical and its systematic error, as in ``2.932(3)(2)``."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.series_errors import covariance_of
 from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.results import documented, result_field
 
 Array = NDArray[np.float64]
 
@@ -19,45 +20,39 @@ CONTAMINATION = 0.5
 error."""
 
 
+@documented
 @dataclass(frozen=True)
 class PlateauPoint:
-    """V(R) at one distance: the plateau of V(R, t) = ln [W(R, t) / W(R, t + d)] / d.
+    """V(R) at one distance: the plateau of V(R, t) = ln [W(R, t) / W(R, t + d)] / d."""
 
-    Attributes
-    ----------
-    path : str
-        Direction of the spatial lines.
-    steps : int
-        Number of steps along the path.
-    distance : float
-        R in lattice units.
-    potential : Estimate
-        V(R) in lattice units.
-    t_min, t_max : int
-        First and last t of the plateau; of the most probable one if several were averaged.
-    chi2, chi2_expected : float
-        chi2 of the fit of a constant to the plateau, and its expectation.
-    improved : float
-        Tree-level improved distance d_I, at which 1/d_I is the Coulomb potential on the lattice.
-    systematic : float
-        Systematic error from the range of t: from those that were averaged, or else the change with
-        plateaus that begin one step later, beyond its statistical error; NaN if it is not known.
-    shift : float
-        Shift of V(R) by excited states, as a fit of a constant and an exponential estimates it; NaN
-        if they are not seen with three standard deviations, or if ranges were averaged.
-    """
-
-    path: str
-    steps: int
-    distance: float
-    potential: Estimate
-    t_min: int
-    t_max: int
-    chi2: float
-    chi2_expected: float
-    improved: float = math.nan
-    systematic: float = math.nan
-    shift: float = math.nan
+    path: str = result_field("Direction of the spatial lines.")
+    steps: int = result_field("Number of steps along the path.")
+    distance: float = result_field("R in lattice units.")
+    potential: Estimate = result_field("V(R) in lattice units.")
+    t_min: int = result_field(
+        "First t of the plateau; of the most probable one if several were averaged."
+    )
+    t_max: int = result_field(
+        "Last t of the plateau; of the most probable one if several were averaged."
+    )
+    chi2: float = result_field("chi2 of the fit of a constant to the plateau.")
+    chi2_expected: float = result_field("Expectation of chi2.")
+    improved: float = result_field(
+        "Tree-level improved distance d_I, at which 1/d_I is the Coulomb potential on the lattice.",
+        math.nan,
+    )
+    systematic: float = result_field(
+        "Systematic error from the range of t: from those that were averaged, or else the "
+        "change with plateaus that begin one step later, beyond its statistical error; NaN if"
+        " it is not known.",
+        math.nan,
+    )
+    shift: float = result_field(
+        "Shift of V(R) by excited states, as a fit of a constant and an exponential estimates"
+        " it; NaN if they are not seen with three standard deviations, or if ranges were "
+        "averaged.",
+        math.nan,
+    )
 
     @property
     def contaminated(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gauge_mc.analysis.fitting.linear_fit import POOR
 from gauge_mc.analysis.potential.distances import TRUSTED_DISTANCES
@@ -12,86 +12,72 @@ from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.potential.window_fits import RangeAverage, WindowScan
 from gauge_mc.analysis.timeseries.estimates import caution_short
 from gauge_mc.errors import GaugeError
+from gauge_mc.results import documented, result_field
 
 LOOPS, CORRELATORS = "loops", "correlators"
 """Sources of V(R): Wilson loops, or correlators of Polyakov loops."""
 
 
+@documented
 @dataclass(frozen=True)
 class StaticPotential:
-    """V(R) of an ensemble, with its fits.
+    """V(R) of an ensemble, with its fits."""
 
-    Attributes
-    ----------
-    smearing : int
-        Number of smearing iterations of the loops used.
-    configurations : int
-        Number of configurations.
-    independent : float
-        Effective number of independent configurations.
-    plateau, window : str
-        Rules for the plateaus in t and for the window in R, in words.
-    points : tuple of PlateauPoint
-        V(R), sorted by R.
-    free, string : WindowScan or None
-        Fits with B free, and with B = -pi/12; None if no fit can be trusted.
-    ensemble : dict of str to str
-        Group, beta and lattice of the ensemble.
-    correlated_plateaus : bool
-        Whether all plateaus are weighted by the inverse covariance matrix of their t, or all by
-        the errors alone.
-    left_out : tuple of str
-        Paths and distances that have loops, but no plateau.
-    nambu_goto : WindowScan or None
-        Fit of the Nambu-Goto string to the distances R >= r0; None if there are too few.
-    force : tuple of ForcePoint
-        Forces between neighbouring distances on each path, sorted by r_I.
-    force_scales : dict of str to ForceScale
-        Scales ``r0``, ``r1`` and ``rc`` from the force on axis, as far as it brackets them.
-    averaged : dict of str to RangeAverage
-        Quantities of the fit with B free, averaged over windows in R if that was asked for.
-    levels : tuple of int
-        Smearing levels of a variational analysis; empty for loops at one level.
-    reference : str
-        Reference time t0 of the variational analysis, in words.
-    excited : tuple of PlateauPoint
-        First excited energies of a variational analysis.
-    notes : tuple of str
-        Further cautions, one sentence each.
-    skip : int
-        Last update that was left out.
-    t_step : int
-        Distance of the values of t of the loops.
-    source : str
-        ``"loops"`` for Wilson loops, or ``"correlators"`` for correlators of Polyakov loops. The t
-        of the points then are the extent of the lattice in time.
-    refused : tuple of str
-        Why there is no fit with B free, or with B = -pi/12, one sentence each.
-    """
-
-    smearing: int
-    configurations: int
-    independent: float
-    plateau: str
-    window: str
-    points: tuple[PlateauPoint, ...]
-    free: WindowScan | None
-    string: WindowScan | None
-    ensemble: dict[str, str] = field(default_factory=dict)
-    correlated_plateaus: bool = True
-    left_out: tuple[str, ...] = ()
-    nambu_goto: WindowScan | None = None
-    force: tuple[ForcePoint, ...] = ()
-    force_scales: dict[str, ForceScale] = field(default_factory=dict)
-    averaged: dict[str, RangeAverage] = field(default_factory=dict)
-    levels: tuple[int, ...] = ()
-    reference: str = ""
-    excited: tuple[PlateauPoint, ...] = ()
-    notes: tuple[str, ...] = ()
-    skip: int = 0
-    t_step: int = 1
-    source: str = LOOPS
-    refused: tuple[str, ...] = ()
+    smearing: int = result_field("Number of smearing iterations of the loops used.")
+    configurations: int = result_field("Number of configurations.")
+    independent: float = result_field("Effective number of independent configurations.")
+    plateau: str = result_field("Rule for the plateaus in t, in words.")
+    window: str = result_field("Rule for the window in R, in words.")
+    points: tuple[PlateauPoint, ...] = result_field("V(R), sorted by R.")
+    free: WindowScan | None = result_field("Fit with B free; None if no fit can be trusted.")
+    string: WindowScan | None = result_field("Fit with B = -pi/12; None if no fit can be trusted.")
+    ensemble: dict[str, str] = result_field("Group, beta and lattice of the ensemble.", dict)
+    correlated_plateaus: bool = result_field(
+        "Whether all plateaus are weighted by the inverse covariance matrix of their t, or "
+        "all by the errors alone.",
+        True,
+    )
+    left_out: tuple[str, ...] = result_field(
+        "Paths and distances that have loops, but no plateau.",
+        (),
+    )
+    nambu_goto: WindowScan | None = result_field(
+        "Fit of the Nambu-Goto string to the distances R >= r0; None if there are too few.",
+        None,
+    )
+    force: tuple[ForcePoint, ...] = result_field(
+        "Forces between neighbouring distances on each path, sorted by r_I.",
+        (),
+    )
+    force_scales: dict[str, ForceScale] = result_field(
+        "Scales ``r0``, ``r1`` and ``rc`` from the force on axis, as far as it brackets them.",
+        dict,
+    )
+    averaged: dict[str, RangeAverage] = result_field(
+        "Quantities of the fit with B free, averaged over windows in R if that was asked for.",
+        dict,
+    )
+    levels: tuple[int, ...] = result_field(
+        "Smearing levels of a variational analysis; empty for loops at one level.",
+        (),
+    )
+    reference: str = result_field("Reference time t0 of the variational analysis, in words.", "")
+    excited: tuple[PlateauPoint, ...] = result_field(
+        "First excited energies of a variational analysis.",
+        (),
+    )
+    notes: tuple[str, ...] = result_field("Further cautions, one sentence each.", ())
+    skip: int = result_field("Last update that was left out.", 0)
+    t_step: int = result_field("Distance of the values of t of the loops.", 1)
+    source: str = result_field(
+        '``"loops"`` for Wilson loops, or ``"correlators"`` for correlators of Polyakov '
+        "loops. The t of the points then are the extent of the lattice in time.",
+        LOOPS,
+    )
+    refused: tuple[str, ...] = result_field(
+        "Why there is no fit with B free, or with B = -pi/12, one sentence each.",
+        (),
+    )
 
     @property
     def fits(self) -> dict[str, WindowScan]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,47 +119,38 @@ class WindowFit:
         return value - self.B.value * (1 / improved - 1 / r) if lattice else value
 
 
+@documented
 @dataclass(frozen=True)
 class RangeAverage:
-    """A quantity averaged over windows in R with Akaike weights.
+    """A quantity averaged over windows in R with Akaike weights."""
 
-    Attributes
-    ----------
-    value : Estimate
-        The average, with its statistical error.
-    systematic : float
-        Scatter of the quantity among the windows, its systematic error from the ranges of t, and
-        1/sqrt(3) of its change with the other form of 1/R beyond the statistical error, in
-        quadrature.
-    """
-
-    value: Estimate
-    systematic: float
+    value: Estimate = result_field("The average, with its statistical error.")
+    systematic: float = result_field(
+        "Scatter of the quantity among the windows, its systematic error from the ranges of "
+        "t, and 1/sqrt(3) of its change with the other form of 1/R beyond the statistical "
+        "error, in quadrature.",
+    )
 
 
+@documented
 @dataclass(frozen=True)
 class WindowScan:
-    """A fit, and fits to other windows of distances.
+    """A fit, and fits to other windows of distances."""
 
-    Attributes
-    ----------
-    fit : WindowFit
-        Fit to the chosen window.
-    from_r : tuple of WindowFit
-        Fits to all windows with the same r_max, sorted by r_min.
-    to_r : tuple of WindowFit
-        Fits to all windows with the same r_min, sorted by r_max.
-    window : dict of str to float
-        Systematic errors of the quantities, by name, from the window and the form: the largest
-        change, beyond its statistical error, when one end of the window moves by up to one lattice
-        unit, or 1/sqrt(3) of it when 1/R is replaced by its other form, among fits that are not
-        poor. A quantity without any such fit is missing.
-    """
-
-    fit: WindowFit
-    from_r: tuple[WindowFit, ...]
-    to_r: tuple[WindowFit, ...]
-    window: dict[str, float] = field(default_factory=dict)
+    fit: WindowFit = result_field("Fit to the chosen window.")
+    from_r: tuple[WindowFit, ...] = result_field(
+        "Fits to all windows with the same r_max, sorted by r_min.",
+    )
+    to_r: tuple[WindowFit, ...] = result_field(
+        "Fits to all windows with the same r_min, sorted by r_max.",
+    )
+    window: dict[str, float] = result_field(
+        "Systematic errors of the quantities, by name, from the window and the form: the "
+        "largest change, beyond its statistical error, when one end of the window moves by up"
+        " to one lattice unit, or 1/sqrt(3) of it when 1/R is replaced by its other form, "
+        "among fits that are not poor. A quantity without any such fit is missing.",
+        dict,
+    )
 
     def systematic(self, name: str) -> float:
         """Return the systematic error of a quantity, from the range of t and from the window.
