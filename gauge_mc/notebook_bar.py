@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from html import escape
+from importlib import import_module
+from typing import Any
 
 
 class NotebookBar:
@@ -19,10 +21,9 @@ class NotebookBar:
     """
 
     def __init__(self, total: int, unit: str, words: str = "") -> None:
-        from IPython.display import HTML, display
-
-        self._total, self._unit, self._html = total, unit, HTML
-        self._handle = display(self._html(self._bar(0, words)), display_id=True)
+        display: Any = import_module("IPython.display")
+        self._total, self._unit, self._html = total, unit, display.HTML
+        self._handle = display.display(self._html(self._bar(0, words)), display_id=True)
 
     def show(self, done: int, words: str) -> None:
         """Show how much is done, with words beside it."""
