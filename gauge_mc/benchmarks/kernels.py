@@ -24,7 +24,7 @@ from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES, Recorder
+from gauge_mc.observables import OBSERVABLES, Observable
 from gauge_mc.random import GENERATORS
 from gauge_mc.results import documented, result_field
 from gauge_mc.updates.heatbath import heatbath
@@ -283,16 +283,24 @@ def _observables(field: Field) -> Iterator[KernelTimer]:
     for one in OBSERVABLES.values():
         if not one.columns.averaged:
             continue
-        recorder, kernel = one.for_lattice(field.lattice).recorder(field), one.main_kernel
+        observable, kernel = one.for_lattice(field.lattice), one.main_kernel
         registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None
-        call = partial(_record, recorder, field.devices)
+        call = partial(_record, observable, field)
         yield KernelTimer(one.name, call, one.links_moved, registers)
 
 
-def _record(recorder: Recorder, devices: DeviceGroup, times: int) -> None:
-    """Measure as a run does, which fetches its records in blocks."""
+def _record(observable: Observable, field: Field, times: int) -> None:
+    """Measure as a run does, in blocks of records; one by one without memory for a block."""
+    try:
+        recorder = observable.recorder(field)
+    except NoMemoryError:
+        if field.devices.processes.size > 1:  # the others would wait for this one
+            raise
+        for _ in range(times):
+            observable.measure(field)
+        return
     for _ in range(times):
-        with devices.measuring():
+        with field.devices.measuring():
             recorder.begin()
     recorder.fetch()
 
