@@ -13,11 +13,11 @@ class NotebookBar:
     Parameters
     ----------
     total : int
-        What is to be done, in the units of `show`.
+        Amount of work, in the units of `show`.
     unit : str
         Unit in the plural, such as ``updates``.
     words : str
-        What is shown before the first call of `show`.
+        Words that are shown before the first call of `show`.
     """
 
     def __init__(self, total: int, unit: str, words: str = "") -> None:

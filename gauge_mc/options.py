@@ -78,7 +78,7 @@ class Option(Number):
     open : bool
         Whether other words than the choices can be given.
     separator : str
-        What separates several of the choices in one value; empty if there is one.
+        Character between the choices of a value that is a list; empty if there is one choice.
     metavar : str
         Placeholder of the value in help texts.
     repeated : bool

@@ -103,7 +103,7 @@ class Action(Configurable, ABC):
         for plaquettes, `ROWS` for rectangles of 2x1 links, `CUBES` for parallelograms. The first
         update with an action checks it (`gauge_mc.updates.independence`).
     beta_is : str
-        What the coupling beta is for this action.
+        Meaning of the coupling beta for this action, such as 2 N / g^2.
     options : tuple of Option
         Couplings besides beta, all of them numbers. One without a usual value must be given.
     rectangle : float or None

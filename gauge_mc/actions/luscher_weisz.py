@@ -104,7 +104,7 @@ class LuscherWeisz(Action):
     def metadata(self, beta: float) -> dict[str, str]:
         """Return the formula, and beta in the convention 2 N / g^2.
 
-        That is beta times c0 + 8 c1 + 8 c2, with c0 = 1: the action of a plane wave of long
+        The latter is beta times c0 + 8 c1 + 8 c2, with c0 = 1: the action of a plane wave of long
         wavelength in units of that of the plaquettes.
         """
         whole = beta * (1 + 8 * self.c1 + 8 * self.c2)

@@ -105,7 +105,7 @@ class Algorithm(Configurable, ABC):
     columns : TableColumns
         The values in a record, with the averages to show; empty if there are no records.
     normalisation : str
-        What the values are, for the header of the table.
+        Definitions of the values, for the header of the table.
     """
 
     kind = "algorithm"
@@ -144,7 +144,7 @@ class Algorithm(Configurable, ABC):
         version : int
             Version of the chain.
         tunings : sequence of Tuning
-            What the algorithm remembers of every replica besides links and random numbers.
+            State of the algorithm for every replica, besides links and random numbers.
 
         Raises
         ------

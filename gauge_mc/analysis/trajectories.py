@@ -86,15 +86,16 @@ def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:
     ------
     GaugeError
         If the table is damaged, or has fewer than two trajectories.
+    UsageError
+        If `skip` is negative, or leaves none.
     """
-    table = read_table(path)
-    later = table[SWEEP] > skip
-    if later.sum() < 2:
+    table = read_table(path).after(skip, str(path))
+    if len(table) < 2:
         raise GaugeError(
-            f"{path} has {later.sum()} trajectories after update {skip}; at least two are needed, "
+            f"{path} has {len(table)} trajectories after update {skip}; at least two are needed, "
             "so continue the run with more --configs."
         )
-    columns = {name: np.asarray(table[name][later], float) for name in TRAJECTORY_COLUMNS}
+    columns = {name: np.asarray(table[name], float) for name in TRAJECTORY_COLUMNS}
     if not all(np.isfinite(one).all() for one in columns.values()):
         raise GaugeError(
             f"{path} contains a value that is not a number, as from steps that were much too large;"
@@ -102,7 +103,7 @@ def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:
         )
     keys = (*ensemble_keys(), *CHOICES)
     ensemble = {key: table.header[key] for key in keys if key in table.header}
-    return TrajectoryTable(ensemble, table[SWEEP][later], columns)
+    return TrajectoryTable(ensemble, table[SWEEP], columns)
 
 
 def trajectory_averages(table: TrajectoryTable, forces_per_step: int) -> Trajectories:

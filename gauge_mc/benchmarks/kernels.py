@@ -24,7 +24,7 @@ from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES, Observable
+from gauge_mc.observables import OBSERVABLES, Observable, measure_repeatedly
 from gauge_mc.random import GENERATORS
 from gauge_mc.results import documented, result_field
 from gauge_mc.updates.heatbath import heatbath
@@ -299,10 +299,7 @@ def _record(observable: Observable, field: Field, times: int) -> None:
         for _ in range(times):
             observable.measure(field)
         return
-    for _ in range(times):
-        with field.devices.measuring():
-            recorder.begin()
-    recorder.fetch()
+    measure_repeatedly(recorder, field.devices, times)
 
 
 def _other_generators(

@@ -28,7 +28,7 @@ def choosing(words: Iterable[str], separator: str | None = None) -> dict[str, An
     words : iterable of str
         The known words, which completion offers.
     separator : str, optional
-        What separates several values in one, as in ``plaquette,flow:50``.
+        Character between the values of a list, as in ``plaquette,flow:50``.
     """
     known = list(words)
 

@@ -49,7 +49,7 @@ def option(
     choices : iterable of str, optional
         Words that the value may be, which a shell completes and which are taken in any case.
     separator : str, optional
-        What separates several of these words in one value.
+        Character between the words of a value that is a list.
     """
     return typer.Option(
         help=with_default(help, usual),

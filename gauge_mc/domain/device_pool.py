@@ -57,7 +57,7 @@ class DevicePool:
     Attributes
     ----------
     devices : tuple of Device or DeviceGroup
-        What carries out the jobs, one job each at a time.
+        Devices that carry out the jobs, each one job at a time.
     threads : tuple of Executor
         One thread per device; empty if there is only one device.
     cleanup : ExitStack

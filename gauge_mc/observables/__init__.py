@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
@@ -49,6 +50,14 @@ class Recorder(Protocol):
 
     def fetch(self) -> Sequence[Records]:
         """Return the records of all measurements since the last call, one item per replica."""
+
+
+def measure_repeatedly(recorder: Recorder, devices: DeviceGroup, times: int = 1) -> None:
+    """Measure an unchanged field several times as a run does, and discard the records."""
+    for _ in range(times):
+        with devices.measuring():
+            recorder.begin()
+    recorder.fetch()
 
 
 class ImmediateRecorder:
@@ -168,7 +177,7 @@ class SecondaryTable:
     name : str
         Name of the table, which is added to that of the observable's table.
     summary : str
-        What its rows are, for the reference documentation.
+        Description of its rows, for the reference documentation.
     columns : TableColumns
         Its columns, without the one that counts updates.
     records : callable

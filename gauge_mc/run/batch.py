@@ -43,7 +43,7 @@ class Batch:
     field : Field
         The field whose replicas are the fields of the chains.
     records : sequence of tuple
-        What the last update has found out, a record for every chain; see `Algorithm.columns`.
+        Records of the last update, one for every chain; see `Algorithm.columns`.
 
     Raises
     ------

@@ -43,7 +43,7 @@ class Chain:
     sweep : int
         Number of updates done, thermalisation included.
     tuning : Tuning
-        What the algorithm has chosen during the thermalisation.
+        State of the algorithm, such as a number of steps that the thermalisation has chosen.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from gauge_mc.devices.memory import free_memory
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
-from gauge_mc.observables import Observable, Recorder
+from gauge_mc.observables import Observable, measure_repeatedly
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, provenance
@@ -175,7 +175,7 @@ def try_out(
     runs : sequence of Parameters
         Parameters of runs that are updated together, which differ only in couplings and seed.
     observables : mapping of Measurement to Observable
-        What the runs measure along the way.
+        Observables that the runs measure along the way.
     devices : DeviceGroup
         The devices that share the lattice.
 
@@ -197,8 +197,8 @@ def try_out(
     metadata = [provenance(one) for one in runs]
     for item, one in observables.items():
         first, then = (each.recorder(field, metadata) for each in (one.warm_up, one))
-        _record(first, devices)
-        measuring += _seconds(partial(_record, then, devices), devices) / item.every
+        measure_repeatedly(first, devices)
+        measuring += _seconds(partial(measure_repeatedly, then, devices), devices) / item.every
     writing = 0.0
     if p.keeps_configs:
         snapshot = partial(Snapshot.of, field.replicas[0], p.format)
@@ -213,13 +213,6 @@ def try_out(
         measuring,
         writing,
     )
-
-
-def _record(recorder: Recorder, devices: DeviceGroup) -> None:
-    """Measure once."""
-    with devices.measuring():
-        recorder.begin()
-    recorder.fetch()
 
 
 def _needs(

@@ -71,7 +71,7 @@ class RunOutput:
         files : ExitStack
             Context that closes the tables.
         observables : mapping of Measurement to Observable
-            What the run measures along the way.
+            Observables that the run measures along the way.
         written : int
             Update up to which the checkpoint expects results.
         """

@@ -161,7 +161,7 @@ def _interpolated(
 ) -> FitFunction | None:
     """Return the r at which r^2 F = target, for F = f1 + f2/r^2 + f3/r^4 + … through all points.
 
-    Of several it is the one nearest to `near`; None if there is none.
+    The result is the solution nearest to `near`, or None without a solution.
     """
     r = np.array([point.distance for point, _ in points])
     powers = -2.0 * np.arange(r.size)

@@ -156,6 +156,6 @@ class StaticPotential:
 def short_chi2(chi2: float) -> str:
     """Return chi2 or its expectation with one decimal place, or one digit if it is below 1.
 
-    That of a fit with weights by errors alone can be far below 1.
+    The chi2 of a fit that weights by errors alone can be far below 1.
     """
     return f"{chi2:.1f}" if chi2 >= 1 else f"{chi2:.1g}"

@@ -30,7 +30,7 @@ def caution_growth(factor: float, of: str = "", remedy: str = "") -> list[str]:
     of : str
         Name of the quantity.
     remedy : str
-        What else can be done, after a comma.
+        Further advice, which begins with a comma.
     """
     if factor == 1:
         return []
@@ -55,7 +55,7 @@ def caution_slower(mode: Estimate, every: int, averages: float, of: str, remedy:
     of : str
         Name of the mode, such as ``squared topological charge``.
     remedy : str
-        What else can be done than to make the run longer, after a comma.
+        Advice beside a longer run, which begins with a comma.
     """
     if not (mode.tau_int - 2 * mode.tau_int_error) * every > averages:
         return []

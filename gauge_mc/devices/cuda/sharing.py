@@ -51,7 +51,7 @@ class CudaForeignBuffer:
     driver : module
         ``pycuda.driver``. The context that is current gets access to the memory.
     offer : Offer
-        What the owner of the buffer has sent.
+        Offer that the owner of the buffer has sent.
 
     Raises
     ------
