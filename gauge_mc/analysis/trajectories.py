@@ -117,14 +117,17 @@ def trajectory_averages(table: TrajectoryTable, forces_per_step: int) -> Traject
         Number of forces in a step of the integrator.
     """
     c = table.columns
-    change, action = estimate(c["delta_h"]), estimate(c["action"])
+    accepted, change, weight, action = (
+        estimate(one) for one in (c["accepted"], c["delta_h"], np.exp(-c["delta_h"]), c["action"])
+    )
+    slowest = max((accepted, change, weight, action), key=lambda one: one.tau_int)
     steps = int(c["steps"][-1])
     forces = forces_per_step * steps + 1
     return Trajectories(
-        estimate(c["accepted"]),
+        accepted,
         math.erfc(math.sqrt(change.value) / 2) if change.value >= 0 else math.nan,
         change,
-        estimate(np.exp(-c["delta_h"])),
+        weight,
         action,
         steps,
         forces,
@@ -133,5 +136,5 @@ def trajectory_averages(table: TrajectoryTable, forces_per_step: int) -> Traject
         float(c["largest_force"].max()),
         table.sweeps.size,
         table.ensemble,
-        caution_series(table.sweeps, c["action"]),
+        [*caution_series(table.sweeps, c["action"]), *slowest.cautions],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -56,7 +57,8 @@ class HmcResult(FitResult):
             ("action per site", f.action),
         ):
             table.add_row(name, str(one), one.format_tau())
-        table.add_row("erfc(√⟨ΔH⟩/2)", f"{f.predicted:.4g}", "")
+        if math.isfinite(f.predicted):  # not so where noise makes the mean of ΔH negative
+            table.add_row("erfc(√⟨ΔH⟩/2)", f"{f.predicted:.4g}", "")
         table.add_row("force, rms", f"{f.force:.4g}", "")
         table.add_row("force, largest", f"{f.largest_force:.4g}", "")
         table.add_row("forces per trajectory", str(f.forces), "")

@@ -19,6 +19,7 @@ from gauge_mc.fits import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.legends import add_heading
@@ -82,6 +83,7 @@ def plot_energies(table: TrajectoryTable, path: Path, title: str = "") -> None:
         series.plot(table.sweeps, change, **style)
         series.plot(table.sweeps[rejected], change[rejected], **marks)
         series.margins(x=0.02)
+        integer_ticks(series)
         series.set_xlabel("update")
         series.set_ylabel(r"$\Delta H$")
         draw_distribution(distribution, History("", table.sweeps, change), look(0))

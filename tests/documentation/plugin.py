@@ -210,6 +210,7 @@ def carry_out(example: Example) -> None:
     """Run a block, or compare an output."""
     page = page_of(example)
     language, source = example.parsed
+    assert source.strip(), "this block is empty; write at least a line of what is printed"
     directive, page.directive = page.directive, ""
     verb, _, rest = directive.partition(" ")
     text = page.replaced(source)

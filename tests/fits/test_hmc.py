@@ -78,8 +78,24 @@ def test_energies_that_cannot_be_in_equilibrium_are_said(tmp_path):
     assert later.found.cautions == []
 
 
+def test_a_short_table_is_said_to_be_short(tmp_path):
+    """By the average that varies most slowly, here the action."""
+    short = gauge_mc.fit("hmc", write_trajectories(tmp_path / "run", count=40))
+    assert any(one.startswith("The series is only") for one in short.found.cautions)
+    assert "50 τ_int are needed" in printed(short)
+
+
+def test_without_a_positive_mean_no_acceptance_is_predicted(tmp_path):
+    negative = gauge_mc.fit("hmc", write_trajectories(tmp_path / "run", shift=-2 * MEAN))
+    assert math.isnan(negative.found.predicted)
+    assert "erfc" not in printed(negative)
+    assert "nan" not in printed(negative)
+
+
 def test_tables_with_too_little_are_refused(tmp_path):
     run = write_trajectories(tmp_path / "run", count=20)
+    with pytest.raises(UsageError, match="--skip is -1"):
+        gauge_mc.fit("hmc", run, skip=-1)
     with pytest.raises(GaugeError, match="has 1 trajectories after update 29; at least two"):
         gauge_mc.fit("hmc", run, skip=29)
     path = run / "hmc.csv"
