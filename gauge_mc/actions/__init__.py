@@ -151,6 +151,15 @@ class Action(Configurable, ABC):
         xi0 = self.anisotropy
         return {} if xi0 == ANISOTROPY.usual else {"in_space": 1 / xi0, "along_t": xi0}
 
+    @property
+    def weights(self) -> dict[Loops, tuple[float, ...]]:
+        """The factors of beta (1 - Re Tr U / N) for the loops of each kind; see `loops`."""
+        in_space, along_t = self.factors.values() or (1.0, 1.0)
+        return {
+            loops: (coefficient * in_space, *[coefficient * along_t] * len(loops.kinds[1:]))
+            for loops, coefficient in self.loops.items()
+        }
+
     def update_sets(self, lattice: Lattice) -> tuple[UpdateSet, ...]:
         """Return the sets of links in the order of their updates; each link is in one set.
 
@@ -263,16 +272,10 @@ class Coupling:
                 f"The action {action.name} declares no loops, so that its value is not known; "
                 "declare them as its attribute loops."
             )
-        in_space, along_t = action.factors.values() or (1.0, 1.0)
         return self.beta * sum(
-            coefficient * factor * count * (1 - average)
-            for loops, coefficient in action.loops.items()
-            for factor, count, average in zip(
-                (in_space, *[along_t] * len(loops.kinds[1:])),
-                loops.kinds,
-                averages[loops],
-                strict=True,
-            )
+            weight * count * (1 - average)
+            for loops, weights in action.weights.items()
+            for weight, count, average in zip(weights, loops.kinds, averages[loops], strict=True)
         )
 
     def check_precision(self, group: Group, precision: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from gauge_mc import defaults
@@ -16,6 +17,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option
+from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator
 from gauge_mc.updates.molecular_dynamics import DRIFT, MolecularDynamics
 from gauge_mc.updates.momenta import MOMENTA, draw_momenta
@@ -67,6 +69,23 @@ ACCEPTANCE = Option(
     usual=0.8,
     tag="acc",
 )
+
+
+@dataclass
+class _ChainState:
+    """A replica, and what its trajectories need.
+
+    Attributes
+    ----------
+    action : Energy or None
+        The action of the links, once it is known. Nothing else changes links between updates.
+    """
+
+    field: Field
+    monomial: GaugeMonomial
+    random: Random
+    tuner: StepTuner
+    action: Energy | None = None
 
 
 class HybridMonteCarlo(Algorithm):
@@ -175,10 +194,7 @@ class HybridMonteCarlo(Algorithm):
             partial(
                 self._trajectory,
                 dynamics,
-                replica,
-                GaugeMonomial(coupling, replica),
-                random,
-                self._tuner(tuning),
+                _ChainState(replica, GaugeMonomial(coupling, replica), random, self._tuner(tuning)),
             )
             for replica, coupling, random, tuning in zip(
                 field.replicas, couplings, randoms, tunings, strict=True
@@ -203,21 +219,19 @@ class HybridMonteCarlo(Algorithm):
     def _trajectory(
         self,
         dynamics: MolecularDynamics,
-        field: Field,
-        monomial: GaugeMonomial,
-        random: Random,
-        tuner: StepTuner,
+        member: _ChainState,
     ) -> tuple[Value, ...]:
         """Do one update of a replica, and return its record."""
+        field, monomial, random, tuner = member.field, member.monomial, member.random, member.tuner
         random.step += 1
         steps = tuner.steps
         dynamics.start(field, monomial.halo_depth)
         drawn = draw_momenta(dynamics.momenta, random)
-        before = monomial.action(dynamics.links)
+        before = member.action or monomial.action(dynamics.links)
         moves = self.integrator.trajectory(self.values[LENGTH.name], steps)
         force = dynamics.move(monomial, moves)
         after = monomial.action(dynamics.links)
-        change = (force.kinetic - drawn.kinetic) + (after - before)
+        change = (force.kinetic + after).minus(drawn.kinetic + before)
         probability = math.exp(-max(change, 0.0)) if math.isfinite(change) else 0.0
         # Far from equilibrium the energy may change so much that nothing would ever be accepted.
         always = 2 * random.step <= tuner.updates and math.isfinite(change)
@@ -225,9 +239,10 @@ class HybridMonteCarlo(Algorithm):
         if accepted:
             field.copy(dynamics.links)
             field.exchange_halo(monomial.halo_depth)
+        member.action = after if accepted else before
         tuner.take(change, random.step)
-        kinetic = force.kinetic / (field.lattice.links * field.group.dimension)
-        action = (after if accepted else before) / field.lattice.sites
+        kinetic = float(force.kinetic) / (field.lattice.links * field.group.dimension)
+        action = float(member.action) / field.lattice.sites
         result = (change, int(accepted), probability)
         return *result, steps, action, kinetic, force.mean, force.largest
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.energy import Energy, EnergyMeter
+from gauge_mc.domain.energy import EnergyMeter, EnergyUse
 
 LEAST_SECONDS = 1.0
 """Minimum time in seconds over which the energy is measured.
@@ -23,7 +23,7 @@ LEAST_CHUNKS = 4
 
 def energy_of(
     devices: DeviceGroup, call: Callable[[int], object], seconds: float, once: float
-) -> Energy:
+) -> EnergyUse:
     """Return the energy per repetition. All processes must call this.
 
     Parameters
@@ -43,7 +43,7 @@ def energy_of(
     if available.joules is None:
         return available
     if seconds < LEAST_SECONDS:
-        return Energy(None, f"--seconds must be at least {LEAST_SECONDS:g}")
+        return EnergyUse(None, f"--seconds must be at least {LEAST_SECONDS:g}")
     once = devices.processes.broadcast(once)
     times = max(1, round(CHUNK_SECONDS / once))
     readings = [dict(meter.joules)]

@@ -16,7 +16,7 @@ from gauge_mc.benchmarks.timing import COPY_SECONDS, copy_bandwidth, seconds_of
 from gauge_mc.devices import Device
 from gauge_mc.devices.base import Registers
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.energy import Energy
+from gauge_mc.domain.energy import EnergyUse
 from gauge_mc.domain.halo import HaloExchange
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import WORD_BYTES
@@ -208,7 +208,7 @@ def benchmark(
     items += _observables(field)
     others = [name for name in GENERATORS if name != random]
     link_bytes = field.group.components * field.layouts[0].real.itemsize
-    kernels, energies = [], list[Energy]()
+    kernels, energies = [], list[EnergyUse]()
     total = len(items) + len(others) + len(ALGORITHMS) - 1
     rest = _other_algorithms(field, usual, generator, left_out)
     for item in chain(items, _other_generators(field, beta, others, luxury, left_out), rest):

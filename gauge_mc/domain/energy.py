@@ -12,7 +12,7 @@ from gauge_mc.errors import GaugeError
 
 
 @dataclass(frozen=True)
-class Energy:
+class EnergyUse:
     """The energy that the devices of all processes have used.
 
     Attributes
@@ -27,9 +27,9 @@ class Energy:
     joules: float | None
     source: str
 
-    def share(self, count: int) -> Energy:
+    def share(self, count: int) -> EnergyUse:
         """Return the energy of one of several runs that are carried out together."""
-        return Energy(None if self.joules is None else self.joules / count, self.source)
+        return EnergyUse(None if self.joules is None else self.joules / count, self.source)
 
     def nj_per_link(self, links: int) -> float | None:
         """Return the energy in nJ per link update, for a number of link updates."""
@@ -87,12 +87,12 @@ class EnergyMeter:
             self._missing = str(error)
         return None if self._missing else sum(self.joules.values())
 
-    def total(self) -> Energy:
+    def total(self) -> EnergyUse:
         """Return the energy of the devices of all processes, which must all call this."""
         self.read()
         return self.combined(self.joules)
 
-    def combined(self, joules: Mapping[str, float | None]) -> Energy:
+    def combined(self, joules: Mapping[str, float | None]) -> EnergyUse:
         """Add up energies over the processes, which must all call this.
 
         Parameters
@@ -106,9 +106,9 @@ class EnergyMeter:
         everyone = self._processes.allgather((platform.node(), dict(joules), source, self._missing))
         for host, parts, _, missing in everyone:
             if missing:
-                return Energy(None, missing)
+                return EnergyUse(None, missing)
             for name, spent in parts.items():
                 if spent is None:
-                    return Energy(None, "the energy counters do not advance")
+                    return EnergyUse(None, "the energy counters do not advance")
                 found[host, name] = max(spent, found.get((host, name), 0.0))
-        return Energy(sum(found.values()), everyone[0][2])
+        return EnergyUse(sum(found.values()), everyone[0][2])

@@ -130,6 +130,18 @@ class SlabSums:
         data = self.slab.device.read(self._memory, offset, SUM_BYTES * math.prod(shape))
         return data.view(np.float64).reshape(shape)
 
+    def by_block(self) -> NDArray[np.float64]:
+        """Wait for all launches since the last call, and return their partial sums.
+
+        Returns
+        -------
+        ndarray, shape (launches, slices, blocks, values), float64
+            The sums over each block of sites of every time slice.
+        """
+        rows, self._launched = self._launched, 0
+        data = self.slab.device.read(self._memory, 0, rows * self._row_bytes)
+        return data.view(np.float64).reshape(rows, self.slices, self._parts, self.values)
+
     def add_up(self, totals: int, rows: int | None = None) -> None:
         """Add up partial sums, and store what `by_slice` returns.
 
@@ -184,7 +196,7 @@ def add_slices(devices: DeviceGroup, local: list[NDArray[np.float64]]) -> NDArra
 def slices_of_all_slabs(
     devices: DeviceGroup, local: list[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Join sums over time slices, of shape (rows, slices, values), in the order of the slabs."""
+    """Join sums over time slices, of shape (rows, slices, …), in the order of the slabs."""
     parts = devices.processes.allgather(local)
     return np.concatenate([one for process in parts for one in process], axis=1)
 

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gauge_mc.domain.energy import Energy
+from gauge_mc.domain.energy import EnergyUse
 from gauge_mc.errors import GaugeError
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Chain
@@ -108,7 +108,7 @@ def summary(run: Run, parameters: Parameters, table: Table) -> RenderableType:
 
 
 def session_table(
-    clock: Clock, chain: Chain, began: int, times: Mapping[str, float], energy: Energy
+    clock: Clock, chain: Chain, began: int, times: Mapping[str, float], energy: EnergyUse
 ) -> Table:
     """Return the time, the rate and the energy of a session.
 
@@ -122,7 +122,7 @@ def session_table(
         Number of updates done before the session.
     times : mapping of str to float
         Shares of the session's time, in seconds.
-    energy : Energy
+    energy : EnergyUse
         Energy that the devices have used in the session.
     """
     table = Table.grid(padding=(0, 2))

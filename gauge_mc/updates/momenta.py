@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.random_field import Random
-from gauge_mc.fields.sums import SlabSums, add_slices
+from gauge_mc.fields.sums import SlabSums
+from gauge_mc.updates.energy import Energy, block_sums
 
 MOMENTA = Kernel("momenta")
 
@@ -18,13 +21,13 @@ class Draw(NamedTuple):
 
     Attributes
     ----------
-    kinetic : float
+    kinetic : Energy
         The kinetic energy, -Tr P^2 summed over all links.
     uniform : float
         A random number between 0 and 1, with which the trajectory is accepted.
     """
 
-    kinetic: float
+    kinetic: Energy
     uniform: float
 
 
@@ -52,6 +55,5 @@ def draw_momenta(momenta: AlgebraField, random: Random) -> Draw:
     for n, one in enumerate(sums):
         stream = random.stream(n)
         one.launch(MOMENTA, {"momenta": one.slab.buffer.address, "stream": stream})
-    by_slice = [one.by_slice() for one in sums]
-    kinetic, uniform = add_slices(momenta.devices, by_slice)[0].tolist()
-    return Draw(kinetic, uniform)
+    kinetic, uniform = np.moveaxis(block_sums(momenta.devices, sums), -1, 0)
+    return Draw(Energy.of(kinetic), float(uniform.sum()))

@@ -7,7 +7,7 @@ import pytest
 from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.domain import energy
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.energy import Energy, EnergyMeter
+from gauge_mc.domain.energy import EnergyMeter, EnergyUse
 from gauge_mc.domain.processes import OneProcess
 from gauge_mc.errors import GaugeError
 
@@ -61,7 +61,7 @@ def test_a_shared_part_is_counted_once():
     one.joules, two.joules = 3.0, 5.0
     assert meter.read() == 8.0
     one.joules = 4.0
-    assert meter.total() == Energy(9.0, "METER")
+    assert meter.total() == EnergyUse(9.0, "METER")
 
 
 def test_a_counter_may_start_again_between_readings():
@@ -84,7 +84,7 @@ def test_processes_of_a_host_share_its_parts(monkeypatch):
     group = DeviceGroup((Processor(one, two),), Several(*others))
     meter = EnergyMeter(group)
     one.joules, two.joules = 3.0, 5.0
-    assert meter.total() == Energy(3 + 6 + 1 + 10, "METER")
+    assert meter.total() == EnergyUse(3 + 6 + 1 + 10, "METER")
     assert meter.read() == 8.0
 
 
@@ -92,7 +92,7 @@ def test_a_process_without_counters_makes_the_sum_unavailable():
     part = Part("one")
     missing = ("b", {}, "", "nothing here")
     meter = EnergyMeter(DeviceGroup((Processor(part),), Several(missing)))
-    assert meter.total() == Energy(None, "nothing here")
+    assert meter.total() == EnergyUse(None, "nothing here")
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -103,10 +103,10 @@ def test_a_counter_that_fails(late):
     part.failure = "it is broken"
     assert meter.read() is None
     part.failure, part.joules = None, 5.0
-    assert meter.total() == Energy(None, "it is broken")
+    assert meter.total() == EnergyUse(None, "it is broken")
 
 
 def test_energy_per_link_update():
-    assert Energy(2.0, "METER").nj_per_link(1000) == pytest.approx(2e6)
-    assert Energy(2.0, "METER").nj_per_link(0) is None
-    assert Energy(None, "why").nj_per_link(1000) is None
+    assert EnergyUse(2.0, "METER").nj_per_link(1000) == pytest.approx(2e6)
+    assert EnergyUse(2.0, "METER").nj_per_link(0) is None
+    assert EnergyUse(None, "why").nj_per_link(1000) is None

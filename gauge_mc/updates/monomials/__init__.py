@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.energy import Energy
 
 
 class Force(NamedTuple):
@@ -15,7 +16,7 @@ class Force(NamedTuple):
 
     Attributes
     ----------
-    kinetic : float
+    kinetic : Energy
         -Tr P^2 summed over all links.
     mean : float
         Root of the mean over all links of |F|^2 = -2 Tr F^2.
@@ -23,7 +24,7 @@ class Force(NamedTuple):
         Largest |F|, rounded to single precision.
     """
 
-    kinetic: float
+    kinetic: Energy
     mean: float
     largest: float
 
@@ -36,7 +37,7 @@ class Monomial(ABC):
         """Draw the fields on which the term depends besides the links, if there are any."""
 
     @abstractmethod
-    def action(self, links: Field) -> float:
+    def action(self, links: Field) -> Energy:
         """Return the value of the term."""
 
     @abstractmethod

@@ -6,17 +6,19 @@ import ctypes
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from gauge_mc.actions import Coupling
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.action_density import loop_averages
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.random_field import Random
-from gauge_mc.fields.sums import SlabSums, total
+from gauge_mc.fields.sums import SlabSums
+from gauge_mc.updates.energy import Energy, block_sums, exact_sum
 from gauge_mc.updates.monomials import Force, Monomial
 
 KICK = Kernel("kick")
@@ -58,11 +60,17 @@ class GaugeMonomial(Monomial):
     def draw(self, links: Field, random: Random) -> None:
         """Draw nothing: the action depends on the links only."""
 
-    def action(self, links: Field) -> float:
-        """Return the action of a field whose halos are up to date."""
-        loops = self.coupling.action.loops
-        averages = {one: loop_averages(links, one) for one in loops}
-        return links.lattice.sites * self.coupling.density(averages)
+    def action(self, links: Field) -> Energy:
+        """Return the action of a field whose halos are up to date; 0 if all links are 1."""
+        beta, parts = self.coupling.beta, []
+        for loops, weights in self.coupling.action.weights.items():
+            factors = beta * np.array(weights)
+            sums = [SlabSums(slab, len(weights), 1) for slab in links.slabs]
+            for one in sums:
+                one.launch(loops.kernel, {"links": one.slab.buffer.address})
+            traces = block_sums(links.devices, sums) / links.group.colours
+            parts += [-factors * traces, links.lattice.sites * factors * loops.kinds]
+        return Energy.of(np.concatenate([one.reshape(-1) for one in parts]))
 
     def kick(self, links: Field, momenta: AlgebraField, size: float) -> Force:
         """Change the momenta; see `Monomial.kick`."""
@@ -79,9 +87,9 @@ class GaugeMonomial(Monomial):
                     "action": self._coefficients(KICK, one.slab),
                 },
             )
-        kinetic, squares = total(links, sums)[0].tolist()
-        mean = math.sqrt(squares / links.lattice.links)
-        return Force(kinetic, mean, float(self._largest.by_slice().max()))
+        kinetic, squares = np.moveaxis(block_sums(links.devices, sums), -1, 0)
+        mean = math.sqrt(exact_sum(squares) / links.lattice.links)
+        return Force(Energy.of(kinetic), mean, float(self._largest.by_slice().max()))
 
     def kick_and_drift(
         self, source: Field, target: Field, momenta: AlgebraField, kick: float, drift: float

@@ -1,0 +1,86 @@
+"""Energies, kept as the sums over blocks of sites so that changes of them are exact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """The value of an action or of the kinetic energy, as the contributions of blocks of sites.
+
+    The change of an energy in a trajectory is of the order of 1, but an energy grows with the
+    volume, and so does its rounding error. Differences are therefore taken block by block, and
+    added up without rounding. Blocks depend only on the lattice and on the kind of device, not on
+    the division into slabs, threads and processes.
+
+    Attributes
+    ----------
+    parts : ndarray, float64, shape (blocks,)
+        Contributions, which add up to the energy.
+    """
+
+    parts: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, values: object) -> Energy:
+        """Return an energy of contributions in an array of any shape, or of one number."""
+        return cls(np.array(values, np.float64).reshape(-1))
+
+    def __add__(self, other: Energy) -> Energy:
+        """Return the sum of two energies, whose contributions stay apart."""
+        return Energy(np.concatenate([self.parts, other.parts]))
+
+    def __float__(self) -> float:
+        """Return the total."""
+        return exact_sum(self.parts)
+
+    def minus(self, before: Energy) -> float:
+        """Return the change from an earlier energy with the same contributions.
+
+        Raises
+        ------
+        ValueError
+            If their numbers differ.
+        """
+        if self.parts.shape != before.parts.shape:
+            raise ValueError("energies with different contributions have no local difference")
+        with np.errstate(invalid="ignore", over="ignore"):
+            return exact_sum(self.parts - before.parts)
+
+
+def exact_sum(values: NDArray[np.float64]) -> float:
+    """Return a sum that is rounded once, so that it does not depend on the order.
+
+    It is not finite if a value is not.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        rough = float(values.sum())
+    return math.fsum(values.reshape(-1).tolist()) if math.isfinite(rough) else rough
+
+
+def block_sums(devices: DeviceGroup, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
+    """Return what a kernel has summed over every block of sites of the lattice.
+
+    Parameters
+    ----------
+    devices : DeviceGroup
+        The devices that share the lattice.
+    sums : sequence of SlabSums
+        The sums over this process's slabs, each with one launch.
+
+    Returns
+    -------
+    ndarray, shape (slices, blocks, values), float64
+        The sums, in the order of the time slices of the lattice.
+    """
+    rows = slices_of_all_slabs(devices, [one.by_block() for one in sums])
+    return np.asarray(rows[0])

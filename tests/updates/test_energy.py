@@ -1,0 +1,88 @@
+"""Energies as contributions of blocks of sites: their changes are more exact than their totals."""
+
+import math
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import Coupling
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.run.directory import Run
+from gauge_mc.updates.energy import Energy
+from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.molecular_dynamics import MolecularDynamics
+from gauge_mc.updates.momenta import draw_momenta
+from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from tests.reference.fields import trace
+from tests.reference.observables import plaquette_matrix
+from tests.run.sessions import carry_out
+from tests.run.test_hmc import parameters
+from tests.updates.links import start
+
+LATTICE = Lattice(8, 8, 8, 8)
+BETA = 2.3
+EPS = np.finfo(float).eps
+
+
+def in_80_bits(links):
+    """The action of every plaquette in extended precision."""
+    exact = links.astype(np.clongdouble)
+    planes = [plaquette_matrix(exact, mu, nu) for mu in range(4) for nu in range(mu)]
+    return np.longdouble(BETA) * np.stack([1 - trace(one).real / 2 for one in planes])
+
+
+def test_a_local_difference_is_more_exact_than_that_of_totals(best_device):
+    field = Field.from_slices(LATTICE, "su2", start(LATTICE, "su2"), "double", best_device)
+    dynamics, random = MolecularDynamics(field), Random.for_field(field, seed=3)
+    monomial = GaugeMonomial(Coupling.of(BETA), field)
+    dynamics.start(field, monomial.halo_depth)
+    draw_momenta(dynamics.momenta, random)
+    before, first = monomial.action(dynamics.links), in_80_bits(dynamics.links.to_numpy())
+    dynamics.move(monomial, INTEGRATORS["leapfrog"].trajectory(0.02, 1))
+    after, last = monomial.action(dynamics.links), in_80_bits(dynamics.links.to_numpy())
+    change = float((last - first).sum())
+    assert float(after) == pytest.approx(float(last.sum()), rel=1e-14)
+    assert abs(change) > 1
+    # Some hundred additions are rounded in each of the blocks, which are independent.
+    bound = 8 * EPS * float(after) / math.sqrt(after.parts.size)
+    assert abs(after.minus(before) - change) < bound
+    # What does not change does not matter, however large it is; in totals it does.
+    large = Energy.of(2.0**60)
+    assert (large + after).minus(large + before) == after.minus(before)
+    assert abs(float(large + after) - float(large + before) - change) > 1
+
+
+def test_contributions_are_added_without_rounding():
+    parts = np.array([1.0, 2.0**60, 2.0**-60, -(2.0**60)])
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2]):
+        assert float(Energy.of(parts[order])) == 1.0
+    assert Energy.of([2.0**53, 1.0]).minus(Energy.of([2.0**53, 0.5])) == 0.5
+    assert float(Energy.of([[1, 2], [3, 4]]) + Energy.of(5)) == 15
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
+def test_energies_that_are_not_finite_have_no_finite_change(value):
+    broken = Energy.of([value, value, 0.0])
+    assert not math.isfinite(float(broken))
+    assert not math.isfinite(broken.minus(Energy.of([0.0, 0.0, 0.0])))
+    assert math.isfinite(float(Energy.of([1e308, -1e308, 1e308])))
+
+
+def test_energies_of_other_blocks_are_refused():
+    with pytest.raises(ValueError, match="different contributions"):
+        Energy.of([1, 2]).minus(Energy.of([1, 2, 3]))
+
+
+def test_the_action_is_computed_once_per_trajectory(tmp_path, best_device, monkeypatch):
+    """That before a trajectory is known from the one before it, accepted or not."""
+    values, action = [], GaugeMonomial.action
+
+    def counted(self, links):
+        values.append(action(self, links))
+        return values[-1]
+
+    monkeypatch.setattr(GaugeMonomial, "action", counted)
+    carry_out(Run(tmp_path / "run"), parameters(steps=3, length=1.2), best_device)
+    assert len(values) == 51
