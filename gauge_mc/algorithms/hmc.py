@@ -72,7 +72,7 @@ ACCEPTANCE = Option(
 
 
 @dataclass
-class _ChainState:
+class _HmcChain:
     """A replica, and what its trajectories need.
 
     Attributes
@@ -194,7 +194,7 @@ class HybridMonteCarlo(Algorithm):
             partial(
                 self._trajectory,
                 dynamics,
-                _ChainState(replica, GaugeMonomial(coupling, replica), random, self._tuner(tuning)),
+                _HmcChain(replica, GaugeMonomial(coupling, replica), random, self._tuner(tuning)),
             )
             for replica, coupling, random, tuning in zip(
                 field.replicas, couplings, randoms, tunings, strict=True
@@ -219,7 +219,7 @@ class HybridMonteCarlo(Algorithm):
     def _trajectory(
         self,
         dynamics: MolecularDynamics,
-        member: _ChainState,
+        member: _HmcChain,
     ) -> tuple[Value, ...]:
         """Do one update of a replica, and return its record."""
         field, monomial, random, tuner = member.field, member.monomial, member.random, member.tuner
