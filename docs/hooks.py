@@ -26,6 +26,7 @@ from gauge_mc.actions import ACTIONS
 from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.cli.command import Chooser
 from gauge_mc.cli.document import (
+    LEAVES,
     VOCABULARY,
     Heading,
     attributes,
@@ -288,6 +289,8 @@ def key_table(kind: type[Any]) -> str:
 
 def json_type(words: str) -> str:
     """Return a type as JSON calls it."""
+    for one in LEAVES:
+        words = words.replace(one.__name__, "str")
     return plain(words.replace("None", "null"))
 
 

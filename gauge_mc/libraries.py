@@ -10,18 +10,12 @@ from gauge_mc.errors import GaugeError
 
 
 class OptionalPackage(NamedTuple):
-    """A package that some commands need.
-
-    Attributes
-    ----------
-    extra : str
-        Name of the extra of this package that installs it.
-    purpose : str
-        What it is for, as ``gauge-mc doctor`` says it.
-    """
+    """A package that some commands need."""
 
     extra: str
+    """Name of the extra of this package that installs it."""
     purpose: str
+    """Purpose, as ``gauge-mc doctor`` says it."""
 
 
 LIBRARIES = {

@@ -2,7 +2,8 @@
 
 A result is a data class. The declaration of a field gives its description in the docstring, from
 which the reference documentation and the vocabulary of JSON follow, and its heading in tables; its
-annotation says how it is read back (`gauge_mc.files.structured.typed`).
+annotation says how it is read back (`gauge_mc.files.structured.typed`). Settings of runs are
+declared in the same way, with more (`gauge_mc.run.settings`).
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from collections.abc import Sequence
 from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar
 
 from gauge_mc.options import Number
+from gauge_mc.registry import in_words
 
 ResultClass = TypeVar("ResultClass", bound=type[Any])
 
@@ -21,7 +24,7 @@ INDENTED: dict[str, Any] = {"initial_indent": " " * 8, "subsequent_indent": " " 
 """Indentation of the descriptions in a docstring."""
 
 DECLARED = "number"
-"""Key of the metadata of a field, with the arguments of its `Number`."""
+"""Key of the metadata of a field, with the arguments of its `Number` or `Option`."""
 
 
 def result_field(help: str, default: Any = MISSING, **more: str) -> Any:
@@ -64,12 +67,18 @@ def documented(kind: ResultClass) -> ResultClass:
     """Add the declared fields of a data class to its docstring; a class decorator."""
     lines = [
         f"    {one.name} : {_in_words(one.type)}\n"
-        + textwrap.fill(one.metadata[DECLARED]["help"], 100, **INDENTED)
+        + textwrap.fill(_description(**one.metadata[DECLARED]), 100, **INDENTED)
         for one in fields(kind)
     ]
     text = (kind.__doc__ or "").rstrip()
     kind.__doc__ = "\n".join([f"{text}\n\n    Attributes\n    ----------", *lines, "    "])
     return kind
+
+
+def _description(help: str, choices: Sequence[str] = (), **_: object) -> str:
+    """Return the description of a declared field, with the words that it may be."""
+    words = in_words([f"``{one}``" for one in choices], "or")
+    return f"{help} Choose {words}." if words else help
 
 
 def _in_words(annotation: Any) -> str:

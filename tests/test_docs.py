@@ -202,6 +202,19 @@ def test_described_attributes_are_those_of_the_classes():
         assert described == [one.name for one in dataclasses.fields(kind)], name
 
 
+def test_the_python_reference_shows_values_instead_of_declarations():
+    griffe = pytest.importorskip("griffe")
+    extensions = griffe.load_extensions(ROOT / "docs/declared.py")
+    package = griffe.load("gauge_mc", search_paths=[ROOT], extensions=extensions)
+    run, status = package["run.parameters.Parameters"], package["inspection.status.RunStatus"]
+    defaults = {one.name: str(one.default) for one in run.parameters}
+    assert defaults["seed"] == "1"
+    assert defaults["group"] == "'su2'"
+    assert defaults["lattice"] == defaults["beta"] == "..."
+    assert not [one.name for one in status.parameters if one.default]
+    assert "Age of the last checkpoint in seconds." in status.docstring.value
+
+
 def test_public_names_are_in_the_python_reference():
     text = "".join(one.read_text() for one in ROOT.glob("docs/reference/python*.md"))
     for name in gauge_mc.__all__:

@@ -34,18 +34,12 @@ GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machin
 
 @dataclass(frozen=True)
 class Command:
-    """The entry of a command in the help text of the program.
-
-    Attributes
-    ----------
-    panel : str
-        Panel in which the command is listed.
-    help : str
-        Short description of the command.
-    """
+    """The entry of a command in the help text of the program."""
 
     panel: str
+    """Panel in which the command is listed."""
     help: str
+    """Short description of the command."""
 
 
 COMMANDS = {

@@ -65,50 +65,34 @@ class DescribedCommand(typer.core.TyperCommand):
 
 @dataclass(frozen=True)
 class OptionGroup:
-    """The options of a subcommand that are declared together, such as those of an observable.
-
-    Attributes
-    ----------
-    name : str
-        Its name in messages.
-    options : sequence of Option
-        Options of this group.
-    section : str
-        Heading of the options in the help text.
-    label : str
-        Its name before the descriptions of its options, if several owners share the section.
-    """
+    """The options of a subcommand that are declared together, such as those of an observable."""
 
     name: str
+    """Its name in messages."""
     options: Sequence[Option]
+    """Options of this group."""
     section: str
+    """Heading of the options in the help text."""
     label: str = ""
+    """Its name before the descriptions of its options, if several owners share the section."""
 
 
 @dataclass(frozen=True)
 class Subcommands:
-    """The subcommands of a command, one for each registered thing, such as an observable.
-
-    Attributes
-    ----------
-    title : str
-        Heading of their list, such as ``Observables``.
-    names : callable
-        Returns the names of all things.
-    summary : callable
-        Returns the short description of a thing, given its name.
-    owners : callable
-        Returns what declares the options of a thing, given its name.
-    check : callable
-        Raises a `UsageError` if there is no thing of a name. If it raises nothing, the function of
-        the command refuses the name.
-    """
+    """The subcommands of a command, one for each registered thing, such as an observable."""
 
     title: str
+    """Heading of their list, such as ``Observables``."""
     names: Callable[[], Iterable[str]]
+    """Returns the names of all things."""
     summary: Callable[[str], str]
+    """Returns the short description of a thing, given its name."""
     owners: Callable[[str], Sequence[OptionGroup]]
+    """Returns what declares the options of a thing, given its name."""
     check: Callable[[str], object]
+    """Raises a `UsageError` if there is no thing of a name. If it raises nothing, the function of
+    the command refuses the name.
+    """
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function whose first argument chooses one of the things."""

@@ -22,6 +22,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from gauge_mc import __version__
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.results import documented, result_field
 
 VOCABULARY = 1
 """Version of the vocabulary.
@@ -38,44 +39,32 @@ DOCUMENTS: dict[str, tuple[type[Any] | str, ...]] = {}
 """Classes of which the documents of each command consist, filled by `prints`."""
 
 
+@documented
 @dataclass(frozen=True)
 class Heading:
-    """The first keys of every document.
+    """The first keys of every document."""
 
-    Attributes
-    ----------
-    command : str
-        Name of the command that printed the document.
-    version : str
-        Version of gauge-mc.
-    vocabulary : int
-        Version of the vocabulary. It is raised when a key is renamed or removed or changes its
-        meaning, and stays the same when a key is added.
-    """
-
-    command: str
-    version: str = __version__
-    vocabulary: int = VOCABULARY
+    command: str = result_field("Name of the command that printed the document.")
+    version: str = result_field("Version of gauge-mc.", __version__)
+    vocabulary: int = result_field(
+        "Version of the vocabulary. It is raised when a key is renamed or removed or changes its "
+        "meaning, and stays the same when a key is added.",
+        VOCABULARY,
+    )
 
 
 @dataclass
 class Word:
-    """A key of the vocabulary.
-
-    Attributes
-    ----------
-    meanings : dict of str to list of str
-        What the key means, and the classes where it means that.
-    types : list of str
-        Types of its values, as the docstrings name them.
-    named : bool
-        Whether its value may be an object whose keys are names, such as those of tables or runs,
-        which do not belong to the vocabulary.
-    """
+    """A key of the vocabulary."""
 
     meanings: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    """Meanings of the key, and the classes where it has them."""
     types: list[str] = dataclasses.field(default_factory=list)
+    """Types of its values, as the docstrings name them."""
     named: bool = False
+    """Whether its value may be an object whose keys are names, such as those of tables or runs,
+    which do not belong to the vocabulary.
+    """
 
 
 def prints(*kinds: type[Any] | str) -> Callable[[Function], Function]:

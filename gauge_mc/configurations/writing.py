@@ -51,21 +51,14 @@ def write_field(
 
 @dataclass(frozen=True)
 class FieldSource:
-    """The links of a field, which are converted while they are written.
-
-    Attributes
-    ----------
-    field : Field
-        The links.
-    encoding : FieldBlocks
-        Conversion of the links to the blocks of the file.
-    averages : Averages
-        Averages in the precision of the field.
-    """
+    """The links of a field, which are converted while they are written."""
 
     field: Field
+    """The links."""
     encoding: FieldBlocks
+    """Conversion of the links to the blocks of the file."""
     averages: Averages
+    """Averages in the precision of the field."""
 
     @property
     def stored(self) -> StoredLinks:
@@ -115,24 +108,16 @@ def refuse_misfit(stored: StoredLinks, found: LinkCheck) -> None:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The links of a field at one time, as they are stored in a file.
-
-    Attributes
-    ----------
-    stored : StoredLinks
-        How the blocks store the links.
-    averages : Averages
-        Averages over the links, for the header.
-    checksums : Checksums
-        Checksums of the blocks, for the header.
-    blocks : tuple of Block
-        The blocks of all time slices.
-    """
+    """The links of a field at one time, as they are stored in a file."""
 
     stored: StoredLinks
+    """How the blocks store the links."""
     averages: Averages
+    """Averages over the links, for the header."""
     checksums: Checksums
+    """Checksums of the blocks, for the header."""
     blocks: tuple[Block, ...]
+    """The blocks of all time slices."""
 
     @classmethod
     def of(cls, field: Field, format: str, memory: Block | None = None) -> Snapshot | None:

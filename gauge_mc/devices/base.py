@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.results import documented, result_field
 
 
 class Buffer(Protocol):
@@ -30,19 +31,14 @@ class Buffer(Protocol):
 
 @dataclass(frozen=True)
 class BufferPart:
-    """A part of a buffer. It keeps the whole buffer allocated.
-
-    Attributes
-    ----------
-    whole : Buffer
-        The buffer, which stays allocated as long as the part exists.
-    offset, nbytes : int
-        Position and size of the part in bytes.
-    """
+    """A part of a buffer. It keeps the whole buffer allocated."""
 
     whole: Buffer
+    """The buffer, which stays allocated as long as the part exists."""
     offset: int
+    """Position of the part in bytes."""
     nbytes: int
+    """Size of the part in bytes."""
 
     @property
     def address(self) -> int:
@@ -52,18 +48,12 @@ class BufferPart:
 
 @dataclass(frozen=True)
 class Registers:
-    """Register usage of a kernel, as reported by the CUDA compiler.
-
-    Attributes
-    ----------
-    count : int
-        Registers per thread.
-    spilled : int
-        Bytes per thread that are spilled to memory.
-    """
+    """Register usage of a kernel, as reported by the CUDA compiler."""
 
     count: int
+    """Registers per thread."""
     spilled: int
+    """Bytes per thread that are spilled to memory."""
 
 
 Launch = Callable[[], object]
@@ -148,21 +138,14 @@ class Event(Protocol):
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy from one device to another of the same kind.
-
-    Attributes
-    ----------
-    origin : int
-        The address of the data on the device that copies.
-    target : Device
-        The device that receives the data.
-    to : int
-        The address on `target`.
-    """
+    """A copy from one device to another of the same kind."""
 
     origin: int
+    """The address of the data on the device that copies."""
     target: Device
+    """The device that receives the data."""
     to: int
+    """The address on `target`."""
 
 
 class Device(Protocol):
@@ -297,18 +280,12 @@ class StreamedDevice(Device, Protocol):
 
 @dataclass(frozen=True)
 class Offer:
-    """Handles with which another process on the host writes to a buffer and waits for its owner.
-
-    Attributes
-    ----------
-    memory : bytes
-        Handle of the buffer.
-    events : tuple of bytes
-        Handles of the events that the owner records.
-    """
+    """Handles with which another process on the host writes to a buffer and waits for its owner."""
 
     memory: bytes
+    """Handle of the buffer."""
     events: tuple[bytes, ...]
+    """Handles of the events that the owner records."""
 
 
 class SharedBuffer(Protocol):
@@ -379,26 +356,15 @@ class TunableDevice(Device, Protocol):
         """Compile a kernel in one of these ways from now on, in later processes too."""
 
 
+@documented
 @dataclass(frozen=True)
 class Finding:
-    """The result of checking one prerequisite on this machine.
+    """The result of checking one prerequisite on this machine."""
 
-    Attributes
-    ----------
-    subject : str
-        Name of the thing that was checked.
-    works : bool
-        Whether it works; for the whole, whether any device works.
-    detail : str
-        The result of the check, in words.
-    remedy : str
-        A command that fixes the problem, if there is one.
-    """
-
-    subject: str
-    works: bool
-    detail: str
-    remedy: str = ""
+    subject: str = result_field("Name of the thing that was checked.")
+    works: bool = result_field("Whether it works; for the whole, whether any device works.")
+    detail: str = result_field("The result of the check, in words.")
+    remedy: str = result_field("A command that fixes the problem, if there is one.", "")
 
 
 class Backend(ABC):

@@ -20,22 +20,16 @@ MAX_THREADS = 1024
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """The description of a device, to be opened by the thread that uses it.
-
-    Attributes
-    ----------
-    backend : str
-        Name of the backend.
-    ordinal : int
-        Number of the device; 0 if the backend's devices are not numbered.
-    threads : int, optional
-        Number of threads, if the devices are not numbered; by default all threads that this
-        process may use.
-    """
+    """The description of a device, to be opened by the thread that uses it."""
 
     backend: str
+    """Name of the backend."""
     ordinal: int = 0
+    """Number of the device; 0 if the backend's devices are not numbered."""
     threads: int | None = None
+    """Number of threads, if the devices are not numbered; by default all threads that this process
+    may use.
+    """
 
     @property
     def numbered(self) -> bool:

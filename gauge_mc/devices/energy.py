@@ -9,25 +9,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EnergyCounter:
-    """A counter of the energy that a part of a machine uses, whichever process causes it.
-
-    Attributes
-    ----------
-    name : str
-        Name of the part. Devices of a host that share the part give the same name.
-    source : str
-        Name of the interface through which the counter is read, as shown to the user.
-    read : callable
-        Function that returns the energy in joules since an arbitrary moment. It raises GaugeError
-        if the counter cannot be read.
-    limit : float
-        Energy in joules at which the counter starts again from zero.
-    """
+    """A counter of the energy that a part of a machine uses, whichever process causes it."""
 
     name: str
+    """Name of the part. Devices of a host that share the part give the same name."""
     source: str
+    """Name of the interface through which the counter is read, as shown to the user."""
     read: Callable[[], float]
+    """Function that returns the energy in joules since an arbitrary moment. It raises GaugeError if
+    the counter cannot be read.
+    """
     limit: float = math.inf
+    """Energy in joules at which the counter starts again from zero."""
 
     def difference(self, before: float, after: float) -> float:
         """Return the energy in joules between two readings that are less than `limit` apart."""

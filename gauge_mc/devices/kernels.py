@@ -63,34 +63,24 @@ class CachedHash:
 
 @dataclass(frozen=True)
 class Choice(CachedHash):
-    """A compile-time choice, such as the group SU(3) or the Wilson action.
-
-    Attributes
-    ----------
-    kind : str
-        A key of `SELECTING_HEADERS`.
-    name : str
-        Name of the choice among those of its kind, such as ``su3``.
-    header : Path
-        The C++ header that declares it.
-    definitions : tuple of (str, str)
-        Names and values of the macros that select the choice.
-    needs_registers : bool
-        Whether kernels need more registers of a GPU than the launch bounds of the group allow.
-    launch_bounds : tuple of int, optional
-        Threads per block and minimum number of resident blocks per multiprocessor of a GPU, for
-        kernels that need other bounds than the usual ones.
-    usual_bounds : tuple of (str, (int, int))
-        Usual launch bounds on a GPU by precision, which the group has.
-    """
+    """A compile-time choice, such as the group SU(3) or the Wilson action."""
 
     kind: str
+    """A key of `SELECTING_HEADERS`."""
     name: str
+    """Name of the choice among those of its kind, such as ``su3``."""
     header: Path
+    """The C++ header that declares it."""
     definitions: tuple[tuple[str, str], ...]
+    """Names and values of the macros that select the choice."""
     needs_registers: bool = False
+    """Whether kernels need more registers of a GPU than the launch bounds of the group allow."""
     launch_bounds: tuple[int, int] | None = None
+    """Threads per block and minimum number of resident blocks per multiprocessor of a GPU, for
+    kernels that need other bounds than the usual ones.
+    """
     usual_bounds: tuple[tuple[str, tuple[int, int]], ...] = ()
+    """Usual launch bounds on a GPU by precision, which the group has."""
 
     __hash__ = CachedHash.__hash__
 
@@ -119,24 +109,16 @@ class Choice(CachedHash):
 
 @dataclass(frozen=True)
 class Variant(CachedHash):
-    """The compile-time parameters of a kernel.
-
-    Attributes
-    ----------
-    precision : str
-        A key of `REAL_BYTES`.
-    choices : tuple of Choice
-        At most one of each kind.
-    lanes : int
-        Number of sites in a SIMD register; 1 on a GPU.
-    large : bool
-        Whether packets are numbered with 64 bits instead of 32 (GPU).
-    """
+    """The compile-time parameters of a kernel."""
 
     precision: str
+    """A key of `REAL_BYTES`."""
     choices: tuple[Choice, ...] = ()
+    """At most one of each kind."""
     lanes: int = 1
+    """Number of sites in a SIMD register; 1 on a GPU."""
     large: bool = False
+    """Whether packets are numbered with 64 bits instead of 32 (GPU)."""
 
     __hash__ = CachedHash.__hash__
 

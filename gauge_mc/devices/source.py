@@ -118,24 +118,16 @@ def constants(path: Path, *parameters: tuple[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class StructMember:
-    """A member of a C++ structure.
-
-    Attributes
-    ----------
-    name : str
-        Name of the member.
-    cpp : str
-        Type in C++, without array extents.
-    extents : tuple of int
-        Array extents; empty for a single value.
-    kind : type
-        Type in ctypes, including the array extents.
-    """
+    """A member of a C++ structure."""
 
     name: str
+    """Name of the member."""
     cpp: str
+    """Type in C++, without array extents."""
     extents: tuple[int, ...]
+    """Array extents; empty for a single value."""
     kind: type[Any]
+    """Type in ctypes, including the array extents."""
 
     @property
     def elements(self) -> int:

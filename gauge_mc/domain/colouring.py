@@ -18,18 +18,12 @@ from gauge_mc.domain.lattice import Lattice
 
 @dataclass(frozen=True)
 class Colouring:
-    """A colouring of the sites, for actions whose loops reach at most `depth` links.
-
-    Attributes
-    ----------
-    cpp : str
-        Name of the class in C++.
-    header : str or Path
-        C++ header of the class, relative to ``cuda_src`` or absolute.
-    """
+    """A colouring of the sites, for actions whose loops reach at most `depth` links."""
 
     cpp: str
+    """Name of the class in C++."""
     header: str | Path
+    """C++ header of the class, relative to ``cuda_src`` or absolute."""
 
     @cached_property
     def choice(self) -> Choice:

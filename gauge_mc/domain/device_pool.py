@@ -53,20 +53,14 @@ class DevicePool:
     """Open devices, made by `device_pool`.
 
     A single device works in the calling thread; several devices work in one thread each.
-
-    Attributes
-    ----------
-    devices : tuple of Device or DeviceGroup
-        Devices that carry out the jobs, each one job at a time.
-    threads : tuple of Executor
-        One thread per device; empty if there is only one device.
-    cleanup : ExitStack
-        Callbacks that run before the devices are closed.
     """
 
     devices: tuple[Devices, ...]
+    """Devices that carry out the jobs, each one job at a time."""
     threads: tuple[Executor, ...]
+    """One thread per device; empty if there is only one device."""
     cleanup: ExitStack
+    """Callbacks that run before the devices are closed."""
 
     @property
     def name(self) -> str:

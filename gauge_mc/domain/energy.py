@@ -13,19 +13,14 @@ from gauge_mc.errors import GaugeError
 
 @dataclass(frozen=True)
 class EnergyUse:
-    """The energy that the devices of all processes have used.
-
-    Attributes
-    ----------
-    joules : float or None
-        Energy in joules; None if it is not available.
-    source : str
-        Where the counters were read, such as ``RAPL`` or ``NVML``; or the reason why the energy is
-        not available.
-    """
+    """The energy that the devices of all processes have used."""
 
     joules: float | None
+    """Energy in joules; None if it is not available."""
     source: str
+    """Where the counters were read, such as ``RAPL`` or ``NVML``; or the reason why the energy is
+    not available.
+    """
 
     def share(self, count: int) -> EnergyUse:
         """Return the energy of one of several runs that are carried out together."""

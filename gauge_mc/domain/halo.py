@@ -22,23 +22,19 @@ from gauge_mc.domain.slab import Slab
 
 @dataclass(frozen=True)
 class Transfer:
-    """The transfer of a time slice of one slab to the halo of another.
-
-    Attributes
-    ----------
-    source, target : int
-        Numbers of the two slabs.
-    source_place, target_place : int
-        Position of the slice in the memory of each slab, counted in slices.
-    above : bool
-        Whether the source is above the target, so that the slice is among the first of the source.
-    """
+    """The transfer of a time slice of one slab to the halo of another."""
 
     source: int
+    """Number of the slab that is copied from."""
     source_place: int
+    """Position of the slice in the memory of the first, counted in slices."""
     target: int
+    """Number of the slab that is copied to."""
     target_place: int
+    """Position of the slice in the memory of the second, counted in slices."""
     above: bool
+    """Whether the source is above the target, so that the slice is among the first of the source.
+    """
 
 
 @dataclass(frozen=True)
@@ -97,18 +93,12 @@ def _distance(layout: Layout, place: int) -> int:
 
 @dataclass(frozen=True)
 class _LocalSend:
-    """The copies from one slab to others of the same process.
-
-    Attributes
-    ----------
-    send : callable
-        Issues the copies.
-    receivers : tuple of Device
-        The devices that must wait for the copies.
-    """
+    """The copies from one slab to others of the same process."""
 
     send: Callable[[], Event]
+    """Issues the copies."""
     receivers: tuple[Device, ...]
+    """The devices that must wait for the copies."""
 
 
 @dataclass

@@ -61,35 +61,26 @@ def split_lanes(lattice: Lattice, most: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of consecutive time slices of a lattice in the memory of a device.
-
-    Attributes
-    ----------
-    lattice : Lattice
-        The whole lattice.
-    precision : str
-        ``single`` or ``double``.
-    split : tuple of int
-        Number of lanes along x, y and z.
-    packet_bytes : int
-        Bytes of a link's components that are stored together; 0 if all of them are.
-    first, slices : int
-        The first time slice, and the number of slices without the halo.
-    above, below : int
-        Halo depth above and below, in time slices. The halo is stored after the slab's own slices.
-    replicas : int
-        Number of lattices, one after the other in memory; there is a halo only if it is 1.
-    """
+    """The layout of consecutive time slices of a lattice in the memory of a device."""
 
     lattice: Lattice
+    """The whole lattice."""
     precision: str
+    """``single`` or ``double``."""
     split: tuple[int, int, int]
+    """Number of lanes along x, y and z."""
     packet_bytes: int
+    """Bytes of a link's components that are stored together; 0 if all of them are."""
     first: int
+    """The first time slice."""
     slices: int
+    """Number of slices without the halo."""
     above: int = 0
+    """Halo depth above, in time slices. The halo is stored after the slab's own slices."""
     below: int = 0
+    """Halo depth below, in time slices."""
     replicas: int = 1
+    """Number of lattices, one after the other in memory; there is a halo only if it is 1."""
 
     @property
     def period(self) -> int:

@@ -62,27 +62,18 @@ def nowhere() -> ctypes.Structure:
 
 @dataclass(frozen=True)
 class Slab:
-    """Consecutive time slices of a field on one device, and their halo.
-
-    Attributes
-    ----------
-    group : Group
-        The gauge group.
-    device : Device
-        The device that holds the links.
-    layout : Layout
-        Layout of the slices and of the halo in the buffer.
-    buffer : Buffer
-        The memory that holds the links.
-    components : int, optional
-        Number of stored reals per link, if they are not those of the group's links.
-    """
+    """Consecutive time slices of a field on one device, and their halo."""
 
     group: Group
+    """The gauge group."""
     device: Device
+    """The device that holds the links."""
     layout: Layout
+    """Layout of the slices and of the halo in the buffer."""
     buffer: Buffer
+    """The memory that holds the links."""
     components: int | None = None
+    """Number of stored reals per link, if they are not those of the group's links."""
 
     @cached_property
     def slice_bytes(self) -> int:

@@ -44,21 +44,16 @@ class DecoratedLinks:
     Calling an instance needs the memory of further fields for the smaller sets: six for all links
     and all directions, two for the links of three directions, five for the links of one direction
     with staples along the three others. It is kept with the target.
-
-    Attributes
-    ----------
-    sets : tuple of int
-        The set S for each direction mu, as bits. The links of a direction with the empty set are
-        copied. All other sets have the same size.
-    alphas : tuple of float
-        The parameters a for three directions, for two and for one.
-    polar : bool
-        Whether P is the polar projection, instead of the one with the largest trace.
     """
 
     sets: tuple[int, int, int, int]
+    """The set S for each direction mu, as bits. The links of a direction with the empty set are
+    copied. All other sets have the same size.
+    """
     alphas: tuple[float, float, float]
+    """The parameters a for three directions, for two and for one."""
     polar: bool = False
+    """Whether P is the polar projection, instead of the one with the largest trace."""
 
     def __call__(self, source: Field, target: Field) -> None:
         """Write the decorated links of `source` to `target`, a different field of its kind."""

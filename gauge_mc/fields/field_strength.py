@@ -24,25 +24,19 @@ hep-lat/9701012."""
 
 @dataclass(frozen=True)
 class FieldStrength:
-    """Action density and topological charge of the time slices of a field.
-
-    Attributes
-    ----------
-    plaquette : ndarray of float64, shape (T,)
-        Sums of a^4 E over each slice, from plaquettes: E = 2 sum_p Re Tr (1 - U_p)
-        (arXiv:1006.4518, eq. 3.1).
-    clover : ndarray of float64, shape (T,)
-        The same from the traceless clover: E = G^a_mu_nu G^a_mu_nu / 4.
-    charge : ndarray of float64, shape (T,)
-        Topological charge of each slice, from the clover; see `topological_charge`.
-    largest : ndarray of float64, shape (T,)
-        Largest Re Tr (1 - U_p) of the plaquettes that begin on each slice.
-    """
+    """Action density and topological charge of the time slices of a field."""
 
     plaquette: NDArray[np.float64]
+    """Sums of a^4 E over each slice, from plaquettes: E = 2 sum_p Re Tr (1 - U_p) (arXiv:1006.4518,
+    eq. 3.1), of shape (T,).
+    """
     clover: NDArray[np.float64]
+    """The same from the traceless clover: E = G^a_mu_nu G^a_mu_nu / 4, of shape (T,)."""
     charge: NDArray[np.float64]
+    """Topological charge of each slice, from the clover, of shape (T,); see `topological_charge`.
+    """
     largest: NDArray[np.float64]
+    """Largest Re Tr (1 - U_p) of the plaquettes that begin on each slice, of shape (T,)."""
 
 
 class LargestValues:

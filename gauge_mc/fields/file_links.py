@@ -39,19 +39,14 @@ def matrix_components(colours: int) -> int:
 
 @dataclass(frozen=True)
 class LinkCheck:
-    """Checksums of blocks that were read or written, and the first link outside the group.
-
-    Attributes
-    ----------
-    checksums : Checksums
-        Checksums of the blocks.
-    bad : tuple of int or None
-        Time slice and number ``((z Y + y) X + x) 4 + mu`` of the first link that is not in the
-        group.
-    """
+    """Checksums of blocks that were read or written, and the first link outside the group."""
 
     checksums: Checksums
+    """Checksums of the blocks."""
     bad: tuple[int, int] | None = None
+    """Time slice and number ``((z Y + y) X + x) 4 + mu`` of the first link that is not in the
+    group.
+    """
 
     @classmethod
     def of(cls, results: NDArray[np.uint32]) -> LinkCheck:

@@ -15,30 +15,20 @@ from gauge_mc.groups import Group
 
 @dataclass(frozen=True)
 class SlabField:
-    """Numbers for every link of a lattice, in the memory of one or more devices.
-
-    Attributes
-    ----------
-    lattice : Lattice
-        Extents of the lattice.
-    group : Group
-        The gauge group.
-    precision : str
-        ``single`` or ``double``.
-    devices : DeviceGroup
-        The devices that hold the numbers.
-    slabs : tuple of Slab
-        The slabs of this process, one per device.
-    layouts : tuple of Layout
-        The layouts of all slabs, including those of other processes.
-    """
+    """Numbers for every link of a lattice, in the memory of one or more devices."""
 
     lattice: Lattice
+    """Extents of the lattice."""
     group: Group
+    """The gauge group."""
     precision: str
+    """``single`` or ``double``."""
     devices: DeviceGroup
+    """The devices that hold the numbers."""
     slabs: tuple[Slab, ...]
+    """The slabs of this process, one per device."""
     layouts: tuple[Layout, ...]
+    """The layouts of all slabs, including those of other processes."""
 
     def halo(self, depth: int | None = 1) -> HaloExchange:
         """Return the exchange of some slices on either side of each slab; None means all."""

@@ -18,21 +18,14 @@ Place = tuple[Slab, Buffer]
 
 @dataclass(frozen=True)
 class TimeLines:
-    """Products of the links along t, starting at t = 0, for every site in space.
-
-    Attributes
-    ----------
-    slab : Slab
-        The slab along which the links are multiplied.
-    before : Buffer or None
-        Lines up to the first slice of the slab; None for the first slab.
-    after : Buffer or None
-        Lines through the last slice of the slab; None for the last slab.
-    """
+    """Products of the links along t, starting at t = 0, for every site in space."""
 
     slab: Slab
+    """The slab along which the links are multiplied."""
     before: Buffer | None
+    """Lines up to the first slice of the slab; None for the first slab."""
     after: Buffer | None
+    """Lines through the last slice of the slab; None for the last slab."""
 
 
 def time_lines(field: Field) -> list[TimeLines]:

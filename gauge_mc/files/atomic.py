@@ -33,18 +33,12 @@ TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file that may replace files of the same kind, and nothing else.
-
-    Attributes
-    ----------
-    name : str
-        Name of the kind with an article, for messages.
-    recognises : callable
-        Function that returns whether a regular file that is not empty is of this kind.
-    """
+    """A kind of file that may replace files of the same kind, and nothing else."""
 
     name: str
+    """Name of the kind with an article, for messages."""
     recognises: Callable[[Path], bool]
+    """Function that returns whether a regular file that is not empty is of this kind."""
 
     def check(self, path: Path) -> None:
         """Refuse a path at which there is anything that a file of this kind must not replace.

@@ -52,18 +52,12 @@ ORIGIN = re.compile(rb"# configuration ([0-9]{1,18}): (.*), ([^,]+)")
 
 @dataclass(frozen=True)
 class Origin:
-    """The stored configuration that rows of a table were measured on.
-
-    Attributes
-    ----------
-    name : str
-        Name of its file, without folders.
-    digest : str
-        Digest of its links; see `gauge_mc.configurations.reading.Configuration.digest`.
-    """
+    """The stored configuration that rows of a table were measured on."""
 
     name: str
+    """Name of its file, without folders."""
     digest: str
+    """Digest of its links; see `gauge_mc.configurations.reading.Configuration.digest`."""
 
 
 @dataclass(frozen=True)
@@ -451,33 +445,22 @@ def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
 
 @dataclass(frozen=True)
 class _TableLayout:
-    """The parts of a table file, up to its last complete row.
-
-    Attributes
-    ----------
-    header : dict of str to str
-        Contents of the header.
-    names : list of str
-        Names of the columns.
-    lines : list of bytes
-        Lines after that with the names of the columns, without their line ends.
-    places : sequence of int
-        Places of the rows among these lines.
-    origins : dict of int to Origin
-        Stored configurations by number.
-    first : int
-        Number of the first of these lines, counted from 1.
-    size : int
-        Bytes of the file up to the end of the last complete line.
-    """
+    """The parts of a table file, up to its last complete row."""
 
     header: dict[str, str]
+    """Contents of the header."""
     names: list[str]
+    """Names of the columns."""
     lines: list[bytes]
+    """Lines after that with the names of the columns, without their line ends."""
     places: Sequence[int]
+    """Places of the rows among these lines."""
     origins: dict[int, Origin]
+    """Stored configurations by number."""
     first: int
+    """Number of the first of these lines, counted from 1."""
     size: int
+    """Bytes of the file up to the end of the last complete line."""
 
     @property
     def rows(self) -> list[bytes]:

@@ -28,6 +28,7 @@ from gauge_mc.files.table import read_heading
 from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import newest_run
 from gauge_mc.signatures import with_options
 
@@ -75,24 +76,15 @@ class FitResult(ABC):
             file.write(text.encode() + b"\n")
 
 
+@documented
 @dataclass(frozen=True)
 class FitReport:
-    """The keys that the results of all fits share.
+    """The keys that the results of all fits share."""
 
-    Attributes
-    ----------
-    file : str
-        File that was written or read.
-    observable, units : str
-        What the numbers are, and their units, in words.
-    fits : sequence of object
-        Results of the fits, if there are several runs.
-    """
-
-    file: str
-    observable: str
-    units: str
-    fits: Sequence[object]
+    file: str = result_field("File that was written or read.")
+    observable: str = result_field("What the numbers are, in words.")
+    units: str = result_field("Their units, in words.")
+    fits: Sequence[object] = result_field("Results of the fits, if there are several runs.")
 
 
 class Fit(ABC):

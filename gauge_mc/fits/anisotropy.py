@@ -22,15 +22,10 @@ LEAST = Option(
 
 @dataclass(frozen=True, repr=False)
 class AnisotropyResult(FitResult):
-    """The renormalised anisotropy of an ensemble.
-
-    Attributes
-    ----------
-    found : Anisotropy
-        The average, and the values from all pairs of ratios.
-    """
+    """The renormalised anisotropy of an ensemble."""
 
     found: Anisotropy
+    """The average, and the values from all pairs of ratios."""
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""

@@ -41,21 +41,14 @@ class CreutzRatios:
 
 @dataclass(frozen=True, repr=False)
 class CreutzResult(FitResult):
-    """Creutz ratios of an ensemble.
-
-    Attributes
-    ----------
-    ratios : LoopGrid
-        The ratios chi(R, T) with their errors.
-    loops : PathLoops
-        The loops from which the ratios were computed.
-    ensemble : mapping of str to str
-        Group, beta and lattice of the ensemble.
-    """
+    """Creutz ratios of an ensemble."""
 
     ratios: LoopGrid
+    """The ratios chi(R, T) with their errors."""
     loops: PathLoops
+    """The loops from which the ratios were computed."""
     ensemble: Mapping[str, str]
+    """Group, beta and lattice of the ensemble."""
 
     @property
     def tag(self) -> str:

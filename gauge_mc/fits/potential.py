@@ -139,21 +139,14 @@ def _source_of(table: Path) -> str:
 
 @dataclass(frozen=True, repr=False)
 class PotentialResult(FitResult):
-    """The result of a fit of the static potential.
-
-    Attributes
-    ----------
-    potential : StaticPotential
-        V(R) and its fits.
-    tag : str
-        The smearing levels, if the table has several.
-    plateaus : Plateaus or None
-        V(R) with its samples, to be written to an HDF5 file; None if that was not asked for.
-    """
+    """The result of a fit of the static potential."""
 
     potential: StaticPotential
+    """V(R) and its fits."""
     tag: str = ""
+    """The smearing levels, if the table has several."""
     plateaus: Plateaus | None = None
+    """V(R) with its samples, to be written to an HDF5 file; None if that was not asked for."""
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""

@@ -56,15 +56,10 @@ UNITS = "lattice units; tau_int in configurations; spacings in fm"
 
 @dataclass(frozen=True, repr=False)
 class ScaleResult(FitResult):
-    """Scales of the gradient flow of an ensemble.
-
-    Attributes
-    ----------
-    scales : FlowScales
-        t0, w0 and the lattice spacing.
-    """
+    """Scales of the gradient flow of an ensemble."""
 
     scales: FlowScales
+    """t0, w0 and the lattice spacing."""
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""

@@ -49,15 +49,10 @@ UNITS = "lattice units; tau_int in configurations; fourth_root in MeV"
 
 @dataclass(frozen=True, repr=False)
 class TopologyResult(FitResult):
-    """The topological charge of an ensemble.
-
-    Attributes
-    ----------
-    topology : TopologicalCharge
-        Moments of the charge, and the susceptibility.
-    """
+    """The topological charge of an ensemble."""
 
     topology: TopologicalCharge
+    """Moments of the charge, and the susceptibility."""
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""

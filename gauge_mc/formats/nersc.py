@@ -57,24 +57,16 @@ _PROVENANCE = {
 
 @dataclass(frozen=True)
 class NerscReader:
-    """A NERSC file whose header agrees with its size.
-
-    Attributes
-    ----------
-    header : Header
-        What the header states.
-    stored : StoredLinks
-        How the links are stored.
-    offset : int
-        Position of the links in the file, in bytes.
-    averages : dict of str to StatedAverage
-        Plaquette and link trace, as far as the header states them.
-    """
+    """A NERSC file whose header agrees with its size."""
 
     header: Header
+    """Content of the header."""
     stored: StoredLinks
+    """How the links are stored."""
     offset: int
+    """Position of the links in the file, in bytes."""
     averages: Mapping[str, StatedAverage]
+    """Plaquette and link trace, as far as the header states them."""
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
         """Compare checksum and averages of the links with those in the header."""

@@ -12,6 +12,7 @@ from typing import Any
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.table import read_table
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import removed_from
@@ -24,78 +25,49 @@ InfoPart = dict[str, Any]
 """Contents by name; a group of them is a nested dictionary or a list of dictionaries."""
 
 
+@documented
 @dataclass(frozen=True)
 class ConfigurationInfo(Header):
-    """Contents of a configuration.
+    """Contents of a configuration."""
 
-    Attributes
-    ----------
-    file : str
-        File that was written or read.
-    bytes : int
-        Size of the file in bytes.
-    lattice : str
-        Extents of the lattice.
-    stated : mapping of str to float
-        Averages that the header states: ``plaquette`` and ``link_trace``.
-    recomputed : Averages
-        Averages over the links.
-    """
-
-    file: str = ""
-    bytes: int = 0
-    stated: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    recomputed: Averages | None = None
+    file: str = result_field("File that was written or read.", "")
+    bytes: int = result_field("Size of the file in bytes.", 0)
+    stated: Mapping[str, float] = result_field(
+        "Averages that the header states: ``plaquette`` and ``link_trace``.", dict
+    )
+    recomputed: Averages | None = result_field("Averages over the links.", None)
 
 
+@documented
 @dataclass(frozen=True)
 class RunInfo:
-    """Contents of a run.
+    """Contents of a run."""
 
-    Attributes
-    ----------
-    run : str
-        Run directory.
-    parameters : mapping of str to str, int or float
-        Parameters of the run, as in ``run.toml``.
-    sessions : sequence of SessionRecord
-        Processes that have worked on the run.
-    tables : mapping of str to str
-        Number of records and columns of each table, in words, by the name of the file.
-    configurations : int
-        Number of configurations.
-    configurations_removed : int
-        Number of configurations that were removed on purpose.
-    """
-
-    run: str
-    parameters: Mapping[str, object]
-    sessions: Sequence[SessionRecord]
-    tables: Mapping[str, str]
-    configurations: int
-    configurations_removed: int
+    run: str = result_field("Run directory.")
+    parameters: Mapping[str, str | int | float] = result_field(
+        "Parameters of the run, as in ``run.toml``."
+    )
+    sessions: Sequence[SessionRecord] = result_field("Processes that have worked on the run.")
+    tables: Mapping[str, str] = result_field(
+        "Number of records and columns of each table, in words, by the name of the file."
+    )
+    configurations: int = result_field("Number of configurations.")
+    configurations_removed: int = result_field(
+        "Number of configurations that were removed on purpose."
+    )
 
 
+@documented
 @dataclass(frozen=True)
 class ScanInfo:
-    """Contents of a scan.
+    """Contents of a scan."""
 
-    Attributes
-    ----------
-    scan : str
-        Scan directory.
-    parameters : mapping of str to str, int or float
-        Parameters that all runs share, as in ``scan.toml``.
-    grids : sequence of Grid
-        Grids of couplings and lattices.
-    runs : sequence of MemberReport
-        Runs.
-    """
-
-    scan: str
-    parameters: Mapping[str, object]
-    grids: Sequence[Grid]
-    runs: Sequence[MemberReport]
+    scan: str = result_field("Scan directory.")
+    parameters: Mapping[str, str | int | float] = result_field(
+        "Parameters that all runs share, as in ``scan.toml``."
+    )
+    grids: Sequence[Grid] = result_field("Grids of couplings and lattices.")
+    runs: Sequence[MemberReport] = result_field("Runs.")
 
 
 def info(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
-from gauge_mc.files.table import Value
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
@@ -25,63 +25,45 @@ RUNNING, COMPLETE, STOPPED = "running", "complete", "stopped"
 """States of runs and scans."""
 
 
+@documented
 @dataclass(frozen=True)
 class RunStatus:
-    """The state and the progress of a run.
+    """The state and the progress of a run."""
 
-    Attributes
-    ----------
-    run : str
-        Run directory.
-    parameters : mapping of str to str, int or float
-        Parameters of the run, as in ``run.toml``.
-    state : str
-        ``running``, ``complete`` or ``stopped``.
-    process, host, since : int, str, str or None
-        Process that works on the run, its host, and when it began, in ISO 8601; None if there is
-        none.
-    sweep, sweeps : int
-        Number of updates done, and in all, thermalisation included.
-    configurations : int
-        Number of configurations.
-    configurations_removed : int
-        Number of configurations that were removed on purpose.
-    checkpoint_sweep : int or None
-        Number of updates in the last checkpoint; None if there is no checkpoint.
-    checkpoint_seconds : float or None
-        Age of the last checkpoint in seconds.
-    links_per_s, remaining_seconds : float or None
-        Link updates per second of the process at work, and the time that it will take to the end
-        of the run; None if they are unknown.
-    times : mapping of str to float
-        Shares of the time of the process at work by name, in seconds.
-    joules : float or None
-        Energy that the devices used, in joules; None if it is unknown.
-    joules_sessions, all_sessions : int
-        Number of sessions whose energy is known, and of all sessions.
-    averages : mapping of str to Average
-        Averages by the label of the quantity.
-    """
-
-    run: str
-    parameters: Mapping[str, object]
-    state: str
-    process: int | None
-    host: str | None
-    since: str | None
-    sweep: int
-    sweeps: int
-    configurations: int
-    configurations_removed: int
-    checkpoint_sweep: int | None
-    checkpoint_seconds: float | None
-    links_per_s: float | None
-    remaining_seconds: float | None
-    times: Mapping[str, float]
-    joules: float | None
-    joules_sessions: int
-    all_sessions: int
-    averages: Mapping[str, Average]
+    run: str = result_field("Run directory.")
+    parameters: Mapping[str, str | int | float] = result_field(
+        "Parameters of the run, as in ``run.toml``."
+    )
+    state: str = result_field("``running``, ``complete`` or ``stopped``.")
+    process: int | None = result_field("Process that works on the run; None if there is none.")
+    host: str | None = result_field("Host of that process.")
+    since: str | None = result_field("Time at which that process began, in ISO 8601.")
+    sweep: int = result_field("Number of updates done, thermalisation included.")
+    sweeps: int = result_field("Number of updates in all, thermalisation included.")
+    configurations: int = result_field("Number of configurations.")
+    configurations_removed: int = result_field(
+        "Number of configurations that were removed on purpose."
+    )
+    checkpoint_sweep: int | None = result_field(
+        "Number of updates in the last checkpoint; None if there is no checkpoint."
+    )
+    checkpoint_seconds: float | None = result_field("Age of the last checkpoint in seconds.")
+    links_per_s: float | None = result_field(
+        "Link updates per second of the process at work; None if it is unknown."
+    )
+    remaining_seconds: float | None = result_field(
+        "Time that the process at work will take to the end of the run, in seconds; None if it is "
+        "unknown.",
+    )
+    times: Mapping[str, float] = result_field(
+        "Shares of the time of the process at work by name, in seconds."
+    )
+    joules: float | None = result_field(
+        "Energy that the devices used, in joules; None if it is unknown."
+    )
+    joules_sessions: int = result_field("Number of sessions whose energy is known.")
+    all_sessions: int = result_field("Number of all sessions.")
+    averages: Mapping[str, Average] = result_field("Averages by the label of the quantity.")
 
     def lines(self) -> dict[str, str]:
         """Return the content except for the averages, as text by name."""
@@ -199,45 +181,28 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
     )
 
 
+@documented
 @dataclass(frozen=True)
 class ScanStatus:
-    """The state and the progress of a scan.
+    """The state and the progress of a scan."""
 
-    Attributes
-    ----------
-    scan : str
-        Scan directory.
-    state : str
-        ``running``, ``complete`` or ``stopped``.
-    job : str or None
-        Number of the last job of a batch system; None if the scan has not been submitted.
-    runs : sequence of MemberReport
-        Runs.
-    complete : int
-        Number of complete runs.
-    done : float
-        Fraction of the work that is done, from 0 to 1.
-    working : mapping of str to float
-        Link updates per second of the runs that are being carried out, by the name of the run; 0
-        if it is not known yet.
-    failures : mapping of str to str
-        Error messages by the name of the run.
-    rows : sequence of mapping of str to str, int or float
-        Rows of ``scan.csv``, by column.
-    cautions : sequence of str
-        Cautions about the averages, one sentence each.
-    """
-
-    scan: str
-    state: str
-    job: str | None
-    runs: Sequence[MemberReport]
-    complete: int
-    done: float
-    working: Mapping[str, float]
-    failures: Mapping[str, str]
-    rows: Sequence[Mapping[str, Value]]
-    cautions: Sequence[str]
+    scan: str = result_field("Scan directory.")
+    state: str = result_field("``running``, ``complete`` or ``stopped``.")
+    job: str | None = result_field(
+        "Number of the last job of a batch system; None if the scan has not been submitted."
+    )
+    runs: Sequence[MemberReport] = result_field("Runs.")
+    complete: int = result_field("Number of complete runs.")
+    done: float = result_field("Fraction of the work that is done, from 0 to 1.")
+    working: Mapping[str, float] = result_field(
+        "Link updates per second of the runs that are being carried out, by the name of the run; 0 "
+        "if it is not known yet.",
+    )
+    failures: Mapping[str, str] = result_field("Error messages by the name of the run.")
+    rows: Sequence[Mapping[str, str | int | float]] = result_field(
+        "Rows of ``scan.csv``, by column."
+    )
+    cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
 
     def lines(self) -> dict[str, str]:
         """Return the content except for the averages, as text by name.

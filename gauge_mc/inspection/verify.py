@@ -47,38 +47,26 @@ UNSEALED = (
 
 @dataclass(frozen=True)
 class Check:
-    """A check of one file.
-
-    Attributes
-    ----------
-    path : Path
-        File to check.
-    carry_out : callable
-        Function that checks the file and returns a short result as text. It raises `GaugeError` if
-        the file is damaged or missing.
-    """
+    """A check of one file."""
 
     path: Path
+    """File to check."""
     carry_out: Callable[[CheckProgress], str]
+    """Function that checks the file and returns a short result as text. It raises `GaugeError` if
+    the file is damaged or missing.
+    """
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a check.
-
-    Attributes
-    ----------
-    path : Path
-        File that was checked.
-    sound : bool
-        Whether the file is neither damaged nor missing.
-    words : str
-        Short result, or the error message.
-    """
+    """The result of a check."""
 
     path: Path
+    """File that was checked."""
     sound: bool
+    """Whether the file is neither damaged nor missing."""
     words: str
+    """Short result, or the error message."""
 
 
 def verify(

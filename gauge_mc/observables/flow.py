@@ -94,29 +94,6 @@ class FlowedField:
 class GradientFlowObservable(Observable):
     """Action density and topological charge along the gradient flow, with one record per flow time.
 
-    Attributes
-    ----------
-    lattice : Lattice
-        Lattice of the fields.
-    kind : str
-        Name of the flow, from `FLOWS`.
-    to : float
-        Last flow time in lattice units; 0 if `until` is to determine it.
-    until : float
-        Value of t^2 E (clover) that the first configuration passes by a quarter before the flow
-        ends; 0 if `to` is given.
-    every : float
-        Flow time between records.
-    step : float
-        Largest step of the integration; the first one if steps are adaptive.
-    tolerance : float
-        Tolerance of adaptive steps; 0 for fixed steps.
-    slices : bool
-        Whether there are also records of every time slice.
-    anisotropy : float or None
-        Anisotropy a_s / a_t of the flow; None for the bare one of the ensemble, with which
-        `for_ensemble` replaces it.
-
     Raises
     ------
     UsageError
@@ -124,14 +101,27 @@ class GradientFlowObservable(Observable):
     """
 
     lattice: Lattice
+    """Lattice of the fields."""
     kind: str = defaults.FLOW
+    """Name of the flow, from `FLOWS`."""
     to: float = 0.0
+    """Last flow time in lattice units; 0 if `until` is to determine it."""
     until: float = 0.0
+    """Value of t^2 E (clover) that the first configuration passes by a quarter before the flow
+    ends; 0 if `to` is given.
+    """
     every: float = EVERY
+    """Flow time between records."""
     step: float = STEP
+    """Largest step of the integration; the first one if steps are adaptive."""
     tolerance: float = 0.0
+    """Tolerance of adaptive steps; 0 for fixed steps."""
     slices: bool = False
+    """Whether there are also records of every time slice."""
     anisotropy: float | None = None
+    """Anisotropy a_s / a_t of the flow; None for the bare one of the ensemble, with which
+    `for_ensemble` replaces it.
+    """
 
     name: ClassVar[str] = "flow"
     summary: ClassVar[str] = "energy and topological charge along the gradient flow"

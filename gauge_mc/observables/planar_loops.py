@@ -38,13 +38,6 @@ class PlanarLoops(Observable):
     W(r, t) has a side of r links in space and one of t links, in space as well or along t. Loops in
     both kinds of planes determine the anisotropy of the lattice.
 
-    Attributes
-    ----------
-    lattice : Lattice
-        Extents of the lattice.
-    r_max, t_max : int
-        Largest extents in space and along t, at most half the lattice.
-
     Raises
     ------
     UsageError
@@ -52,8 +45,11 @@ class PlanarLoops(Observable):
     """
 
     lattice: Lattice
+    """Extents of the lattice."""
     r_max: int
+    """Largest extent in space, at most half the lattice."""
     t_max: int
+    """Largest extent along t, at most half the lattice."""
 
     name: ClassVar[str] = "planar-loops"
     summary: ClassVar[str] = "Wilson loops on axis in space and along t, not smeared"

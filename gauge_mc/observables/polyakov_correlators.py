@@ -47,18 +47,6 @@ class PolyakovCorrelators(ReducedNoise):
     C(R) is the real part of P(x) P(x + R)^*, averaged over all sites of space and all equivalent
     directions, where P(x) is Tr / N of the product of the links along t.
 
-    Attributes
-    ----------
-    lattice : Lattice
-        Lattice of the fields.
-    r_max : int
-        Largest component of the distance in lattice units, at most half the lattice.
-    paths : tuple of str
-        Directions of the distance, from `PATHS`.
-    noise : NoiseReduction or None
-        Multilevel averages and multihit; None for the product of the loops of the links as they
-        are. With multihit the loops must be further apart than one lattice unit.
-
     Raises
     ------
     UsageError
@@ -66,9 +54,15 @@ class PolyakovCorrelators(ReducedNoise):
     """
 
     lattice: Lattice
+    """Lattice of the fields."""
     r_max: int
+    """Largest component of the distance in lattice units, at most half the lattice."""
     paths: tuple[str, ...] = PATHS[:1]
+    """Directions of the distance, from `PATHS`."""
     noise: NoiseReduction | None = None
+    """Multilevel averages and multihit; None for the product of the loops of the links as they are.
+    With multihit the loops must be further apart than one lattice unit.
+    """
 
     name: ClassVar[str] = "polyakov-correlators"
     summary: ClassVar[str] = "correlators of two Polyakov loops, on and off axis"

@@ -21,6 +21,7 @@ from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
@@ -54,20 +55,15 @@ def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
     return {name: found for name, found, *_ in _averages(_measured([run], parameters))}
 
 
+@documented
 @dataclass(frozen=True)
 class Average(Estimate):
-    """An average with its error as text.
+    """An average with its error as text."""
 
-    Attributes
-    ----------
-    text : str
-        Value with its error in brackets, such as ``0.6019(7)``.
-    updates : int or None
-        Updates from one sample to the next; None if they differ.
-    """
-
-    text: str = ""
-    updates: int | None = None
+    text: str = result_field("Value with its error in brackets, such as ``0.6019(7)``.", "")
+    updates: int | None = result_field(
+        "Updates from one sample to the next; None if they differ.", None
+    )
 
     @classmethod
     def of(cls, found: Estimate, updates: int | None) -> Average:

@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,6 +23,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import open_regular
 from gauge_mc.files.structured import parse_json
+from gauge_mc.results import documented, result_field
 
 LONGEST = 2**20
 """Maximum length of the second line in bytes."""
@@ -31,29 +32,24 @@ DIGEST_LINE = 2 * hashlib.sha256().digest_size + 1
 """Length of the first line in bytes."""
 
 
+@documented
 @dataclass(frozen=True)
 class ChainState:
-    """Position and parameters of a Markov chain.
+    """Position and parameters of a Markov chain."""
 
-    Attributes
-    ----------
-    sweep : int
-        Number of updates done, thermalisation included.
-    step : int
-        Number of sweeps for which the random number generator has been used.
-    chain : dict
-        Parameters of the run that must not change, by name; see `Parameters.fixed`.
-    measured : bool
-        Whether everything that is due after the last update has been measured and written.
-    tuning : dict of str to float
-        Numbers that the algorithm has chosen; see `gauge_mc.algorithms.Tuning`.
-    """
-
-    sweep: int
-    step: int
-    chain: dict[str, str | int | float]
-    measured: bool = True
-    tuning: dict[str, float] = field(default_factory=dict)
+    sweep: int = result_field("Number of updates done, thermalisation included.")
+    step: int = result_field(
+        "Number of sweeps for which the random number generator has been used."
+    )
+    chain: dict[str, str | int | float] = result_field(
+        "Parameters of the run that must not change, by name; see `Parameters.fixed`."
+    )
+    measured: bool = result_field(
+        "Whether everything that is due after the last update has been measured and written.", True
+    )
+    tuning: dict[str, float] = result_field(
+        "Numbers that the algorithm has chosen; see `gauge_mc.algorithms.Tuning`.", dict
+    )
 
     def entries(self) -> dict[str, Any]:
         """Return the state as it is written; earlier versions cannot read one with numbers."""

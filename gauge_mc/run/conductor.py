@@ -102,27 +102,18 @@ def conduct(
 
 @dataclass(frozen=True)
 class _RunState:
-    """A run that the root process has locked.
-
-    Attributes
-    ----------
-    run : Run
-        The run directory.
-    parameters : Parameters
-        Parameters of the run.
-    sweep : int
-        Number of updates done.
-    resumed : bool
-        Whether the run has a checkpoint.
-    measured : bool
-        Whether everything that is due after the last update has been written.
-    """
+    """A run that the root process has locked."""
 
     run: Run
+    """The run directory."""
     parameters: Parameters
+    """Parameters of the run."""
     sweep: int
+    """Number of updates done."""
     resumed: bool
+    """Whether the run has a checkpoint."""
     measured: bool
+    """Whether everything that is due after the last update has been written."""
 
     @property
     def complete(self) -> bool:

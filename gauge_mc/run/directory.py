@@ -30,6 +30,7 @@ from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml, typed
 from gauge_mc.formats import FORMATS
 from gauge_mc.observables import table_name
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
 from gauge_mc.run.options import known_options
@@ -46,32 +47,22 @@ LATER = {"action", "algorithm", *(one.name for one in couplings()), *UNSTATED}
 """Parameters that the run.toml of earlier versions do not have."""
 
 
+@documented
 @dataclass(frozen=True)
 class SessionRecord:
-    """The work of one process on a run, as recorded in run.toml.
+    """The work of one process on a run, as recorded in run.toml."""
 
-    Attributes
-    ----------
-    started : str
-        Start time in ISO 8601, with UTC offset.
-    sweep : int
-        Number of updates done when the session began.
-    version, python : str
-        Versions of gauge-mc and of Python.
-    host, device : str
-        Names of the host and of the device.
-    joules : float or None
-        Energy that the devices used in the session, in joules, in equal parts for runs that are
-        updated together; None if it is not available, or if the session was killed.
-    """
-
-    started: str
-    sweep: int
-    version: str
-    python: str
-    host: str
-    device: str
-    joules: float | None = None
+    started: str = result_field("Start time in ISO 8601, with UTC offset.")
+    sweep: int = result_field("Number of updates done when the session began.")
+    version: str = result_field("Version of gauge-mc.")
+    python: str = result_field("Version of Python.")
+    host: str = result_field("Name of the host.")
+    device: str = result_field("Name of the device.")
+    joules: float | None = result_field(
+        "Energy that the devices used in the session, in joules, in equal parts for runs that are "
+        "updated together; None if it is not available, or if the session was killed.",
+        None,
+    )
 
     @classmethod
     def begin(cls, sweep: int, device: str) -> SessionRecord:
@@ -81,15 +72,10 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class Run:
-    """A run directory, which need not exist yet.
-
-    Attributes
-    ----------
-    path : Path
-        Path of the directory.
-    """
+    """A run directory, which need not exist yet."""
 
     path: Path
+    """Path of the directory."""
 
     @property
     def toml(self) -> Path:

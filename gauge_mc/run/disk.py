@@ -35,30 +35,20 @@ Observables = Mapping[Measurement, Observable]
 
 @dataclass(frozen=True)
 class DiskNeeds:
-    """Disk space that the rest of a run needs.
-
-    Attributes
-    ----------
-    run : Run
-        The run directory.
-    configurations_left : int
-        Number of configurations that are left.
-    config_bytes : int
-        Size of a configuration file in bytes.
-    checkpoint_bytes : int
-        Size of a checkpoint in bytes. It exists twice while it is replaced.
-    table_bytes : int
-        Approximate size of the rows that are added to tables.
-    checkpoints : int
-        Number of checkpoints for which there must be room, besides the one that exists.
-    """
+    """Disk space that the rest of a run needs."""
 
     run: Run
+    """The run directory."""
     configurations_left: int
+    """Number of configurations that are left."""
     config_bytes: int
+    """Size of a configuration file in bytes."""
     checkpoint_bytes: int
+    """Size of a checkpoint in bytes. It exists twice while it is replaced."""
     table_bytes: int
+    """Approximate size of the rows that are added to tables."""
     checkpoints: int
+    """Number of checkpoints for which there must be room, besides the one that exists."""
 
     @classmethod
     def of(cls, run: Run, parameters: Parameters, observables: Observables, done: int) -> DiskNeeds:
@@ -161,24 +151,16 @@ def check_disk(needs: Iterable[DiskNeeds]) -> None:
 
 @dataclass(frozen=True)
 class DiskGuard:
-    """Check of the disk space for what runs that are updated together write next.
-
-    Attributes
-    ----------
-    runs : sequence of Run
-        Run directories.
-    config_bytes : int
-        Size of a configuration file in bytes; 0 if none are written.
-    checkpoint_bytes : int
-        Size of a checkpoint in bytes.
-    row_bytes : int
-        Approximate size of the rows of all tables of a run that are not yet written.
-    """
+    """Check of the disk space for what runs that are updated together write next."""
 
     runs: Sequence[Run]
+    """Run directories."""
     config_bytes: int
+    """Size of a configuration file in bytes; 0 if none are written."""
     checkpoint_bytes: int
+    """Size of a checkpoint in bytes."""
     row_bytes: int
+    """Approximate size of the rows of all tables of a run that are not yet written."""
 
     @classmethod
     def of(

@@ -48,32 +48,23 @@ Report = Callable[[Chain], None]
 
 @dataclass(frozen=True)
 class View:
-    """State of a chain, as the progress display shows it.
-
-    Attributes
-    ----------
-    sweep, sweeps : int
-        Number of updates done, and in the whole run.
-    phase : str
-        "thermalising" or "generating".
-    rate : float
-        Link updates per second in this session.
-    remaining : float
-        Estimated time to the end of the run in seconds; NaN if unknown.
-    configs : str
-        Number of configurations written and in total, such as ``3/10``; empty if the run keeps
-        none.
-    physics : str
-        Values of observables on the current field, as text.
-    """
+    """State of a chain, as the progress display shows it."""
 
     sweep: int
+    """Number of updates done."""
     sweeps: int
+    """Number of updates in the whole run."""
     phase: str
+    """``thermalising`` or ``generating``."""
     rate: float
+    """Link updates per second in this session."""
     remaining: float
+    """Estimated time to the end of the run in seconds; NaN if unknown."""
     configs: str
+    """Number of configurations written and in total, such as ``3/10``; empty if the run keeps none.
+    """
     physics: str
+    """Values of observables on the current field, as text."""
 
     def pace(self) -> str:
         """Return the rate and the remaining time as text."""

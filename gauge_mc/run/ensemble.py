@@ -22,32 +22,24 @@ from gauge_mc.storage.header import Header
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Configurations with the same group and lattice.
-
-    Attributes
-    ----------
-    files : dict of int to Path
-        Configuration files by number, in ascending order. In a run, the number is the update; for
-        other files it is the sequence number in the header, or else the last number in the name.
-    group, precision : str
-        Gauge group, and precision of the links in the files.
-    lattice : Lattice
-        Extents of the lattice.
-    metadata : dict of str to str
-        Metadata that identify the ensemble, for the headers of tables.
-    folder : Path
-        Default folder of the tables.
-    measured : tuple of str
-        Observables that the run itself measures.
-    """
+    """Configurations with the same group and lattice."""
 
     files: dict[int, Path]
+    """Configuration files by number, in ascending order. In a run, the number is the update; for
+    other files it is the sequence number in the header, or else the last number in the name.
+    """
     group: str
+    """Gauge group."""
     lattice: Lattice
+    """Extents of the lattice."""
     precision: str
+    """Precision of the links in the files."""
     metadata: dict[str, str]
+    """Metadata that identify the ensemble, for the headers of tables."""
     folder: Path
+    """Default folder of the tables."""
     measured: tuple[str, ...] = ()
+    """Observables that the run itself measures."""
 
     def table(self, observable: str) -> Path:
         """Return the default path of a table. It differs from the tables that the run writes."""

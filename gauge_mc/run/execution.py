@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gauge_mc import defaults
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, check_threads
 from gauge_mc.registry import in_words
+from gauge_mc.results import documented
 from gauge_mc.run.settings import EXECUTION, FILES, check_bounds, converted, setting
 
 NUMBERED = in_words(dict.fromkeys(one.label for one in BACKENDS.values() if one.numbered), "or")
@@ -23,29 +24,10 @@ _parts = [f"{name}:N" for name in DIVIDED]
 _backends = (AUTOMATIC, *sorted(BACKENDS, key=lambda name: -BACKENDS[name].preference))
 
 
+@documented
 @dataclass(frozen=True)
 class Execution:
     """Options for how and where a run is carried out. They do not change the numbers.
-
-    Attributes
-    ----------
-    output : str, optional
-        Run directory; by default ``runs/`` and the name of the parameters.
-    backend : str
-        Name of a backend, or ``auto``.
-    threads : int, optional
-        Number of CPU threads, over all slabs; by default the number of cores that the process may
-        use, or fewer if that is faster.
-    devices : str, optional
-        Devices that share the lattice, by default one; see `gauge_mc.devices.choose_devices`.
-    share_gpus : bool
-        Whether several processes of an MPI job may use one GPU.
-    quiet : bool
-        Whether to show no progress and no summary.
-    time_limit : float, optional
-        Time in seconds within which the run writes a checkpoint and stops.
-    checkpoint_every : float
-        Minutes between checkpoints; 0 means after every update.
 
     Raises
     ------

@@ -138,23 +138,18 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
 
 @dataclass(frozen=True)
 class RunCosts:
-    """Memory and times of a run, or of several runs updated together, from a short test run.
-
-    Attributes
-    ----------
-    device_bytes, free_device_bytes : int
-        Memory of all devices that the runs take, and that was free before.
-    update_seconds : float
-        Time of an update of all runs.
-    measure_seconds, write_seconds : float
-        Times of all measurements, and of the snapshots of configurations, on average over updates.
-    """
+    """Memory and times of a run, or of several runs updated together, from a short test run."""
 
     device_bytes: int
+    """Memory of all devices that the runs take."""
     free_device_bytes: int
+    """Memory of all devices that was free before."""
     update_seconds: float
+    """Time of an update of all runs."""
     measure_seconds: float
+    """Time of all measurements, on average over updates."""
     write_seconds: float
+    """Time of the snapshots of configurations, on average over updates."""
 
     def seconds(self, parameters: Parameters, done: int) -> float:
         """Return the time of the rest of a run, or of several that are updated together."""

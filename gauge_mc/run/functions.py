@@ -156,21 +156,14 @@ def _cells(value: Any, key: str, name: str) -> list[tuple[str, int | float]]:
 
 @dataclasses.dataclass(frozen=True)
 class Catalogue:
-    """The observables that a run can measure: registered and user-defined ones.
-
-    Attributes
-    ----------
-    lattice : Lattice
-        Extents of the lattice.
-    own : dict of str to Observable
-        User-defined observables by name.
-    measure : tuple of Measurement
-        Measurements of the user-defined observables.
-    """
+    """The observables that a run can measure: registered and user-defined ones."""
 
     lattice: Lattice
+    """Extents of the lattice."""
     own: dict[str, Observable]
+    """User-defined observables by name."""
     measure: tuple[Measurement, ...]
+    """Measurements of the user-defined observables."""
 
     def chosen(self, parameters: Parameters) -> dict[Measurement, Observable]:
         """Return the observables that a run measures.

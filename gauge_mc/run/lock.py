@@ -12,12 +12,13 @@ import platform
 import stat
 import struct
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from gauge_mc.errors import GaugeError, not_written
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json, typed
+from gauge_mc.results import documented, result_field
 
 FLOCK = struct.Struct("hhqqi4x")
 """Layout of ``struct flock`` on Linux: type, whence, start, length, process."""
@@ -32,36 +33,24 @@ MAX_RECORD = 65536
 """Maximum size of a record that is read in bytes."""
 
 
+@documented
 @dataclass(frozen=True)
 class Holder:
-    """The process that holds a run lock, or held it last, and its progress.
+    """The process that holds a run lock, or held it last, and its progress."""
 
-    Attributes
-    ----------
-    host : str
-        Name of the host; empty if the record cannot be read.
-    process : int
-        Process ID.
-    since : str
-        Time at which the lock was taken, in ISO 8601 with UTC offset.
-    sweep : int
-        Number of updates done, thermalisation included.
-    rate : float
-        Updates per second in this session.
-    times : dict of str to float
-        Shares of this session's time by name, in seconds.
-    joules : float or None
-        Energy that the devices have used in this session, in joules; None if it is not available,
-        or if several processes share the lattice.
-    """
-
-    host: str = ""
-    process: int = 0
-    since: str = ""
-    sweep: int = 0
-    rate: float = 0.0
-    times: dict[str, float] = field(default_factory=dict)
-    joules: float | None = None
+    host: str = result_field("Name of the host; empty if the record cannot be read.", "")
+    process: int = result_field("Process ID.", 0)
+    since: str = result_field("Time at which the lock was taken, in ISO 8601 with UTC offset.", "")
+    sweep: int = result_field("Number of updates done, thermalisation included.", 0)
+    rate: float = result_field("Updates per second in this session.", 0.0)
+    times: dict[str, float] = result_field(
+        "Shares of this session's time by name, in seconds.", dict
+    )
+    joules: float | None = result_field(
+        "Energy that the devices have used in this session, in joules; None if it is not "
+        "available, or if several processes share the lattice.",
+        None,
+    )
 
     def __post_init__(self) -> None:
         numbers = (self.process, self.sweep, self.rate, self.joules or 0, *self.times.values())

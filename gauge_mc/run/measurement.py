@@ -24,15 +24,6 @@ EVERY = "every"
 class Measurement:
     """An observable and the interval between its measurements.
 
-    Attributes
-    ----------
-    observable : str
-        Name of an observable.
-    every : int
-        Updates from one measurement to the next, counted from the end of thermalisation.
-    options : tuple of str
-        Options of the observable as text, such as ``to=6.5``, or ``slices`` for a flag.
-
     Raises
     ------
     UsageError
@@ -40,8 +31,11 @@ class Measurement:
     """
 
     observable: str
+    """Name of an observable."""
     every: int = 1
+    """Updates from one measurement to the next, counted from the end of thermalisation."""
     options: tuple[str, ...] = ()
+    """Options of the observable as text, such as ``to=6.5``, or ``slices`` for a flag."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.every <= MAX_UPDATES:

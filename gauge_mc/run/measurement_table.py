@@ -39,33 +39,22 @@ from gauge_mc.run.lock import RunLock
 
 @dataclass(frozen=True)
 class MeasurementTask:
-    """A measurement that has been prepared.
-
-    Attributes
-    ----------
-    ensemble : Ensemble
-        The configurations.
-    observable : Observable
-        The observable, with its options.
-    table : Table
-        Table, open for writing.
-    done : tuple of int
-        Numbers of the configurations that the table already contains.
-    left : tuple of int
-        Numbers of the configurations that remain to be measured.
-    unknown : tuple of int
-        Those of `done` whose links an earlier version did not record.
-    secondary : dict of str to Table
-        Secondary tables of the observable, by name.
-    """
+    """A measurement that has been prepared."""
 
     ensemble: Ensemble
+    """The configurations."""
     observable: Observable
+    """The observable, with its options."""
     table: Table
+    """Table, open for writing."""
     done: tuple[int, ...]
+    """Numbers of the configurations that the table already contains."""
     left: tuple[int, ...]
+    """Numbers of the configurations that remain to be measured."""
     unknown: tuple[int, ...]
+    """Those of `done` whose links an earlier version did not record."""
     secondary: dict[str, Table]
+    """Secondary tables of the observable, by name."""
 
     def carry_out(self, pool: DevicePool, precision: str) -> Iterator[int]:
         """Measure the remaining configurations, and yield the number of each one when it is done.

@@ -21,6 +21,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words
+from gauge_mc.results import documented
 from gauge_mc.run.measurement import MAX_UPDATES, NO_MEASUREMENT, Measurement
 from gauge_mc.run.settings import (
     ENSEMBLE,
@@ -66,51 +67,16 @@ def meaning_of_beta() -> str:
     return f"Coupling, which is {'; '.join([usual, *others])}."
 
 
+@documented
 @dataclass(frozen=True)
 class Parameters:
     """All parameters that determine the numbers of a run.
 
     Updates are counted from the start, thermalisation included.
 
-    Attributes
-    ----------
-    lattice : Lattice
-        Extents in lattice units; also accepted as text, such as ``24x24x24x32``.
-    group : str
-        Name of a gauge group.
-    beta : float, optional
-        Coupling, 2 N / g^2 for most actions; by default a typical value for the group.
-    action : Action
-        Gauge action with the values of its options; also accepted as a name, or as text such as
-        ``rectangle:c1=-0.1``.
-    precision : str
-        Precision of the links in memory and in the files, ``single`` or ``double``.
-    start : str
-        ``cold``, ``hot``, or the path of a configuration file.
-    seed : int
-        Seed of the random numbers, from 0 to 2^63 - 1.
-    rng : str
-        Name of a random number generator.
-    luxury : int
-        Quality level, for generators that have levels.
-    algorithm : Algorithm
-        Algorithm with the values of its options, which say what an update is; also accepted as a
-        name, or as text such as ``heatbath:overrelax=2``.
-    thermalize : int
-        Number of updates before the first measurement.
-    configs : int
-        Number of configurations. It determines the length of the run even if no configurations are
-        written.
-    separation : int
-        Number of updates from one configuration to the next.
-    measure : tuple of Measurement
-        Observables and the intervals between their measurements; also accepted as text, such as
-        ``plaquette,polyakov:10``.
-    format : str
-        Format of the configuration files, or `NO_FORMAT` to write none.
-    chain_version : int
-        Version of the Markov chain, 1 or 2. In single precision the rows of links have norms with a
-        bias of 4e-8 in version 1, and without a bias in version 2.
+    `lattice`, `action`, `algorithm` and `measure` can also be given as text, such as
+    ``24x24x24x32``, ``rectangle:c1=-0.1``, ``heatbath:overrelax=2`` and ``plaquette,polyakov:10``.
+    The number of configurations determines the length of a run even if none are written.
 
     Raises
     ------

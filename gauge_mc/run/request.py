@@ -19,18 +19,12 @@ from gauge_mc.run.parameters import Parameters
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A request to begin or to continue a run.
-
-    Attributes
-    ----------
-    values : mapping of str to object
-        Given fields of `Parameters` and `Execution` by name.
-    observables : tuple
-        User-defined observables.
-    """
+    """A request to begin or to continue a run."""
 
     values: Mapping[str, object]
+    """Given fields of `Parameters` and `Execution` by name."""
     observables: tuple[ObservableLike, ...] = ()
+    """User-defined observables."""
 
     @cached_property
     def execution(self) -> Execution:

@@ -25,21 +25,14 @@ from gauge_mc.run.parameters import Parameters
 
 @dataclass(frozen=True)
 class ChainTask:
-    """A run in a session, with its lock and parameters.
-
-    Attributes
-    ----------
-    run : Run
-        The run directory.
-    lock : RunLock or None
-        Run lock; None if this process is not the root.
-    parameters : Parameters
-        Parameters of the run, as in run.toml.
-    """
+    """A run in a session, with its lock and parameters."""
 
     run: Run
+    """The run directory."""
     lock: RunLock | None
+    """Run lock; None if this process is not the root."""
     parameters: Parameters
+    """Parameters of the run, as in run.toml."""
 
 
 class RunOutput:

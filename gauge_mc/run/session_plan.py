@@ -25,26 +25,20 @@ OnUpdate = Callable[[Chain], object]
 
 @dataclass
 class Times:
-    """Shares of a session's time, in seconds.
-
-    Attributes
-    ----------
-    start : float
-        Compiling kernels, and beginning or resuming the chain.
-    update, measure : float
-        Updates of the links, and measurements with their tables. On a GPU, what kernels of
-        measurements take counts as updates, because the host does not wait for each of them.
-    write : float
-        Snapshots of configurations, and checkpoints.
-    wait : float
-        Waiting for configurations to be on disk.
-    """
+    """Shares of a session's time, in seconds."""
 
     start: float = 0.0
+    """Compiling kernels, and beginning or resuming the chain."""
     update: float = 0.0
+    """Updates of the links. On a GPU they include what kernels of measurements take, because the
+    host does not wait for each of them.
+    """
     measure: float = 0.0
+    """Measurements with their tables."""
     write: float = 0.0
+    """Snapshots of configurations, and checkpoints."""
     wait: float = 0.0
+    """Waiting for configurations to be on disk."""
 
     @contextmanager
     def of(self, what: str) -> Iterator[None]:
@@ -58,41 +52,30 @@ class Times:
 
 @dataclass(frozen=True)
 class SessionPlan:
-    """The work of a session: runs, observables, devices and limits.
-
-    Attributes
-    ----------
-    tasks : tuple of ChainTask
-        The run; or the runs of a batch, after the same number of updates, with parameters that
-        differ only in couplings and seed.
-    observables : dict of Measurement to Observable
-        Observables to measure.
-    devices : DeviceGroup
-        Devices that share the lattice; a single one for a batch.
-    checkpoint_every : float
-        Time in seconds between checkpoints.
-    stop : callable
-        See `StopReason`.
-    report : callable
-        Function that is called after every update to show the progress of the first run.
-    on_update : callable, optional
-        The user's callback, called after every update with the first run. A true result stops the
-        session.
-    times : Times
-        Shares of the time so far; the session adds to them.
-    energy : EnergyMeter, optional
-        Meter of the energy, which the session reads regularly.
-    """
+    """The work of a session: runs, observables, devices and limits."""
 
     tasks: tuple[ChainTask, ...]
+    """The run; or the runs of a batch, after the same number of updates, with parameters that
+    differ only in couplings and seed.
+    """
     observables: dict[Measurement, Observable]
+    """Observables to measure."""
     devices: DeviceGroup
+    """Devices that share the lattice; a single one for a batch."""
     checkpoint_every: float
+    """Time in seconds between checkpoints."""
     stop: StopReason
+    """See `StopReason`."""
     report: OnUpdate
+    """Function that is called after every update to show the progress of the first run."""
     on_update: OnUpdate | None = None
+    """The user's callback, called after every update with the first run. A true result stops the
+    session.
+    """
     times: Times = field(default_factory=Times)
+    """Shares of the time so far; the session adds to them."""
     energy: EnergyMeter | None = None
+    """Meter of the energy, which the session reads regularly."""
 
     @property
     def parameters(self) -> Parameters:

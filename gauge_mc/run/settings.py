@@ -21,6 +21,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
 from gauge_mc.quoting import quoted, shortened
+from gauge_mc.results import DECLARED
 from gauge_mc.run.measurement import measurements
 
 PHYSICS, ENSEMBLE, FILES, EXECUTION = "Physics", "Ensemble", "Files", "Execution"
@@ -32,8 +33,8 @@ STARTS = ("cold", "hot")
 LARGEST = 2**63 - 1
 """Largest whole number: TOML guarantees only signed 64-bit integers."""
 
-OPTION, READ = "option", "read"
-"""Keys of the metadata of a field: its declaration, and how its values are read."""
+READ = "read"
+"""Key of the metadata of a field that says how its values are read."""
 
 
 def setting(usual: Any, panel: str, help: str, *, read: str = "", **more: Any) -> Any:
@@ -53,14 +54,14 @@ def setting(usual: Any, panel: str, help: str, *, read: str = "", **more: Any) -
         Further attributes of the `Option`.
     """
     declared = {"help": help, "panel": panel, "usual": usual, **more}
-    return dataclasses.field(default=usual, metadata={OPTION: declared, READ: read})
+    return dataclasses.field(default=usual, metadata={DECLARED: declared, READ: read})
 
 
 @cache
 def _options(settings: type[Any]) -> dict[str, Option]:
     return {
         one.name: Option(
-            one.name, KINDS.get(one.metadata[READ] or _type(one), str), **one.metadata[OPTION]
+            one.name, KINDS.get(one.metadata[READ] or _type(one), str), **one.metadata[DECLARED]
         )
         for one in dataclasses.fields(settings)
     }

@@ -31,42 +31,27 @@ RECORD = "thinned"
 """Key of the rules in the record."""
 
 
+@documented
 @dataclass(frozen=True)
 class Rule:
-    """A thinning in the record of a run: what was removed, and when.
+    """A thinning in the record of a run: what was removed, and when."""
 
-    Attributes
-    ----------
-    keep : int
-        Number N: every N-th configuration was kept, counted from the first one of the run.
-    sweep : int
-        Number of updates up to which configurations were removed.
-    time : str
-        Time of the thinning in ISO 8601, with UTC offset.
-    version : str
-        Version of gauge-mc.
-    """
-
-    keep: int
-    sweep: int
-    time: str
-    version: str
+    keep: int = result_field(
+        "Number N: every N-th configuration was kept, counted from the first one of the run."
+    )
+    sweep: int = result_field("Number of updates up to which configurations were removed.")
+    time: str = result_field("Time of the thinning in ISO 8601, with UTC offset.")
+    version: str = result_field("Version of gauge-mc.")
 
 
 @dataclass(frozen=True)
 class RemovedConfigurations:
-    """The configurations of a run that were removed on purpose.
-
-    Attributes
-    ----------
-    parameters : Parameters
-        Parameters of the run.
-    rules : tuple of Rule
-        Rules of all thinnings so far.
-    """
+    """The configurations of a run that were removed on purpose."""
 
     parameters: Parameters
+    """Parameters of the run."""
     rules: tuple[Rule, ...] = ()
+    """Rules of all thinnings so far."""
 
     @classmethod
     def of(cls, run: Run, parameters: Parameters) -> RemovedConfigurations:

@@ -15,6 +15,7 @@ from gauge_mc.files.mapping import FileMapping, SuggestingDict, unknown
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.registry import nearest
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import Parameters
@@ -26,27 +27,21 @@ if TYPE_CHECKING:
     from gauge_mc.inspection.status import RunStatus
 
 
+@documented
 @dataclass(frozen=True)
 class RunView:
     """A run and what it has written, which is read from its files when it is asked for.
 
     Nothing is locked or written, so that the run may be in a folder that is read-only, or another
     process may continue it. A table is then read up to its last complete row.
-
-    Attributes
-    ----------
-    path : Path
-        Run directory.
-    parameters : Parameters
-        Parameters of the run.
-    sweep : int
-        Number of updates done, thermalisation included, when the object was made; `status` tells
-        the present number.
     """
 
-    path: Path
-    parameters: Parameters
-    sweep: int
+    path: Path = result_field("Run directory.")
+    parameters: Parameters = result_field("Parameters of the run.")
+    sweep: int = result_field(
+        "Number of updates done, thermalisation included, when the object was made; `status` tells "
+        "the present number."
+    )
 
     def __repr__(self) -> str:
         return f"<Run {self.path}: {self.sweep} of {self.parameters.updates} updates>"
@@ -145,34 +140,29 @@ class RunView:
         return plot(what, self, output, **options)
 
 
+@documented
 @dataclass(frozen=True)
 class RunResult(RunView):
-    """The result of a session: the run, see `RunView`, and what the session has done.
+    """The result of a session: the run, see `RunView`, and what the session has done."""
 
-    Attributes
-    ----------
-    stopped : str or None
-        Reason why the session stopped before the end of the run; None if the run is complete.
-    root : bool
-        Whether this process wrote the files. In an MPI job only one process does.
-    seconds : float
-        Duration of the session in seconds.
-    links_per_s : float
-        Link updates per second, including the time for measurements and files; 0 if unknown.
-    joules, nj_per_link : float or None
-        Energy that the devices used in the session, in joules, and in nJ per link update; None if
-        it is not available.
-    energy_source : str
-        Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available.
-    """
-
-    stopped: str | None = None
-    root: bool = True
-    seconds: float = 0.0
-    links_per_s: float = 0.0
-    joules: float | None = None
-    nj_per_link: float | None = None
-    energy_source: str = ""
+    stopped: str | None = result_field(
+        "Reason why the session stopped before the end of the run; None if the run is complete.",
+        None,
+    )
+    root: bool = result_field(
+        "Whether this process wrote the files. In an MPI job only one process does.", True
+    )
+    seconds: float = result_field("Duration of the session in seconds.", 0.0)
+    links_per_s: float = result_field(
+        "Link updates per second, including the time for measurements and files; 0 if unknown.", 0.0
+    )
+    joules: float | None = result_field(
+        "Energy that the devices used in the session, in joules; None if it is not available.", None
+    )
+    nj_per_link: float | None = result_field("The same in nJ per link update.", None)
+    energy_source: str = result_field(
+        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available.", ""
+    )
 
     def __repr__(self) -> str:
         state = f"stopped by {self.stopped}" if self.stopped else "complete"

@@ -34,21 +34,14 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Panel:
-    """A quantity that is shown in the terminal and in the figure of a scan.
-
-    Attributes
-    ----------
-    column : str
-        Name of the column in the scan's table.
-    label : str
-        Heading in the terminal.
-    symbol : str
-        Label of the axis in the figure, in Matplotlib's mathtext.
-    """
+    """A quantity that is shown in the terminal and in the figure of a scan."""
 
     column: str
+    """Name of the column in the scan's table."""
     label: str
+    """Heading in the terminal."""
     symbol: str
+    """Label of the axis in the figure, in Matplotlib's mathtext."""
 
 
 def panels() -> Iterator[Panel]:

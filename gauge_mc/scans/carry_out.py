@@ -30,27 +30,18 @@ if TYPE_CHECKING:
     from gauge_mc.scans.pool import Slot
 
 
+@documented
 @dataclass(frozen=True)
 class ScanResult:
-    """The result of a session of a scan.
+    """The result of a session of a scan."""
 
-    Attributes
-    ----------
-    path : Path
-        Scan directory.
-    runs, complete : int
-        Number of runs, and of complete runs.
-    stopped : str or None
-        Reason why the session stopped before the end of the scan, or None.
-    failures : dict of str to str
-        Error messages by the name of the run.
-    """
-
-    path: Path
-    runs: int
-    complete: int
-    stopped: str | None
-    failures: Mapping[str, str]
+    path: Path = result_field("Scan directory.")
+    runs: int = result_field("Number of runs.")
+    complete: int = result_field("Number of complete runs.")
+    stopped: str | None = result_field(
+        "Reason why the session stopped before the end of the scan, or None."
+    )
+    failures: Mapping[str, str] = result_field("Error messages by the name of the run.")
 
     def __repr__(self) -> str:
         return f"<Scan {self.path}: {self.complete} of {self.runs} runs complete>"

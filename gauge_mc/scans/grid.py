@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from gauge_mc.actions import BETA, Action, couplings
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.options import known_options
 
 MAX_RUNS = 10_000
@@ -43,20 +44,10 @@ class Point(NamedTuple):
     action: Action
 
 
+@documented
 @dataclass(frozen=True)
 class Grid:
     """A grid of points: every coupling on every lattice, with several chains at each point.
-
-    Attributes
-    ----------
-    beta : tuple of float
-        Couplings, without duplicates.
-    lattice : tuple of Lattice
-        Lattices, without duplicates.
-    chains : int
-        Number of chains at each point.
-    options : mapping of str to tuple of float
-        Values of options of the action by name, without duplicates.
 
     Raises
     ------
@@ -64,10 +55,12 @@ class Grid:
         If the grid has no runs or more than `MAX_RUNS`, or a coupling is not positive.
     """
 
-    beta: tuple[float, ...]
-    lattice: tuple[Lattice, ...]
-    chains: int = 1
-    options: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    beta: tuple[float, ...] = result_field("Couplings, without duplicates.")
+    lattice: tuple[Lattice, ...] = result_field("Lattices, without duplicates.")
+    chains: int = result_field("Number of chains at each point.", 1)
+    options: Mapping[str, tuple[float, ...]] = result_field(
+        "Values of options of the action by name, without duplicates.", dict
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "beta", tuple(dict.fromkeys(self.beta)))

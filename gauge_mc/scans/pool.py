@@ -21,21 +21,14 @@ from gauge_mc.scans.scan import Member
 
 @dataclass(frozen=True)
 class Slot:
-    """A device, or a share of a device, that runs one child at a time.
-
-    Attributes
-    ----------
-    device : str
-        Name of the device for the user.
-    values : tuple of (str, str or int)
-        Options of `Execution` that select the device, by name.
-    share : int
-        Number of the slot among the slots of the device, from 1; 0 if it is the only one.
-    """
+    """A device, or a share of a device, that runs one child at a time."""
 
     device: str
+    """Name of the device for the user."""
     values: tuple[tuple[str, str | int], ...]
+    """Options of `Execution` that select the device, by name."""
     share: int = 0
+    """Number of the slot among the slots of the device, from 1; 0 if it is the only one."""
 
     @property
     def name(self) -> str:
@@ -91,24 +84,16 @@ def _threads_and_slots(choice: DeviceChoice, per_device: int | None) -> tuple[in
 
 @dataclass(frozen=True)
 class Child:
-    """A child process that carries out a run, or several runs together.
-
-    Attributes
-    ----------
-    members : tuple of Member
-        The runs.
-    slot : Slot
-        The device that the child uses.
-    process : subprocess.Popen
-        The process.
-    complaint : file
-        File with the standard error of the process.
-    """
+    """A child process that carries out a run, or several runs together."""
 
     members: tuple[Member, ...]
+    """The runs."""
     slot: Slot
+    """The device that the child uses."""
     process: subprocess.Popen[bytes]
+    """The process."""
     complaint: IO[bytes]
+    """File with the standard error of the process."""
 
     def failure(self) -> str | None:
         """Return the reason why the child failed, in one sentence, or None."""

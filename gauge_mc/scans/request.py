@@ -22,30 +22,20 @@ from gauge_mc.scans.scan import Scan, default_path
 
 @dataclass(frozen=True)
 class ScanRequest:
-    """The scan that the user requests.
-
-    Attributes
-    ----------
-    values : mapping of str to object
-        Parameters that all runs share, by the names of `Parameters`.
-    execution : Execution
-        How and where the runs are carried out.
-    path : Path
-        Scan directory.
-    axes : mapping of str to str
-        Couplings, lattices and options of the action of the grid, as on the command line.
-    chains : int, optional
-        Number of chains at each point.
-    skip : int
-        Last update that is left out of the averages.
-    """
+    """The scan that the user requests."""
 
     values: Mapping[str, object]
+    """Parameters that all runs share, by the names of `Parameters`."""
     execution: Execution
+    """How and where the runs are carried out."""
     path: Path
+    """Scan directory."""
     axes: Mapping[str, str]
+    """Couplings, lattices and options of the action of the grid, as on the command line."""
     chains: int | None
+    """Number of chains at each point."""
     skip: int = 0
+    """Last update that is left out of the averages."""
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> ScanRequest:

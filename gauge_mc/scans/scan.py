@@ -38,21 +38,14 @@ GRIDS = "grid"
 
 @dataclass(frozen=True)
 class Member:
-    """A run of a scan.
-
-    Attributes
-    ----------
-    parameters : Parameters
-        Parameters of the run.
-    chain : int
-        Number of the chain at its point, from 1.
-    run : Run
-        Run directory.
-    """
+    """A run of a scan."""
 
     parameters: Parameters
+    """Parameters of the run."""
     chain: int
+    """Number of the chain at its point, from 1."""
     run: Run
+    """Run directory."""
 
     @property
     def name(self) -> str:
@@ -108,15 +101,6 @@ class Scan:
     were added, has a seed larger by one. If the runs used the same random numbers, averages at
     neighbouring couplings would be strongly correlated.
 
-    Attributes
-    ----------
-    path : Path
-        Scan directory.
-    parameters : Parameters
-        Parameters that all runs share: all except those of the grid and the seed.
-    grids : tuple of Grid
-        Grids in the order in which they were added. A run in several grids is carried out once.
-
     Raises
     ------
     UsageError
@@ -124,8 +108,11 @@ class Scan:
     """
 
     path: Path
+    """Scan directory."""
     parameters: Parameters
+    """Parameters that all runs share: all except those of the grid and the seed."""
     grids: tuple[Grid, ...] = ()
+    """Grids in the order in which they were added. A run in several grids is carried out once."""
 
     def __post_init__(self) -> None:
         runs = len(self._keys())

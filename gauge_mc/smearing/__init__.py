@@ -155,11 +155,6 @@ class Smearing(ABC):
 class SmearingSequence(Smearing):
     """Smearings that are applied one after the other, each a number of times.
 
-    Attributes
-    ----------
-    steps : tuple of (Smearing, int)
-        The smearings in their order, and their numbers of iterations.
-
     Raises
     ------
     UsageError
@@ -167,6 +162,7 @@ class SmearingSequence(Smearing):
     """
 
     steps: tuple[tuple[Smearing, int], ...]
+    """The smearings in their order, and their numbers of iterations."""
 
     def __post_init__(self) -> None:
         for smearing, times in self.steps:

@@ -5,52 +5,41 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
+from gauge_mc.results import documented, result_field
 from gauge_mc.storage.links import Checksums, StoredLinks
 
 
+@documented
 @dataclass(frozen=True)
 class Header:
-    """The header of a configuration.
+    """The header of a configuration."""
 
-    Attributes
-    ----------
-    format : str
-        Name of the format.
-    lattice : Lattice
-        Extents of the lattice.
-    group : str
-        Name of the group.
-    precision : str
-        Precision of the stored links, ``single`` or ``double``.
-    plaquette : float or None
-        Average of Re Tr / N over all plaquettes, if the file states it.
-    link_trace : float or None
-        Average of Re Tr / N over all links, if the file states it.
-    checksum : str
-        Checksum that the file states, in hexadecimal; two words separated by a space if the format
-        has two. Empty if there is none.
-    provenance : dict of str to str
-        Free text fields of the file.
-    warning : str
-        Check that is not possible because the file lacks the information, in words; or empty.
-    """
-
-    format: str
-    lattice: Lattice
-    group: str
-    precision: str
-    plaquette: float | None = None
-    link_trace: float | None = None
-    checksum: str = ""
-    provenance: dict[str, str] = field(default_factory=dict)
-    warning: str = ""
+    format: str = result_field("Name of the format.")
+    lattice: Lattice = result_field("Extents of the lattice.")
+    group: str = result_field("Name of the group.")
+    precision: str = result_field("Precision of the stored links, ``single`` or ``double``.")
+    plaquette: float | None = result_field(
+        "Average of Re Tr / N over all plaquettes, if the file states it.", None
+    )
+    link_trace: float | None = result_field(
+        "Average of Re Tr / N over all links, if the file states it.", None
+    )
+    checksum: str = result_field(
+        "Checksum that the file states, in hexadecimal; two words separated by a space if the "
+        "format has two. Empty if there is none.",
+        "",
+    )
+    provenance: dict[str, str] = result_field("Free text fields of the file.", dict)
+    warning: str = result_field(
+        "Check that is not possible because the file lacks the information, in words; or empty.", ""
+    )
 
 
 class Reader(Protocol):
@@ -91,18 +80,12 @@ COARSEST = 0.01
 
 @dataclass(frozen=True)
 class StatedAverage:
-    """An average that a header states.
-
-    Attributes
-    ----------
-    value : float
-        The average.
-    unit : float
-        Unit of its last digit, at most `COARSEST`.
-    """
+    """An average that a header states."""
 
     value: float
+    """The average."""
     unit: float
+    """Unit of its last digit, at most `COARSEST`."""
 
     @classmethod
     def parse(cls, text: str) -> StatedAverage | None:

@@ -28,19 +28,14 @@ _MAX_RECORDS = 1000
 
 @dataclass(frozen=True)
 class LimeRecord:
-    """A record of a LIME file.
-
-    Attributes
-    ----------
-    type : str
-        Type of the record, in lower case.
-    offset, length : int
-        Position and length of the data in the file, in bytes.
-    """
+    """A record of a LIME file."""
 
     type: str
+    """Type of the record, in lower case."""
     offset: int
+    """Position of the data in the file, in bytes."""
     length: int
+    """Length of the data in bytes."""
 
 
 def read_records(file: InputFile) -> list[LimeRecord]:

@@ -37,18 +37,14 @@ errors would hide how these fluctuate."""
 
 @dataclass(frozen=True)
 class CurveFit:
-    """A least-squares fit of a curve.
-
-    Attributes
-    ----------
-    series : ndarray of float64, shape (samples, parameters)
-        Linearised time series of the parameters. Their means are the fitted values.
-    fit : LinearFit
-        The fit of the linearised curve at the minimum.
-    """
+    """A least-squares fit of a curve."""
 
     series: Array
+    """Linearised time series of the parameters, of shape (samples, parameters), whose means are the
+    fitted values.
+    """
     fit: LinearFit
+    """The fit of the linearised curve at the minimum."""
 
     @property
     def values(self) -> Array:

@@ -16,33 +16,28 @@ POOR = 0.01
 
 @dataclass(frozen=True)
 class LinearFit:
-    """A least-squares fit of a model that is linear in its parameters.
-
-    Attributes
-    ----------
-    projection : ndarray of float64, shape (parameters, points)
-        Matrix that maps data to fitted parameters, ``projection @ data``; applied to every sample
-        of the data, it gives the time series of the parameters.
-    chi2 : float
-        Minimum of chi2.
-    dof : int
-        Degrees of freedom: points minus parameters.
-    chi2_expected : float
-        Expectation of chi2 for data with the given covariance, to be compared with chi2 (M. Bruno
-        and R. Sommer, arXiv:2209.14188). It equals dof if the fit is correlated.
-    correlated : bool
-        True if the points are weighted by their inverse covariance matrix, False if by their
-        errors alone.
-    residuals : ndarray of float64, shape (points, points)
-        Covariance matrix of the weighted residuals, the sum of whose squares is chi2.
-    """
+    """A least-squares fit of a model that is linear in its parameters."""
 
     projection: Array
+    """Matrix of shape (parameters, points) that maps data to fitted parameters, ``projection @
+    data``; applied to every sample of the data, it gives the time series of the parameters.
+    """
     chi2: float
+    """Minimum of chi2."""
     dof: int
+    """Degrees of freedom: points minus parameters."""
     chi2_expected: float
+    """Expectation of chi2 for data with the given covariance, to be compared with chi2 (M. Bruno
+    and R. Sommer, arXiv:2209.14188). It equals dof if the fit is correlated.
+    """
     correlated: bool
+    """True if the points are weighted by their inverse covariance matrix, False if by their errors
+    alone.
+    """
     residuals: Array
+    """Covariance matrix of the weighted residuals, the sum of whose squares is chi2, of shape
+    (points, points).
+    """
 
     @property
     def p_value(self) -> float:
@@ -87,25 +82,20 @@ def fit_models(
 
 @dataclass(frozen=True)
 class Points:
-    """Points of correlated data, with the weights that all fits to them share.
-
-    Attributes
-    ----------
-    mean, error : ndarray of float64, shape (points,)
-        Mean of the data and its error.
-    correlation : ndarray of float64, shape (points, points)
-        Correlation matrix of the data.
-    root : ndarray of float64, shape (points, points)
-        Matrix that multiplies a residual to give the numbers the sum of whose squares is chi2.
-    correlated : bool
-        See `LinearFit`.
-    """
+    """Points of correlated data, with the weights that all fits to them share."""
 
     mean: Array
+    """Mean of the data, of shape (points,)."""
     error: Array
+    """Its error, of shape (points,)."""
     correlation: Array
+    """Correlation matrix of the data, of shape (points, points)."""
     root: Array
+    """Matrix that multiplies a residual to give the numbers the sum of whose squares is chi2, of
+    shape (points, points).
+    """
     correlated: bool
+    """See `LinearFit`."""
 
     @classmethod
     def of(cls, series: Array, tau_int: float, correlated: bool) -> Points:

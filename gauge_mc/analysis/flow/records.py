@@ -56,28 +56,20 @@ METADATA = (*ensemble_keys(), "flow", FLOW_ANISOTROPY)
 
 @dataclass(frozen=True)
 class FlowTable:
-    """The gradient flow of an ensemble.
-
-    Attributes
-    ----------
-    ensemble : mapping of str to str
-        Group, beta, lattice and action of the ensemble and the kind of the flow, as far as the
-        header of the table states them.
-    lattice : Lattice
-        Extents of the lattice that was flowed.
-    sweeps : ndarray of int64, shape (configurations,)
-        Numbers (updates) of the configurations, ascending.
-    t : ndarray of float64, shape (times,)
-        Flow times t/a^2, ascending.
-    columns : mapping of str to ndarray of float64, shape (configurations, times)
-        The other columns of the table, for the whole lattice.
-    """
+    """The gradient flow of an ensemble."""
 
     ensemble: Mapping[str, str]
+    """Group, beta, lattice and action of the ensemble and the kind of the flow, as far as the
+    header of the table states them.
+    """
     lattice: Lattice
+    """Extents of the lattice that was flowed."""
     sweeps: NDArray[np.int64]
+    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     t: Array
+    """Flow times t/a^2, ascending, of shape (times,)."""
     columns: Mapping[str, Array]
+    """The other columns of the table, for the whole lattice, of shape (configurations, times)."""
 
     def energy(self, name: str) -> Array:
         """Return a^4 E, shape (configurations, times), in one of the discretisations `ENERGIES`.

@@ -66,19 +66,14 @@ class Spacing:
 
 @dataclass(frozen=True)
 class Reference:
-    """A scale in fm.
-
-    Attributes
-    ----------
-    value, error : float
-        The scale with its error, in fm.
-    source : str
-        Where the value comes from, in words.
-    """
+    """A scale in fm."""
 
     value: float
+    """The scale in fm."""
     error: float
+    """Its error in fm."""
     source: str
+    """Where the value comes from, in words."""
 
     def spacing(self, scale: Crossing) -> Spacing:
         """Return a in fm, given the scale in lattice units."""
@@ -89,21 +84,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A quantity that follows from a flow time at which a curve reaches its target.
-
-    Attributes
-    ----------
-    value : float
-        The quantity at the mean of the curve.
-    series : ndarray of float64, shape (configurations,)
-        Linearised time series; its mean is the value.
-    interpolation : float
-        Estimate of the interpolation error.
-    """
+    """A quantity that follows from a flow time at which a curve reaches its target."""
 
     value: float
+    """The quantity at the mean of the curve."""
     series: Array
+    """Linearised time series; its mean is the value, of shape (configurations,)."""
     interpolation: float
+    """Estimate of the interpolation error."""
 
     def map(self, function: Callable[[float], float], slope: Callable[[float], float]) -> Crossing:
         """Return a function of the quantity, given the function and its derivative."""
@@ -157,18 +145,12 @@ class FlowScales:
 
 @dataclass(frozen=True)
 class FlowCurve:
-    """t^2 E of every configuration against t, interpolated by cubic splines.
-
-    Attributes
-    ----------
-    t : ndarray of float64, shape (times,)
-        Flow times in lattice units, ascending.
-    samples : ndarray of float64, shape (configurations, times)
-        t^2 E of every configuration.
-    """
+    """t^2 E of every configuration against t, interpolated by cubic splines."""
 
     t: Array
+    """Flow times in lattice units, ascending, of shape (times,)."""
     samples: Array
+    """t^2 E of every configuration, of shape (configurations, times)."""
 
     @classmethod
     def of(cls, flow: FlowTable, energy: str, corrected: bool = False) -> FlowCurve:

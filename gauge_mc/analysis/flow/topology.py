@@ -104,34 +104,24 @@ class TopologicalCharge:
 
 @dataclass(frozen=True)
 class Charges:
-    """Topological charges of an ensemble at one flow time.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (configurations,)
-        Q, rounded if that was wanted.
-    index : int
-        Index of the flow time.
-    rule : str
-        How the flow time was chosen, in words.
-    alpha, deviation : float
-        Factor that brings the charges nearest to integers, and their remaining distance.
-    changes : int
-        How often the rounded charge changes.
-    t0 : Crossing or None
-        t0/a^2; None if it is unknown.
-    missing : str
-        Why t0 is unknown, in a sentence.
-    """
+    """Topological charges of an ensemble at one flow time."""
 
     values: Array
+    """Q, rounded if that was wanted, of shape (configurations,)."""
     index: int
+    """Index of the flow time."""
     rule: str
+    """How the flow time was chosen, in words."""
     alpha: float
+    """Factor that brings the charges nearest to integers."""
     deviation: float
+    """Their remaining distance from integers."""
     changes: int
+    """How often the rounded charge changes."""
     t0: Crossing | None
+    """t0/a^2; None if it is unknown."""
     missing: str = ""
+    """Why t0 is unknown, in a sentence."""
 
 
 def best_factor(charges: Array) -> tuple[float, float]:

@@ -95,18 +95,12 @@ METADATA = (*ensemble_keys(), "csw", "mu", "boundary")
 
 
 class Quark(NamedTuple):
-    """A kind of quark.
-
-    Attributes
-    ----------
-    kappa : float
-        Hopping parameter.
-    mu : float
-        Twisted mass in lattice units.
-    """
+    """A kind of quark."""
 
     kappa: float
+    """Hopping parameter."""
     mu: float = 0.0
+    """Twisted mass in lattice units."""
 
 
 def describe_quarks(one: Quark, other: Quark) -> str:
@@ -121,24 +115,17 @@ def describe_quarks(one: Quark, other: Quark) -> str:
 
 @dataclass(frozen=True)
 class HadronCorrelators:
-    """Correlators of an ensemble.
-
-    Attributes
-    ----------
-    ensemble : mapping of str to str
-        What the header of the table says of the ensemble and the quarks.
-    sweeps : ndarray of int64, shape (configurations,)
-        Numbers (updates) of the configurations, ascending.
-    labels : tuple of mapping of str to object
-        What each correlator is of: the columns of the table by name, with the kind of the source.
-    values : ndarray of float64, shape (correlators, configurations, T)
-        Real parts at t = 0, 1, …, T - 1 since the source.
-    """
+    """Correlators of an ensemble."""
 
     ensemble: Mapping[str, str]
+    """Entries of the table's header about the ensemble and the quarks."""
     sweeps: NDArray[np.int64]
+    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     labels: tuple[Mapping[str, Any], ...]
+    """Identity of each correlator: columns of the table by name, with the kind of the source."""
     values: Array
+    """Real parts at t = 0, 1, …, T - 1 since the source, of shape (correlators, configurations, T).
+    """
 
     @property
     def extent(self) -> int:

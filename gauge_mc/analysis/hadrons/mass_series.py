@@ -17,24 +17,16 @@ Array = NDArray[np.float64]
 
 @dataclass
 class MassSeries:
-    """Linearised time series of the masses of an ensemble, from which extrapolations follow.
-
-    Attributes
-    ----------
-    correlators : dict of HadronState to Correlator
-        All folded correlators.
-    masses : dict of HadronState to (MassFit, ndarray)
-        Masses with their series, shape (configurations,).
-    pcac : dict of HadronState to (PcacMass, ndarray)
-        PCAC masses with their series.
-    left_out : list of MissingMass
-        Hadrons without a mass and PCAC masses that are not known, and why.
-    """
+    """Linearised time series of the masses of an ensemble, from which extrapolations follow."""
 
     correlators: dict[HadronState, Correlator] = field(default_factory=dict)
+    """All folded correlators."""
     masses: dict[HadronState, tuple[MassFit, Array]] = field(default_factory=dict)
+    """Masses with their series, shape (configurations,)."""
     pcac: dict[HadronState, tuple[PcacMass, Array]] = field(default_factory=dict)
+    """PCAC masses with their series."""
     left_out: list[MissingMass] = field(default_factory=list)
+    """Hadrons without a mass and PCAC masses that are not known, and why."""
 
     def fit(self, state: HadronState, correlator: Correlator, ranges: Ranges) -> None:
         """Fit the correlator of a hadron."""

@@ -49,24 +49,16 @@ BISECTIONS = 60
 
 @dataclass(frozen=True)
 class Correlator:
-    """A folded correlator that decays with the mass of a hadron.
-
-    Attributes
-    ----------
-    sweeps : ndarray of int64, shape (configurations,)
-        Numbers (updates) of the configurations, ascending.
-    values : ndarray of float64, shape (configurations, T // 2 + 1)
-        The correlator at t = 0, 1, …, T // 2.
-    extent : int
-        Extent T of the lattice in time.
-    periodic : bool
-        True for A [exp(-m t) + exp(-m (T - t))], False for A exp(-m t) alone.
-    """
+    """A folded correlator that decays with the mass of a hadron."""
 
     sweeps: NDArray[np.int64]
+    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     values: Array
+    """The correlator at t = 0, 1, …, T // 2, of shape (configurations, T // 2 + 1)."""
     extent: int
+    """Extent T of the lattice in time."""
     periodic: bool = True
+    """True for A [exp(-m t) + exp(-m (T - t))], False for A exp(-m t) alone."""
 
     def curve(self, t: Array | NDArray[np.int64]) -> Callable[[Array], tuple[Array, Array]]:
         """Return the curve at times t as a function of ln |A| and m, with its derivatives."""
@@ -186,15 +178,6 @@ class MassFit:
 class Ranges:
     """The choice of the times that are fitted.
 
-    Attributes
-    ----------
-    t_min : int or None
-        First t. By default chosen by the rule `TWO_STATES`.
-    t_max : int or None
-        Last t. By default the last that is known to better than 10 %.
-    average : bool
-        Whether to average over all first t with Akaike weights; see `find_plateaus`.
-
     Raises
     ------
     UsageError
@@ -202,8 +185,11 @@ class Ranges:
     """
 
     t_min: int | None = None
+    """First t. By default chosen by the rule `TWO_STATES`."""
     t_max: int | None = None
+    """Last t. By default the last that is known to better than 10 %."""
     average: bool = False
+    """Whether to average over all first t with Akaike weights; see `find_plateaus`."""
 
     def __post_init__(self) -> None:
         first = 1 if self.t_min is None else self.t_min

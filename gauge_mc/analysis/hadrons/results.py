@@ -91,17 +91,12 @@ class MissingMass(NamedTuple):
     """A hadron mass or PCAC mass that could not be determined, and why.
 
     Its text is both on one line.
-
-    Attributes
-    ----------
-    name : str
-        Name with the momentum and the quarks.
-    reason : str
-        Why it could not be determined, in a sentence.
     """
 
     name: str
+    """Name with the momentum and the quarks."""
     reason: str
+    """Why it could not be determined, in a sentence."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"

@@ -24,48 +24,35 @@ PION = next(iter(MESONS))
 
 
 class ExtrapolationKey(NamedTuple):
-    """The source and the twisted mass that all hadrons of an extrapolation share.
-
-    Attributes
-    ----------
-    source : str
-        Kind of the source.
-    mu : float
-        Twisted mass of all quarks.
-    """
+    """The source and the twisted mass that all hadrons of an extrapolation share."""
 
     source: str
+    """Kind of the source."""
     mu: float
+    """Twisted mass of all quarks."""
 
 
 class HadronState(NamedTuple):
-    """A hadron state: the hadron with its quarks, source, momentum and polarisation.
-
-    Attributes
-    ----------
-    name : str
-        Name of the hadron.
-    kappa1, kappa2, mu1, mu2 : float
-        Hopping parameters and twisted masses of its quarks, for mesons in ascending order.
-    source : str
-        Kind of the source.
-    momentum : tuple of int
-        Absolute values of the components in ascending order, in units of 2 pi over the extent.
-    polarisation : int
-        Absolute value of the momentum's component along the direction of a vector; else 0.
-    parity : int
-        Parity of a baryon, 1 or -1; 0 for mesons.
-    """
+    """A hadron state: the hadron with its quarks, source, momentum and polarisation."""
 
     name: str
+    """Name of the hadron."""
     kappa1: float
+    """Hopping parameter of the first quark; those of mesons are in ascending order."""
     kappa2: float
+    """Hopping parameter of the second quark."""
     mu1: float
+    """Twisted mass of the first quark, in the same order."""
     mu2: float
+    """Twisted mass of the second quark."""
     source: str
+    """Kind of the source."""
     momentum: tuple[int, ...]
+    """Absolute values of the components in ascending order, in units of 2 pi over the extent."""
     polarisation: int = 0
+    """Absolute value of the momentum's component along the direction of a vector; else 0."""
     parity: int = 0
+    """Parity of a baryon, 1 or -1; 0 for mesons."""
 
     @property
     def at_rest(self) -> bool:

@@ -16,36 +16,28 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EffectiveEnergies:
-    """Effective energies E(R, t) along one path, which tend to an energy level for large t.
-
-    Attributes
-    ----------
-    path : str
-        Direction of the spatial lines; empty for energies without a distance, such as masses.
-    sweeps : ndarray of int64, shape (configurations,)
-        Numbers (updates) of the configurations, ascending.
-    r : ndarray of int64, shape (R,)
-        Numbers of steps along the path.
-    distances : ndarray of float64, shape (R,)
-        Distances of the static charges in lattice units.
-    start : int
-        First t; the others follow in steps of `step`.
-    series : ndarray of float64, shape (configurations, R, T)
-        Linearised time series of E(R, t), NaN where it is not known.
-    precision : ndarray of float64, shape (R, T)
-        Larger one of the relative errors of the two correlators, at t and t + `step`.
-    step : int
-        Distance of the values of t.
-    """
+    """Effective energies E(R, t) along one path, which tend to an energy level for large t."""
 
     path: str
+    """Direction of the spatial lines; empty for energies without a distance, such as masses."""
     sweeps: NDArray[np.int64]
+    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     r: NDArray[np.int64]
+    """Numbers of steps along the path, of shape (R,)."""
     distances: Array
+    """Distances of the static charges in lattice units, of shape (R,)."""
     start: int
+    """First t; the others follow in steps of `step`."""
     series: Array
+    """Linearised time series of E(R, t), NaN where it is not known, of shape (configurations, R,
+    T).
+    """
     precision: Array
+    """Larger one of the relative errors of the two correlators, at t and t + `step`, of shape (R,
+    T).
+    """
     step: int = 1
+    """Distance of the values of t."""
 
     @property
     def t(self) -> range:

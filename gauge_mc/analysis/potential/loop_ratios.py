@@ -16,20 +16,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LoopGrid:
-    """A quantity that depends on r and t, with its errors.
-
-    Attributes
-    ----------
-    r, t : ndarray of int64, shape (R,) and (T,)
-        Extents of the loops in lattice units.
-    value, error : ndarray of float64, shape (R, T)
-        Mean and standard error; NaN where a loop is not positive and has no logarithm.
-    """
+    """A quantity that depends on r and t, with its errors."""
 
     r: NDArray[np.int64]
+    """Extents of the loops in space in lattice units, of shape (R,)."""
     t: NDArray[np.int64]
+    """Extents of the loops in time in lattice units, of shape (T,)."""
     value: Array
+    """Mean, of shape (R, T); NaN where a loop is not positive and has no logarithm."""
     error: Array
+    """Standard error, of the same shape."""
 
 
 def log_loops(loops: PathLoops) -> Array:

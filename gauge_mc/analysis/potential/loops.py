@@ -17,33 +17,26 @@ AXIS = "100"
 
 @dataclass(frozen=True)
 class PathLoops:
-    """Wilson loops along one path at one smearing level.
-
-    Attributes
-    ----------
-    path : str
-        Direction of the spatial lines: ``"100"`` on axis, ``"110"``, ``"210"``, ``"111"``.
-    smearing : int
-        Number of smearing iterations of the spatial links.
-    sweeps : ndarray of int64, shape (configurations,)
-        Numbers (updates) of the configurations, ascending.
-    r, t : ndarray of int64, shape (R,) and (T,)
-        Numbers of steps along the path, and extents in time in lattice units: 1, 2, 3, …. With
-        multihit r = 1 on axis is missing, and with multilevel averages t are the multiples of the
-        thickness of the slabs.
-    values : ndarray of float64, shape (configurations, R, T)
-        W(r, t) = Re Tr / N, averaged over each configuration.
-    levels : tuple of int
-        All smearing levels of the table from which the loops are, if it is known.
-    """
+    """Wilson loops along one path at one smearing level."""
 
     path: str
+    """Direction of the spatial lines: ``"100"`` on axis, ``"110"``, ``"210"``, ``"111"``."""
     smearing: int
+    """Number of smearing iterations of the spatial links."""
     sweeps: NDArray[np.int64]
+    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     r: NDArray[np.int64]
+    """Numbers of steps along the path, of shape (R,): 1, 2, 3, …. With multihit r = 1 on axis is
+    missing.
+    """
     t: NDArray[np.int64]
+    """Extents in time in lattice units, of shape (T,): 1, 2, 3, …. With multilevel averages they
+    are the multiples of the thickness of the slabs.
+    """
     values: Array
+    """W(r, t) = Re Tr / N, averaged over each configuration, of shape (configurations, R, T)."""
     levels: tuple[int, ...] = ()
+    """All smearing levels of the table from which the loops are, if it is known."""
 
     @property
     def distances(self) -> Array:

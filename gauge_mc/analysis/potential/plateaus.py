@@ -62,44 +62,37 @@ class PlateauPoint:
 
 @dataclass(frozen=True)
 class Plateaus:
-    """V(R) at all distances that have a plateau, in order of R.
-
-    Attributes
-    ----------
-    rule : str
-        Rule by which the plateaus were chosen, in words.
-    points : tuple of PlateauPoint
-        V(R), one for each distance and path.
-    sweeps : ndarray of int64, shape (configurations,)
-        Numbers (updates) of the configurations, ascending.
-    series : ndarray of float64, shape (configurations, points)
-        Linearised time series of V(R). Their means are the potentials.
-    correlated : bool
-        True if the t of all plateaus are weighted by their inverse covariance matrix, False if by
-        their errors alone.
-    left_out : tuple of str
-        Paths and distances that have loops, but no plateau.
-    systematic : ndarray of float64, shape (points, points)
-        Systematic covariance matrix of V(R) from the ranges of t that were averaged; 0 if only one
-        was used. Eigenvalues may be negative, because it is a difference.
-    later : Plateaus or None
-        The same distances with plateaus that begin one step later, as far as there are further t;
-        None if ranges were averaged, or if there is no plateau in t.
-    single : Plateaus or None
-        If ranges were averaged, the plateaus of the default rule, for forces: averages at
-        neighbouring distances may be of different ranges, and the contribution of excited states
-        does not cancel in their differences.
-    """
+    """V(R) at all distances that have a plateau, in order of R."""
 
     rule: str
+    """Rule by which the plateaus were chosen, in words."""
     points: tuple[PlateauPoint, ...]
+    """V(R), one for each distance and path."""
     sweeps: NDArray[np.int64]
+    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     series: Array
+    """Linearised time series of V(R), of shape (configurations, points), whose means are the
+    potentials.
+    """
     correlated: bool = False
+    """True if the t of all plateaus are weighted by their inverse covariance matrix, False if by
+    their errors alone.
+    """
     left_out: tuple[str, ...] = ()
+    """Paths and distances that have loops, but no plateau."""
     systematic: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    """Systematic covariance matrix of V(R), of shape (points, points), from the ranges of t that
+    were averaged; 0 if only one was used. Eigenvalues may be negative, because it is a difference.
+    """
     later: Plateaus | None = None
+    """The same distances with plateaus that begin one step later, as far as there are further t;
+    None if ranges were averaged, or if there is no plateau in t.
+    """
     single: Plateaus | None = None
+    """If ranges were averaged, the plateaus of the default rule, for forces: averages at
+    neighbouring distances may be of different ranges, and the contribution of excited states does
+    not cancel in their differences.
+    """
 
     @property
     def tau_int(self) -> float:

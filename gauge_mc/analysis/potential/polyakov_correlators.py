@@ -37,25 +37,20 @@ CORRELATOR_COLUMNS = (SWEEP, *COLUMNS.names)
 
 @dataclass(frozen=True)
 class Correlators:
-    """Correlators of two Polyakov loops at all distances of a table.
-
-    Attributes
-    ----------
-    colours, extent : int
-        N of SU(N), and the extent of the lattice in time, N_t.
-    distances : tuple of (str, int)
-        Path and number of steps of every distance.
-    sweeps : ndarray of int64, shape (configurations,)
-        Numbers (updates) of the configurations, ascending.
-    values : ndarray of float64, shape (configurations, distances)
-        C(R) = Re P(x) P(x + R)^* with P = Tr / N, averaged over each configuration.
-    """
+    """Correlators of two Polyakov loops at all distances of a table."""
 
     colours: int
+    """N of SU(N)."""
     extent: int
+    """Extent of the lattice in time, N_t."""
     distances: tuple[tuple[str, int], ...]
+    """Path and number of steps of every distance."""
     sweeps: NDArray[np.int64]
+    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     values: Array
+    """C(R) = Re P(x) P(x + R)^* with P = Tr / N, averaged over each configuration, of shape
+    (configurations, distances).
+    """
 
 
 def read_correlators(path: Path, skip: int = 0) -> tuple[Correlators, dict[str, str]]:

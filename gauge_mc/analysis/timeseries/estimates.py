@@ -10,6 +10,7 @@ from typing import Any
 from gauge_mc.analysis.timeseries.notation import with_decimals, with_error, with_exponent
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
+from gauge_mc.results import documented, result_field
 
 MIN_TAUS = 50
 """Length of a series in units of tau_int below which tau_int, and thus the error, is uncertain."""
@@ -21,25 +22,18 @@ FORM = re.compile(r"((?:.?[<>^])?[0-9]*)(?:\.([0-9]{1,2})([ef]))?")
 """Format of an estimate in an f-string: alignment and width, number of decimals, and kind."""
 
 
+@documented
 @dataclass(frozen=True)
 class Estimate:
-    """An average over a Markov chain.
+    """An average over a Markov chain."""
 
-    Attributes
-    ----------
-    value, error : float
-        Mean and standard error, in the units of the series.
-    tau_int, tau_int_error : float
-        Integrated autocorrelation time and its error, in samples; 1/2 for independent samples.
-    samples : int
-        Number of samples.
-    """
-
-    value: float
-    error: float
-    tau_int: float
-    tau_int_error: float
-    samples: int
+    value: float = result_field("Mean, in the units of the series.")
+    error: float = result_field("Standard error, in the units of the series.")
+    tau_int: float = result_field(
+        "Integrated autocorrelation time, in samples; 1/2 for independent samples."
+    )
+    tau_int_error: float = result_field("Error of the autocorrelation time, in samples.")
+    samples: int = result_field("Number of samples.")
 
     @property
     def reliable(self) -> bool:

@@ -36,18 +36,12 @@ FLAGS = [
 
 @dataclass(frozen=True)
 class Compiler:
-    """A working C++ compiler.
-
-    Attributes
-    ----------
-    command : str
-        The command that runs it, as a shell would read it.
-    version : str
-        Output of ``command --version``.
-    """
+    """A working C++ compiler."""
 
     command: str
+    """The command that runs it, as a shell would read it."""
     version: str
+    """Output of ``command --version``."""
 
     @property
     def words(self) -> list[str]:

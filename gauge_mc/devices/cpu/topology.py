@@ -22,28 +22,20 @@ PIN = "GAUGE_MC_PIN"
 
 @dataclass(frozen=True)
 class Core:
-    """A logical core, on which one thread can run.
-
-    Attributes
-    ----------
-    number : int
-        Number by which Linux knows it.
-    physical : tuple of int
-        Package and physical core, which hyperthreads share.
-    node : int
-        NUMA node, whose memory is nearest.
-    cache : int
-        The lowest number of a core that shares the last-level cache.
-    cache_bytes, own_cache_bytes : int
-        Sizes of the last-level cache and of the level before it; 0 if they are unknown.
-    """
+    """A logical core, on which one thread can run."""
 
     number: int
+    """Number by which Linux knows it."""
     physical: tuple[int, int]
+    """Package and physical core, which hyperthreads share."""
     node: int
+    """NUMA node, whose memory is nearest."""
     cache: int
+    """The lowest number of a core that shares the last-level cache."""
     cache_bytes: int
+    """Size of the last-level cache; 0 if it is unknown."""
     own_cache_bytes: int
+    """Size of the level before it; 0 if it is unknown."""
 
     @property
     def place(self) -> tuple[object, ...]:

@@ -22,18 +22,12 @@ MOST_REGISTERS = 255
 
 @dataclass(frozen=True)
 class Bounds:
-    """Launch bounds of a kernel, which limit the number of registers per thread.
-
-    Attributes
-    ----------
-    threads : int
-        Maximum number of threads per block.
-    blocks : int
-        Minimum number of resident blocks per multiprocessor.
-    """
+    """Launch bounds of a kernel, which limit the number of registers per thread."""
 
     threads: int
+    """Maximum number of threads per block."""
     blocks: int
+    """Minimum number of resident blocks per multiprocessor."""
 
     @property
     def registers(self) -> int:

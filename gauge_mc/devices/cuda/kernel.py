@@ -145,27 +145,18 @@ class CudaBuffer:
 
 @dataclass
 class SweepFunction:
-    """The function of a kernel that runs whole sweeps; its blocks synchronise after every step.
-
-    Attributes
-    ----------
-    function : pycuda Function
-        The loaded function.
-    registers : Registers
-        Its register usage.
-    multiprocessors : int
-        Number of multiprocessors of the GPU.
-    arrived : CudaBuffer
-        Counter in the GPU's memory of the blocks that have arrived at the barrier.
-    count : int
-        Value of the counter after all launches so far, modulo 2**32.
-    """
+    """The function of a kernel that runs whole sweeps; its blocks synchronise after every step."""
 
     function: Any
+    """The loaded function."""
     registers: Registers
+    """Its register usage."""
     multiprocessors: int
+    """Number of multiprocessors of the GPU."""
     arrived: CudaBuffer
+    """Counter in the GPU's memory of the blocks that have arrived at the barrier."""
     count: int = 0
+    """Value of the counter after all launches so far, modulo 2**32."""
 
     def threads(self, sites: int) -> int:
         """Return the number of threads per block that spreads `sites` over all multiprocessors."""

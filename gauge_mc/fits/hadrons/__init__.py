@@ -22,18 +22,12 @@ UNITS = "lattice units; tau_int in configurations"
 
 @dataclass(frozen=True, repr=False)
 class SpectrumResult(FitResult):
-    """Masses of hadrons of an ensemble.
-
-    Attributes
-    ----------
-    observable : str
-        Description of the result.
-    spectrum : Spectrum
-        The masses with their fits.
-    """
+    """Masses of hadrons of an ensemble."""
 
     observable: str
+    """Description of the result."""
     spectrum: Spectrum
+    """The masses with their fits."""
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""

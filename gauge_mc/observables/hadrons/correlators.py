@@ -85,14 +85,10 @@ class Hadrons(Observable):
     """Correlators of hadrons, with one record for each time slice.
 
     A subclass declares the columns that name its hadrons and defines `correlators` and `records`.
-
-    Attributes
-    ----------
-    quarks : Quarks
-        The quarks, their sources and momenta.
     """
 
     quarks: Quarks
+    """The quarks, their sources and momenta."""
 
     units: ClassVar[str] = "lattice units"
     smears: ClassVar[bool] = True

@@ -59,33 +59,6 @@ from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smear_option
 class Quarks:
     """The quarks of a measurement.
 
-    Attributes
-    ----------
-    lattice : Lattice
-        Lattice of the fields.
-    kappas : tuple of float
-        Hopping parameters, ascending; empty if none has been chosen yet.
-    mus : tuple of float
-        Twisted masses, ascending; each is combined with each hopping parameter.
-    parameters : tuple of (str, float)
-        Further parameters of the Dirac operator that are not 0.
-    angles : tuple of float
-        Boundary conditions psi(x + L) = exp(i pi angle) psi(x) along x, y, z and t.
-    sources : tuple of Source
-        Sources, which are measured one after the other.
-    smear_sink : bool
-        Whether the sink is smeared as the source is.
-    smearing : Smearing or None
-        Smearing of the links with which sources and sinks are smeared.
-    momenta : tuple of Momentum
-        Momenta of the hadrons.
-    solver : str
-        Name of the solver.
-    request : SolverParameters
-        How to solve.
-    folder : str
-        Folder in which propagators are kept; if it is empty, they are not.
-
     Raises
     ------
     UsageError
@@ -93,17 +66,29 @@ class Quarks:
     """
 
     lattice: Lattice
+    """Lattice of the fields."""
     kappas: tuple[float, ...] = ()
+    """Hopping parameters, ascending; empty if none has been chosen yet."""
     mus: tuple[float, ...] = (0.0,)
+    """Twisted masses, ascending; each is combined with each hopping parameter."""
     parameters: tuple[tuple[str, float], ...] = ()
+    """Further parameters of the Dirac operator that are not 0."""
     angles: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0)
+    """Boundary conditions psi(x + L) = exp(i pi angle) psi(x) along x, y, z and t."""
     sources: tuple[Source, ...] = ()
+    """Sources, which are measured one after the other."""
     smear_sink: bool = False
+    """Whether the sink is smeared as the source is."""
     smearing: Smearing | None = None
+    """Smearing of the links with which sources and sinks are smeared."""
     momenta: tuple[Momentum, ...] = (AT_REST,)
+    """Momenta of the hadrons."""
     solver: str = defaults.SOLVER
+    """Name of the solver."""
     request: SolverParameters = field(default_factory=SolverParameters)
+    """How to solve."""
     folder: str = ""
+    """Folder in which propagators are kept; if it is empty, they are not."""
 
     def __post_init__(self) -> None:
         SOLVERS.check(self.solver, SOLVER.flag)

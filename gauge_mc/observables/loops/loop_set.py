@@ -18,33 +18,6 @@ from gauge_mc.temporal_links import TemporalLinks
 class LoopSet:
     """The Wilson loops that are measured.
 
-    Attributes
-    ----------
-    lattice : Lattice
-        Lattice of the fields.
-    r_max, t_max : int
-        Largest extents in lattice units, at most half the lattice. Off axis, `r_max` limits the
-        largest component of the distance, so that there are r_max // 2 steps along ``210``.
-    paths : tuple of str
-        Directions of the spatial lines, from `PATHS`.
-    smearing : Smearing or None
-        Smearing of the links before the measurement. Links in direction t are smeared as well if
-        it smears them.
-    levels : tuple of int
-        Numbers of smearing iterations after which loops are measured. They are sorted. Those of a
-        chain of smearings are counted from its beginning.
-    temporal : TemporalLinks or None
-        Links in direction t of the loops, made from the field before it is smeared; by default
-        those of the field.
-    correlations : bool
-        Whether to measure the loops between all pairs of levels.
-    orderings : str
-        Orders of the links in the line of a step, from `ORDERINGS`.
-    noise : NoiseReduction or None
-        Multilevel averages and multihit of the sides along t. T is then a multiple of the thickness
-        of the thickest slabs, and the loops begin at multiples of it. With multihit R = 1 on axis
-        is left out.
-
     Raises
     ------
     UsageError
@@ -55,15 +28,36 @@ class LoopSet:
     """
 
     lattice: Lattice
+    """Lattice of the fields."""
     r_max: int
+    """Largest extent in space in lattice units, at most half the lattice. Off axis, it limits the
+    largest component of the distance, so that there are r_max // 2 steps along ``210``.
+    """
     t_max: int
+    """Largest extent in time in lattice units, at most half the lattice."""
     paths: tuple[str, ...] = PATHS[:1]
+    """Directions of the spatial lines, from `PATHS`."""
     smearing: Smearing | None = None
+    """Smearing of the links before the measurement. Links in direction t are smeared as well if it
+    smears them.
+    """
     levels: tuple[int, ...] = (0,)
+    """Numbers of smearing iterations after which loops are measured. They are sorted. Those of a
+    chain of smearings are counted from its beginning.
+    """
     temporal: TemporalLinks | None = None
+    """Links in direction t of the loops, made from the field before it is smeared; by default those
+    of the field.
+    """
     correlations: bool = False
+    """Whether to measure the loops between all pairs of levels."""
     orderings: str = next(iter(ORDERINGS))
+    """Orders of the links in the line of a step, from `ORDERINGS`."""
     noise: NoiseReduction | None = None
+    """Multilevel averages and multihit of the sides along t. T is then a multiple of the thickness
+    of the thickest slabs, and the loops begin at multiples of it. With multihit R = 1 on axis is
+    left out.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "paths", tuple(self.paths))

@@ -80,26 +80,6 @@ NOISE_OPTIONS = (
 class NoiseReduction:
     """Multilevel averages and multihit of the lines along t of an observable.
 
-    Attributes
-    ----------
-    lattice : Lattice
-        Extents of the lattice.
-    levels : tuple of Level
-        Levels of multilevel averages; see `gauge_mc.updates.multilevel`.
-    overrelax : int
-        Overrelaxation sweeps per update of the slabs.
-    seed : int
-        Seed of the updates of the slabs.
-    beta, action : float and str, optional
-        Coupling and action of the updates of the slabs, if those of the ensemble are unknown.
-    options : tuple of (str, float)
-        Options of the action that are given.
-    multihit : bool
-        Whether the links of the lines are replaced by their means, given all other links. The lines
-        must then be further apart than one lattice unit.
-    ensemble : Coupling, optional
-        Couplings and action of the ensemble, from `for_ensemble`.
-
     Raises
     ------
     UsageError
@@ -107,14 +87,25 @@ class NoiseReduction:
     """
 
     lattice: Lattice
+    """Extents of the lattice."""
     levels: tuple[Level, ...]
+    """Levels of multilevel averages; see `gauge_mc.updates.multilevel`."""
     overrelax: int = OVERRELAX
+    """Overrelaxation sweeps per update of the slabs."""
     seed: int = defaults.SEED
+    """Seed of the updates of the slabs."""
     beta: float | None = None
+    """Coupling of the updates of the slabs, if that of the ensemble is unknown."""
     action: str | None = None
+    """Name of the action of these updates, if that of the ensemble is unknown."""
     multihit: bool = False
+    """Whether the links of the lines are replaced by their means, given all other links. The lines
+    must then be further apart than one lattice unit.
+    """
     ensemble: Coupling | None = None
+    """Couplings and action of the ensemble, from `for_ensemble`."""
     options: tuple[tuple[str, float], ...] = ()
+    """Options of the action that are given."""
 
     def __post_init__(self) -> None:
         check_levels(self.levels)

@@ -10,44 +10,28 @@ from rich.table import Table
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.plots.figures.curves import Curves
+from gauge_mc.results import documented, result_field
 
 
+@documented
 @dataclass(frozen=True)
 class AveragePoint:
-    """A point of a plot of averages.
+    """A point of a plot of averages."""
 
-    Attributes
-    ----------
-    quantity : str
-        Name of the quantity.
-    ensemble : str or mapping of str to str
-        Group and lattice of the ensemble.
-    beta : float
-        Coupling.
-    average : Estimate
-        The average.
-    """
-
-    quantity: str
-    ensemble: str
-    beta: float
-    average: Estimate
+    quantity: str = result_field("Name of the quantity.")
+    ensemble: str = result_field("Group and lattice of the ensemble.")
+    beta: float = result_field("Coupling.")
+    average: Estimate = result_field("The average.")
 
 
 @dataclass(frozen=True)
 class AveragesTable:
-    """The averages that a plot shows, as a table for the terminal.
-
-    Attributes
-    ----------
-    label : str
-        Name of the quantity.
-    points : sequence of AveragePoint
-        Averages, in the order of the curves.
-    """
+    """The averages that a plot shows, as a table for the terminal."""
 
     label: str
+    """Name of the quantity."""
     points: Sequence[AveragePoint]
+    """Averages, in the order of the curves."""
 
     @classmethod
     def of(cls, label: str, curves: Curves) -> AveragesTable:

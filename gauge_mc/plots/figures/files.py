@@ -68,13 +68,6 @@ STYLE = {
 class FigureFormat:
     """Size and resolution of figures, as the user has chosen them.
 
-    Attributes
-    ----------
-    size : (float, float) or None
-        Width and height in inches; None for the size that suits a figure.
-    dpi : int
-        Pixels per inch of a PNG file.
-
     Raises
     ------
     UsageError
@@ -82,7 +75,9 @@ class FigureFormat:
     """
 
     size: tuple[float, float] | None = None
+    """Width and height in inches; None for the size that suits a figure."""
     dpi: int = STYLE_DPI
+    """Pixels per inch of a PNG file."""
 
     def __post_init__(self) -> None:
         least, most = SIDES

@@ -23,21 +23,15 @@ from gauge_mc.plots.figures.looks import GREY, SHADE
 
 @dataclass(frozen=True)
 class History:
-    """A time series of one run.
-
-    Attributes
-    ----------
-    label : str
-        Name of the run in the legend.
-    sweeps : ndarray of int64, shape (samples,)
-        Number of the update after which each measurement was made, ascending.
-    values : ndarray of float64 or complex128, shape (samples,)
-        The measurements.
-    """
+    """A time series of one run."""
 
     label: str
+    """Name of the run in the legend."""
     sweeps: NDArray[np.int64]
+    """Number of the update after which each measurement was made, ascending, of shape (samples,).
+    """
     values: NDArray[Any]
+    """The measurements, of shape (samples,)."""
 
     def after(self, update: int) -> History:
         """Return the measurements that were made after an update."""

@@ -22,18 +22,12 @@ MANY_RUNS = 3
 
 @dataclass(frozen=True)
 class TableKind:
-    """A kind of table: that of an observable or of a function of the user.
-
-    Attributes
-    ----------
-    name : str
-        Name of the observable or of the function.
-    columns : TableColumns
-        Columns that the table must have, without the sweep; those with averages are drawn.
-    """
+    """A kind of table: that of an observable or of a function of the user."""
 
     name: str
+    """Name of the observable or of the function."""
     columns: TableColumns
+    """Columns that the table must have, without the sweep; those with averages are drawn."""
 
     @classmethod
     def of_observable(cls, observable: type[Observable]) -> TableKind:
