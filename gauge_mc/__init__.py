@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gauge_mc.inspection.status import status
     from gauge_mc.inspection.verify import verify
     from gauge_mc.observables.flow import flow
-    from gauge_mc.observables.hadrons.quarks import propagator
+    from gauge_mc.observables.hadrons.propagators import propagator
     from gauge_mc.plots.runs.drawing import plot
     from gauge_mc.quarks.contractions import meson_correlators
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
@@ -70,7 +70,7 @@ _HOMES = {
     "open_run": "run.view",
     "overrelax": "updates.overrelaxation",
     "plot": "plots.runs.drawing",
-    "propagator": "observables.hadrons.quarks",
+    "propagator": "observables.hadrons.propagators",
     "read_propagator": "quarks.files",
     "scan": "scans.carry_out",
     "status": "inspection.status",

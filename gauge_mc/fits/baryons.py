@@ -15,9 +15,10 @@ from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.masses import Ranges
 from gauge_mc.analysis.hadrons.results import ChiralFit
 from gauge_mc.errors import GaugeError
-from gauge_mc.fits import FITS, find_table_by_columns
+from gauge_mc.fits import FITS
 from gauge_mc.fits.hadrons import HadronFit
 from gauge_mc.fits.mesons import MesonFit
+from gauge_mc.fits.shared.tables import find_table_by_columns
 
 
 class BaryonFit(HadronFit):

@@ -13,7 +13,8 @@ from gauge_mc.analysis.potential.loop_ratios import LoopGrid, creutz_ratios
 from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops
 from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.timeseries.notation import with_error
-from gauge_mc.fits import FITS, LEVEL, SKIP, Fit, FitResult, tag_of_levels
+from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.options import LEVEL, SKIP, tag_of_levels
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 

@@ -15,7 +15,8 @@ from gauge_mc.analysis.trajectories import (
     read_trajectories,
     trajectory_averages,
 )
-from gauge_mc.fits import FITS, SKIP, Fit, FitResult
+from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
 from gauge_mc.updates.integrators import INTEGRATORS
 

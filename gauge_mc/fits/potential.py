@@ -37,20 +37,7 @@ from gauge_mc.exports.hdf5_files.potential_samples import write_samples
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json, typed
 from gauge_mc.files.table import read_heading
-from gauge_mc.fits import (
-    AVERAGE,
-    FITS,
-    LEVEL,
-    MAX_RESULT,
-    SKIP,
-    T_MAX,
-    T_MIN,
-    Fit,
-    FitResult,
-    find_table_by_columns,
-    tables_with_columns,
-    tag_of_levels,
-)
+from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.reports.potential import (
     caption,
     fit_table,
@@ -59,6 +46,9 @@ from gauge_mc.fits.reports.potential import (
     plateau_table,
     window_table,
 )
+from gauge_mc.fits.shared.files import MAX_RESULT
+from gauge_mc.fits.shared.options import AVERAGE, LEVEL, SKIP, T_MAX, T_MIN, tag_of_levels
+from gauge_mc.fits.shared.tables import find_table_by_columns, tables_with_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, flag_of
 from gauge_mc.quoting import shortened

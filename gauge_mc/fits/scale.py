@@ -15,7 +15,8 @@ from gauge_mc.analysis.flow.scales import TARGET, FlowScales, Reference, Spacing
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.errors import UsageError
-from gauge_mc.fits import FITS, SKIP, Fit, FitResult
+from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, flag_of
 from gauge_mc.results import headings

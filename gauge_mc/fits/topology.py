@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gauge_mc.analysis.flow.records import CHARGES, FLOW_COLUMNS, read_flow
 from gauge_mc.analysis.flow.topology import ADMISSIBLE, TopologicalCharge, topological_charge
-from gauge_mc.fits import FITS, SKIP, Fit, FitResult
+from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.scale import (
     ENERGY,
     GOAL,
@@ -23,6 +23,7 @@ from gauge_mc.fits.scale import (
     reference_t0,
     spaced,
 )
+from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
 from gauge_mc.results import headings
 

@@ -8,10 +8,10 @@ from itertools import pairwise, product
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling
 from gauge_mc.analysis.potential.polyakov_correlators import COLUMNS
+from gauge_mc.arrays import Array
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
@@ -32,8 +32,6 @@ from gauge_mc.observables.noise.noise_reduction import (
 from gauge_mc.options import Option, check_options
 
 POLYAKOV_CORRELATORS = Kernel("polyakov_correlators")
-
-Array = NDArray[np.float64]
 
 WITHOUT_UPDATES = 2
 """Thickness of slabs that are not updated. Such slabs fit nearly every division among devices."""

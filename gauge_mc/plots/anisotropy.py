@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gauge_mc.analysis.potential.anisotropy import Anisotropy
-from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.anisotropy import AnisotropyFit
+from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot

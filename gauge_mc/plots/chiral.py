@@ -10,9 +10,9 @@ import numpy as np
 
 from gauge_mc.analysis.hadrons.results import ChiralFit
 from gauge_mc.errors import GaugeError
-from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
+from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot

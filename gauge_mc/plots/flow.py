@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gauge_mc.analysis.flow.curves import Crossing, FlowCurve
 from gauge_mc.analysis.flow.records import ENERGIES, FLOW_COLUMNS, FlowTable, read_flow
-from gauge_mc.analysis.flow.scales import Crossing, FlowCurve
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError
-from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition
+from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot

@@ -15,7 +15,7 @@ from gauge_mc.analysis.trajectories import (
     TrajectoryTable,
     read_trajectories,
 )
-from gauge_mc.fits import find_table_by_columns
+from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot

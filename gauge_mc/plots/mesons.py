@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gauge_mc.analysis.hadrons.correlators import describe_quarks
+from gauge_mc.analysis.hadrons.folded import Correlator
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
-from gauge_mc.analysis.hadrons.masses import Correlator
 from gauge_mc.analysis.hadrons.states import HadronState
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.mesons import MesonFit
+from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot

@@ -16,8 +16,8 @@ from gauge_mc.analysis.potential.static_potential import StaticPotential, short_
 from gauge_mc.analysis.potential.window_fits import ROOT_SIGMA, WindowFit
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import open_regular
-from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.potential import TABLES, PotentialFit, read_result
+from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import require

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.flow.records import FLOW_COLUMNS, FlowTable, read_flow
 from gauge_mc.analysis.flow.topology import TopologicalCharge, charges_at, topological_charge
-from gauge_mc.fits import find_table_by_columns
 from gauge_mc.fits.scale import ENERGY, GOAL, TREE_LEVEL
+from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.fits.topology import CHARGE, ROUND, TIME, choice_of_charge
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options

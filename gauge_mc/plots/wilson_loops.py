@@ -19,8 +19,9 @@ from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fits import LEVEL, find_table_by_columns, tag_of_levels
 from gauge_mc.fits.potential import LEVELS, REFERENCE, PotentialFit, parse_levels
+from gauge_mc.fits.shared.options import LEVEL, tag_of_levels
+from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, check_options
 from gauge_mc.plots import PLOTS, SKIP, Plot

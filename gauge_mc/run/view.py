@@ -100,7 +100,7 @@ class RunView:
         A result consists of the keys and values of its file, with an `Estimate` for every value
         with an error, as in ``run.fits["potential"]["free"]["fit"]["r0"]``.
         """
-        from gauge_mc.fits import RESULT, read_fit
+        from gauge_mc.fits.shared.files import RESULT, read_fit
 
         files = {one.stem: one for one in sorted(self.path.glob("*.json"))}
         results = {name: one for name, one in files.items() if RESULT.recognises(one)}

@@ -9,7 +9,8 @@ from gauge_mc.analysis.hadrons.correlators import BARYON_COLUMNS, MESON_COLUMNS
 from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
-from gauge_mc.fits import FITS, find_table_by_columns
+from gauge_mc.fits import FITS
+from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.registry import in_words
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 

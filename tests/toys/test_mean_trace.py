@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gauge_mc.files.table import write_table
-from gauge_mc.fits import fit, read_fit
+from gauge_mc.fits import fit
+from gauge_mc.fits.shared.files import read_fit
 
 
 def test_it_is_the_mean_of_the_column(rng, tmp_path):

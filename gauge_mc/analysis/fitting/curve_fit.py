@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.linear_fit import LinearFit, Points
+from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
-
-Array = NDArray[np.float64]
 
 Curve = Callable[[Array], tuple[Array, Array]]
 """A function of the parameters, shape (parameters,), that returns the values of the points, shape

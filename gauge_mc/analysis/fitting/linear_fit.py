@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gauge_mc.arrays import Array
 
 POOR = 0.01
 """Probability of a larger chi2, if the form is right, below which a fit is called poor."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gauge_mc.arrays import Array
 
 
 def akaike_weights(chi2: Sequence[float], expected: Sequence[float]) -> Array:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries.gamma_method import estimate
-
-Array = NDArray[np.float64]
+from gauge_mc.arrays import Array
 
 
 def covariance_of(series: Array, errors: Array) -> Array:

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.registry import in_words
-
-Array = NDArray[np.float64]
 
 ENERGIES = {"clover": (0.0, 1.0), "plaquette": (1.0, 0.0), "improved": (4 / 3, -1 / 3)}
 """Discretisations of E by name, as weights of the plaquette and the clover energy. The combination
@@ -64,7 +62,7 @@ class FlowTable:
     """
     lattice: Lattice
     """Extents of the lattice that was flowed."""
-    sweeps: NDArray[np.int64]
+    sweeps: Integers
     """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     t: Array
     """Flow times t/a^2, ascending, of shape (times,)."""
@@ -189,9 +187,9 @@ def _check_columns(table: TableData, source: str) -> None:
 
 def _check_times(
     source: str,
-    rows: Mapping[str, NDArray[np.float64]],
-    sweeps: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    rows: Mapping[str, Array],
+    sweeps: Integers,
+    counts: Integers,
 ) -> None:
     """Refuse configurations with different flow times, and times that are not ascending."""
     usual = int(np.bincount(counts).argmax())

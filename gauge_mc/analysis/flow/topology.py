@@ -6,18 +6,17 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gauge_mc.analysis.flow.curves import Crossing, FlowCurve
 from gauge_mc.analysis.flow.records import FlowTable
-from gauge_mc.analysis.flow.scales import LARGEST_RADIUS, TARGET, Crossing, FlowCurve, Reference
+from gauge_mc.analysis.flow.scales import LARGEST_RADIUS, TARGET, Reference
 from gauge_mc.analysis.potential.derived import HBAR_C
 from gauge_mc.analysis.timeseries.cautions import caution_series
 from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.results import documented, result_field
-
-Array = NDArray[np.float64]
 
 LARGEST_ALPHA = 1.4
 """Largest factor that is tried in front of the charge before it is rounded."""

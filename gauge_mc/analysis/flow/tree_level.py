@@ -17,13 +17,11 @@ from itertools import combinations_with_replacement
 from math import factorial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
 from gauge_mc.flows import FLOWS
 from gauge_mc.registry import in_words
-
-Array = NDArray[np.float64]
 
 NODES = 32
 """Points of the Gauss quadrature in each direction. C is exact to 1e-9 at t/a^2 = 10 and to 1e-7 at

@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.hadrons.correlators import BOSONS, MOMENTA, HadronCorrelators, fold
+from gauge_mc.analysis.hadrons.folded import Correlator
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
-from gauge_mc.analysis.hadrons.masses import Correlator, MassFit, Ranges
+from gauge_mc.analysis.hadrons.masses import MassFit, Ranges
 from gauge_mc.analysis.hadrons.states import HadronState, parameters_of, quarks_of
-
-Array = NDArray[np.float64]
+from gauge_mc.arrays import Array
 
 
 def baryon_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:

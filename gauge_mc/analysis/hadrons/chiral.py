@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.linear_fit import can_invert, fit_linear
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.results import ChiralFit, ChiralPoint
 from gauge_mc.analysis.hadrons.states import PION, ExtrapolationKey, HadronState, parameters_of
 from gauge_mc.analysis.timeseries.gamma_method import estimate
-
-Array = NDArray[np.float64]
+from gauge_mc.arrays import Array
 
 
 def chiral_fits(pions: MassSeries, others: MassSeries) -> list[ChiralFit]:

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
-
-Array = NDArray[np.float64]
 
 MOMENTA = (
     Column("px", int, "momentum along x, in units of 2π/L", index=True),
@@ -119,7 +118,7 @@ class HadronCorrelators:
 
     ensemble: Mapping[str, str]
     """Entries of the table's header about the ensemble and the quarks."""
-    sweeps: NDArray[np.int64]
+    sweeps: Integers
     """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     labels: tuple[Mapping[str, Any], ...]
     """Identity of each correlator: columns of the table by name, with the kind of the source."""
@@ -209,7 +208,7 @@ def check_columns(table: TableData, names: Sequence[str], source: str) -> None:
 
 def arranged(
     table: TableData, names: Sequence[str], source: str
-) -> tuple[list[tuple[Any, ...]], NDArray[np.int64], dict[str, Array]]:
+) -> tuple[list[tuple[Any, ...]], Integers, dict[str, Array]]:
     """Return the correlators of a table as arrays.
 
     Parameters
@@ -250,7 +249,7 @@ def arranged(
     return labels, sweeps, values
 
 
-def _codes(columns: Iterable[NDArray[Any]]) -> tuple[list[tuple[Any, ...]], NDArray[np.int64]]:
+def _codes(columns: Iterable[NDArray[Any]]) -> tuple[list[tuple[Any, ...]], Integers]:
     """Return the different rows of some columns, and which of them each row is."""
     known, codes = zip(*(np.unique(one, return_inverse=True) for one in columns), strict=True)
     shape = tuple(len(one) for one in known)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gauge_mc.analysis.hadrons.masses import Correlator, MassFit, Ranges, fit_mass
+from gauge_mc.analysis.hadrons.folded import Correlator
+from gauge_mc.analysis.hadrons.masses import MassFit, Ranges, fit_mass
 from gauge_mc.analysis.hadrons.results import MissingMass, PcacMass
 from gauge_mc.analysis.hadrons.states import HadronState, describe
+from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
-
-Array = NDArray[np.float64]
 
 
 @dataclass

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.hadrons.correlators import MOMENTA, HadronCorrelators, fold
+from gauge_mc.analysis.hadrons.folded import Correlator, one_energy
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
-from gauge_mc.analysis.hadrons.masses import Correlator, Ranges, one_energy, too_noisy
+from gauge_mc.analysis.hadrons.masses import Ranges, too_noisy
 from gauge_mc.analysis.hadrons.results import MissingMass, PcacMass
 from gauge_mc.analysis.hadrons.states import (
     AXIAL,
@@ -32,9 +32,8 @@ from gauge_mc.analysis.hadrons.states import (
 from gauge_mc.analysis.potential.plateau_search import LEAST_TIMES, find_plateaus
 from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
-
-Array = NDArray[np.float64]
 
 
 def meson_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:

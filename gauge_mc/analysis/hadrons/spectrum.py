@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gauge_mc.analysis.hadrons.correlators import HadronCorrelators
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.masses import MassFit
 from gauge_mc.analysis.hadrons.results import ChiralFit, HadronMass, Spectrum
 from gauge_mc.analysis.timeseries.cautions import caution_series
 from gauge_mc.analysis.timeseries.estimates import caution_short
+from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
-
-Array = NDArray[np.float64]
 
 
 def spectrum(

@@ -17,17 +17,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.fitting.linear_fit import fit_linear
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.results import documented, result_field
-
-Array = NDArray[np.float64]
 
 SPACE, TIME = "space", "time"
 """Values of the column ``plane``."""
@@ -229,7 +227,7 @@ def _matched(
 
 
 def _solve(
-    at: NDArray[np.int64], values: Array, target: float, interval: tuple[float, float]
+    at: Integers, values: Array, target: float, interval: tuple[float, float]
 ) -> tuple[float, Array, float]:
     """Return where the polynomial through some points has a value, in an interval with one.
 
@@ -244,7 +242,7 @@ def _solve(
     return t, _lagrange(at, t), slope
 
 
-def _lagrange(at: NDArray[np.int64], t: float) -> Array:
+def _lagrange(at: Integers, t: float) -> Array:
     """Return the weights of the points of a polynomial at t."""
     return np.array([np.prod([(t - b) / (a - b) for b in at if b != a]) for a in at])
 

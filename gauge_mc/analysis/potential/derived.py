@@ -13,9 +13,7 @@ from gauge_mc.analysis.fitting.series_errors import covariance_of
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.window_fits import ROOT_SIGMA, UNKNOWN, WindowFit
 from gauge_mc.analysis.timeseries.gamma_method import estimate
-
-Array = NDArray[np.float64]
-
+from gauge_mc.arrays import Array
 
 HBAR_C = 197.3269804
 """hbar c in MeV fm (CODATA 2018; exact in the SI)."""

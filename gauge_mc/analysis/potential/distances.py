@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.plateaus import Plateaus
-
-Array = NDArray[np.float64]
-
+from gauge_mc.arrays import Array
 
 LEAST_DISTANCES = 4
 """Minimum number of distances in a fit: one more than A + B/R + sigma R has parameters."""

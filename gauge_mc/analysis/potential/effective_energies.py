@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.loop_ratios import effective_potential, log_loops
 from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.timeseries.gamma_method import estimate
-
-Array = NDArray[np.float64]
+from gauge_mc.arrays import Array, Integers
 
 
 @dataclass(frozen=True)
@@ -20,9 +18,9 @@ class EffectiveEnergies:
 
     path: str
     """Direction of the spatial lines; empty for energies without a distance, such as masses."""
-    sweeps: NDArray[np.int64]
+    sweeps: Integers
     """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
-    r: NDArray[np.int64]
+    r: Integers
     """Numbers of steps along the path, of shape (R,)."""
     distances: Array
     """Distances of the static charges in lattice units, of shape (R,)."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.series_errors import excess
 from gauge_mc.analysis.potential.derived import FORCES, FitFunction
@@ -17,9 +16,8 @@ from gauge_mc.analysis.potential.loops import AXIS, step_length
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.arrays import Array
 from gauge_mc.results import documented, result_field
-
-Array = NDArray[np.float64]
 
 
 @documented

@@ -13,15 +13,13 @@ import math
 from itertools import permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies
 from gauge_mc.analysis.potential.loops import LoopMatrices
 from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
-
-Array = NDArray[np.float64]
 
 HALF = "half"
 """Value of ``--t0`` for t0 = t/2, rounded up, as far as C(t0) is known well enough."""
@@ -113,7 +111,7 @@ def variational(matrices: LoopMatrices, t0: int | None = None) -> list[Effective
     return [EffectiveEnergies(*parts, series[n], precision[n]) for n in range(size)]
 
 
-def last_references(matrices: LoopMatrices) -> NDArray[np.int64]:
+def last_references(matrices: LoopMatrices) -> Integers:
     """Return the last t0 for which C(t0) and C(t0 + 1) are known in all directions, for each R.
 
     Every eigenvalue of these and all earlier matrices, divided by the geometric means of their

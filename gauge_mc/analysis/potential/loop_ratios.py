@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.loops import AXIS, PathLoops
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class LoopGrid:
     """A quantity that depends on r and t, with its errors."""
 
-    r: NDArray[np.int64]
+    r: Integers
     """Extents of the loops in space in lattice units, of shape (R,)."""
-    t: NDArray[np.int64]
+    t: Integers
     """Extents of the loops in time in lattice units, of shape (T,)."""
     value: Array
     """Mean, of shape (R, T); NaN where a loop is not positive and has no logarithm."""
@@ -100,7 +98,7 @@ def creutz_ratios(loops: PathLoops) -> LoopGrid:
     return _grid(chi, loops.r, loops.t)
 
 
-def _grid(series: Array, r: NDArray[np.int64], t: NDArray[np.int64]) -> LoopGrid:
+def _grid(series: Array, r: Integers, t: Integers) -> LoopGrid:
     """Estimate every element of a series of shape (configurations, R, T)."""
     results = [[estimate(series[:, i, j]) for j in range(t.size)] for i in range(r.size)]
     value = np.array([[one.value for one in row] for row in results])

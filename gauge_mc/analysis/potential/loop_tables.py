@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.loops import AXIS, LoopMatrices, PathLoops
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.quoting import shortened
-
-Array = NDArray[np.float64]
-
 
 OTHER_LEVEL = "smearing2"
 """Column of the smearing level of the other spatial side, in tables of correlation matrices."""
@@ -234,9 +232,6 @@ def select_matrices(
     return LoopMatrices(path, chosen, sweeps, r, t, np.stack(rows, axis=-2))
 
 
-Integers = NDArray[np.int64]
-
-
 def _select(
     table: TableData, path: str, levels: tuple[int, int], source: str
 ) -> tuple[Integers, Integers, Integers, Array]:
@@ -298,7 +293,7 @@ def _check_columns(table: TableData, source: str) -> None:
         raise GaugeError(f"{source} has no loops yet; measure some first.")
 
 
-def _integers(table: TableData, name: str) -> NDArray[np.int64]:
+def _integers(table: TableData, name: str) -> Integers:
     return np.asarray(table.columns[name], dtype=np.int64)
 
 

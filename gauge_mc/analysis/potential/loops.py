@@ -6,10 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-
+from gauge_mc.arrays import Array, Integers
 
 AXIS = "100"
 """Path on axis."""
@@ -23,13 +21,13 @@ class PathLoops:
     """Direction of the spatial lines: ``"100"`` on axis, ``"110"``, ``"210"``, ``"111"``."""
     smearing: int
     """Number of smearing iterations of the spatial links."""
-    sweeps: NDArray[np.int64]
+    sweeps: Integers
     """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
-    r: NDArray[np.int64]
+    r: Integers
     """Numbers of steps along the path, of shape (R,): 1, 2, 3, …. With multihit r = 1 on axis is
     missing.
     """
-    t: NDArray[np.int64]
+    t: Integers
     """Extents in time in lattice units, of shape (T,): 1, 2, 3, …. With multilevel averages they
     are the multiples of the thickness of the slabs.
     """
@@ -65,9 +63,9 @@ class LoopMatrices:
 
     path: str
     levels: tuple[int, ...]
-    sweeps: NDArray[np.int64]
-    r: NDArray[np.int64]
-    t: NDArray[np.int64]
+    sweeps: Integers
+    r: Integers
+    t: Integers
     values: Array
 
     @property

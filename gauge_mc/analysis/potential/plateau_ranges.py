@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.linear_fit import LinearFit, fit_linear, fit_models
 from gauge_mc.analysis.fitting.model_averages import akaike_weights
@@ -15,9 +14,7 @@ from gauge_mc.analysis.potential.effective_energies import EffectiveEnergies
 from gauge_mc.analysis.potential.lattice_coulomb import improved_distance
 from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.timeseries.gamma_method import estimate
-
-Array = NDArray[np.float64]
-
+from gauge_mc.arrays import Array
 
 AUTOMATIC = (
     "from {start}, later where a fit of a constant and an exponential sees them at one R alone"

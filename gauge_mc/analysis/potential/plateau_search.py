@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.linear_fit import can_invert
 from gauge_mc.analysis.fitting.series_errors import excess
@@ -16,10 +15,8 @@ from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.potential.plateau_ranges import FittedPlateau, PlateauFits
 from gauge_mc.analysis.potential.plateaus import CONTAMINATION, PlateauPoint, Plateaus
 from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS, estimate
+from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
-
-Array = NDArray[np.float64]
-
 
 LOOP_PRECISION = 0.1
 """Relative error of W above which ln W is not used. The bias of ln W is half the square of the

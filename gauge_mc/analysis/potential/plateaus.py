@@ -6,14 +6,11 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting.series_errors import covariance_of
 from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.results import documented, result_field
-
-Array = NDArray[np.float64]
-
 
 CONTAMINATION = 0.5
 """Shift by excited states up to which a plateau is accepted without a caution, in units of its
@@ -68,7 +65,7 @@ class Plateaus:
     """Rule by which the plateaus were chosen, in words."""
     points: tuple[PlateauPoint, ...]
     """V(R), one for each distance and path."""
-    sweeps: NDArray[np.int64]
+    sweeps: Integers
     """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     series: Array
     """Linearised time series of V(R), of shape (configurations, points), whose means are the

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.lattice_coulomb import improved_distance
 from gauge_mc.analysis.potential.loop_tables import ensemble_of
@@ -15,14 +14,13 @@ from gauge_mc.analysis.potential.loops import step_length
 from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION, check_enough
 from gauge_mc.analysis.potential.plateaus import PlateauPoint, Plateaus
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS
-
-Array = NDArray[np.float64]
 
 COLUMNS = TableColumns(
     Column("path", str, f"direction of the distance: {', '.join(PATHS)}", index=True),
@@ -45,7 +43,7 @@ class Correlators:
     """Extent of the lattice in time, N_t."""
     distances: tuple[tuple[str, int], ...]
     """Path and number of steps of every distance."""
-    sweeps: NDArray[np.int64]
+    sweeps: Integers
     """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     values: Array
     """C(R) = Re P(x) P(x + R)^* with P = Tr / N, averaged over each configuration, of shape

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-
+from gauge_mc.arrays import Array
 
 LUSCHER = -math.pi / 12
 """Coefficient of 1/R in the potential of the bosonic string in four dimensions (M. Luescher,

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gauge_mc.analysis.fitting.linear_fit import POOR
 from gauge_mc.analysis.potential.cornell import fit_window
 from gauge_mc.analysis.potential.distances import (
@@ -18,10 +15,8 @@ from gauge_mc.analysis.potential.distances import (
 )
 from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.window_fits import CONTINUUM
+from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
-
-Array = NDArray[np.float64]
-
 
 WINDOW = (
     "from R of at least 2 and at least r0/3, and from where on the fit with B free is not poor, to "

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.potential.strings import string_energy
 from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.arrays import Array
 from gauge_mc.results import documented, result_field
-
-Array = NDArray[np.float64]
-
 
 ROOT_SIGMA = 440.0
 """Square root of the string tension in MeV, which sets the scale. It is a

@@ -27,6 +27,7 @@ from gauge_mc.observables import (
     TimeSeries,
 )
 from gauge_mc.observables.hadrons.options import quark_options, quark_owners
+from gauge_mc.observables.hadrons.propagators import propagators
 from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import Momentum
@@ -146,7 +147,7 @@ class Hadrons(Observable):
         return measure
 
     def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
-        for source, quarks in self.quarks.propagators(field, solves):
+        for source, quarks in propagators(self.quarks, field, solves):
             label = self.quarks.label(source)
             for pair, names, momentum, values in self.correlators(quarks):
                 parameters = [value for both in zip(*pair, strict=True) for value in both]

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling
+from gauge_mc.arrays import Array
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_above
 from gauge_mc.domain.layout import BOTH_PARITIES
@@ -33,8 +33,6 @@ SLAB_LOOPS = Kernel("slab_loops")
 
 KERNELS = (TWO_LINKS, SLAB_STEPS, LONGER_SLAB_STEPS, SLAB_LOOPS)
 """Kernels that depend on nothing but the group."""
-
-Array = NDArray[np.float64]
 
 
 class MultilevelLoops:

@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.flow.scales import FlowCurve, Reference, flow_scales
+from gauge_mc.analysis.flow.curves import FlowCurve
+from gauge_mc.analysis.flow.scales import Reference, flow_scales
 from gauge_mc.analysis.flow.tree_level import tree_level
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_flow import TIMES, curve, exact, synthetic_flow

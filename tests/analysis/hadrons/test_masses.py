@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gauge_mc.analysis.hadrons.correlators import fold
-from gauge_mc.analysis.hadrons.masses import Correlator, Ranges, fit_mass
+from gauge_mc.analysis.hadrons.folded import Correlator
+from gauge_mc.analysis.hadrons.masses import Ranges, fit_mass
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_hadrons import cosh_correlator, exp_correlator

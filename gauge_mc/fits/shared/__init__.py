@@ -1,0 +1,1 @@
+"""Parts that several fits have: options, the tables of runs, and files of results."""

@@ -1,0 +1,25 @@
+"""Options that several fits have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gauge_mc.options import Option
+
+LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "N")
+"""The smearing level, an option of all fits to Wilson loops."""
+
+T_MIN = Option("t_min", int, "First t of all plateaus.", "for each plateau where it begins")
+T_MAX = Option("t_max", int, "Last t of all plateaus.", "as far as the errors allow")
+AVERAGE = Option(
+    "average", bool, "Average over ranges of t and windows in R with Akaike weights (AIC)."
+)
+"""The times that are fitted, options of fits to plateaus."""
+
+SKIP = Option("skip", int, "Leave the configurations up to update N out.", "0", "N")
+"""The last update that is left out, an option of all fits."""
+
+
+def tag_of_levels(chosen: Sequence[int], known: Sequence[int]) -> str:
+    """Return the part of a file name that states smearing levels; empty if a table has only one."""
+    return f"_{'_'.join(map(str, chosen))}" if len(known) > 1 else ""
