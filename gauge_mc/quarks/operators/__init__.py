@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, merged
+from gauge_mc.quarks.force import HoppingForce
 from gauge_mc.quarks.hopping import HoppingOperator, PreparedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField, in_units
@@ -28,6 +30,9 @@ from gauge_mc.registry import Registry, in_words
 
 LARGEST = 1e6
 """Largest size of the parameters of operators, whose products single precision can represent."""
+
+MOST_FORCES = 64
+"""Number of prepared forces that an operator keeps; monomials need one each."""
 
 MU = Option("mu", float, "Twisted mass, in lattice units.", "0", least=-LARGEST, most=LARGEST)
 
@@ -81,6 +86,9 @@ class DiracOperator(HoppingOperator):
         self.field, self.kappa = field, float(kappa)
         self.boundary = Boundary.of(boundary)
         self._prepared: dict[tuple[object, ...], PreparedOperator] = {}
+        self._forces: dict[tuple[int, ...], HoppingForce] = {}
+        self.refreshed = 0
+        """Number of calls of `refresh`, from which one knows whether the links have changed."""
 
     def prepared(self, precision: str = "double", reals: int | None = None) -> PreparedOperator:
         """Return the operator for spinors of some precision, with links in some form.
@@ -109,8 +117,39 @@ class DiracOperator(HoppingOperator):
         The halos of the field must be up to date. Prepared applications of the operator and what
         solvers hold of it stay valid, and see the new links.
         """
+        self.refreshed += 1
         for one in self._prepared.values():
             one.transport.refresh()
+
+    def add_force(
+        self, force: AlgebraField, x: SpinorField, y: SpinorField, weights: Sequence[float]
+    ) -> None:
+        """Add the force of the action -sum_i weight_i 2 Re X_i^dagger M Y_i at fixed X_i and Y_i.
+
+        Parameters
+        ----------
+        force : AlgebraField
+            The force F is added to it, dP/dt = F for H = -sum of Tr P^2 + S and dU/dt = P U.
+        x, y : SpinorField
+            The vectors X_i and Y_i on all sites, in double precision, as many of each.
+        weights : sequence of float
+            The weight of every pair.
+        """
+        key = id(force), id(x), id(y)  # of objects that the prepared launches keep
+        if key not in self._forces:
+            if len(self._forces) >= MOST_FORCES:
+                self._forces.clear()
+            self._forces[key] = HoppingForce(self.prepared(), force, x, y)
+        self._forces[key](weights)
+        self.add_diagonal_force(force, x, y, weights)
+
+    def add_diagonal_force(
+        self, force: AlgebraField, x: SpinorField, y: SpinorField, weights: Sequence[float]
+    ) -> None:
+        """Add the force of the part A, for operators in which it depends on the links.
+
+        See `add_force`, which has updated the halos of the vectors.
+        """
 
     def apply(
         self,

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.quarks.hopping import PreparedOperator
 from gauge_mc.quarks.links import in_precision
 from gauge_mc.quarks.operators import LARGEST, MU, OPERATORS, DiracOperator, finite
-from gauge_mc.quarks.spinors import SPINS
+from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quarks.storage import STORAGES, Storage, StoredSlab, elsewhere, empty_slabs
 from gauge_mc.quarks.transport import ANTIPERIODIC
 
@@ -81,6 +83,12 @@ class WilsonClover(DiracOperator):
         super().refresh()
         for storage in self._stored:  # in double precision first
             self._compute(storage)
+
+    def add_diagonal_force(
+        self, force: AlgebraField, x: SpinorField, y: SpinorField, weights: Sequence[float]
+    ) -> None:
+        """Refuse: the force of the clover term is not known yet."""
+        raise UsageError("The force of the clover term is not known yet; leave out csw.")
 
     def _blocks(self, storage: Storage) -> tuple[Slabs, Slabs]:
         """Return the clover term and its inverse."""

@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -323,18 +323,30 @@ class Solver(ABC):
         self.clear_x(0, 0)
 
 
+class ReducedSystem(Protocol):
+    """A system on the even sites, in double precision."""
+
+    @property
+    def reduced(self) -> SpinorField:
+        """The right-hand sides."""
+
+    @property
+    def preconditioned(self) -> LinearOperator:
+        """The operator."""
+
+
 class Residual:
     """The current solution y of the preconditioned system, and its true residual.
 
     Parameters
     ----------
-    system : System
+    system : ReducedSystem
         The system that is solved.
     before : Residual, optional
         That of the same system in another form, whose solution is kept if it is better than 0.
     """
 
-    def __init__(self, system: System, before: Residual | None = None) -> None:
+    def __init__(self, system: ReducedSystem, before: Residual | None = None) -> None:
         self._b = system.reduced
         better = before and (before.norms < before.first).all()
         self.y: SpinorField = before.y if before and better else self._b.like()

@@ -1,0 +1,78 @@
+"""The links on which quarks propagate in hybrid Monte Carlo, and their Dirac operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.operators import OPERATORS, DiracOperator
+from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary
+
+PRECISION = "double"
+
+
+class QuarkLinks:
+    """A copy of the links in one place of memory, on which prepared operators rely.
+
+    Parameters
+    ----------
+    like : Field
+        A field of one replica and of the kind of those that move.
+
+    Raises
+    ------
+    UsageError
+        If its links are not in double precision.
+    GaugeError
+        If a device has too little memory.
+    """
+
+    def __init__(self, like: Field) -> None:
+        if like.precision != PRECISION:
+            raise UsageError(
+                f"Links in {like.precision} precision are too inexact for trajectories with "
+                f"quarks; choose --precision {PRECISION}."
+            )
+        self.field = Field.empty(like.lattice, like.group.name, PRECISION, like.devices)
+        self._operators: dict[tuple[object, ...], DiracOperator] = {}
+        self.take(like)
+
+    def take(self, links: Field) -> None:
+        """Copy links, update the halos, and let all operators see them."""
+        self.field.copy(links)
+        self.field.exchange_halo(None)
+        for operator in self._operators.values():
+            operator.refresh()
+
+    def operator(
+        self,
+        name: str,
+        kappa: float,
+        boundary: complex | Sequence[complex] = ANTIPERIODIC,
+        **parameters: float,
+    ) -> DiracOperator:
+        """Return a Dirac operator on the links, the same for the same parameters.
+
+        Parameters
+        ----------
+        name : str
+            Name of a registered operator, such as ``twisted-mass``.
+        kappa : float
+            Hopping parameter.
+        boundary : complex or sequence of complex
+            The phases across the boundary; see `DiracOperator`.
+        **parameters : float
+            The operator's other parameters, such as mu.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        """
+        phases = Boundary.of(boundary).phases
+        key = (name, kappa, phases, *sorted(parameters.items()))
+        if key not in self._operators:
+            made = OPERATORS[name](self.field, kappa, boundary=phases, **parameters)
+            self._operators[key] = made
+        return self._operators[key]
