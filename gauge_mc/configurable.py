@@ -143,8 +143,10 @@ def chosen(registry: Registry[C], text: str) -> C:
     known = {one.name: one for one in thing.options}
     needed = [one.name for one in thing.options if one.usual is None]
     given: dict[str, object] = {}
-    for word in words:
-        key, equals, value = word.rpartition("=")
+    for word in _joined(words, known):
+        listed = known.get(word.partition("=")[0].strip())
+        apart = word.partition if listed and listed.items else word.rpartition
+        key, equals, value = apart("=")
         if not equals and (not needed or given):
             raise UsageError(
                 f"{what} has no parameter without a name; leave ':{shortened(word)}' out, or write "
@@ -160,3 +162,15 @@ def chosen(registry: Registry[C], text: str) -> C:
                 f"which is not a number; write {name}:{option}=NUMBER."
             ) from None
     return thing.with_options(**given)
+
+
+def _joined(words: list[str], known: Mapping[str, Option]) -> list[str]:
+    """Return the words, with those that belong to a list of things with options joined to it."""
+    found: list[str] = []
+    for word in words:
+        last = known.get(found[-1].partition("=")[0].strip()) if found else None
+        if last and last.items and word.partition("=")[0].strip() not in known:
+            found[-1] += f":{word}"
+        else:
+            found.append(word)
+    return found

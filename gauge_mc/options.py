@@ -7,7 +7,9 @@ Python, headers of tables, axes of plots and the reference documentation follow 
 from __future__ import annotations
 
 import difflib
+import hashlib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +18,9 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.numbers import N, listed, number, whole_number
 from gauge_mc.quoting import quoted, shortened
 from gauge_mc.registry import nearest
+
+LONGEST_NAME = 80
+"""Largest number of characters of a list in the name of a directory."""
 
 LARGEST = 2**63
 """Whole numbers of this absolute value or more are refused."""
@@ -97,6 +102,9 @@ class Option(Number):
         sequences in Python.
     accepts : type or None
         Class whose objects Python also gives in place of a text that may be given several times.
+    items : type or None
+        Subclass of `gauge_mc.option_items.OptionItem`, if the value is a list of such things. It is
+        kept as text, whose words may contain colons.
     """
 
     default: str = ""
@@ -113,6 +121,7 @@ class Option(Number):
     accepts: type[Any] | None = field(default=None, kw_only=True)
     open: bool = field(default=False, kw_only=True)
     separator: str = field(default="", kw_only=True)
+    items: type[Any] | None = field(default=None, kw_only=True)
 
     @property
     def default_in_words(self) -> str:
@@ -127,6 +136,8 @@ class Option(Number):
 
     def tagged(self, value: float | str) -> str:
         """Return a value as names of directories state it, a word as it is."""
+        if self.items:
+            return _as_name(str(value))
         return value if isinstance(value, str) else f"{self.tag or self.name}{value:.12g}"
 
     def drawn(self, value: float | str) -> str:
@@ -209,6 +220,14 @@ class Option(Number):
         if math.isinf(self.most):
             return f"give {what} of at least {least}"
         return f"give {what} from {least} to {most}"
+
+
+def _as_name(text: str) -> str:
+    """Return a list of things as a word for names of directories, with a hash if it is long."""
+    name = re.sub(r"[^\w.,+-]+", "_", text.replace("=", ""))
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _said(value: float | str) -> str:
@@ -296,6 +315,8 @@ def _converted(option: Option, value: object) -> object:
         return tuple(option.checked(one) if isinstance(one, str) else one for one in values)
     if option.each and not isinstance(value, str):
         return _numbers(option, value)
+    if option.items:
+        return option.items.text(option.items.several(value))
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         raise UsageError(f"{option.flag} is {quoted(value)}; give a value of type {kind.__name__}.")
@@ -355,7 +376,7 @@ def parse_options(
             flag, flags = flag_of(name), [option.flag for option in known.values()]
             raise UsageError(f"{flag} is not an option of {whose}{nearest(flag, flags)}")
         if name in found and not known[name].repeated:
-            raise UsageError(f"measure: {whose} has the option {name} twice; give it once.")
+            raise UsageError(f"{whose} has the option {name} twice; give it once.")
         value = _parsed(known[name], text.strip(), bool(equals), whose, where)
         found[name] = (*found.get(name, ()), value) if known[name].repeated else value
     return found

@@ -125,6 +125,9 @@ def _type(option: Option) -> Any:
     if option.each:
         row: Any = list[option.each]  # type: ignore[name-defined]
         return kind | (list[row] if option.rows else option.each) | row
+    if option.items:
+        item: Any = kind | option.items | Mapping[str, object]
+        return item | list[item]
     if not option.repeated:
         return kind
     items: Any = kind | option.accepts if option.accepts else kind

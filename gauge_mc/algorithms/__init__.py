@@ -106,12 +106,16 @@ class Algorithm(Configurable, ABC):
         The values in a record, with the averages to show; empty if there are no records.
     normalisation : str
         Definitions of the values, for the header of the table.
+    later : tuple of str
+        Names of options that headers of files state only if they are not usual, because there were
+        none in earlier versions.
     """
 
     kind = "algorithm"
     summary: str
     columns: TableColumns = TableColumns()
     normalisation: str = ""
+    later: tuple[str, ...] = ()
 
     @property
     @abstractmethod

@@ -18,14 +18,19 @@ from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator
+from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.levels import (
+    MOST_STEPS,
+    TimeScales,
+    TrajectoryLevel,
+    check_levels,
+    gauge_level,
+)
 from gauge_mc.updates.molecular_dynamics import DRIFT, MolecularDynamics
 from gauge_mc.updates.momenta import MOMENTA, draw_momenta
+from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, GaugeMonomial
 from gauge_mc.updates.steps import StepTuner
-
-MOST_STEPS = 10**6
-"""Largest number of steps in one trajectory, to catch typing errors."""
 
 LARGEST_DRIFT = 0.5
 """Largest drift of a step. Momenta have eigenvalues of up to about 4, and the exponential of a
@@ -69,6 +74,18 @@ ACCEPTANCE = Option(
     usual=0.8,
     tag="acc",
 )
+LEVELS = Option(
+    "levels",
+    str,
+    "Nested time scales of a trajectory, the outermost first, as INTEGRATOR:STEPS, where the steps "
+    "are those per drift of the level above. The gauge action is on the last level, or on that "
+    "with the word gauge after its steps.",
+    "one level",
+    "NAME:STEPS[:gauge],...",
+    usual="",
+    items=TrajectoryLevel,
+    tag="",
+)
 
 
 @dataclass
@@ -98,7 +115,8 @@ class HybridMonteCarlo(Algorithm):
 
     name = "hmc"
     summary = "hybrid Monte Carlo, one trajectory per update"
-    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE)
+    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS)
+    later = (LEVELS.name,)
     columns = TableColumns(
         Column("delta_h", float, "Change of the energy in the trajectory.", symbol="ΔH"),
         Column(
@@ -125,18 +143,31 @@ class HybridMonteCarlo(Algorithm):
         return 1
 
     @property
-    def integrator(self) -> Integrator:
-        """The integrator."""
-        return INTEGRATORS[self.values[INTEGRATOR.name]]
+    def levels(self) -> tuple[TrajectoryLevel, ...]:
+        """The levels that were asked for; none if there is one."""
+        return TrajectoryLevel.several(self.values[LEVELS.name])
+
+    @property
+    def steps(self) -> int:
+        """The given number of steps; 0 if it is to be found."""
+        steps: int = self.values[STEPS.name]
+        return steps or next((one.steps for one in self.levels), 0)
+
+    @property
+    def scales(self) -> TimeScales:
+        """The time scales of a trajectory."""
+        levels = self.levels
+        integrator = INTEGRATORS[self.values[INTEGRATOR.name]]
+        return TimeScales.of(levels, integrator, {gauge_level(levels)})
 
     @property
     def least_steps(self) -> int:
         """Number of steps from which on drifts are small enough."""
-        drift: float = self.values[LENGTH.name] * self.integrator.largest_drift
+        drift: float = self.values[LENGTH.name] * self.scales.largest_drift
         return math.ceil(drift / LARGEST_DRIFT)
 
     def check(self) -> HybridMonteCarlo:
-        """Return this algorithm if its integrator exists and its steps are small enough.
+        """Return this algorithm if its integrators exist and its steps are small enough.
 
         Raises
         ------
@@ -144,9 +175,16 @@ class HybridMonteCarlo(Algorithm):
             If not.
         """
         INTEGRATORS.check(self.values[INTEGRATOR.name], INTEGRATOR.name)
-        if 0 < self.values[STEPS.name] < self.least_steps:
+        levels, steps = self.levels, self.values[STEPS.name]
+        check_levels(levels)
+        if steps and levels and levels[0].steps not in (0, steps):
             raise UsageError(
-                f"--steps is {self.values[STEPS.name]}, too few for a trajectory of the length "
+                f"--steps is {steps}, but --levels says {levels[0].steps} for the outermost level; "
+                "leave one of them out."
+            )
+        if 0 < self.steps < self.least_steps:
+            raise UsageError(
+                f"--steps is {self.steps}, too few for a trajectory of the length "
                 f"{self.values[LENGTH.name]:g}; give at least {self.least_steps}, or a smaller "
                 "--length."
             )
@@ -154,7 +192,7 @@ class HybridMonteCarlo(Algorithm):
 
     def check_run(self, thermalize: int) -> None:
         """Refuse to find the number of steps without a thermalisation."""
-        if not (self.values[STEPS.name] or thermalize):
+        if not (self.steps or thermalize):
             raise UsageError(
                 "--thermalize is 0, so that there are no trajectories from which to find the "
                 "number of steps; give --steps."
@@ -175,7 +213,7 @@ class HybridMonteCarlo(Algorithm):
         yield KICK_AND_DRIFT, (ensemble.action.choice,)
         yield KICK, (ensemble.action.choice,)
         yield MOMENTA, (ensemble.random,)
-        if isinstance(self.integrator.step[0], Drift):
+        if self.scales.has_bare_drifts(gauge_level(self.levels)):
             yield DRIFT, ()
         for loops in ensemble.action.loops:
             yield loops.kernel, ()
@@ -189,11 +227,12 @@ class HybridMonteCarlo(Algorithm):
         tunings: Sequence[Tuning],
     ) -> Update:
         """Return the update, which moves one replica after the other; see `Algorithm.prepare`."""
-        dynamics = MolecularDynamics(field.replicas[0])
+        dynamics, scales = MolecularDynamics(field.replicas[0]), self.scales
         members = [
             partial(
                 self._trajectory,
                 dynamics,
+                scales,
                 _HmcChain(replica, GaugeMonomial(coupling, replica), random, self._tuner(tuning)),
             )
             for replica, coupling, random, tuning in zip(
@@ -210,15 +249,16 @@ class HybridMonteCarlo(Algorithm):
         return StepTuner(
             tuning.numbers,
             tuning.updates,
-            self.values[STEPS.name],
+            self.steps,
             self.values[ACCEPTANCE.name],
-            self.integrator.order,
+            self.scales.order,
             self.least_steps,
         )
 
     def _trajectory(
         self,
         dynamics: MolecularDynamics,
+        scales: TimeScales,
         member: _HmcChain,
     ) -> tuple[Value, ...]:
         """Do one update of a replica, and return its record."""
@@ -228,10 +268,11 @@ class HybridMonteCarlo(Algorithm):
         dynamics.start(field, monomial.halo_depth)
         drawn = draw_momenta(dynamics.momenta, random)
         before = member.action or monomial.action(dynamics.links)
-        moves = self.integrator.trajectory(self.values[LENGTH.name], steps)
-        force = dynamics.move(monomial, moves)
+        levels: list[list[Monomial]] = [[] for _ in scales.integrators]
+        levels[gauge_level(self.levels)].append(monomial)
+        forces = dynamics.move(levels, scales.trajectory(self.values[LENGTH.name], steps))
         after = monomial.action(dynamics.links)
-        change = (force.kinetic + after).minus(drawn.kinetic + before)
+        change = (forces.kinetic + after).minus(drawn.kinetic + before)
         probability = math.exp(-max(change, 0.0)) if math.isfinite(change) else 0.0
         # Far from equilibrium the energy may change so much that nothing would ever be accepted.
         always = 2 * random.step <= tuner.updates and math.isfinite(change)
@@ -241,10 +282,11 @@ class HybridMonteCarlo(Algorithm):
             field.exchange_halo(monomial.halo_depth)
         member.action = after if accepted else before
         tuner.take(change, random.step)
-        kinetic = float(force.kinetic) / (field.lattice.links * field.group.dimension)
+        kinetic = float(forces.kinetic) / (field.lattice.links * field.group.dimension)
         action = float(member.action) / field.lattice.sites
         result = (change, int(accepted), probability)
-        return *result, steps, action, kinetic, force.mean, force.largest
+        sizes = forces.mean(monomial.name), forces.largest(monomial.name)
+        return *result, steps, action, kinetic, *sizes
 
 
 ALGORITHMS.register(HybridMonteCarlo())

@@ -221,6 +221,8 @@ def provenance(parameters: Parameters) -> dict[str, str]:
     values = p.values() | {BETA_IS: p.action.beta_is} | p.coupling.metadata | more
     usual = {name for name, value in UNSTATED.items() if values[name] == value}
     usual |= {one.name for one in p.action.options if one not in p.action.changed}
+    changed = {one.name for one in p.algorithm.changed}
+    usual |= {name for name in p.algorithm.later if name not in changed}
     usual |= {p.algorithm.kind} if p.algorithm.name == defaults.ALGORITHM else set()
     omitted = {*SAMPLING, *usual}
     return {name: str(value) for name, value in values.items() if name not in omitted}

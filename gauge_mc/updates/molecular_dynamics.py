@@ -1,22 +1,70 @@
-"""Trajectories of links and momenta in the force of an action."""
+"""Trajectories of links and momenta in the forces of an action."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
+from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.integrators import Drift, Kick, Move
-from gauge_mc.updates.monomials import Force
+from gauge_mc.updates.monomials import Force, Monomial
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
 
 DRIFT = Kernel("drift")
 
 MOST_PREPARED = 1024
 """Number of moves whose launches are kept; trajectories repeat few of them."""
+
+Levels = Sequence[Sequence[Monomial]]
+"""The terms of the action on every level, the outermost first."""
+
+
+class Forces(NamedTuple):
+    """The forces of a trajectory, and the kinetic energy after its last kick.
+
+    Attributes
+    ----------
+    kinetic : Energy
+        -Tr P^2 summed over all links.
+    of : mapping of str to list of Force
+        Forces of the kicks by the name of the term. The gauge action has only the last one, because
+        the size of the others is not computed.
+    """
+
+    kinetic: Energy
+    of: Mapping[str, list[Force]]
+
+    def mean(self, name: str) -> float:
+        """Return the root mean square of a force, over links and kicks."""
+        return math.sqrt(math.fsum(one.mean**2 for one in self.of[name]) / len(self.of[name]))
+
+    def largest(self, name: str) -> float:
+        """Return the largest force on a link."""
+        return max(one.largest for one in self.of[name])
+
+
+class _KicksAndDrift(NamedTuple):
+    """Kicks at one time, and the drift after them.
+
+    Attributes
+    ----------
+    kicks : list of tuple of Monomial and float
+        Terms of the action other than the gauge action, with the sizes of their kicks.
+    gauge : float or None
+        The kick of the gauge action, if there is one.
+    drift : Drift or None
+        The drift; None at the end of a trajectory that ends with kicks.
+    """
+
+    kicks: list[tuple[Monomial, float]]
+    gauge: float | None
+    drift: Drift | None
 
 
 class MolecularDynamics:
@@ -55,51 +103,55 @@ class MolecularDynamics:
         self.links.copy(field)
         self.links.exchange_halo(depth)
 
-    def move(self, monomial: GaugeMonomial, moves: Iterable[Move]) -> Force:
+    def move(self, levels: Levels, moves: Iterable[Move]) -> Forces:
         """Carry out a trajectory, which changes `links` and `momenta`.
 
         Parameters
         ----------
-        monomial : GaugeMonomial
-            The action that exerts the force.
+        levels : sequence of sequence of Monomial
+            The terms of the action on every level. The last one that is a gauge action moves
+            the links.
         moves : iterable of Kick or Drift
-            At least one kick, and drifts and kicks in turn; see `Integrator.trajectory`.
+            Kicks of levels that have terms, and drifts, among them a kick of the level of the gauge
+            action; see `gauge_mc.updates.levels.trajectory`.
 
         Returns
         -------
-        Force
-            The force of the last kick, and the kinetic energy after it.
+        Forces
+            The forces, and the kinetic energy after the last kick.
         """
-        left = list(moves)
-        last = max(n for n, one in enumerate(left) if isinstance(one, Kick))
-        waiting: Kick | None = None
-        for n, one in enumerate(left):
-            if isinstance(one, Drift):
-                self._drift(monomial, waiting, one)
-                waiting = None
-            elif n < last:
-                waiting = one
-            else:
-                force = monomial.kick(self.links, self.momenta, one.size)
-        return force
+        gauge = [one for level in levels for one in level if isinstance(one, GaugeMonomial)][-1]
+        stages = list(_stages(levels, gauge, moves))
+        last = max(n for n, one in enumerate(stages) if one.gauge is not None)
+        found: dict[str, list[Force]] = {}
+        for n, stage in enumerate(stages):
+            kicks, fused = list(stage.kicks), stage.gauge
+            if stage.gauge is not None and (n == last or not stage.drift):
+                kicks, fused = [*kicks, (gauge, stage.gauge)], None
+            for term, size in kicks:
+                force = term.kick(self.links, self.momenta, size)
+                found.setdefault(term.name, []).append(force)
+            if stage.drift:
+                self._drift(gauge, fused, stage.drift)
+        return Forces(force.kinetic, found)
 
-    def _drift(self, monomial: GaugeMonomial, kick: Kick | None, drift: Drift) -> None:
-        """Do a drift, after a kick if there is one, and update the halos."""
+    def _drift(self, gauge: GaugeMonomial, kick: float | None, drift: Drift) -> None:
+        """Do a drift, after a kick of the gauge action if there is one, and update the halos."""
         source, target = self._fields[self._now], self._fields[1 - self._now]
-        key = (monomial, self._now, kick, drift)
+        key = (gauge, self._now, kick, drift)
         if key not in self._prepared:
             if len(self._prepared) >= MOST_PREPARED:
                 self._prepared.clear()
             self._prepared[key] = list(
-                monomial.kick_and_drift(source, target, self.momenta, kick.size, drift.size)
-                if kick
-                else self._launches(drift)
+                self._launches(drift)
+                if kick is None
+                else gauge.kick_and_drift(source, target, self.momenta, kick, drift.size)
             )
         for launch in self._prepared[key]:
             launch()
-        if kick:
+        if kick is not None:
             self._now = 1 - self._now
-        self.links.exchange_halo(monomial.halo_depth)
+        self.links.exchange_halo(gauge.halo_depth)
 
     def _launches(self, drift: Drift) -> Iterable[Launch]:
         for slab, momenta in zip(self.links.slabs, self.momenta.slabs, strict=True):
@@ -111,3 +163,29 @@ class MolecularDynamics:
                 drift=drift.size,
             )
             yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
+
+
+def _stages(
+    levels: Levels, gauge: GaugeMonomial, moves: Iterable[Move]
+) -> Iterator[_KicksAndDrift]:
+    """Yield the kicks of a trajectory with the drifts that follow them.
+
+    Kicks at one time commute. That of the gauge action is the last of them, because it and a drift
+    are one kernel.
+    """
+    kicks: list[Kick] = []
+
+    def stage(drift: Drift | None) -> _KicksAndDrift:
+        acting = [(term, one.size) for one in kicks for term in levels[one.level]]
+        own = [size for term, size in acting if term is gauge]
+        others = [one for one in acting if one[0] is not gauge]
+        return _KicksAndDrift(others, own[0] if own else None, drift)
+
+    for one in moves:
+        if isinstance(one, Kick):
+            kicks.append(one)
+        else:
+            yield stage(one)
+            kicks = []
+    if kicks:
+        yield stage(None)

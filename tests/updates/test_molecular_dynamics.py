@@ -1,5 +1,7 @@
 """Momenta, forces and trajectories on devices, against exact values and NumPy."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.integrators import INTEGRATORS, Drift
+from gauge_mc.updates.levels import TimeScales, TrajectoryLevel
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
@@ -184,7 +187,7 @@ def change_of_energy(field, dynamics, monomial, random, moves):
     dynamics.start(field, monomial.halo_depth)
     kinetic = draw_momenta(dynamics.momenta, random).kinetic
     before = monomial.action(dynamics.links)
-    force = dynamics.move(monomial, moves)
+    force = dynamics.move([[monomial]], moves)
     return (force.kinetic + monomial.action(dynamics.links)).minus(kinetic + before)
 
 
@@ -210,13 +213,93 @@ def test_trajectories_are_reversible(group, integrator, best_device):
     moves = one.trajectory(1.0, 10)
     dynamics.start(field, monomial.halo_depth)
     kinetic = draw_momenta(dynamics.momenta, random).kinetic
-    dynamics.move(monomial, moves)
+    dynamics.move([[monomial]], moves)
     away = dynamics.links.to_numpy()
     assert np.abs(away - begin).max() > 0.1
     # Backwards in time is with negative kicks and drifts.
-    back = dynamics.move(monomial, [type(move)(-move.size) for move in moves])
+    back = dynamics.move([[monomial]], [type(move)(-move.size) for move in moves])
     assert np.abs(dynamics.links.to_numpy() - begin).max() < 1e-11
     assert float(back.kinetic) == pytest.approx(float(kinetic), rel=1e-11)
+
+
+SPLIT = (1.6, 0.7)
+"""Parts of beta = 2.3 on two levels."""
+
+
+def split(scales, steps, device, backwards=False):
+    """A trajectory of SU(2) in the forces of two parts of the action; dH, and the links after it.
+
+    With `backwards` the way back is added, and the links are compared with those before.
+    """
+    field, dynamics, _, random = thermalised("su2", device)
+    outer, inner = (GaugeMonomial(Coupling.of(beta), field) for beta in SPLIT)
+    outer.name = "outer"
+    levels = [[outer], [inner]]
+    dynamics.start(field, 1)
+    kinetic = draw_momenta(dynamics.momenta, random).kinetic
+    before = outer.action(dynamics.links) + inner.action(dynamics.links)
+    moves = scales.trajectory(1.0, steps)
+    found = dynamics.move(levels, moves)
+    if backwards:
+        dynamics.move(levels, [dataclasses.replace(one, size=-one.size) for one in moves])
+    after = outer.action(dynamics.links) + inner.action(dynamics.links)
+    return (found.kinetic + after).minus(kinetic + before), dynamics.links.to_numpy(), found
+
+
+def two_levels(outer, inner, steps):
+    """Time scales of two levels, both with a force."""
+    return TimeScales.of(
+        (TrajectoryLevel(outer, 0), TrajectoryLevel(inner, steps)), INTEGRATORS[outer], {0, 1}
+    )
+
+
+def test_levels_with_the_same_steps_are_one_level(best_device):
+    """Kicks commute with each other, so that those of both levels are those of the sum."""
+    scales = two_levels("leapfrog", "leapfrog", 1)
+    change, links, found = split(scales, 12, best_device)
+    _, dynamics, *_ = parts = thermalised("su2", best_device)
+    moves = INTEGRATORS["leapfrog"].trajectory(1.0, 12)
+    assert change == pytest.approx(change_of_energy(*parts, moves), rel=1e-9)
+    np.testing.assert_allclose(links, dynamics.links.to_numpy(), atol=1e-12)
+    assert [len(found.of[name]) for name in ("outer", "gauge")] == [13, 1]
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("leapfrog", "omf4"), ("omf2", "leapfrog")])
+def test_the_energy_changes_with_the_step_of_the_outer_level(outer, inner, best_device):
+    """With all steps halved at once, and without the errors of the inner level with many steps."""
+    few = [split(two_levels(outer, inner, 2), n, best_device)[0] for n in (16, 32)]
+    order = min(INTEGRATORS[one].order for one in (outer, inner))
+    assert few[0] / few[1] == pytest.approx(2.0**order, rel=0.15)
+    finer = [split(two_levels(outer, inner, n), 16, best_device)[0] for n in (8, 16)]
+    assert finer[0] == pytest.approx(finer[1], rel=0.05)
+    assert finer[0] != few[0]
+
+
+def test_nested_trajectories_are_reversible(best_device):
+    scales = two_levels("omf2", "omf4", 3)
+    begin = thermalised("su2", best_device)[0].to_numpy()
+    assert np.abs(split(scales, 4, best_device)[1] - begin).max() > 0.1
+    _, links, _ = split(scales, 4, best_device, backwards=True)
+    assert np.abs(links - begin).max() < 1e-11
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_the_gauge_action_may_be_on_any_level(level, best_device):
+    """Without a force on the other level, its steps only divide those of the gauge action."""
+    scales = TimeScales.of(
+        (TrajectoryLevel("leapfrog", 0), TrajectoryLevel("omf2", 3)), INTEGRATORS["omf2"], {level}
+    )
+    field, dynamics, monomial, random = thermalised("su2", best_device)
+    levels = [[], []]
+    levels[level] = [monomial]
+    dynamics.start(field, 1)
+    draw_momenta(dynamics.momenta, random)
+    found = dynamics.move(levels, scales.trajectory(0.5, 4))
+    _, other, *_ = parts = thermalised("su2", best_device)
+    name, steps = (("leapfrog", 4), ("omf2", 12))[level]
+    change_of_energy(*parts, INTEGRATORS[name].trajectory(0.5, steps))
+    np.testing.assert_allclose(dynamics.links.to_numpy(), other.links.to_numpy(), atol=1e-12)
+    assert found.of.keys() == {"gauge"}
 
 
 def test_links_stay_in_the_group_however_many_steps_there_are(best_device):
@@ -239,10 +322,11 @@ def test_slabs_have_the_bits_of_the_whole(name, devices, rng):
         dynamics.start(field, monomial.halo_depth)
         drawn = draw_momenta(dynamics.momenta, random)
         before = monomial.action(dynamics.links)
-        force = dynamics.move(monomial, INTEGRATORS["omf2"].trajectory(0.2, 3))
+        force = dynamics.move([[monomial]], INTEGRATORS["omf2"].trajectory(0.2, 3))
         after = monomial.action(dynamics.links)
         energies = (drawn.kinetic, before, force.kinetic, after)
-        rest = (drawn.uniform, *force[1:], dynamics.links.to_numpy().tobytes())
+        sizes = force.mean(monomial.name), force.largest(monomial.name)
+        rest = (drawn.uniform, *sizes, dynamics.links.to_numpy().tobytes())
         found.append((*(one.parts.tobytes() for one in energies), *rest))
     assert found[0] == found[1]
 

@@ -15,9 +15,10 @@ from gauge_mc.registry import Registry
 
 @dataclass(frozen=True)
 class Kick:
-    """A change of the momenta, P <- P + size F(U)."""
+    """A change of the momenta, P <- P + size F(U), by the forces of a level of a trajectory."""
 
     size: float
+    level: int = 0
 
 
 @dataclass(frozen=True)

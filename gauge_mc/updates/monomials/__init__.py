@@ -30,7 +30,18 @@ class Force(NamedTuple):
 
 
 class Monomial(ABC):
-    """A term of the action."""
+    """A term of the action.
+
+    Attributes
+    ----------
+    name : str
+        Its name, which no other term of the run has; columns of the table are named after it.
+    iterations : int
+        Number of iterations of solvers since it was last asked for, if the term needs any.
+    """
+
+    name: str
+    iterations: int = 0
 
     @abstractmethod
     def draw(self, links: Field, random: Random) -> None:

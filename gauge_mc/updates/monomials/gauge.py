@@ -41,6 +41,8 @@ class GaugeMonomial(Monomial):
         If the action does not declare its loops, or the halos are not deep enough for it.
     """
 
+    name = "gauge"
+
     def __init__(self, coupling: Coupling, like: Field) -> None:
         action, layout = coupling.action, like.layouts[0]
         if not action.loops:

@@ -1,0 +1,164 @@
+"""Lists of things that have options of their own, such as the quarks of a run, as one option.
+
+In text the things have commas between them, and each consists of words with colons between them, as
+in ``omf2:5,omf2:6`` or ``wilson:kappa=0.15:flavours=2``. Run cards have a table for each of them,
+and Python also takes mappings or objects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+from gauge_mc.errors import UsageError
+from gauge_mc.numbers import number, whole_number
+from gauge_mc.options import Option, check_options, parse_options
+from gauge_mc.quoting import quoted, shortened
+from gauge_mc.registry import in_words
+
+
+class OptionItem:
+    """A thing with values of its options. Two are equal if they have the same text.
+
+    Parameters
+    ----------
+    *leading : object
+        Values of the options that `leading` names.
+    **options : object
+        Values of options by name.
+
+    Attributes
+    ----------
+    kind : str
+        What it is, for messages.
+    leading : tuple of str
+        Names of the options whose values come first in text, without their names.
+    between, within : str
+        Regular expressions of what is between several such things, and between the words of one.
+    joined, glued : str
+        The same as they are written.
+    values : dict
+        Values of the options by name. Those that were not given have their usual values.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown or invalid.
+    """
+
+    kind: ClassVar[str]
+    leading: ClassVar[tuple[str, ...]] = ()
+    between: ClassVar[str] = r",(?![-+.0-9]|\w+=)"
+    within: ClassVar[str] = r":|,(?=\w+=)"
+    joined: ClassVar[str] = ","
+    glued: ClassVar[str] = ":"
+
+    def __init__(self, *leading: object, **options: object) -> None:
+        given = {**dict(zip(self.leading, leading, strict=False)), **options}
+        known = {one.name: one for one in self.options()}
+        checked = check_options(known.values(), given, f"a {self.kind}")
+        for name, value in checked.items():
+            if known[name].each is not None:
+                read = whole_number if known[name].each is int else number
+                checked[name] = known[name].numbers(value, read)
+        usual = {name: one.usual for name, one in known.items() if one.usual is not None}
+        self.values: dict[str, Any] = {**usual, **checked}
+        self.check()
+
+    @classmethod
+    def options(cls) -> tuple[Option, ...]:
+        """Return the options, in the order in which they are written."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Check values that depend on each other.
+
+        Raises
+        ------
+        UsageError
+            If they do not fit.
+        """
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the value of an option; None if it was not given and has no usual value."""
+        if name.startswith("_") or name == "values":
+            raise AttributeError(name)
+        if name not in (one.name for one in self.options()):
+            raise AttributeError(f"a {self.kind} has no option {name}", name=name)
+        return self.values.get(name)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a thing from text.
+
+        Raises
+        ------
+        UsageError
+            If the text does not have this form, or an option is unknown or invalid.
+        """
+        known = {one.name: one for one in cls.options()}
+        words = [one.strip() for one in re.split(cls.within, text)]
+        places = [known[name] for name in cls.leading]
+        named = 0
+        while named < len(words) and places and not _is_named(words[named], known):
+            place, whole = places.pop(0), bool(re.fullmatch("[0-9]+", words[named]))
+            if whole == (place.kind is int):
+                words[named] = f"{place.name}={words[named]}"
+                named += 1
+        for word in words:
+            if not _is_named(word, known):
+                raise UsageError(
+                    f"'{shortened(word)}' in '{shortened(text)}' is not of the form OPTION=VALUE; "
+                    f"a {cls.kind} has {in_words([one.flag[2:] for one in known.values()])}."
+                )
+        return cls(**parse_options(known.values(), words, f"a {cls.kind}", "in its text"))
+
+    @classmethod
+    def several(cls, value: object) -> tuple[Self, ...]:
+        """Return the things that text, a table, an object, or a list of these stands for.
+
+        Raises
+        ------
+        UsageError
+            If one of them is invalid, or of another type.
+        """
+        if isinstance(value, str):
+            return tuple(map(cls.parse, re.split(cls.between, value))) if value.strip() else ()
+        if isinstance(value, Mapping):
+            return (cls(**{str(key).replace("-", "_"): one for key, one in value.items()}),)
+        if isinstance(value, cls):
+            return (value,)
+        if isinstance(value, Iterable):
+            return tuple(one for each in value for one in cls.several(each))
+        raise UsageError(f"{quoted(value)} is not a {cls.kind}; give text, or a table.")
+
+    @classmethod
+    def text(cls, items: Iterable[OptionItem]) -> str:
+        """Return several things as text, which `several` reads."""
+        return cls.joined.join(map(str, items))
+
+    def __str__(self) -> str:
+        words, known = [], self.options()
+        for one in known:
+            value = self.values.get(one.name)
+            if value is None or value == one.usual:
+                continue
+            said = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            bare = one.name in self.leading
+            words.append(said if bare else one.name if value is True else f"{one.name}={said}")
+        return self.glued.join(words)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and str(other) == str(self)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def _is_named(word: str, known: Mapping[str, Option]) -> bool:
+    """Return whether a word gives an option by name."""
+    return "=" in word or word.replace("-", "_") in known

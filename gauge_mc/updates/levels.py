@@ -1,0 +1,190 @@
+"""Nested time scales of a trajectory, after J. Sexton and D. Weingarten, Nucl. Phys. B 380, 665.
+
+The links drift on the innermost level only. A drift of any other level is a trajectory of the level
+below it, with an integrator and a number of steps of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Self
+
+from gauge_mc.errors import UsageError
+from gauge_mc.option_items import OptionItem
+from gauge_mc.options import Option
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick, Move
+
+MOST_STEPS = 10**6
+"""Largest number of steps, to catch typing errors."""
+
+MOST_LEVELS = 10
+"""Largest number of levels."""
+
+
+class TrajectoryLevel(OptionItem):
+    """A time scale of trajectories, as the user asks for it.
+
+    Its options are ``integrator``, by default that of the trajectory, ``steps``, and ``gauge``,
+    with which the gauge action acts on this level; by default it is on the last one.
+    """
+
+    kind = "level"
+    leading = ("integrator", "steps")
+    between = ","
+
+    @classmethod
+    def options(cls) -> tuple[Option, ...]:
+        """Return the options of a level."""
+        return (
+            Option("integrator", str, "Integrator of the level.", choices=tuple(INTEGRATORS)),
+            Option(
+                "steps",
+                int,
+                "Steps per drift of the level above; on the first level, of the trajectory.",
+                least=0,
+                most=MOST_STEPS,
+                usual=0,
+            ),
+            Option("gauge", bool, "Whether the gauge action is on this level.", usual=False),
+        )
+
+    def check(self) -> None:
+        """Refuse an integrator that does not exist."""
+        if self.integrator:
+            INTEGRATORS.check(self.integrator, "integrator")
+
+    def __str__(self) -> str:
+        return super().__str__() or "0"
+
+
+def check_levels(levels: Sequence[TrajectoryLevel]) -> None:
+    """Refuse levels that do not fit together.
+
+    Raises
+    ------
+    UsageError
+        If there are too many, one below the first has no steps, or two have the gauge action.
+    """
+    if len(levels) > MOST_LEVELS:
+        raise UsageError(f"--levels has {len(levels)} levels; give at most {MOST_LEVELS}.")
+    for n, one in enumerate(levels[1:], 1):
+        if not one.steps:
+            raise UsageError(
+                f"--levels says no steps for level {n}; give them, as in omf2:5,omf2:4, because "
+                "only those of the first level (0) can be found."
+            )
+    if sum(one.gauge for one in levels) > 1:
+        raise UsageError("--levels has the gauge action on several levels; choose one.")
+
+
+def gauge_level(levels: Sequence[TrajectoryLevel]) -> int:
+    """Return the number of the level of the gauge action."""
+    return next((n for n, one in enumerate(levels) if one.gauge), max(len(levels) - 1, 0))
+
+
+@dataclass(frozen=True)
+class TimeScales:
+    """The levels of a trajectory.
+
+    Attributes
+    ----------
+    integrators : tuple of Integrator
+        The integrators, that of the outermost level first.
+    inner_steps : tuple of int
+        Steps of every level below the outermost one per drift of the level above it.
+    acting : frozenset of int
+        Numbers of the levels on which there is a force.
+    """
+
+    integrators: tuple[Integrator, ...]
+    inner_steps: tuple[int, ...]
+    acting: frozenset[int]
+
+    @classmethod
+    def of(
+        cls, levels: Sequence[TrajectoryLevel], integrator: Integrator, acting: Iterable[int]
+    ) -> Self:
+        """Return the levels that a user asks for, by default one.
+
+        Parameters
+        ----------
+        levels : sequence of TrajectoryLevel
+            The levels, the outermost first.
+        integrator : Integrator
+            The integrator of those that do not name one.
+        acting : iterable of int
+            See `TimeScales`.
+        """
+        return cls(
+            tuple(
+                INTEGRATORS[one.integrator] if one.integrator else integrator
+                for one in levels or (TrajectoryLevel(),)
+            ),
+            tuple(one.steps for one in levels[1:]),
+            frozenset(acting),
+        )
+
+    @property
+    def order(self) -> int:
+        """Power of the step with which the change of the energy decreases."""
+        return min(one.order for n, one in enumerate(self.integrators) if n in self.acting)
+
+    def trajectory(self, length: float, steps: int) -> list[Move]:
+        """Return the kicks and drifts of a trajectory.
+
+        Parameters
+        ----------
+        length : float
+            Length of the trajectory in molecular dynamics time.
+        steps : int
+            Number of steps of the outermost level.
+
+        Returns
+        -------
+        list of Kick or Drift
+            Drifts, and between them one kick per level at most, the outermost first. There are
+            kicks only of levels on which there is a force.
+        """
+        return list(_joined(self._nested(length, (steps, *self.inner_steps), 0), self.acting))
+
+    @property
+    def largest_drift(self) -> float:
+        """The largest drift of a trajectory in units of the outermost step, without its sign."""
+        return max(abs(one.size) for one in self.trajectory(2, 2) if isinstance(one, Drift))
+
+    def has_bare_drifts(self, level: int) -> bool:
+        """Return whether there are drifts that no kick of a level precedes."""
+        moves = self.trajectory(2, 2)
+        return any(
+            isinstance(one, Drift) and (not n or moves[n - 1] != Kick(moves[n - 1].size, level))
+            for n, one in enumerate(moves)
+        )
+
+    def kicks(self, steps: int) -> dict[int, int]:
+        """Return the number of kicks of a trajectory for every level on which there is a force."""
+        levels = [one.level for one in self.trajectory(1, steps) if isinstance(one, Kick)]
+        return {level: levels.count(level) for level in sorted(self.acting)}
+
+    def _nested(self, length: float, steps: Sequence[int], level: int) -> Iterator[Move]:
+        """Yield the moves of a level and of those below it."""
+        for one in self.integrators[level].trajectory(length, steps[level]):
+            if isinstance(one, Kick):
+                yield replace(one, level=level)
+            elif level + 1 < len(steps):
+                yield from self._nested(one.size, steps, level + 1)
+            else:
+                yield one
+
+
+def _joined(moves: Iterable[Move], acting: Collection[int]) -> Iterator[Move]:
+    """Join neighbouring drifts, and kicks of a level, because kicks commute with each other."""
+    left = (one for one in moves if isinstance(one, Drift) or one.level in acting)
+    for kind, group in groupby(left, type):
+        sizes: dict[int, float] = {}
+        for one in group:
+            level = one.level if isinstance(one, Kick) else 0
+            sizes[level] = sizes.get(level, 0.0) + one.size
+        for level, size in sorted(sizes.items()):
+            yield Kick(size, level) if kind is Kick else Drift(size)
