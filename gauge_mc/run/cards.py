@@ -1,7 +1,8 @@
 """Run cards: TOML files with the options of a run, their schema, and cards with comments.
 
 A key has the name of an option. The options of the action may also stand in the table ``[action]``
-beside its name, and observables have tables of their own::
+beside its name, those of the algorithm in ``[algorithm]``, and observables have tables of their
+own. So have the things of which an option is a list::
 
     beta = 2.6
     lattice = "24x24x24x24"
@@ -9,6 +10,10 @@ beside its name, and observables have tables of their own::
     [action]
     name = "rectangle"
     c1 = -0.1
+
+    [[levels]]
+    integrator = "omf2"
+    steps = 5
 
     [measure.flow]
     every = 50
@@ -19,13 +24,12 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gauge_mc import defaults
-from gauge_mc.actions import couplings
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml
@@ -37,7 +41,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import observable_along, options_of_observable
 from gauge_mc.run.measurement import EVERY, MAX_UPDATES
-from gauge_mc.run.options import known_options
+from gauge_mc.run.options import KINDS, known_options, options_of_kind
 from gauge_mc.run.parameters import UNSTATED, Parameters
 
 MAX_CARD = 2**20
@@ -46,8 +50,8 @@ MAX_CARD = 2**20
 RECORD = "session"
 """Key of the records of sessions in a run.toml; ignored when the file is used as a run card."""
 
-ACTION, NAME, MEASURE = "action", "name", "measure"
-"""Keys that may have tables, and the key of the action's name in its table."""
+NAME, MEASURE = "name", "measure"
+"""The key of the name in the table of an action or an algorithm, and that of the observables."""
 
 WIDTH = 96
 """Width of the comments in a card."""
@@ -92,28 +96,34 @@ def named_values(wanted: ParametersLike, more: Mapping[str, object]) -> dict[str
 
 
 def flat(values: Mapping[str, object]) -> dict[str, object]:
-    """Return values with the options of the action beside its name instead of in its table.
+    """Return values with options beside the name of the action or algorithm, not in its table.
 
     Raises
     ------
     UsageError
-        If the table of the action has no name, or an option of the action is given twice.
+        If a table has no name or an unknown key, or an option is given twice.
     """
     found = {key.replace("-", "_"): value for key, value in values.items()}
-    table = found.get(ACTION)
-    if not isinstance(table, Mapping):
-        return found
+    for kind, things in KINDS.items():
+        table = found.get(kind)
+        if isinstance(table, Mapping):
+            found |= _of_table(kind, table, found, {one.name for one in options_of_kind(things)})
+    return found
+
+
+def _of_table(
+    kind: str, table: Mapping[str, object], beside: Mapping[str, object], known: Collection[str]
+) -> dict[str, object]:
+    """Return the name and the options in the table of an action or an algorithm."""
     if NAME not in table:
-        raise UsageError(f"The table [{ACTION}] has no {NAME}; add it, as in {NAME} = 'wilson'.")
+        usual = getattr(defaults, kind.upper())
+        raise UsageError(f"The table [{kind}] has no {NAME}; add it, as in {NAME} = '{usual}'.")
     own = {key.replace("-", "_"): value for key, value in table.items() if key != NAME}
-    if twice := own.keys() & found.keys():
-        raise UsageError(f"{min(twice)} is given twice, in the table [{ACTION}] and outside of it.")
-    known = {one.name for one in couplings()}
-    if unknown := own.keys() - known:
-        raise UsageError(
-            f"Unknown key '{min(unknown)}' in [{ACTION}]{nearest(min(unknown), known)}"
-        )
-    return {**found, ACTION: table[NAME], **own}
+    if twice := own.keys() & beside.keys():
+        raise UsageError(f"{min(twice)} is given twice, in the table [{kind}] and outside of it.")
+    if unknown := own.keys() - {*known}:
+        raise UsageError(f"Unknown key '{min(unknown)}' in [{kind}]{nearest(min(unknown), known)}")
+    return {kind: table[NAME], **own}
 
 
 def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
@@ -179,16 +189,16 @@ class CardReport:
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema of run cards, with which editors complete and check them."""
-    of_action = {one.name: _property(one) for one in couplings()}
     properties = {one.name: _property(one) for one in known_options().values()}
-    action = properties[ACTION]
-    table = {
-        "type": "object",
-        "properties": {NAME: action, **of_action},
-        "required": [NAME],
-        "additionalProperties": False,
-    }
-    properties[ACTION] = {"description": action["description"], "anyOf": [action, table]}
+    for kind, things in KINDS.items():
+        named = properties[kind]
+        table = {
+            "type": "object",
+            "properties": {NAME: named, **{o.name: _property(o) for o in options_of_kind(things)}},
+            "required": [NAME],
+            "additionalProperties": False,
+        }
+        properties[kind] = {"description": named["description"], "anyOf": [named, table]}
     interval = {"type": "integer", "minimum": 1, "maximum": MAX_UPDATES}
     measured = {name: _measured(name, interval) for name in OBSERVABLES}
     properties[MEASURE] = {
@@ -222,6 +232,14 @@ def _measured(name: str, interval: Mapping[str, Any]) -> dict[str, Any]:
 def _property(option: Option) -> dict[str, Any]:
     """Return the schema of the value of an option."""
     types = {int: "integer", float: "number", bool: "boolean", str: "string"}
+    if option.items:
+        inner = {one.name: _property(one) for one in option.items.options()}
+        item = {"type": "object", "properties": inner, "additionalProperties": False}
+        kinds = [
+            {"type": "string"},
+            {"type": "array", "items": {"anyOf": [{"type": "string"}, item]}},
+        ]
+        return {"description": option.help, "anyOf": kinds}
     found: dict[str, Any] = {"description": option.help, "type": types[option.kind]}
     if option.kind in (int, float):
         bounds = {"minimum": option.least, "maximum": option.most}
@@ -230,6 +248,12 @@ def _property(option: Option) -> dict[str, Any]:
         found["enum"] = [*option.choices]
     if isinstance(option.usual, int | float | str) and option.usual == option.usual:
         found["default"] = option.usual
+    if option.each:
+        number = {"type": types[option.each]}
+        found = {
+            "description": found["description"],
+            "anyOf": [{"type": "string"}, number, {"type": "array", "items": number}],
+        }
     return found
 
 

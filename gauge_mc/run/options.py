@@ -27,11 +27,11 @@ def known_options() -> dict[str, Option]:
     for name, option in options_of(Parameters).items():
         found[name] = option
         if name in KINDS:
-            found |= {one.name: one for one in _options_of_kind(KINDS[name])}
+            found |= {one.name: one for one in options_of_kind(KINDS[name])}
     return {**found, **options_of(Execution)}
 
 
-def _options_of_kind(kind: Registry[Any]) -> Iterator[Option]:
+def options_of_kind(kind: Registry[Any]) -> Iterator[Option]:
     """Yield the options of the things of a kind, each once, with the things that have them."""
     for option in merged([(f"the {kind.kind} {name}", one.options) for name, one in kind.items()]):
         names = [name for name, one in kind.items() if option in one.options]

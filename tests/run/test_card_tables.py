@@ -50,9 +50,35 @@ def test_tables_say_what_text_says(tmp_path):
     assert check_card(written(tmp_path, found.to_toml())) == found
 
 
+HMC = """
+beta = 5.7
+[algorithm]
+name = "hmc"
+length = 0.5
+[[levels]]
+integrator = "omf4"
+steps = 3
+[[levels]]
+steps = 2
+"""
+
+
+def test_lists_of_tables_say_what_text_says(tmp_path):
+    found = check_card(written(tmp_path, HMC))
+    assert found == Parameters.from_values(
+        {"beta": 5.7, "algorithm": "hmc", "length": 0.5, "levels": "omf4:3,2"}
+    )
+    assert check_card(written(tmp_path, found.to_toml())) == found
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("[algorithm]\nname = 'hmc'\nlenght = 1.0", r"'lenght' in \[algorithm\].*did you mean"),
+        ("[algorithm]\nsteps = 4", r"\[algorithm\] has no name; add it, as in name = 'heatbath'"),
+        ("steps = 1\n[algorithm]\nname = 'hmc'\nsteps = 4", "steps is given twice"),
+        ("algorithm = 'hmc'\n[[levels]]\nstep = 4", "--step is not an option of a level"),
+        ("[[levels]]\nsteps = 4", "--levels is not an option of the algorithm heatbath"),
         ("[action]\nc1 = -0.1", r"\[action\] has no name"),
         ("c1 = 0\n[action]\nname = 'rectangle'\nc1 = -0.1", "c1 is given twice"),
         (
@@ -96,6 +122,10 @@ def test_the_schema_knows_all_keys_and_bounds():
     named, table = found["properties"]["action"]["anyOf"]
     assert "iwasaki" in named["enum"]
     assert table["properties"].keys() == {"name", *(one.name for one in couplings())}
+    listed = found["properties"]["levels"]["anyOf"][1]["items"]["anyOf"][1]
+    assert listed["properties"].keys() == {"integrator", "steps", "gauge"}
+    algorithm = found["properties"]["algorithm"]["anyOf"][1]
+    assert {"name", "length", "levels", "overrelax"} <= algorithm["properties"].keys()
     *_, measured = found["properties"]["measure"]["anyOf"]
     assert measured["properties"].keys() == {*OBSERVABLES}
     *_, flow = measured["properties"]["flow"]["anyOf"]
