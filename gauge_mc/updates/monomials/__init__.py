@@ -36,12 +36,14 @@ class Monomial(ABC):
     ----------
     name : str
         Its name, which no other term of the run has; columns of the table are named after it.
-    iterations : int
-        Number of iterations of solvers since it was last asked for, if the term needs any.
     """
 
     name: str
-    iterations: int = 0
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations of solvers since this was last asked; 0 if there are none."""
+        return 0
 
     @abstractmethod
     def draw(self, links: Field, random: Random) -> None:
