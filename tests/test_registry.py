@@ -16,6 +16,7 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
+from gauge_mc.quarks.diagonal import TERMS
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.sources import SOURCES
@@ -27,7 +28,7 @@ from gauge_mc.temporal_links import TEMPORAL_LINKS
 REGISTRIES = [
     *(ACTIONS, BACKENDS, EXPORTS, FITS, FLOWS, FORMATS),
     *(GENERATORS, GROUPS, OBSERVABLES, OPERATORS, PLOTS),
-    *(SMEARINGS, SOLVERS, SOURCES, TEMPORAL_LINKS),
+    *(SMEARINGS, SOLVERS, SOURCES, TEMPORAL_LINKS, TERMS),
 ]
 
 

@@ -1,29 +1,66 @@
-// A = C + i m gamma_5 with the clover term C (see kernels/clover_term.cu) and a twisted mass m = 2 kappa mu.
+// The clover term of Sheikholeslami and Wohlert (Nucl. Phys. B259 (1985) 572). In the convention of hep-lat/9609035, with
+// M = 2 kappa (D_W + m0 + c_SW (i / 4) sum over mu, nu of sigma_mu_nu F_mu_nu) and sigma_mu_nu = (i / 2) [gamma_mu, gamma_nu],
+// it is
+//   (i / 2) kappa c_SW sum over mu, nu of sigma_mu_nu F_mu_nu = -kappa c_SW sum over mu < nu of gamma_mu gamma_nu F_mu_nu,
+//   F_mu_nu = (Q - Q^dagger) / 8,
+// where Q is the sum of the four plaquettes around the site. F_mu_nu is antihermitian.
 #pragma once
 
-#include "dirac/blocks.h"
-#include "dirac/twist.h"
+#include "dirac/block.h"
+#include "lattice/clover.h"
+#include "lattice/two_links.h"
+
+// All entries of a matrix, [row][column][re, im].
+struct General {
+    real e[2 * GROUP::N * GROUP::N];
+};
+INLINE General operator+(const General& a, const General& b) {
+    General sum;
+    UNROLL for (int i = 0; i < 2 * GROUP::N * GROUP::N; i++) sum.e[i] = a.e[i] + b.e[i];
+    return sum;
+}
+INLINE General general(const GROUP::Matrix& m) {
+    real c[GROUP::MATRIX_COMPONENTS];
+    General all;
+    GROUP::pack(m, c);
+    expand(c, all.e);
+    return all;
+}
 
 struct Clover {
-    struct Terms {
-        const void* blocks;   // C
-        const void* inverse;  // (C^2 + m^2)^{-1}, or C^{-1} without a twisted mass
-        double mass;
+    struct Coefficients {
+        double factor;  // kappa c_SW
     };
-    static INLINE void apply(const Terms& a, const Geometry& g, const Site& site, scalar s, Spinor& psi) {
-        add_twist(a, g, site, s, psi);
-    }
-    // (C + i m gamma_5)^{-1} = (C - i m gamma_5) (C^2 + m^2)^{-1}
-    static INLINE void apply_inverse(const Terms& a, const Geometry& g, const Site& site, scalar s, Spinor& psi) {
-        multiply_blocks(a.inverse, g, site, psi);
-        if (a.mass != 0) add_twist(a, g, site, -s, psi);
+    static INLINE void add(const Coefficients& a, const GROUP::Field& links, const Geometry& g, const Site& site,
+                           Block (&h)[2]) {
+        ROLLED
+        for (int mu = 0; mu < 4; mu++) {
+            ROLLED
+            for (int nu = mu + 1; nu < 4; nu++) {
+                real plaquette;
+                auto all = [](const GROUP::Matrix& m) { return general(m); };
+                const General m = clover_of(links, g, site, mu, nu, all, plaquette);
+                subtract_plane(h, mu, nu, (scalar)a.factor, m);
+            }
+        }
     }
 
 private:
-    static INLINE void add_twist(const Terms& a, const Geometry& g, const Site& site, scalar s, Spinor& psi) {
-        Spinor twisted = psi;
-        multiply_chiral(0, s * (scalar)a.mass, twisted);
-        multiply_blocks(a.blocks, g, site, psi);
-        UNROLL for (int i = 0; i < SPINOR_REALS; i++) psi.c[i] = psi.c[i] + twisted.c[i];
+    // Subtract factor gamma_mu gamma_nu F of one plane, given a matrix whose antihermitian part is 4 F.
+    static INLINE void subtract_plane(Block (&h)[2], int mu, int nu, scalar factor, const General& m) {
+        constexpr int N = GROUP::N;
+        for (int spin = 0; spin < SPINS; spin++) {
+            const int middle = gamma_column(mu, spin), column = gamma_column(nu, middle);
+            const int power = (gamma_power(mu, spin) + gamma_power(nu, middle)) & 3;
+            Block& block = h[spin / 2];
+            for (int a = 0; a < N; a++)
+                for (int b = 0; b < N; b++) {
+                    const int there = 2 * (a * N + b), back = 2 * (b * N + a);
+                    const real re = m.e[there] - m.e[back], im = m.e[there + 1] + m.e[back + 1];  // 8 F
+                    const int i = spin % 2 * N + a, j = column % 2 * N + b;
+                    block.re[i][j] = plus_re(power, -factor / 8, block.re[i][j], re, im);
+                    block.im[i][j] = plus_im(power, -factor / 8, block.im[i][j], re, im);
+                }
+        }
     }
 };

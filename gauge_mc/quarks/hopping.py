@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
@@ -54,7 +54,7 @@ class HoppingOperator(ABC):
     field: Field
     kappa: float
     boundary: Boundary
-    diagonal: ClassVar[Choice]
+    diagonal: Choice
 
     @abstractmethod
     def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:

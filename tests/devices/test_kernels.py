@@ -22,7 +22,8 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
 from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
-from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.quarks.diagonal import TERMS
+from gauge_mc.quarks.hermitian import HERMITIAN, TWIST, UNIT
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, VectorsPerThread
 from gauge_mc.random import GENERATORS
@@ -51,7 +52,8 @@ def every_choice():
         [one.choice for one in STORAGES.values()],
         [FEW_REALS.choice, ALL_REALS.choice],
         [LINKS_ALONE, VectorsPerThread(2).choice],
-        [one.diagonal for one in OPERATORS.values()],
+        [UNIT, TWIST, HERMITIAN],
+        [one.matrix for one in TERMS.values() if one.matrix],
         ["single", "double"],
         [compiler.register_bytes() // 8, 1],
     ]

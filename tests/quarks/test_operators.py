@@ -8,7 +8,10 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks.diagonal.clover_term import Clover
+from gauge_mc.quarks.diagonal.twist import Twist
 from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE
+from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.operators.wilson import PlainWilson
 from gauge_mc.quarks.operators.wilson_clover import WilsonClover
@@ -134,6 +137,21 @@ def test_clover(group, precision, storage, mu, device, rng):
     found = WilsonClover(field, KAPPA, 1.7, mu, PHASES).apply(psi, precision=storage)
     expected = reference.wilson(links, psi, KAPPA, PHASES, mu, 1.7)
     assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
+
+
+@pytest.mark.parametrize("clovers", [(1.7,), (0.9, 0.8)])
+@pytest.mark.parametrize("twists", [(), (0.3,), (0.5, -0.2)])
+def test_terms_are_composed(clovers, twists, best_device, rng):
+    links = random_field(LATTICE.extents, "su2", rng)
+    psi = reference.random_spinor(LATTICE.extents, 2, rng)
+    field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
+    terms = *(Clover(KAPPA, one) for one in clovers), *(Twist(KAPPA, one) for one in twists)
+    operator = DiracOperator(field, KAPPA, PHASES, *terms[::-1])
+    expected = reference.wilson(links, psi, KAPPA, PHASES, sum(twists), sum(clovers))
+    assert largest_difference(operator.apply(psi), expected) < TOLERANCE["double"]
+    solution = operator.solve(psi, 1e-12)
+    again = reference.wilson(links, solution, KAPPA, PHASES, sum(twists), sum(clovers))
+    assert np.linalg.norm(again - psi) < 2e-12 * np.linalg.norm(psi)
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.3])

@@ -29,8 +29,9 @@ from gauge_mc.fields.gradient_flow import FLOW_FORCE, FLOW_STAGE
 from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, GeneralGroup
+from gauge_mc.quarks.diagonal import TERMS
+from gauge_mc.quarks.hermitian import HERMITIAN, TWIST, UNIT
 from gauge_mc.quarks.hopping import ONE, SEVERAL
-from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS
@@ -67,7 +68,8 @@ CHOICES = {
     "content": [GROUP_LINKS, MATRICES],
     "replicas": [ONE_REPLICA, MANY_REPLICAS],
     "norms": [ROUNDED, UNBIASED],
-    "diagonal": [one.diagonal for one in OPERATORS.values()],
+    "diagonal": [UNIT, TWIST, HERMITIAN],
+    "term": [one.matrix for one in TERMS.values() if one.matrix],
 }
 """All choices by kind, with generators at their default quality level."""
 

@@ -17,6 +17,7 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
+from gauge_mc.quarks.diagonal import TERMS
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.sources import SOURCES
@@ -42,6 +43,7 @@ REGISTRIES = (
     BACKENDS,
     GROUPS,
     OPERATORS,
+    TERMS,
     SOLVERS,
     SOURCES,
     FITS,

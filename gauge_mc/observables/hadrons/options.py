@@ -13,7 +13,8 @@ from gauge_mc.errors import UsageError
 from gauge_mc.numbers import number
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.contractions import Momentum
-from gauge_mc.quarks.operators import LARGEST, MU, OPERATORS
+from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
+from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, METHODS, RELIABLE, SOLVERS
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.quarks.storage import STORAGES
@@ -113,10 +114,14 @@ PROPAGATORS = Option(
 
 
 def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
-    """Return all Dirac operators, as named in messages, with their parameters apart from mu."""
+    """Return all Dirac operators and their terms, with their parameters apart from mu.
+
+    They are named as in messages.
+    """
     return [
-        (f"the Dirac operator {name}", tuple(p for p in one.parameters if p.name != MU.name))
-        for name, one in OPERATORS.items()
+        (f"the {what} {name}", tuple(p for p in one.parameters if p.name != MU.name))
+        for what, kinds in (("Dirac operator", OPERATORS), ("term of Dirac operators", TERMS))
+        for name, one in kinds.items()
     ]
 
 

@@ -22,8 +22,9 @@ from gauge_mc.observables.hadrons.options import (
     SOURCE,
 )
 from gauge_mc.observables.hadrons.quarks import Quarks
+from gauge_mc.quarks.diagonal import MU
 from gauge_mc.quarks.links import in_precision
-from gauge_mc.quarks.operators import MU, DiracOperator, operator_with
+from gauge_mc.quarks.operators import DiracOperator, operator_with
 from gauge_mc.quarks.propagator_path import PropagatorPath
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import solve

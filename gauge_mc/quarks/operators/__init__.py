@@ -1,11 +1,12 @@
 """Dirac operators.
 
 Each operator has a module of its name, with a subclass of `DiracOperator` that is registered in
-`OPERATORS`, and a C++ header in ``cuda_src/dirac`` for its diagonal part.
+`OPERATORS` and says of which diagonal terms (`gauge_mc.quarks.diagonal`) it is composed.
 """
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import math
 from collections.abc import Sequence
@@ -20,7 +21,9 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, merged
+from gauge_mc.quarks.diagonal import TERMS, DiagonalTerm
 from gauge_mc.quarks.force import HoppingForce
+from gauge_mc.quarks.hermitian import TWIST, UNIT, HermitianPart, form_of
 from gauge_mc.quarks.hopping import HoppingOperator, PreparedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField, in_units
@@ -28,26 +31,8 @@ from gauge_mc.quarks.storage import storage_of
 from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary, reals_of
 from gauge_mc.registry import Registry, in_words
 
-LARGEST = 1e6
-"""Largest size of the parameters of operators, whose products single precision can represent."""
-
 MOST_FORCES = 64
 """Number of prepared forces that an operator keeps; monomials need one each."""
-
-MU = Option("mu", float, "Twisted mass, in lattice units.", "0", least=-LARGEST, most=LARGEST)
-
-
-def finite(what: str, value: float) -> float:
-    """Return a parameter.
-
-    Raises
-    ------
-    UsageError
-        If it is not a finite number.
-    """
-    if not math.isfinite(value):
-        raise UsageError(f"{what} is {value}; give a number.")
-    return float(value)
 
 
 class DiracOperator(HoppingOperator):
@@ -66,6 +51,9 @@ class DiracOperator(HoppingOperator):
     boundary : complex or sequence of complex
         The phase in psi(x + L_t) = phase psi(x), by default antiperiodic, or four phases in x, y,
         z and t, all of modulus 1.
+    *terms : DiagonalTerm
+        Terms of A besides 1. A subclass may instead declare a class of its own for all of A as
+        `diagonal`, and define the method `terms`.
 
     Raises
     ------
@@ -74,21 +62,40 @@ class DiracOperator(HoppingOperator):
     """
 
     name: ClassVar[str]
-    diagonal: ClassVar[Choice]
+    diagonal: Choice = UNIT
     parameters: ClassVar[tuple[Option, ...]] = ()
     """The operator's parameters apart from kappa; a value of 0 means that there is no such term."""
 
     def __init__(
-        self, field: Field, kappa: float, boundary: complex | Sequence[complex] = ANTIPERIODIC
+        self,
+        field: Field,
+        kappa: float,
+        boundary: complex | Sequence[complex] = ANTIPERIODIC,
+        *terms: DiagonalTerm,
     ) -> None:
         if not math.isfinite(kappa) or kappa < 0:
             raise UsageError(f"kappa is {kappa:g}; give a number that is not negative.")
         self.field, self.kappa = field, float(kappa)
         self.boundary = Boundary.of(boundary)
+        if terms:
+            self.diagonal = form_of(terms)
+        self.diagonal_terms, self.mass = terms, math.fsum(one.mass for one in terms)
+        self.hermitian = HermitianPart(field, terms, self.mass)
         self._prepared: dict[tuple[object, ...], PreparedOperator] = {}
         self._forces: dict[tuple[int, ...], HoppingForce] = {}
         self.refreshed = 0
         """Number of calls of `refresh`, from which one knows whether the links have changed."""
+
+    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
+        """Return the structure ``Terms``; see `HoppingOperator.terms`."""
+        if self.diagonal == UNIT:
+            return prepared.made_terms(slab, none=0)
+        if self.diagonal == TWIST:
+            return prepared.made_terms(slab, mass=self.mass)
+        blocks, inverse = (one[slab] for one in self.hermitian.stored(prepared.storage))
+        return prepared.made_terms(
+            slab, blocks=blocks.buffer.address, inverse=inverse.buffer.address, mass=self.mass
+        )
 
     def prepared(self, precision: str = "double", reals: int | None = None) -> PreparedOperator:
         """Return the operator for spinors of some precision, with links in some form.
@@ -120,6 +127,7 @@ class DiracOperator(HoppingOperator):
         self.refreshed += 1
         for one in self._prepared.values():
             one.transport.refresh()
+        self.hermitian.refresh()
 
     def add_force(
         self, force: AlgebraField, x: SpinorField, y: SpinorField, weights: Sequence[float]
@@ -149,7 +157,15 @@ class DiracOperator(HoppingOperator):
         """Add the force of the part A, for operators in which it depends on the links.
 
         See `add_force`, which has updated the halos of the vectors.
+
+        Raises
+        ------
+        UsageError
+            If a term has no force.
         """
+        for term in self.diagonal_terms:
+            if term.matrix:
+                raise UsageError(f"The force of the {term.name} is not known yet; leave it out.")
 
     def apply(
         self,
@@ -266,10 +282,12 @@ def operator_with(
 ) -> DiracOperator:
     """Return the operator with the fewest parameters that has all that are not 0.
 
+    If no operator has them, it is composed of the terms that have them.
+
     Raises
     ------
     UsageError
-        If no operator has these parameters, or a value is invalid.
+        If neither operators nor terms have these parameters, or a value is invalid.
     """
     needed = {name for name, value in parameters.items() if value != 0}
     for kind in sorted(OPERATORS.values(), key=lambda one: len(one.parameters)):
@@ -277,9 +295,16 @@ def operator_with(
         if needed <= names:
             values = {name: parameters.get(name, 0.0) for name in names}
             return kind(field, kappa, boundary=boundary, **values)
-    raise UsageError(
-        f"No Dirac operator has the parameters {in_words(sorted(needed))}; leave out one."
-    )
+    terms = [
+        (kind, {option.name: parameters.get(option.name, 0.0) for option in kind.parameters})
+        for kind in TERMS.values()
+        if needed & {option.name for option in kind.parameters}
+    ]
+    if needed - {name for _, values in terms for name in values}:
+        raise UsageError(
+            f"No Dirac operator has the parameters {in_words(sorted(needed))}; leave out one."
+        )
+    return DiracOperator(field, kappa, boundary, *(kind(kappa, **values) for kind, values in terms))
 
 
 def check_operator(kind: type[DiracOperator]) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import ClassVar
 
-from gauge_mc.devices.kernels import Choice
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.hopping import PreparedOperator
-from gauge_mc.quarks.operators import MU, OPERATORS, DiracOperator, finite
+from gauge_mc.quarks.diagonal.twist import Twist
+from gauge_mc.quarks.operators import OPERATORS, DiracOperator
 from gauge_mc.quarks.transport import ANTIPERIODIC
 
 
@@ -27,8 +25,7 @@ class TwistedMass(DiracOperator):
     """
 
     name = "twisted-mass"
-    parameters: ClassVar[tuple[Option, ...]] = (MU,)
-    diagonal = Choice.of("diagonal", "Twist", "dirac/twist.h", "Twist")
+    parameters: ClassVar[tuple[Option, ...]] = Twist.parameters
 
     def __init__(
         self,
@@ -37,9 +34,4 @@ class TwistedMass(DiracOperator):
         mu: float,
         boundary: complex | Sequence[complex] = ANTIPERIODIC,
     ) -> None:
-        super().__init__(field, kappa, boundary)
-        self.mu = finite("The twisted mass", mu)
-
-    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
-        """Return the structure ``Terms``; see `DiracOperator.terms`."""
-        return prepared.made_terms(slab, mass=2 * self.kappa * self.mu)
+        super().__init__(field, kappa, boundary, Twist(kappa, mu))

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import ctypes
+from collections.abc import Sequence
 
-from gauge_mc.devices.kernels import Choice
-from gauge_mc.quarks.hopping import PreparedOperator
+from gauge_mc.fields.field import Field
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator
+from gauge_mc.quarks.transport import ANTIPERIODIC
 
 
 @OPERATORS.register
 class PlainWilson(DiracOperator):
-    """M = 1 - kappa D."""
+    """M = 1 - kappa D.
+
+    Parameters
+    ----------
+    field, kappa, boundary
+        See `DiracOperator`.
+    """
 
     name = "wilson"
-    diagonal = Choice.of("diagonal", "Unit", "dirac/unit.h", "Unit")
 
-    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
-        """Return the structure ``Terms``; see `DiracOperator.terms`."""
-        return prepared.made_terms(slab, none=0)
+    def __init__(
+        self, field: Field, kappa: float, boundary: complex | Sequence[complex] = ANTIPERIODIC
+    ) -> None:
+        super().__init__(field, kappa, boundary)

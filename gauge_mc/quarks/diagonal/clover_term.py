@@ -1,0 +1,40 @@
+"""The clover term."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from gauge_mc.devices.kernels import Choice
+from gauge_mc.options import Option
+from gauge_mc.quarks.diagonal import LARGEST, TERMS, DiagonalTerm, finite
+
+CSW = Option(
+    "csw",
+    float,
+    "Coefficient c_SW of the clover term.",
+    "0",
+    least=-LARGEST,
+    most=LARGEST,
+)
+
+
+@TERMS.register
+class Clover(DiagonalTerm):
+    """(i/2) kappa c_SW sum over mu, nu of sigma_mu_nu F_mu_nu.
+
+    It removes the errors of order a at tree level for c_SW = 1; see ``cuda_src/dirac/clover.h``.
+
+    Parameters
+    ----------
+    kappa : float
+        The hopping parameter.
+    csw : float
+        The coefficient c_SW.
+    """
+
+    name = "clover-term"
+    parameters: ClassVar[tuple[Option, ...]] = (CSW,)
+    matrix = Choice.of("term", "Clover", "dirac/clover.h", "Clover")
+
+    def __init__(self, kappa: float, csw: float) -> None:
+        self.coefficients = {"factor": kappa * finite("c_SW", csw)}
