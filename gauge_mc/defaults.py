@@ -51,6 +51,9 @@ START_RNG = "philox"
 """Generator for random starts, for every generator of the run, because Philox needs no states."""
 
 SOLVER = "bicgstab"
+QUARK_SOLVER = "cg"
+"""Solver for the forces of quarks in hybrid Monte Carlo."""
+
 SOURCE = "point"
 TOLERANCE = 1e-10
 """Norm of the residual of a solver, divided by that of the source."""

@@ -28,7 +28,6 @@ from gauge_mc.quarks.solvers import (
     SolverProgress,
     StagnationError,
 )
-from gauge_mc.quarks.solvers.cg import ConjugateGradients
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
 
@@ -49,8 +48,9 @@ class QuarkSolver:
     Attributes
     ----------
     solver : str
-        ``cg``: conjugate gradients for Mh Mh^dagger X = phi. Another registered solver, such as
-        ``bicgstab``: two solves, Mh Y = phi and Mh^dagger X = Y.
+        Name of a registered solver. One that uses the adjoint, such as conjugate gradients, stands
+        for conjugate gradients for Mh Mh^dagger X = phi. Another one solves Mh Y = phi and then
+        Mh^dagger X = Y.
     inner : str
         Precision of the iterations; residuals are those of double precision.
     force_tolerance, action_tolerance : float
@@ -65,7 +65,7 @@ class QuarkSolver:
         less for it.
     """
 
-    solver: str = ConjugateGradients.name
+    solver: str = defaults.QUARK_SOLVER
     inner: str = defaults.INNER
     force_tolerance: float = FORCE_TOLERANCE
     action_tolerance: float = ACTION_TOLERANCE
@@ -155,7 +155,7 @@ class NormalConjugateGradients(Solver):
         Tolerance, limits and precision.
     """
 
-    name = ConjugateGradients.name
+    name = "normal"
     uses_adjoint = True
     always_converges = True
 
@@ -357,7 +357,7 @@ class QuarkSystem:
             If the tolerance cannot be reached.
         """
         extrapolated = extrapolated and self.request.history > 0
-        if self.request.solver == NormalConjugateGradients.name:
+        if SOLVERS[self.request.solver].uses_adjoint:
             return self._solve_normal(tolerance, extrapolated)
         try:
             first, second = self._two_systems()
@@ -373,7 +373,7 @@ class QuarkSystem:
 
     def solve_half(self, tolerance: float) -> int:
         """Compute Y on the even sites, and return the number of iterations; see `solve`."""
-        if self.request.solver == NormalConjugateGradients.name:
+        if SOLVERS[self.request.solver].uses_adjoint:
             return self._solve_normal(tolerance, extrapolated=False)
         first, _ = self._two_systems()
         try:
