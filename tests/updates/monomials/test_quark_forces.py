@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
+from gauge_mc import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.normal import QuarkSolver
-from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.quark_links import QuarkLinks
 from tests.reference import pseudofermions as reference
-from tests.reference.fields import random_field, trace
-from tests.reference.flow import algebra
+from tests.reference.fields import dagger, gauge_transform, random_field, random_su, trace
+from tests.reference.flow import algebra, exponential
 from tests.reference.molecular_dynamics import derivative, rates
 from tests.reference.pseudofermions import Quark
-from tests.updates.test_molecular_dynamics import momenta_of
+from tests.updates.monomials.trajectories import Trajectory, empty_momenta, matrices
 
 LATTICE = Lattice(2, 4, 2, 2)
 ANTIPERIODIC = (1, 1, 1, -1)
@@ -25,6 +25,9 @@ KAPPA = 0.12
 HEAVY = 0.1
 EXACT = QuarkSolver(force_tolerance=1e-13, action_tolerance=1e-14)
 TWO_SOLVES = QuarkSolver("bicgstab", force_tolerance=1e-13, action_tolerance=1e-14)
+
+WEIGHTS = 50
+"""Number of fields of pseudofermions over which weights are averaged."""
 
 
 class Quarks:
@@ -57,11 +60,9 @@ class Quarks:
 
     def kick(self, size=0.25):
         """What a kick says about the force, and the force that it exerts."""
-        dynamics = MolecularDynamics(self.field)
-        for slab in dynamics.momenta.slabs:
-            slab.device.write(slab.buffer, 0, np.zeros(slab.buffer.nbytes, np.uint8))
-        found = self.monomial.kick(self.field, dynamics.momenta, size)
-        return found, momenta_of(dynamics) / size
+        momenta = empty_momenta(self.field)
+        found = self.monomial.kick(self.field, momenta, size)
+        return found, matrices(self.field, momenta) / size
 
     def reference(self, links, phi):
         """The action in NumPy."""
@@ -103,3 +104,105 @@ def test_the_force_is_the_derivative_of_the_action(group, case, rng, best_device
     expected = derivative(lambda u: quarks.reference(u, wide), links, towards)
     changes = rates(force, towards)
     assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
+
+
+def near_one(lattice, group, rng, size):
+    """Links around 1, as those of a configuration are."""
+    noise = rng.normal(size=(2, *random_field(lattice.extents, group, rng).shape))
+    return exponential(size * algebra(noise[0] + 1j * noise[1]))
+
+
+@pytest.mark.parametrize("case", ["twisted mass", "twisted ratio"])
+def test_gauge_transformations_turn_the_force(case, rng, best_device):
+    links = random_field(LATTICE.extents, "su3", rng)
+    g = random_su(3, links.shape[:4], rng)
+    light, heavy, solver = CASES[case]
+    found, phi = [], None
+    for u in (links, gauge_transform(links, g)):
+        quarks = Quarks(u, "su3", best_device, light, heavy, solver)
+        drawn = quarks.draw()
+        phi = drawn if phi is None else np.einsum("...ab,...sb->...sa", g, phi)
+        own = quarks.monomial._phi if heavy else quarks.monomial._system.phi
+        own.restore(phi)
+        found.append((quarks.action(), quarks.kick()[1]))
+    (before, force), (after, turned) = found
+    assert after == pytest.approx(before, rel=1e-13)
+    at = g[..., None, :, :]
+    assert np.abs(at @ force @ dagger(at) - turned).max() < 1e-11 * np.abs(force).max()
+
+
+@pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio"])
+def test_slabs_and_threads_give_the_same_bytes(case, rng):
+    lattice = Lattice(4, 2, 4, 6)
+    links, found = random_field(lattice.extents, "su3", rng), []
+    light, heavy, solver = CASES[case]
+    for name in ("cpu", "cpu:2", "cpu:3"):
+        devices = open_device_group(name)
+        quarks = Quarks(links, "su3", devices, light, heavy, solver, lattice)
+        phi = quarks.draw()
+        begin = quarks.monomial.action(quarks.field).parts
+        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
+        trajectory.leapfrog(0.2, 2)
+        end, kinetic = trajectory.action().parts, trajectory.kinetic.parts
+        parts = (phi, begin, end, kinetic, quarks.field.to_numpy())
+        found.append([one.tobytes() for one in parts])
+    assert found[0] == found[1]
+    assert found[0] == found[2]
+
+
+@pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio"])
+def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device):
+    lattice = Lattice(4, 4, 2, 4)
+    links = near_one(lattice, "su3", rng, 0.3)
+    light, heavy, solver = CASES[case]
+    # Iterations in single precision repeat their steps to within the tolerance: that of a run is
+    # enough for conjugate gradients, but BiCGstab amplifies rounding errors.
+    usual = QuarkSolver() if solver is EXACT else QuarkSolver("bicgstab", force_tolerance=1e-11)
+    quarks = Quarks(links, "su3", best_device, light, heavy, usual, lattice)
+    quarks.draw()
+    changes = []
+    for steps in (4, 8):
+        quarks.field.copy(Field.from_slices(lattice, "su3", links, "double", best_device))
+        quarks.field.exchange_halo()
+        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
+        kinetic, before = trajectory.kinetic, trajectory.action()
+        trajectory.leapfrog(0.8, steps)
+        changes.append(trajectory.kinetic.minus(kinetic) + trajectory.action().minus(before))
+    assert abs(changes[1]) > 1e-4
+    assert changes[0] / changes[1] == pytest.approx(4, rel=0.15)
+    away = quarks.field.to_numpy()
+    assert np.abs(away - links).max() > 0.1
+    trajectory.leapfrog(-0.8, 8)
+    assert np.abs(quarks.field.to_numpy() - links).max() < 1e-11
+    assert trajectory.kinetic.minus(kinetic) == pytest.approx(0, abs=1e-10 * float(kinetic))
+
+
+@pytest.mark.parametrize("case", ["twisted mass", "ratio"])
+def test_weights_of_pseudofermions_are_determinants(case, rng, best_device):
+    """<exp(S(U) - S(U'))> over fields phi drawn for U is det(U') / det(U)."""
+    lattice = Lattice(2, 2, 2, 2)
+    links = random_field(lattice.extents, "su3", rng)
+    light, heavy, _ = CASES[case]
+    quarks = Quarks(links, "su3", best_device, light, heavy, QuarkSolver(), lattice)
+    noise = rng.normal(size=(2, *links.shape))
+    moved = exponential(0.05 * algebra(noise[0] + 1j * noise[1])) @ links
+    logs = []
+    for u in (links, moved):
+        one, *other = reference.determinants(u, [q for q in (light, heavy) if q])
+        logs.append(one - sum(other))
+    fields = [quarks.field, Field.from_slices(lattice, "su3", moved, "double", best_device)]
+    actions = []
+    for quarks.random.step in range(1, WEIGHTS + 1):
+        quarks.links.take(fields[0])
+        quarks.draw()
+        before = float(quarks.monomial.action(fields[0]))
+        quarks.links.take(fields[1])
+        actions.append((before, float(quarks.monomial.action(fields[1]))))
+    drawn, after = np.transpose(actions)
+    components = 4 * 3 * lattice.sites // 2
+    assert abs(drawn.mean() - components) < 4 * np.sqrt(components / WEIGHTS)
+    weights = np.exp(drawn - after)
+    error = weights.std() / np.sqrt(WEIGHTS)
+    expected = np.exp(logs[1] - logs[0])
+    assert abs(weights.mean() - expected) < 4 * error
+    assert abs(expected - 1) > 5 * error

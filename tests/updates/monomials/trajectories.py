@@ -1,0 +1,76 @@
+"""Trajectories of links in the force of a quark monomial, kick by kick and drift by drift."""
+
+import numpy as np
+
+from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import Field
+from gauge_mc.updates.molecular_dynamics import DRIFT
+from gauge_mc.updates.momenta import draw_momenta
+from tests.reference.molecular_dynamics import logarithm
+
+SIZE = 0.05
+"""Size of the drift from which momenta are read."""
+
+
+def empty_momenta(field):
+    """Momenta that are 0."""
+    momenta = AlgebraField.like(field)
+    for slab in momenta.slabs:
+        slab.device.write(slab.buffer, 0, np.zeros(slab.buffer.nbytes, np.uint8))
+    return momenta
+
+
+def drift(field, momenta, size):
+    """U <- exp(size P) U."""
+    for slab, own in zip(field.slabs, momenta.slabs, strict=True):
+        values = {"links": slab.buffer.address, "momenta": own.buffer.address, "drift": size}
+        slab.launch(DRIFT, slab.whole(), **values)
+    field.exchange_halo()
+
+
+def matrices(field, momenta):
+    """The momenta as matrices: those that move links of 1."""
+    cold = Field.cold(field.lattice, field.group.name, field.precision, field.devices)
+    drift(cold, momenta, SIZE)
+    return logarithm(cold.to_numpy()) / SIZE
+
+
+class Trajectory:
+    """The molecular dynamics of a monomial of quarks alone.
+
+    Parameters
+    ----------
+    links : QuarkLinks
+        The links of the monomial.
+    field : Field
+        The links that move.
+    monomial : Monomial
+        The monomial.
+    random : Random
+        The numbers that the momenta are drawn with.
+    """
+
+    def __init__(self, links, field, monomial, random):
+        self.links, self.field, self.monomial = links, field, monomial
+        self.momenta = AlgebraField.like(field)
+        self.kinetic = draw_momenta(self.momenta, random).kinetic
+
+    def action(self):
+        """The action of the links now."""
+        self.links.take(self.field)
+        return self.monomial.action(self.field)
+
+    def kick(self, size):
+        """A kick, which sets the kinetic energy."""
+        self.links.take(self.field)
+        force = self.monomial.kick(self.field, self.momenta, size)
+        self.kinetic = force.kinetic
+        return force
+
+    def leapfrog(self, length, steps):
+        """Steps that begin and end with half a drift."""
+        size = length / steps
+        for _ in range(steps):
+            drift(self.field, self.momenta, size / 2)
+            self.kick(size)
+            drift(self.field, self.momenta, size / 2)
