@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from gauge_mc.options import Option, Owners
+from gauge_mc.results import DECLARED
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,7 +100,10 @@ def _accepted(hint: Any, field: dataclasses.Field[Any]) -> Any:
     kinds = {*(get_args(hint) if isinstance(hint, UnionType) else (hint,))}
     if field.metadata.get("read"):  # such as a duration, which the field has in seconds
         return str | None if type(None) in kinds else str
-    return hint if kinds <= {int, float, bool, str, type(None)} else hint | str
+    if kinds <= {int, float, bool, str, type(None)}:
+        return hint
+    each = field.metadata.get(DECLARED, {}).get("each")
+    return hint | str | Sequence[each] if each else hint | str  # type: ignore[valid-type]
 
 
 def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:

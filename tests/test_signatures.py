@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import pydoc
+from collections.abc import Sequence
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_signatures_list_the_parameters_of_a_run(name):
     assert shown["start"].annotation is str
     assert {one.name for one in couplings()} <= shown.keys()
     if name != "scan":  # whose grid has several couplings and lattices
-        assert shown["lattice"].annotation == Lattice | str
+        assert shown["lattice"].annotation == Lattice | str | Sequence[int]
         assert (shown["beta"].annotation, shown["beta"].default) == (float | None, None)
 
 

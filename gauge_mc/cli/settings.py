@@ -70,7 +70,7 @@ def with_settings(
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    text = with_default(option.help, option.default_in_words)
+    text = with_default(option.help, "" if option.kind is bool else option.default_in_words)
     return declared_parameter(option, option.panel, text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,9 +26,22 @@ RUNNING, COMPLETE, STOPPED = "running", "complete", "stopped"
 """States of runs and scans."""
 
 
+class Status(ABC):
+    """A state and a progress, shown as lines of text."""
+
+    @abstractmethod
+    def lines(self) -> dict[str, str]:
+        """Return the content except for the averages, as text by name."""
+
+    def __repr__(self) -> str:
+        rows = self.lines()
+        width = max(map(len, rows)) + 2
+        return "\n".join(f"{name:<{width}}{value}" for name, value in rows.items())
+
+
 @documented
-@dataclass(frozen=True)
-class RunStatus:
+@dataclass(frozen=True, repr=False)
+class RunStatus(Status):
     """The state and the progress of a run."""
 
     run: str = result_field("Run directory.")
@@ -66,7 +80,7 @@ class RunStatus:
     averages: Mapping[str, Average] = result_field("Averages by the label of the quantity.")
 
     def lines(self) -> dict[str, str]:
-        """Return the content except for the averages, as text by name."""
+        """Return the content except for the averages; see `Status`."""
         p = Parameters.from_run(self.parameters)
         state = self.state
         if self.process is not None:
@@ -182,8 +196,8 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
 
 
 @documented
-@dataclass(frozen=True)
-class ScanStatus:
+@dataclass(frozen=True, repr=False)
+class ScanStatus(Status):
     """The state and the progress of a scan."""
 
     scan: str = result_field("Scan directory.")
@@ -205,7 +219,7 @@ class ScanStatus:
     cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
 
     def lines(self) -> dict[str, str]:
-        """Return the content except for the averages, as text by name.
+        """Return the content except for the averages; see `Status`.
 
         The entries describe the scan as a whole, then the runs that are being carried out, then the
         damaged runs.

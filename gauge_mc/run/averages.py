@@ -56,7 +56,7 @@ def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
 
 
 @documented
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Average(Estimate):
     """An average with its error as text."""
 

@@ -206,7 +206,7 @@ def schema() -> dict[str, Any]:
         "anyOf": [
             {"type": "string"},
             {"type": "array", "items": {"type": "string"}},
-            {"type": "object", "properties": measured},
+            {"type": "object", "properties": measured, "additionalProperties": False},
         ],
     }
     return {
@@ -223,7 +223,7 @@ def _measured(name: str, interval: Mapping[str, Any]) -> dict[str, Any]:
     own = {one.name: _property(one) for one in options_of_observable(name)}
     table = {
         "type": "object",
-        "properties": {EVERY: interval, **own},
+        "properties": {**own, EVERY: interval},
         "additionalProperties": False,
     }
     return {"description": OBSERVABLES[name].summary, "anyOf": [interval, table]}

@@ -90,6 +90,7 @@ class Parameters:
         "Even extents of the lattice.",
         default=defaults.LATTICE,
         metavar="XxYxZxT",
+        each=int,
     )
     group: str = setting(defaults.GROUP, PHYSICS, "Gauge group.", choices=tuple(GROUPS))
     beta: float = setting(

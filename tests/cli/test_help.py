@@ -47,6 +47,7 @@ def test_a_thing_has_a_help_text_of_its_own_that_fits_on_a_page(command, name):
     assert len(lines) <= MOST_LINES + LONGEST * max(0, len(own) - MANY)
     assert max(map(len, lines)) <= WIDTH
     assert "<bool>" not in text
+    assert "[default: False]" not in text
     listed = {one or other for one, other in flags(text)}
     chosen = load_command(command).subcommand(name)
     own = {flag for one in chosen.params for flag in one.opts if flag.startswith("--")}

@@ -130,6 +130,10 @@ def test_the_schema_knows_all_keys_and_bounds():
     assert measured["properties"].keys() == {*OBSERVABLES}
     *_, flow = measured["properties"]["flow"]["anyOf"]
     assert {"every", "to", "slices"} <= flow["properties"].keys()
+    assert flow["properties"]["every"]["type"] == "integer"  # updates, not the time of the flow
+    assert not measured["additionalProperties"]
+    *_, extents = found["properties"]["lattice"]["anyOf"]
+    assert extents == {"type": "array", "items": {"type": "integer"}}
 
 
 def test_every_setting_is_described():

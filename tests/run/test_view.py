@@ -210,6 +210,8 @@ def test_status_and_info_return_what_the_commands_print(made, tmp_path):
     found, facts = status(run), info(run)
     assert isinstance(found, RunStatus)
     assert found.averages["plaquette"].text == f"{run.averages['plaquette']}"
+    assert repr(found.averages["plaquette"]) == repr(run.averages["plaquette"])
+    assert [line.split()[0] for line in repr(found).splitlines()] == [*found.lines()]
     assert isinstance(facts, RunInfo)
     assert facts.sessions[0].device
     assert facts.configurations == 4
