@@ -407,6 +407,8 @@ ALLOWED = {
     ("potential", "exports/hdf5_files/potential_samples.py"),
     # Names of the timed sweeps.
     ("heatbath", "benchmarks/observables.py"),
+    # The flow whose stage is the unit of forces.
+    ("wilson", "benchmarks/hmc.py"),
     # The command of the same name as a plot, its bar, the plot at its end, and its entry in JSON.
     ("scan", "cli/scan.py"),
     ("scan", "inspection/status.py"),

@@ -23,6 +23,7 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
+from gauge_mc.updates.update_parts import UpdatePart
 
 Records = Sequence[tuple[Value, ...]]
 """A record for every replica; empty if the algorithm has none."""
@@ -109,6 +110,8 @@ class Algorithm(Configurable, ABC):
     later : tuple of str
         Names of options that headers of files state only if they are not usual, because there were
         none in earlier versions.
+    has_parts : bool
+        Whether updates are trajectories, with parts that can be timed; see `parts`.
     """
 
     kind = "algorithm"
@@ -116,6 +119,7 @@ class Algorithm(Configurable, ABC):
     columns: TableColumns = TableColumns()
     normalisation: str = ""
     later: tuple[str, ...] = ()
+    has_parts: bool = False
 
     @property
     @abstractmethod
@@ -181,6 +185,13 @@ class Algorithm(Configurable, ABC):
 
         repeat(1)  # which allocates what an update needs
         yield TimedSweep(self.name, repeat)
+
+    def parts(self, field: Field, coupling: Coupling, random: Random) -> Iterator[UpdatePart]:
+        """Yield the parts of a trajectory of a field, which they do not change.
+
+        The first is a kick of the gauge action with the drift after it.
+        """
+        return iter(())
 
 
 ALGORITHMS: Registry[Algorithm] = Registry("algorithm", __name__, Algorithm)

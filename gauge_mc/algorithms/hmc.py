@@ -9,7 +9,14 @@ from functools import partial
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
-from gauge_mc.algorithms import ALGORITHMS, Algorithm, ChainSpec, Records, Tuning, Update
+from gauge_mc.algorithms import (
+    ALGORITHMS,
+    Algorithm,
+    ChainSpec,
+    Records,
+    Tuning,
+    Update,
+)
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -31,6 +38,8 @@ from gauge_mc.updates.momenta import MOMENTA, draw_momenta
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, GaugeMonomial
 from gauge_mc.updates.steps import StepTuner
+from gauge_mc.updates.trajectory_parts import trajectory_parts
+from gauge_mc.updates.update_parts import UpdatePart
 
 LARGEST_DRIFT = 0.5
 """Largest drift of a step. Momenta have eigenvalues of up to about 4, and the exponential of a
@@ -114,6 +123,7 @@ class HybridMonteCarlo(Algorithm):
     """
 
     name = "hmc"
+    has_parts = True
     summary = "hybrid Monte Carlo, one trajectory per update"
     options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS)
     later = (LEVELS.name,)
@@ -244,6 +254,11 @@ class HybridMonteCarlo(Algorithm):
             return [member() for member in members]
 
         return update
+
+    def parts(self, field: Field, coupling: Coupling, random: Random) -> Iterator[UpdatePart]:
+        """Yield the parts of a trajectory; see `Algorithm.parts`."""
+        kicks = self.scales.kicks(self._tuner(Tuning()).steps)
+        return trajectory_parts(field, coupling, random, kicks[gauge_level(self.levels)])
 
     def _tuner(self, tuning: Tuning) -> StepTuner:
         return StepTuner(

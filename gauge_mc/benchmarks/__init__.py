@@ -15,10 +15,12 @@ from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, choose_devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.registry import nearest
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
     from gauge_mc.benchmarks.end_to_end import EndToEnd
+    from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.kernels import Benchmark
     from gauge_mc.benchmarks.observables import ObservablesTime
     from gauge_mc.benchmarks.quarks import QuarksTime
@@ -43,7 +45,8 @@ class BenchPlan:
     lattice : Lattice, optional
         By default a lattice that suits the device.
     action : Action, optional
-        Another action, whose updates are timed beside those of the default one.
+        Another action, whose updates are timed beside those of the default one; with `hmc`, the
+        action of the trajectories.
     luxury : int, optional
         Quality level of the generator.
     seconds : float
@@ -53,6 +56,8 @@ class BenchPlan:
         these names.
     quarks, end_to_end : bool
         Time the hopping term or whole runs, instead of updates.
+    hmc : bool or Parameters
+        Time trajectories of hybrid Monte Carlo instead: usual ones, or those of a run.
 
     Raises
     ------
@@ -71,6 +76,7 @@ class BenchPlan:
     observables: bool | Sequence[str] = False
     quarks: bool = False
     end_to_end: bool = False
+    hmc: bool | Parameters = False
 
     def __post_init__(self) -> None:
         least, most = SECONDS
@@ -127,6 +133,8 @@ class BenchPlan:
 
     def lattice_on(self, backend: str) -> Lattice:
         """Return the lattice, by default one that suits a backend."""
+        if self.hmc and not isinstance(self.hmc, bool):
+            return self.hmc.lattice
         extent = BACKENDS[backend].bench_extent
         extent = min(extent, RUN_EXTENT) if self.end_to_end else extent
         return self.lattice or Lattice(extent, extent, extent, extent)
@@ -136,7 +144,7 @@ class BenchPlan:
         devices: DeviceGroup,
         lattice: Lattice,
         progress: BenchProgress = lambda name, total: None,
-    ) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd:
+    ) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd | HmcTime:
         """Return the times on devices.
 
         Raises
@@ -145,6 +153,7 @@ class BenchPlan:
             If there are several devices or processes for whole runs.
         """
         from gauge_mc.benchmarks.end_to_end import end_to_end
+        from gauge_mc.benchmarks.hmc import hmc_time, usual_trajectory
         from gauge_mc.benchmarks.kernels import benchmark
         from gauge_mc.benchmarks.observables import observables_time
         from gauge_mc.benchmarks.quarks import quarks_time
@@ -161,6 +170,10 @@ class BenchPlan:
             return observables_time(devices, *kind, self.seconds, progress, self.names)
         if self.quarks:
             return quarks_time(devices, *kind[:2], self.seconds, progress)
+        if self.hmc:
+            usual = usual_trajectory(*kind, self.action, self.rng, self.luxury)
+            timed = usual if isinstance(self.hmc, bool) else self.hmc
+            return hmc_time(devices, timed, self.seconds, progress)
         return benchmark(
             devices,
             *kind,
@@ -179,7 +192,7 @@ def bench(
     devices: str | None = None,
     threads: int | None = None,
     **options: Any,
-) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd:
+) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd | HmcTime:
     """Time the kernels on this machine, and compare the times with the memory bandwidth.
 
     Parameters
@@ -191,7 +204,7 @@ def bench(
 
     Returns
     -------
-    Benchmark, ObservablesTime, QuarksTime or EndToEnd
+    Benchmark, ObservablesTime, QuarksTime, EndToEnd or HmcTime
         What ``gauge-mc bench --json`` prints.
 
     Raises

@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from gauge_mc.benchmarks.end_to_end import EndToEnd
+    from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.kernels import Benchmark
     from gauge_mc.benchmarks.observables import ObservablesTime
     from gauge_mc.benchmarks.quarks import QuarksTime
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
+    from gauge_mc.run.parameters import Parameters
 
 
 MAX_SAVED = 2**20
@@ -74,6 +76,7 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "gauge_mc.benchmarks.observables:ObservablesTime",
     "gauge_mc.benchmarks.quarks:QuarksTime",
     "gauge_mc.benchmarks.end_to_end:EndToEnd",
+    "gauge_mc.benchmarks.hmc:HmcTime",
 )
 @with_settings(SETTINGS, CHANGES)
 def bench(
@@ -112,6 +115,18 @@ def bench(
             "folder here, in batches of small lattices, and from the command to the first update.",
         ),
     ] = False,
+    hmc: Annotated[
+        bool,
+        typer.Option(
+            "--hmc",
+            help="Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
+            "force in units of a stage of the Wilson flow.",
+        ),
+    ] = False,
+    card: Annotated[
+        Path | None,
+        typer.Option(help="With --hmc: time the trajectories of this run card.", metavar="FILE"),
+    ] = None,
     tune: Annotated[
         bool,
         typer.Option("--tune", help="First find the fastest launch bounds for this type of GPU."),
@@ -143,7 +158,9 @@ def bench(
         raise UsageError("Names are for --observables; add it, or leave them out.")
     timed = names or observables
     chosen = dict(seconds=seconds, observables=timed, quarks=quarks, end_to_end=end_to_end)
-    plan = BenchPlan.from_values(settings | chosen)
+    if card and not hmc:
+        raise UsageError("--card is for --hmc; add it, or leave out --card.")
+    plan = BenchPlan.from_values(settings | chosen | dict(hmc=_run_of(card, settings) or hmc))
     before = _saved(compare) if compare else None
     if save:
         SAVED.check(save)
@@ -174,6 +191,14 @@ def bench(
         print_document("bench", values)
     else:
         _show(found, before, console)
+
+
+def _run_of(card: Path | None, settings: Mapping[str, Any]) -> Parameters | None:
+    """Return the parameters of a run card, with those that are given beside it."""
+    from gauge_mc.run.cards import named_values
+    from gauge_mc.run.parameters import Parameters
+
+    return Parameters.from_values(named_values(card, settings)) if card else None
 
 
 @contextmanager
@@ -241,12 +266,13 @@ def _saved(path: Path) -> dict[str, float]:
 
 
 def _show(
-    found: EndToEnd | ObservablesTime | QuarksTime | Benchmark,
+    found: EndToEnd | ObservablesTime | QuarksTime | HmcTime | Benchmark,
     before: dict[str, float] | None,
     console: Console,
 ) -> None:
     """Print the results of a benchmark."""
     from gauge_mc.benchmarks.end_to_end import EndToEnd
+    from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.observables import ObservablesTime
     from gauge_mc.benchmarks.quarks import QuarksTime
 
@@ -257,6 +283,8 @@ def _show(
             console.print(*_observables(found), sep="\n")
         case QuarksTime():
             console.print(*_quarks(found), sep="\n")
+        case HmcTime():
+            console.print(*_trajectory(found), sep="\n")
         case _:
             _show_updates(found, before, console)
 
@@ -368,3 +396,31 @@ def _quarks(found: QuarksTime) -> list[Any]:
         table.add_row(*row)
     what = f"hopping term on one parity, {found.group.upper()} {found.lattice} on {found.device}"
     return [f"{what}; copy {found.copy_gb_per_s:.4g} GB/s", table]
+
+
+def _trajectory(found: HmcTime) -> list[Any]:
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("part of a trajectory", no_wrap=True)
+    for heading in ("number", "ms each", "ns/link", "share"):
+        table.add_column(heading, justify="right")
+    for one in found.parts:
+        times = (f"{1e3 * one.seconds:.4g}", f"{found.ns_per_link(one.seconds):.4g}")
+        table.add_row(one.name, str(one.calls), *times, f"{one.share:.1%}")
+    where = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
+    stage = (
+        f"gauge force and drift take {found.ratio:.3g} times a stage of the Wilson flow "
+        f"({found.ns_per_link(found.flow_stage_s):.4g} ns/link)"
+    )
+    whole = (
+        f"a trajectory takes {found.trajectory_s:.4g} s, {found.outside:.1%} of it outside of "
+        "forces and solvers"
+    )
+    energy = f"energy: not available, {found.energy_source}"
+    if found.joules is not None:
+        energy = (
+            f"energy: {found.joules:.4g} J per trajectory, {found.per_kwh:.4g} trajectories per "
+            f"kWh; counters of {found.energy_source}"
+        )
+    return [where, f"{found.action}, {found.algorithm}", table, stage, whole, energy]

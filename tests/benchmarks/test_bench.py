@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -17,6 +18,7 @@ from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.benchmarks import BenchPlan, quarks, timing
 from gauge_mc.benchmarks import kernels as updates
 from gauge_mc.benchmarks import observables as measurements
+from gauge_mc.benchmarks.hmc import HmcTime, PartTime
 from gauge_mc.benchmarks.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Registers
@@ -38,6 +40,9 @@ from tests.calls import call, call_apart
 
 TINY = ("--lattice", "4x4x4x4", "--seconds", "0.05")
 ON_CPU = (*TINY, "--backend", "cpu", "--threads", "1")
+
+HEADING = ("command", "version", "vocabulary")
+"""Keys of every document."""
 
 FEW = {
     "OBSERVABLES": ("plaquette", "wilson-loops", "flow"),
@@ -414,3 +419,43 @@ def test_the_hopping_term_is_timed(monkeypatch):
     assert code == 0
     assert "hopping term on one parity, SU2 4x4x4x4 on" in shown
     assert "of a copy" in shown
+
+
+def test_trajectories_and_their_parts_are_timed(tmp_path):
+    card = tmp_path / "card.toml"
+    words = ('algorithm = "hmc"', "steps = 4", 'integrator = "omf4"', "beta = 2.3")
+    card.write_text("\n".join([*words, 'lattice = "4x4x4x6"', 'precision = "double"']))
+    found = json.loads(call("bench", "--hmc", "--card", card, *ON_CPU[2:], "--json")[0])
+    assert (found["lattice"], found["links"]) == ("4x4x4x6", 1536)
+    calls = {one["name"]: one["calls"] for one in found["parts"]}
+    assert calls == {"gauge force and drift": 21, "momenta": 1, "gauge action": 1}
+    for one in found["parts"]:
+        share = one["calls"] * one["seconds"] / found["trajectory_s"]
+        assert one["share"] == pytest.approx(share)
+        assert one["essential"] == (one["name"] == "gauge force and drift")
+    force = found["parts"][0]
+    again = HmcTime(**{key: one for key, one in found.items() if key not in HEADING})
+    again = replace(again, parts=[PartTime(**one) for one in again.parts], joules=7.2)
+    assert again.ratio == pytest.approx(force["seconds"] / found["flow_stage_s"])
+    assert again.outside == pytest.approx(1 - force["share"])
+    assert again.per_kwh == pytest.approx(5e5)
+    shown, code = call("bench", "--hmc", *ON_CPU, "--action", "symanzik", "--precision", "double")
+    assert code == 0
+    assert "double precision on" in shown
+    assert "symanzik, hmc" in shown
+    assert "times a stage of the Wilson flow" in " ".join(shown.split())
+
+
+def test_only_cards_of_hybrid_monte_carlo_are_timed(tmp_path):
+    card = tmp_path / "card.toml"
+    card.write_text('beta = 2.3\nlattice = "4x4x4x4"\n')
+    for words, sentence in (
+        (("--card", card), "--card is for --hmc; add it, or leave out --card"),
+        (
+            ("--hmc", "--card", card),
+            "--hmc times trajectories, which the algorithm heatbath has not",
+        ),
+    ):
+        said, code = call("bench", *ON_CPU, *words)
+        assert code == 2
+        assert sentence in said

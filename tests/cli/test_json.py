@@ -14,6 +14,7 @@ import gauge_mc
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.benchmarks.end_to_end import EndToEnd
+from gauge_mc.benchmarks.hmc import HmcTime
 from gauge_mc.benchmarks.kernels import Benchmark
 from gauge_mc.benchmarks.observables import ObservablesTime
 from gauge_mc.benchmarks.quarks import QuarksTime
@@ -237,6 +238,7 @@ BENCHMARKS = {
     "gauge_mc.benchmarks.observables.observables_time": ObservablesTime,
     "gauge_mc.benchmarks.quarks.quarks_time": QuarksTime,
     "gauge_mc.benchmarks.end_to_end.end_to_end": EndToEnd,
+    "gauge_mc.benchmarks.hmc.hmc_time": HmcTime,
 }
 
 

@@ -1,0 +1,191 @@
+"""Benchmark of trajectories of hybrid Monte Carlo, and of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from gauge_mc import defaults
+from gauge_mc.actions import Action
+from gauge_mc.algorithms import ALGORITHMS, Tuning
+from gauge_mc.benchmarks.energy import energy_of
+from gauge_mc.benchmarks.kernels import THERMALISATION
+from gauge_mc.benchmarks.timing import seconds_of
+from gauge_mc.devices import Device
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.gradient_flow import STAGES, GradientFlow
+from gauge_mc.fields.random_field import Random
+from gauge_mc.flows import FLOWS
+from gauge_mc.groups import GROUPS
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.chain import Chain
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.update_parts import UpdatePart
+
+FLOW, FLOW_STEP = "wilson", 0.01
+"""The flow whose stage is timed, and the size of its steps, on which the time does not depend."""
+
+JOULES_PER_KWH = 3.6e6
+
+
+@documented
+@dataclass(frozen=True)
+class PartTime:
+    """The time of a part of a trajectory."""
+
+    name: str = result_field("Name of the part.")
+    calls: int = result_field("Number of times that it is done in a trajectory.")
+    seconds: float = result_field("Time of one, timed alone, in seconds.")
+    share: float = result_field("Time of all, divided by that of the trajectory.")
+    essential: bool = result_field("Whether it is a force or a solver.")
+
+
+@documented
+@dataclass(frozen=True)
+class HmcTime:
+    """Times of a trajectory of hybrid Monte Carlo and of its parts."""
+
+    device: str = result_field("Names of the devices.")
+    group: str = result_field("Gauge group.")
+    lattice: str = result_field("Extents of the lattice.")
+    precision: str = result_field("Precision of the links.")
+    action: str = result_field("Gauge action.")
+    algorithm: str = result_field("The algorithm with its options.")
+    links: int = result_field("Number of links of the lattice.")
+    flow_stage_s: float = result_field(
+        "Time in seconds of a stage of the Wilson flow, of which a step has three."
+    )
+    trajectory_s: float = result_field("Time in seconds of a trajectory with all its parts.")
+    parts: list[PartTime] = result_field(
+        "The parts of the trajectory. The first is a kick of the gauge action with the drift after "
+        "it."
+    )
+    joules: float | None = result_field(
+        "Energy of the devices in a trajectory, in joules; None if it is not available."
+    )
+    energy_source: str = result_field(
+        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
+    )
+
+    @property
+    def ratio(self) -> float:
+        """Time of the gauge force and the drift in stages of the Wilson flow."""
+        return self.parts[0].seconds / self.flow_stage_s
+
+    @property
+    def outside(self) -> float:
+        """Share of the trajectory outside of forces and solvers."""
+        return 1 - sum(one.share for one in self.parts if one.essential)
+
+    @property
+    def per_kwh(self) -> float | None:
+        """Number of trajectories per kWh; None if the energy is not available."""
+        return JOULES_PER_KWH / self.joules if self.joules else None
+
+    def ns_per_link(self, seconds: float) -> float:
+        """Return a time in ns per link of the lattice."""
+        return seconds / self.links * 1e9
+
+
+def usual_trajectory(
+    group: str,
+    lattice: Lattice,
+    precision: str,
+    action: Action | None,
+    rng: str,
+    luxury: int | None,
+) -> Parameters:
+    """Return the parameters of a run with the usual options of hybrid Monte Carlo."""
+    values = {
+        "group": group,
+        "beta": GROUPS[group].beta,
+        "lattice": str(lattice),
+        "precision": precision,
+        "action": action,
+        "algorithm": next(name for name, one in ALGORITHMS.items() if one.has_parts),
+        "rng": rng,
+        "luxury": luxury,
+    }
+    return Parameters.from_values({name: one for name, one in values.items() if one is not None})
+
+
+def hmc_time(
+    device: Device | DeviceGroup,
+    parameters: Parameters,
+    seconds: float = 1.0,
+    progress: Callable[[str, int], object] = lambda name, total: None,
+) -> HmcTime:
+    """Time trajectories on a thermal field, or on the configuration with which a run starts.
+
+    Parameters
+    ----------
+    device : Device or DeviceGroup
+        One device, or the devices that share the lattice.
+    parameters : Parameters
+        Those of a run with hybrid Monte Carlo. If the number of steps is to be found, the
+        trajectories have that with which the search begins.
+    seconds : float
+        Approximate time for each part in seconds. If it is at least 1 and the devices have energy
+        counters, the energy of trajectories is measured for as long again.
+    progress : callable
+        Function that is called with the name of the next part and the number of parts.
+
+    Raises
+    ------
+    UsageError
+        If the algorithm has no parts that can be timed.
+    """
+    p, devices, algorithm = parameters, DeviceGroup.of(device), parameters.algorithm
+    if not algorithm.has_parts:
+        raise UsageError(f"--hmc times trajectories, which the algorithm {algorithm.name} has not.")
+    field, random = thermal(p, devices)
+    total = 2 + sum(1 for _ in algorithm.parts(field, p.coupling, random))
+
+    def timed(part: UpdatePart) -> float:
+        progress(part.name, total)
+        return seconds_of(devices, part.call, seconds)[0]
+
+    stage = timed(UpdatePart("stages", flow_steps(field))) / STAGES
+    parts = [(one, timed(one)) for one in algorithm.parts(field, p.coupling, random)]
+    update = algorithm.prepare(field, [p.coupling], [random], defaults.CHAIN_VERSION, [Tuning()])
+    trajectory = UpdatePart.of("trajectory", update)
+    whole = timed(trajectory)
+    used = energy_of(devices, trajectory.call, seconds, whole)
+    return HmcTime(
+        devices.name,
+        p.group,
+        str(p.lattice),
+        p.precision,
+        p.action.said,
+        str(algorithm),
+        p.lattice.links,
+        stage,
+        whole,
+        [
+            PartTime(one.name, one.calls, time, one.calls * time / whole, one.essential)
+            for one, time in parts
+        ],
+        used.joules,
+        used.source,
+    )
+
+
+def thermal(p: Parameters, devices: DeviceGroup) -> tuple[Field, Random]:
+    """Return the links with which a run starts, thermal ones unless they are from a file."""
+    chain = Chain.begin(p, devices)
+    if p.start in ("hot", "cold"):
+        heatbath(chain.field, p.beta, chain.random, THERMALISATION, p.action)
+        chain.random.step = 0
+    return chain.field, chain.random
+
+
+def flow_steps(field: Field) -> Callable[[int], object]:
+    """Return a function that does steps of the Wilson flow."""
+    flow = GradientFlow(FLOWS[FLOW], field)
+    flow.start(field)
+    return UpdatePart.of("step", partial(flow.step, FLOW_STEP)).call

@@ -1,0 +1,120 @@
+"""Exact averages with quarks on small lattices: a quenched ensemble, reweighted by determinants.
+
+``python -m tests.reference.reweighting su3 400 FILE`` makes the table that ``runs/`` has: a row of
+averages and of ln |det M| for every configuration of a heatbath, which the weights of all `CASES`
+follow from. It continues a table that has fewer rows with another seed.
+"""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from gauge_mc import heatbath
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.observables import OBSERVABLES
+from tests.reference.determinants import (
+    ANTIPERIODIC,
+    PERIODIC,
+    Reweighted,
+    Sparse,
+    determinant,
+    hopping_matrix,
+    reweighted,
+)
+from tests.reference.fields import Complex, Real
+
+LATTICE = Lattice(4, 4, 4, 4)
+BETAS = {"su2": 1.8, "su3": 5.0}
+"""Couplings of the quenched ensembles, which are those of hybrid Monte Carlo as well."""
+
+SEPARATION, THERMALISATION = 20, 200
+"""Numbers of heatbath sweeps; at these couplings tau_int is below 2."""
+
+AVERAGES = {"plaquette": "plaquette", "rectangles": "rectangle", "polyakov": "re"}
+"""Observables, and the column of each that is compared."""
+
+
+@dataclass(frozen=True)
+class Quark:
+    """A determinant that is computed on every configuration.
+
+    Attributes
+    ----------
+    kappa : dict of str to float
+        The hopping parameter by group: with it ln |det M| fluctuates by about 0.5, so that the
+        weights of two flavours leave a third of the configurations.
+    phase : int
+        1 for periodic and -1 for antiperiodic quarks.
+    parameters : dict of str to float
+        Twisted mass and clover coefficient.
+    """
+
+    kappa: dict[str, float]
+    phase: int = -1
+    parameters: dict[str, float] = field(default_factory=dict)
+
+    def log_det(self, group: str, links: Complex, hopping: dict[int, Sparse]) -> float:
+        """ln |det M| on a configuration."""
+        own = hopping[self.phase]
+        return determinant(links, self.kappa[group], hopping=own, **self.parameters).log
+
+
+QUARKS = {
+    "wilson": Quark({"su2": 0.12, "su3": 0.14}),
+    "periodic": Quark({"su2": 0.12, "su3": 0.14}, phase=1),
+    "twisted": Quark({"su2": 0.12, "su3": 0.14}, parameters={"mu": 0.3}),
+    "clover": Quark({"su2": 0.11, "su3": 0.13}, parameters={"csw": 1.0}),
+    "lighter": Quark({"su2": 0.14, "su3": 0.15}),
+}
+
+CASES = {
+    "wilson": ("wilson", 2),
+    "periodic": ("periodic", 2),
+    "twisted": ("twisted", 2),
+    "clover": ("clover", 2),
+    "one_flavour": ("lighter", 1),
+    "one_flavour_clover": ("clover", 1),
+}
+"""The quark and the number of flavours of every case."""
+
+
+def row(gauge: Field) -> list[float]:
+    """Averages of a configuration, and ln |det M| of all `QUARKS`."""
+    averages = []
+    for name, column in AVERAGES.items():
+        observable = OBSERVABLES[name].for_lattice(gauge.lattice)
+        place = [one.name for one in observable.columns].index(column)
+        averages.append(observable.measure(gauge)[place])
+    links = gauge.to_numpy()
+    hopping = {1: hopping_matrix(links, PERIODIC), -1: hopping_matrix(links, ANTIPERIODIC)}
+    return averages + [one.log_det(gauge.group.name, links, hopping) for one in QUARKS.values()]
+
+
+def exact_averages(table: Path, case: str) -> Reweighted:
+    """The `AVERAGES` in a table, with the weights of a case."""
+    numbers: Real = np.loadtxt(table, delimiter=",", skiprows=1)
+    quark, flavours = CASES[case]
+    logs = numbers[:, len(AVERAGES) + [*QUARKS].index(quark)]
+    return reweighted(numbers[:, : len(AVERAGES)], flavours * logs)
+
+
+def main(group: str, count: int, table: Path) -> None:
+    """Append rows to a table until it has so many."""
+    done = len(table.read_text().splitlines()) - 1 if table.exists() else 0
+    if not done:
+        table.write_text(",".join([*AVERAGES, *QUARKS]) + "\n")
+    gauge = Field.hot(LATTICE, group, "double")
+    random = Random.for_field(gauge, seed=1000 + done)
+    heatbath(gauge, BETAS[group], random, THERMALISATION)
+    for _ in range(done, count):
+        heatbath(gauge, BETAS[group], random, SEPARATION)
+        with table.open("a") as file:
+            file.write(",".join(f"{one:.12g}" for one in row(gauge)) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
