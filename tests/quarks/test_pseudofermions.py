@@ -40,6 +40,7 @@ def test_numbers_are_normal_and_independent(rng_name, best_device):
     for power, mean, square in ((1, 0, 1), (2, 1, 3), (3, 0, 15), (4, 3, 105), (6, 15, 10395)):
         error = np.sqrt((square - mean**2) / links)
         assert np.abs((values**power).mean(axis=0) - mean).max() < SIGMAS * error
+    assert abs((values**2).mean() - 1) < SIGMAS * np.sqrt(2 / values.size)
     correlations = values.T @ values / links - np.eye(numbers)
     np.fill_diagonal(correlations, 0)
     assert np.abs(correlations).max() < SIGMAS / np.sqrt(links)
