@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gauge_mc.quarks.contractions import meson_correlators
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
     from gauge_mc.quarks.operators import Wilson
+    from gauge_mc.quarks.operators.domain_wall import DomainWall
     from gauge_mc.run.chain import Chain
     from gauge_mc.run.convert import convert
     from gauge_mc.run.generate import generate, generate_chains
@@ -45,6 +46,7 @@ except PackageNotFoundError:  # the package is not installed, for example in a c
 _HOMES = {
     "Chain": "run.chain",
     "DeviceGroup": "domain.device_group",
+    "DomainWall": "quarks.operators.domain_wall",
     "Field": "fields.field",
     "GaugeError": "errors",
     "Lattice": "domain.lattice",
@@ -81,6 +83,7 @@ _HOMES = {
 __all__ = [
     "Chain",
     "DeviceGroup",
+    "DomainWall",
     "Field",
     "GaugeError",
     "Lattice",

@@ -249,6 +249,16 @@ template <class T, int C> INLINE void store_numbers(void* block, unsigned, unsig
     }
 }
 
+// K of the C numbers of a slot, from number `first` on.
+template <class T, int C, int K>
+INLINE void load_part(const void* block, unsigned, unsigned slot, int first, real (&c)[K]) {
+    load_numbers<T, false>((const typename LanesOf<T>::type*)block + ((size_t)slot * C + first), 0, 0, c);
+}
+template <class T, int C, int K>
+INLINE void store_part(void* block, unsigned, unsigned slot, int first, const real (&c)[K]) {
+    store_numbers<T>((typename LanesOf<T>::type*)block + ((size_t)slot * C + first), 0, 0, c);
+}
+
 // Load the numbers at other places, slot * lanes + lane, of a block that may have another number of lanes.
 template <class T, int C>
 INLINE void load_numbers_at(const void* block, unsigned, const unsigned (&place)[LANES], unsigned lanes, real (&c)[C]) {

@@ -229,6 +229,33 @@ INLINE void store_numbers(void* block, unsigned slots, unsigned slot, const real
     store_packed_words(block, slots, slot, w);
 }
 
+// K of the C numbers of a slot, from number `first` on: whole packets of 16 bytes, or half of one.
+template <class T, int C, int K> INLINE const char* part_of_block(const void* block, unsigned slots, int first) {
+    constexpr int PACKET = 16 / (int)sizeof(T);
+    static_assert(C % PACKET == 0 && (K % PACKET == 0 || (2 * K == PACKET && sizeof(T) == 2)), "packets of 16 bytes");
+    return (const char*)block + (size_t)(16 * (first / PACKET)) * slots;
+}
+template <class T, int C, int K>
+INLINE void load_part(const void* block, unsigned slots, unsigned slot, int first, real (&c)[K]) {
+    const char* const part = part_of_block<T, C, K>(block, slots, first);
+    if constexpr (sizeof(T) * K >= 16) {
+        load_numbers<T, false>(part, slots, slot, c);
+    } else {
+        const uint2 w = ((const uint2*)part)[2 * (size_t)slot + (first % (2 * K) ? 1 : 0)];
+        c[0] = (real)number_of_half(w.x, 0), c[1] = (real)number_of_half(w.x, 1);
+        c[2] = (real)number_of_half(w.y, 0), c[3] = (real)number_of_half(w.y, 1);
+    }
+}
+template <class T, int C, int K>
+INLINE void store_part(void* block, unsigned slots, unsigned slot, int first, const real (&c)[K]) {
+    char* const part = (char*)part_of_block<T, C, K>(block, slots, first);
+    if constexpr (sizeof(T) * K >= 16)
+        store_numbers<T>(part, slots, slot, c);
+    else
+        ((uint2*)part)[2 * (size_t)slot + (first % (2 * K) ? 1 : 0)] =
+            make_uint2(halves_of_numbers((float)c[0], (float)c[1]), halves_of_numbers((float)c[2], (float)c[3]));
+}
+
 // Load the numbers at other places, slot * lanes + lane, of a block that may have another number of lanes.
 template <class T, int C>
 INLINE void load_numbers_at(const void* block, unsigned slots, const unsigned (&place)[1], unsigned, real (&c)[C]) {

@@ -8,6 +8,8 @@
 //   load, store           C numbers of a slot
 //   load_counts           C numbers in a unit, which is returned; it is 1 unless the type COUNTS in units
 //   load_unit, store_unit the same for numbers between -1 and 1, which with ONCE are not read again soon
+//   load_part, store_part K of the C numbers of a slot, from number `first` on. If the type COUNTS, gather_largest must be
+//                         called for all parts of a slot before, once with `begin`; the last part is stored with `end`
 #pragma once
 
 #include "lattice/geometry.h"
@@ -34,6 +36,15 @@ struct Reals {
     template <int C> static INLINE void store_unit(const Geometry& g, char* block, int slot, const real (&c)[C]) {
         store(g, block, slot, c);
     }
+    template <int C, int K>
+    static INLINE void load_part(const Geometry& g, const char* block, int slot, int first, real (&c)[K]) {
+        ::load_part<Number, C>(block, (unsigned)g.slots, (unsigned)slot, first, c);
+    }
+    template <int C, int K> static INLINE void gather_largest(const Geometry&, char*, int, bool, const real (&)[K]) {}
+    template <int C, int K>
+    static INLINE void store_part(const Geometry& g, char* block, int slot, int first, bool, const real (&c)[K]) {
+        ::store_part<Number, C>(block, (unsigned)g.slots, (unsigned)slot, first, c);
+    }
 };
 
 // A number is an integer from -32767 to 32767 times a real. This is the largest modulus of the site's numbers, divided
@@ -57,14 +68,36 @@ struct FixedPoint {
     }
     // Numbers that are all below 1e-30 are stored as zeros, since 1 / unit would overflow. A NaN makes the unit a NaN.
     template <int C> static INLINE void store(const Geometry& g, char* block, int slot, const real (&c)[C]) {
-        real largest = magnitude(c[0]);
-        UNROLL for (int i = 1; i < C; i++) largest = larger_or_nan(largest, magnitude(c[i]));
-        const real zero = broadcast(0), one = broadcast(1);
-        const mask tiny = largest < broadcast(scalar(1e-30));
-        const real scale = select(tiny, zero, scalar(MOST) / select(tiny, one, largest));
-        real n[C], unit[1] = {select(tiny, zero, largest) * scalar(1.0 / MOST)};
+        const real largest = largest_of(c), scale = scale_of(largest);
+        real n[C], unit[1] = {unit_of(largest)};
         UNROLL for (int i = 0; i < C; i++) n[i] = c[i] * scale;
         store_numbers<Number>(block, (unsigned)g.slots, (unsigned)slot, n);
+        store_numbers<float>((char*)units<C>(g, block), (unsigned)g.slots, (unsigned)slot, unit);
+    }
+    template <int C, int K>
+    static INLINE void load_part(const Geometry& g, const char* block, int slot, int first, real (&c)[K]) {
+        real unit[1];
+        ::load_part<Number, C>(block, (unsigned)g.slots, (unsigned)slot, first, c);
+        load_numbers<float, false>(units<C>(g, block), (unsigned)g.slots, (unsigned)slot, unit);
+        UNROLL for (int i = 0; i < K; i++) c[i] = c[i] * unit[0];
+    }
+    // The largest modulus is kept in the place of the unit until the last part is stored.
+    template <int C, int K>
+    static INLINE void gather_largest(const Geometry& g, char* block, int slot, bool begin, const real (&c)[K]) {
+        real largest[1] = {broadcast(0)};
+        if (!begin) load_numbers<float, false>(units<C>(g, block), (unsigned)g.slots, (unsigned)slot, largest);
+        largest[0] = larger_or_nan(largest[0], largest_of(c));
+        store_numbers<float>((char*)units<C>(g, block), (unsigned)g.slots, (unsigned)slot, largest);
+    }
+    template <int C, int K>
+    static INLINE void store_part(const Geometry& g, char* block, int slot, int first, bool end, const real (&c)[K]) {
+        real n[K], largest[1];
+        load_numbers<float, false>(units<C>(g, block), (unsigned)g.slots, (unsigned)slot, largest);
+        const real scale = scale_of(largest[0]);
+        UNROLL for (int i = 0; i < K; i++) n[i] = c[i] * scale;
+        ::store_part<Number, C>(block, (unsigned)g.slots, (unsigned)slot, first, n);
+        if (!end) return;
+        const real unit[1] = {unit_of(largest[0])};
         store_numbers<float>((char*)units<C>(g, block), (unsigned)g.slots, (unsigned)slot, unit);
     }
     template <bool ONCE, int C> static INLINE void load_unit(const Geometry& g, const char* block, int slot, real (&c)[C]) {
@@ -78,6 +111,19 @@ struct FixedPoint {
     }
 
 private:
+    template <int K> static INLINE real largest_of(const real (&c)[K]) {
+        real largest = magnitude(c[0]);
+        UNROLL for (int i = 1; i < K; i++) largest = larger_or_nan(largest, magnitude(c[i]));
+        return largest;
+    }
+    static INLINE real scale_of(real largest) {
+        const mask tiny = largest < broadcast(scalar(1e-30));
+        return select(tiny, broadcast(0), scalar(MOST) / select(tiny, broadcast(1), largest));
+    }
+    static INLINE real unit_of(real largest) {
+        const mask tiny = largest < broadcast(scalar(1e-30));
+        return select(tiny, broadcast(0), largest) * scalar(1.0 / MOST);
+    }
     template <int C> static INLINE const char* units(const Geometry& g, const char* block) {
         return block + (size_t)(2 * C * LANES) * (unsigned)g.slots;
     }

@@ -13,7 +13,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
-from gauge_mc.quarks.hopping import Hop
+from gauge_mc.quarks.hopping import PreparedHop
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quarks.storage import STORAGES
@@ -134,6 +134,6 @@ def quarks_time(
     return QuarksTime(devices.name, group, str(lattice), copy / 1e9, flops, hops)
 
 
-def _repeat(hop: Hop, times: int) -> None:
+def _repeat(hop: PreparedHop, times: int) -> None:
     for _ in range(times):
         hop()

@@ -42,14 +42,16 @@ class CacheReport:
 def doctor(
     clear_cache: Annotated[
         bool,
-        o.option("Only remove all compiled kernels and tuned launch bounds.", flag="--clear-cache"),
+        typer.Option(
+            "--clear-cache", help="Only remove all compiled kernels and tuned launch bounds."
+        ),
     ] = False,
     install: Annotated[
         str | None,
-        o.option(
-            "Only install the software that the devices of a backend need.",
+        typer.Option(
+            "--install",
             metavar="|".join(BACKENDS),
-            flag="--install",
+            help="Only install the software that the devices of a backend need.",
         ),
     ] = None,
     json: o.Json = False,

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.inspection.contents import InfoPart, info_parts
@@ -21,7 +23,10 @@ from gauge_mc.scans.scan import newest_run_or_scan
 def info(
     path: Annotated[
         Path | None,
-        o.argument("Configuration file, run or scan.", o.NEWEST, metavar="CONFIG|RUN|SCAN"),
+        typer.Argument(
+            metavar="CONFIG|RUN|SCAN",
+            help=o.with_default("Configuration file, run or scan.", o.NEWEST),
+        ),
     ] = None,
     json: o.Json = False,
 ) -> None:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
+from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.options import check_options
 from gauge_mc.plots import AGAINST_BETA
 from gauge_mc.plots.figures.averages import AveragePoint, AveragesTable
 from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
@@ -45,30 +47,46 @@ class PlotReport:
 def plot(
     what: Annotated[
         str,
-        o.argument(
-            "One of the plots above. The table NAME of your own function has the plots NAME "
-            f"and NAME{AGAINST_BETA}.",
+        typer.Argument(
             metavar="PLOT",
-            choices=plot_names(),
+            help="One of the plots above. The table NAME of your own function has the plots NAME "
+            f"and NAME{AGAINST_BETA}.",
+            show_default=False,
+            **choosing(plot_names()),
         ),
     ],
     run: Annotated[
         list[Path] | None,
-        o.argument("Runs; a scan stands for its runs.", "newest in runs/", metavar="RUN|SCAN"),
+        typer.Argument(
+            metavar="RUN|SCAN",
+            help=o.with_default("Runs; a scan stands for its runs.", "newest in runs/"),
+            show_default=False,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        o.option(
-            f"File to write; its name ends in {_endings}.",
-            "PLOT.pdf in the run or scan, or in this folder for several",
+        typer.Option(
+            help=o.with_default(
+                f"File to write; its name ends in {_endings}.",
+                "PLOT.pdf in the run or scan, or in this folder for several",
+            ),
             metavar="FILE",
         ),
     ] = None,
     size: Annotated[
         str | None,
-        o.option("Width and height of the figure in inches.", "as suits the plot", metavar="WxH"),
+        typer.Option(
+            help=o.with_default("Width and height of the figure in inches.", "as suits the plot"),
+            metavar="WxH",
+            show_default=False,
+        ),
     ] = None,
-    dpi: Annotated[int | None, o.option("Pixels per inch of a PNG file.", STYLE_DPI)] = None,
+    dpi: Annotated[
+        int | None,
+        typer.Option(
+            help=o.with_default("Pixels per inch of a PNG file.", STYLE_DPI), show_default=False
+        ),
+    ] = None,
     json: o.Json = False,
     **options: Any,
 ) -> None:
@@ -81,7 +99,7 @@ def plot(
     paths, runs = runs_to_draw(what, run or [])
     chosen = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
-    given = check_options(chosen.options, options, f"plot {what}")
+    given = {name: value for name, value in options.items() if value is not None}
     with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
         shown = chosen.draw(runs, file, **given)
     if json:

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.errors import GaugeError
@@ -41,8 +43,9 @@ class VerifyReport:
 def verify(
     paths: Annotated[
         list[Path] | None,
-        o.argument(
-            "Runs, scans, configurations or tables.", o.NEWEST, metavar="RUN|SCAN|CONFIG|TABLE"
+        typer.Argument(
+            metavar="RUN|SCAN|CONFIG|TABLE",
+            help=o.with_default("Runs, scans, configurations or tables.", o.NEWEST),
         ),
     ] = None,
     json: o.Json = False,

@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, S
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -333,7 +334,12 @@ class Table:
     def __enter__(self) -> Table:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if kind is None and self._fd >= 0:
             self.seal()
         self.close()

@@ -80,8 +80,11 @@ class _LaunchSet:
         self._devices = first.field.devices
         own = first.parities[0] if parity is None else parity
         most = max(1, min(MOST_VECTORS, MOST_ROWS // math.prod(first.field.lattice.extents[2:])))
-        starts = range(0, first.count, most)
-        self._groups = [_VectorGroup(one, min(most, first.count - one)) for one in starts]
+        self._fifth = first.fifth or 1
+        starts = range(0, first.vectors, most)
+        self._groups = [
+            _VectorGroup(one, min(most, first.vectors - one), self._fifth) for one in starts
+        ]
         for n, group in product(range(len(first.slabs)), self._groups):
             group.prepare(kernel, fields, factors, own, n)
 
@@ -94,6 +97,8 @@ class _LaunchSet:
         """Wait for the sums of the last launch."""
         parts = [add_slices(self._devices, group.sums()) for group in self._groups]
         sums = np.concatenate(parts)
+        if self._fifth > 1:
+            sums = sums.reshape(-1, self._fifth, PRODUCTS).sum(axis=1)
         return Products(sums[:, 0] + 1j * sums[:, 1], sums[:, 2])
 
 
@@ -104,10 +109,12 @@ class _VectorGroup:
     ----------
     first, count : int
         The first vector, and the number of vectors.
+    fifth : int
+        Number of consecutive vectors with the same factor, those of a right-hand side.
     """
 
-    def __init__(self, first: int, count: int) -> None:
-        self._vectors = slice(first, first + count)
+    def __init__(self, first: int, count: int, fifth: int) -> None:
+        self._owners = np.arange(first, first + count) // fifth
         self._first, self._count = first, count
         self._values: dict[str, list[NDArray[np.complex128]]] = {}
         self._launches: list[Launch] = []
@@ -150,7 +157,7 @@ class _VectorGroup:
     def launch(self, factors: dict[str, Factors]) -> None:
         """Launch the kernel with factors of all vectors of the fields."""
         for name, given in factors.items():
-            own = given[self._vectors] if isinstance(given, np.ndarray) else given
+            own = given[self._owners] if isinstance(given, np.ndarray) else given
             for values in self._values[name]:
                 values[:] = own
         for launch in self._launches:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
+from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator, ReducedOperator
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import Storage
 from gauge_mc.quarks.transport import Boundary, Reals, Transport, VectorsPerThread
@@ -63,6 +63,31 @@ class HoppingOperator(ABC):
     @abstractmethod
     def prepared(self, precision: str = "double", reals: int | None = None) -> PreparedOperator:
         """Return the operator for spinors of some precision, with links in some form."""
+
+    @abstractmethod
+    def reduced(
+        self, with_adjoint: bool, precision: str = "double", reals: int | None = None
+    ) -> ReducedOperator:
+        """Return the operator on the even sites.
+
+        Parameters
+        ----------
+        with_adjoint : bool
+            Whether its adjoint must be known.
+        precision, reals
+            See `prepared`.
+        """
+
+
+class PreparedHop(Protocol):
+    """A hop that has been prepared for repeated use."""
+
+    def __call__(self, factor: float = 1.0) -> None:
+        """Carry out the hop with this factor."""
+
+    @property
+    def registers(self) -> Registers | None:
+        """Register usage of the kernel of the hopping term on a GPU."""
 
 
 class PreparedOperator(LinearOperator):
@@ -142,7 +167,7 @@ class PreparedOperator(LinearOperator):
         form: int = DIVIDED,
         other: SpinorField | None = None,
         dagger: bool = False,
-    ) -> Hop:
+    ) -> PreparedHop:
         """Return a call that carries out `hop`, given the factor, for repeated use."""
         return Hop(self, target, source, parity, form, other or target, dagger)
 
@@ -179,8 +204,8 @@ class Hop:
         self._fields = (target, source, other)  # which own the memory
         self._operator = operator
         self._window = source.window(1 - parity)
-        self._choices = (*operator.choices, operator.vectors(source.count))
-        self._values = {"s": -1.0 if dagger else 1.0, "form": form, "vectors": source.count}
+        self._choices = (*operator.choices, operator.vectors(source.vectors))
+        self._values = {"s": -1.0 if dagger else 1.0, "form": form, "vectors": source.vectors}
         self._steps: list[Any] = []
         slabs = range(len(source.slabs))
         self._halo = source.halo if len(source.layouts) > 1 else None

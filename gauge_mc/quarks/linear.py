@@ -36,3 +36,15 @@ class LinearOperator(ABC):
         dagger : bool
             Whether to apply the adjoint.
         """
+
+
+class ReducedOperator(LinearOperator):
+    """The rest of M = A - kappa D on the even sites when the odd sites are eliminated.
+
+    Attributes
+    ----------
+    divided : bool
+        Whether it is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, rather than this times A_ee.
+    """
+
+    divided: bool

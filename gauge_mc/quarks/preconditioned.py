@@ -7,15 +7,14 @@ from numpy.typing import NDArray
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE, HoppingOperator, PreparedOperator
-from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
+from gauge_mc.quarks.linear import EVEN, ODD, Apply, ReducedOperator
 from gauge_mc.quarks.spinors import SpinorField
 
 
-class PreconditionedOperator(LinearOperator):
+class PreconditionedOperator(ReducedOperator):
     """The operator on the even sites that is left when the odd sites are eliminated.
 
-    It is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, or A_ee - kappa^2 D_eo A_oo^-1 D_oe, which has an
-    adjoint of the same form.
+    It is divided by A_ee, or not; then it has an adjoint of the same form. See `ReducedOperator`.
 
     Parameters
     ----------
@@ -28,7 +27,7 @@ class PreconditionedOperator(LinearOperator):
     parities = (EVEN,)
 
     def __init__(self, prepared: PreparedOperator, with_adjoint: bool) -> None:
-        self._prepared, self._with_adjoint = prepared, with_adjoint
+        self._prepared, self.divided = prepared, not with_adjoint
         self._spare: dict[int, SpinorField] = {}
 
     def _odd(self, source: SpinorField) -> SpinorField:
@@ -45,11 +44,11 @@ class PreconditionedOperator(LinearOperator):
         ValueError
             If the adjoint is asked of the first form.
         """
-        if dagger and not self._with_adjoint:
+        if dagger and self.divided:
             raise ValueError("The form of this operator has no adjoint; declare that it is used.")
         odd = self._odd(source)
         first = self._prepared.prepare(odd, source, ODD, DIVIDED, dagger=dagger)
-        form = WHOLE if self._with_adjoint else ADDED
+        form = ADDED if self.divided else WHOLE
         second = self._prepared.prepare(target, odd, EVEN, form, source, dagger)
         kappa = self._prepared.operator.kappa
 
@@ -83,9 +82,9 @@ class System:
         self.reduced = source.like(parity=EVEN)
         self._reduce()
 
-    def reduced_operator(self, precision: str, reals: int | None = None) -> LinearOperator:
+    def reduced_operator(self, precision: str, reals: int | None = None) -> ReducedOperator:
         """Return the operator on the even sites; see `HoppingOperator.prepared`."""
-        return PreconditionedOperator(self.operator.prepared(precision, reals), self.with_adjoint)
+        return self.operator.reduced(self.with_adjoint, precision, reals)
 
     @property
     def units(self) -> NDArray[np.float64]:
@@ -101,7 +100,7 @@ class System:
         hop, kappa, odd = self.exact.hop, self.operator.kappa, self.b.like(parity=ODD)
         hop(odd, self.x, ODD, SOLVED, self.b, 0.0)
         hop(self.reduced, odd, EVEN, SOLVED, self.b, kappa)
-        if self.with_adjoint:
+        if not self.preconditioned.divided:
             hop(self.reduced, odd, EVEN, WHOLE, self.reduced, 0.0)
 
     def complete(self, even: SpinorField) -> None:

@@ -53,6 +53,8 @@ class SpinorField:
         The slabs of this process, one per device.
     layouts : tuple of Layout
         The layouts of all slabs, including those of other processes.
+    fifth : int, optional
+        Extent of a fifth direction, if a vector is psi_s(x) with s = 0, 1, ….
     """
 
     field: Field
@@ -61,10 +63,16 @@ class SpinorField:
     count: int
     slabs: tuple[StoredSlab, ...]
     layouts: tuple[Layout, ...]
+    fifth: int | None = None
 
     @classmethod
     def empty(
-        cls, field: Field, precision: str = "double", count: int = 1, parity: int | None = None
+        cls,
+        field: Field,
+        precision: str = "double",
+        count: int = 1,
+        parity: int | None = None,
+        fifth: int | None = None,
     ) -> SpinorField:
         """Return a spinor field that is zero.
 
@@ -78,6 +86,8 @@ class SpinorField:
             Number of vectors.
         parity : int, optional
             0 or 1 for a field on the even or odd sites; by default it is on all sites.
+        fifth : int, optional
+            Extent of the fifth direction; by default there is none.
 
         Raises
         ------
@@ -90,9 +100,9 @@ class SpinorField:
         layouts = storage.layouts(field)
         parities = (0, 1) if parity is None else (parity,)
         reals = 2 * SPINS * field.group.colours
-        bytes_per_site = len(parities) * count * storage.bytes(reals) / 2
+        bytes_per_site = len(parities) * count * (fifth or 1) * storage.bytes(reals) / 2
         slabs = empty_slabs(field, layouts, bytes_per_site)
-        return cls(field, storage, parities, count, slabs, layouts)
+        return cls(field, storage, parities, count, slabs, layouts, fifth)
 
     @classmethod
     def from_numpy(
@@ -101,23 +111,25 @@ class SpinorField:
         array: NDArray[np.complexfloating[Any, Any]],
         precision: str = "double",
         parity: int | None = None,
+        fifth: int | None = None,
     ) -> SpinorField:
         """Return a spinor field with given values.
 
         Parameters
         ----------
-        field, precision, parity
+        field, precision, parity, fifth
             See `empty`.
         array : ndarray, shape (T, Z, Y, X, 4, N) or (count, T, Z, Y, X, 4, N)
-            ``psi[t, z, y, x, spin, colour]``, or several of them. Only the root process uses it.
+            ``psi[t, z, y, x, spin, colour]``, or several of them. With a fifth direction its
+            extent is before T. Only the root process uses it.
 
         Raises
         ------
         GaugeError
             If the array has the wrong shape, or for the reasons given in `empty`.
         """
-        vectors = checked_vectors(field, array)
-        made = cls.empty(field, precision, len(vectors), parity)
+        vectors = checked_vectors(field, array, fifth)
+        made = cls.empty(field, precision, len(vectors), parity, fifth)
         made.restore(vectors)
         return made
 
@@ -128,18 +140,29 @@ class SpinorField:
         """
         if parity is None and len(self.parities) == 1:
             parity = self.parities[0]
-        return SpinorField.empty(self.field, precision or self.storage.name, self.count, parity)
+        name = precision or self.storage.name
+        return SpinorField.empty(self.field, name, self.count, parity, self.fifth)
+
+    @property
+    def vectors(self) -> int:
+        """Number of vectors psi(x) in memory: those of all right-hand sides and all s.
+
+        Those of a right-hand side follow each other.
+        """
+        return self.count * (self.fifth or 1)
 
     def __repr__(self) -> str:
         names = ("even sites", "odd sites", "all sites")
         sites = names[2 if len(self.parities) == 2 else self.parities[0]]
         vectors = f"{self.count} vector{'s' * (self.count > 1)}"
-        return f"<SpinorField {self.field.lattice}, {vectors} on {sites}, {self.storage.name}>"
+        fifth = f" x {self.fifth}" if self.fifth else ""
+        lattice = f"{self.field.lattice}{fifth}"
+        return f"<SpinorField {lattice}, {vectors} on {sites}, {self.storage.name}>"
 
     def structure(self, slab: StoredSlab, first: int = 0) -> ctypes.Structure:
         """Return the structure ``Spinors`` of the vectors from `first` on for kernels on a slab."""
         parity = slab.slice_bytes // len(self.parities)
-        vector = parity // self.count
+        vector = parity // self.vectors
         made: ctypes.Structure = structure("Spinors", (SPINORS,))(
             data=slab.buffer.address + first * vector,
             slice=slab.slice_bytes,
@@ -175,18 +198,19 @@ class SpinorField:
                     target=self.structure(slab),
                     source=source.structure(old),
                     elsewhere=where.structure,
-                    vectors=self.count,
+                    vectors=self.vectors,
                 )
 
     def restore(self, array: NDArray[np.complexfloating[Any, Any]]) -> None:
         """Set the vectors to those of an array, as `from_numpy` does; halos are not updated."""
         lattice = self.field.lattice
-        vectors = checked_vectors(self.field, array)
+        vectors = checked_vectors(self.field, array, self.fifth)
         if len(vectors) != self.count:
             raise GaugeError(
                 f"The array has {len(vectors)} vectors, but the field has {self.count}; give as "
                 "many."
             )
+        vectors = vectors.reshape(-1, *vectors.shape[-6:])
         slices = (vectors[:, t] for t in range(lattice.t))
         self.field.devices.scatter_slices(lattice, slices, self._put)
 
@@ -197,7 +221,7 @@ class SpinorField:
         ----------
         t : int
             The time slice.
-        values : ndarray, shape (count, Z, Y, X, 4, N)
+        values : ndarray, shape (vectors, Z, Y, X, 4, N)
             ``psi[n, z, y, x, spin, colour]``, in all processes.
         """
         if any(t in one.layout.times for one in self.slabs):
@@ -208,7 +232,7 @@ class SpinorField:
 
         Yields
         ------
-        ndarray, shape (count, Z, Y, X, 4, N), complex128
+        ndarray, shape (vectors, Z, Y, X, 4, N), complex128
             ``psi[n, z, y, x, spin, colour]`` for t = 0, 1, … in the root process; nothing in
             others. Sites of a parity that the field does not have are zero.
         """
@@ -220,16 +244,19 @@ class SpinorField:
         Returns
         -------
         ndarray, shape (count, T, Z, Y, X, 4, N), complex128
-            ``psi[n, t, z, y, x, spin, colour]`` of all vectors n.
+            ``psi[n, t, z, y, x, spin, colour]`` of all vectors n. With a fifth direction its extent
+            is before T.
         """
         devices, slices = self.field.devices, list(self.slices())
         whole = np.stack(slices, axis=1) if devices.root else np.empty(0, complex)
+        if devices.root and self.fifth:
+            whole = whole.reshape(self.count, self.fifth, *whole.shape[1:])
         return devices.processes.broadcast(whole)
 
     @property
     def _slice_shape(self) -> tuple[int, ...]:
         x, y, z, _ = self.field.lattice.extents
-        return (self.count, z, y, x, SPINS, self.field.group.colours)
+        return (self.vectors, z, y, x, SPINS, self.field.group.colours)
 
     def _put(self, t: int, values: NDArray[np.complexfloating[Any, Any]]) -> None:
         slab, device = self._slab(t), self._slab(t).device
@@ -256,13 +283,13 @@ class SpinorField:
 
     def _convert(self, kernel: Kernel, slab: StoredSlab, t: int, words: int, nbytes: int) -> None:
         for parity in self.parities:
-            for vector in range(self.count):
+            for vector in range(self.vectors):
                 slab.launch(
                     kernel,
                     work(t - slab.layout.first, 1, 1, parity),
                     self.storage.choice,
                     spinors=self.structure(slab),
-                    words=words + vector * (nbytes // self.count),
+                    words=words + vector * (nbytes // self.vectors),
                     vector=vector,
                 )
 
@@ -271,30 +298,34 @@ class SpinorField:
 
 
 def checked_vectors(
-    field: Field, array: NDArray[np.complexfloating[Any, Any]]
+    field: Field, array: NDArray[np.complexfloating[Any, Any]], fifth: int | None = None
 ) -> NDArray[np.complexfloating[Any, Any]]:
     """Return vectors as an array of the shape (count, T, Z, Y, X, 4, N).
+
+    With a fifth direction its extent is before T.
 
     Raises
     ------
     GaugeError
         If the array has another shape.
     """
-    shape = (*field.lattice.extents[::-1], SPINS, field.group.colours)
+    extents = (*((fifth,) if fifth else ()), *field.lattice.extents[::-1])
+    shape = (*extents, SPINS, field.group.colours)
     vectors = np.asarray(array)
     if vectors.shape == shape:
         vectors = vectors[None]
     if vectors.shape[1:] != shape or not len(vectors):
+        names = f"{'s, ' * bool(fifth)}t, z, y, x, spin, colour"
         raise GaugeError(
             f"The spinors have the shape {np.shape(array)}, but on {field.lattice} with "
-            f"{field.group.label} they must have the shape {shape} [t, z, y, x, spin, colour], or "
-            "this with the number of vectors before it."
+            f"{field.group.label} they must have the shape {shape} [{names}], or this with the "
+            "number of vectors before it."
         )
     return vectors
 
 
 def in_units(
-    field: Field, array: NDArray[np.complexfloating[Any, Any]]
+    field: Field, array: NDArray[np.complexfloating[Any, Any]], fifth: int | None = None
 ) -> tuple[SpinorField, NDArray[np.float64]]:
     """Return vectors in double precision, divided by units, and these.
 
@@ -306,7 +337,8 @@ def in_units(
     GaugeError
         If the array has the wrong shape.
     """
-    vectors = np.asarray(checked_vectors(field, array), complex)
+    vectors = np.asarray(checked_vectors(field, array, fifth), complex)
     largest = np.abs(vectors).max(axis=tuple(range(1, vectors.ndim)), keepdims=True)
     unit = np.where((largest > 0) & np.isfinite(largest), np.exp2(np.frexp(largest)[1]), 1.0)
-    return SpinorField.from_numpy(field, np.asarray(vectors / unit, complex)), unit
+    scaled = np.asarray(vectors / unit, complex)
+    return SpinorField.from_numpy(field, scaled, fifth=fifth), unit

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.operators import OPERATORS, DiracOperator
+from gauge_mc.quarks.operators import (
+    HOPPING_PARAMETER,
+    OPERATORS,
+    DiracOperator,
+    operators_of,
+)
 from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary
+from gauge_mc.registry import in_words
 
 PRECISION = "double"
 
@@ -68,11 +74,17 @@ class QuarkLinks:
         Raises
         ------
         UsageError
-            If a value is invalid.
+            If a value is invalid, or the force of the operator is not known.
         """
         phases = Boundary.of(boundary).phases
         key = (name, kappa, phases, *sorted(parameters.items()))
         if key not in self._operators:
-            made = OPERATORS[name](self.field, kappa, boundary=phases, **parameters)
+            kind = OPERATORS[name]
+            if kind.quark != HOPPING_PARAMETER:
+                raise UsageError(
+                    f"The force of quarks with the operator '{name}' is not known yet; choose "
+                    f"{in_words(operators_of(HOPPING_PARAMETER), 'or')}."
+                )
+            made = kind(self.field, kappa, boundary=phases, **parameters)
             self._operators[key] = made
         return self._operators[key]

@@ -25,11 +25,16 @@ from gauge_mc.quarks.diagonal import TERMS, DiagonalTerm
 from gauge_mc.quarks.force import HoppingForce
 from gauge_mc.quarks.hermitian import TWIST, UNIT, HermitianPart, form_of
 from gauge_mc.quarks.hopping import HoppingOperator, PreparedOperator
+from gauge_mc.quarks.linear import ReducedOperator
+from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField, in_units
 from gauge_mc.quarks.storage import storage_of
 from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary, reals_of
 from gauge_mc.registry import Registry, in_words
+
+HOPPING_PARAMETER, QUARK_MASS = "hopping parameter", "mass"
+"""The numbers on which the mass of a quark depends, by operator."""
 
 MOST_FORCES = 64
 """Number of prepared forces that an operator keeps; monomials need one each."""
@@ -63,8 +68,12 @@ class DiracOperator(HoppingOperator):
 
     name: ClassVar[str]
     diagonal: Choice = UNIT
+    prepared_kind: ClassVar[type[PreparedOperator]] = PreparedOperator
+    """How it is applied to spinors in one type of storage."""
     parameters: ClassVar[tuple[Option, ...]] = ()
     """The operator's parameters apart from kappa; a value of 0 means that there is no such term."""
+    quark: ClassVar[str] = HOPPING_PARAMETER
+    """The number that makes the quark lighter or heavier, the argument after the field."""
 
     def __init__(
         self,
@@ -115,8 +124,14 @@ class DiracOperator(HoppingOperator):
         form = reals_of(reals, self.field.group)
         key = (precision, form)
         if key not in self._prepared:
-            self._prepared[key] = PreparedOperator(self, storage_of(precision), form)
+            self._prepared[key] = self.prepared_kind(self, storage_of(precision), form)
         return self._prepared[key]
+
+    def reduced(
+        self, with_adjoint: bool, precision: str = "double", reals: int | None = None
+    ) -> ReducedOperator:
+        """Return the operator on the even sites; see `HoppingOperator.reduced`."""
+        return PreconditionedOperator(self.prepared(precision, reals), with_adjoint)
 
     def refresh(self) -> None:
         """Take over the links of the field, which have changed, wherever they have been used.
@@ -290,7 +305,8 @@ def operator_with(
         If neither operators nor terms have these parameters, or a value is invalid.
     """
     needed = {name for name, value in parameters.items() if value != 0}
-    for kind in sorted(OPERATORS.values(), key=lambda one: len(one.parameters)):
+    kinds = operators_of(HOPPING_PARAMETER).values()
+    for kind in sorted(kinds, key=lambda one: len(one.parameters)):
         names = {option.name for option in kind.parameters}
         if needed <= names:
             values = {name: parameters.get(name, 0.0) for name in names}
@@ -305,6 +321,11 @@ def operator_with(
             f"No Dirac operator has the parameters {in_words(sorted(needed))}; leave out one."
         )
     return DiracOperator(field, kappa, boundary, *(kind(kappa, **values) for kind, values in terms))
+
+
+def operators_of(number: str) -> dict[str, type[DiracOperator]]:
+    """Return the registered operators whose quarks have this number, such as a mass, by name."""
+    return {name: kind for name, kind in OPERATORS.items() if kind.quark == number}
 
 
 def check_operator(kind: type[DiracOperator]) -> None:

@@ -1,0 +1,213 @@
+"""Matrices that act on the fifth direction of spinors psi_s(x), and on chirality.
+
+They are ratios of two bidiagonal matrices with a corner, which a recursion applies in O(L)
+operations, where L is the extent of the fifth direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.base import Buffer, repeated
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.quarks.spinors import SpinorField
+
+FIFTH_DIRECTION = Kernel("fifth_direction")
+
+Array = NDArray[np.float64]
+
+UP, DOWN = 0, 1
+"""Chirality of the upper and of the lower two components of a spinor."""
+
+
+@dataclass(frozen=True)
+class Bidiagonal:
+    """A matrix with two elements in a row, the second one next to the diagonal.
+
+    Attributes
+    ----------
+    here : ndarray of float64, shape (2, L)
+        The diagonal, for both chiralities.
+    there : ndarray of float64, shape (2, L)
+        The coefficients of the neighbours, which `FifthMatrix` defines, by row.
+    """
+
+    here: Array
+    there: Array
+
+    @classmethod
+    def of(cls, here: Sequence[float] | Array, there: Sequence[float] | Array) -> Bidiagonal:
+        """Return the matrix with the same coefficients, shape (L,), for both chiralities."""
+        return cls(*(np.array([one, one], np.float64) for one in (here, there)))
+
+    @classmethod
+    def diagonal(cls, here: Sequence[float] | Array) -> Bidiagonal:
+        """Return a matrix that is diagonal."""
+        return cls.of(here, np.zeros(len(here)))
+
+
+@dataclass(frozen=True)
+class FifthMatrix:
+    """N Q^-1, where N and Q are bidiagonal with a corner.
+
+    For the upper components (Q z)_s = here_s z_s + there_s z_{s-1} with z_{-1} = -m z_{L-1}, and
+    for the lower ones z_{s+1} instead of z_{s-1}, with z_L = -m z_0. The same holds for N.
+
+    Attributes
+    ----------
+    numerator, denominator : Bidiagonal
+        N and Q.
+    mass : float
+        The number m.
+    exchanged : bool
+        Whether the two directions are exchanged.
+    """
+
+    numerator: Bidiagonal
+    denominator: Bidiagonal
+    mass: float
+    exchanged: bool = False
+
+    @property
+    def inverse(self) -> FifthMatrix:
+        """The inverse, Q N^-1."""
+        return replace(self, numerator=self.denominator, denominator=self.numerator)
+
+    def with_directions_exchanged(self) -> FifthMatrix:
+        """Return the matrix that acts on each chirality as this one does on the other."""
+        n, q = (
+            Bidiagonal(one.here[::-1], one.there[::-1])
+            for one in (self.numerator, self.denominator)
+        )
+        return FifthMatrix(n, q, self.mass, not self.exchanged)
+
+    @property
+    def coefficients(self) -> Array:
+        """Numbers [chirality][s][4] for the kernel: 1 / q, -q' / q, n and n'."""
+        n, q = self.numerator, self.denominator
+        return np.stack([1 / q.here, -q.there / q.here, n.here, n.there], axis=-1)
+
+    @property
+    def corner(self) -> tuple[float, float]:
+        """The factor from the last z, found with z_{-1} = 0, to z_{-1}, for each chirality.
+
+        It is -m / (1 + m R), since z_{L-1} has the part R z_{-1}, with the product R of all -q' /
+        q. It is 0 if z_{-1} does not matter.
+        """
+        ratios = -self.denominator.there / self.denominator.here
+        matters = self.denominator.there.any(axis=1) | self.numerator.there.any(axis=1)
+        up, down = np.where(matters, -self.mass / (1 + self.mass * ratios.prod(axis=1)), 0.0)
+        return float(up), float(down)
+
+
+def adjoint(matrix: Bidiagonal, mass: float) -> FifthMatrix:
+    """Return the adjoint of a bidiagonal matrix with a corner, which is another one."""
+    here = matrix.here
+    there = np.stack([np.roll(matrix.there[UP], -1), np.roll(matrix.there[DOWN], 1)])
+    unit = Bidiagonal.diagonal(np.ones(here.shape[1]))
+    return FifthMatrix(Bidiagonal(here, there), unit, mass, exchanged=True)
+
+
+class FifthProduct:
+    """A matrix that acts on the fifth direction, in the memory of devices.
+
+    Parameters
+    ----------
+    matrix : FifthMatrix
+        The matrix.
+    """
+
+    def __init__(self, matrix: FifthMatrix) -> None:
+        self.matrix = matrix
+        self._buffers: dict[Any, Buffer] = {}
+
+    def prepare(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parities: Sequence[int],
+        other: SpinorField | None = None,
+    ) -> PreparedProduct:
+        """Return a call that computes u + factor N Q^-1 psi on some parities, given the factor.
+
+        Parameters
+        ----------
+        target, source : SpinorField
+            The result, and the different vectors psi, with the same storage.
+        parities : sequence of int
+            The parities of the sites.
+        other : SpinorField, optional
+            The vectors u; they may be `target` unless the storage is half precision. By default
+            there is no such term.
+
+        Raises
+        ------
+        ValueError
+            If fields are the same that must not be.
+        """
+        if target is source or (other is target and source.storage.norm_bytes):
+            raise ValueError("The result of a product must not take the place of its source.")
+        return PreparedProduct(self, target, source, parities, other)
+
+    def address(self, device: Any, real: np.dtype[Any]) -> int:
+        """Return the address of the coefficients, as reals of a type, in the memory of a device."""
+        key = device, real
+        if key not in self._buffers:
+            values = np.ascontiguousarray(self.matrix.coefficients, real)
+            self._buffers[key] = device.allocate(values.nbytes)
+            device.write(self._buffers[key], 0, values)
+        return self._buffers[key].address
+
+
+class PreparedProduct:
+    """The launches of a product on all slabs of this process, for repeated use.
+
+    Parameters
+    ----------
+    product, target, source, parities, other
+        See `FifthProduct.prepare`.
+    """
+
+    def __init__(
+        self,
+        product: FifthProduct,
+        target: SpinorField,
+        source: SpinorField,
+        parities: Sequence[int],
+        other: SpinorField | None,
+    ) -> None:
+        self._used = product, target, source, other  # which own the memory
+        self._steps: list[Any] = []
+        self._launches = []
+        for n, slab in enumerate(source.slabs):
+            kernel = slab.kernel(FIFTH_DIRECTION, source.storage.choice)
+            psi = source.structure(slab)
+            for parity in parities:
+                arguments = slab.arguments(
+                    FIFTH_DIRECTION,
+                    slab.whole(parity),
+                    source.storage.choice,
+                    source=psi,
+                    target=target.structure(target.slabs[n]),
+                    other=other.structure(other.slabs[n]) if other else type(psi)(),
+                    coefficients=product.address(slab.device, slab.layout.real),
+                    corner=product.matrix.corner,
+                    factor=1.0,
+                    extent=source.fifth,
+                    vectors=source.vectors,
+                    reversed=product.matrix.exchanged,
+                )
+                self._steps.append(repeated([arguments], 1))
+                self._launches.append(kernel.prepared(self._steps[-1]))
+
+    def __call__(self, factor: float = 1.0) -> None:
+        """Compute the product."""
+        for step in self._steps:
+            step[0].factor = factor
+        for launch in self._launches:
+            launch()

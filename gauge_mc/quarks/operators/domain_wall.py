@@ -1,0 +1,356 @@
+"""Domain-wall operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc import defaults
+from gauge_mc.devices.base import Registers
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import Field
+from gauge_mc.options import Option
+from gauge_mc.quarks.diagonal import LARGEST, finite
+from gauge_mc.quarks.fifth_direction import (
+    Bidiagonal,
+    FifthMatrix,
+    FifthProduct,
+    PreparedProduct,
+    adjoint,
+)
+from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE, PreparedHop, PreparedOperator
+from gauge_mc.quarks.linear import EVEN, ODD, Apply, ReducedOperator
+from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
+from gauge_mc.quarks.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.solvers import SolverParameters, solve
+from gauge_mc.quarks.spinors import SpinorField, in_units
+from gauge_mc.quarks.transport import ANTIPERIODIC
+
+LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1)
+M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2)
+B = Option("b", float, "Coefficient b along the fifth direction.", usual=1.0, least=0, most=LARGEST)
+C = Option("c", float, "Coefficient c along the fifth direction.", usual=0.0, least=0, most=LARGEST)
+
+
+class PreparedWalls(PreparedOperator):
+    """M of a domain-wall operator for spinors in one type of storage.
+
+    A hop is the hopping term alone, and a product along the fifth direction before or after it.
+    """
+
+    operator: DomainWall
+
+    @cached_property
+    def diagonals(self) -> dict[tuple[bool, bool], FifthProduct]:
+        """A by whether it is inverted, and whether it is the adjoint."""
+        a = self.operator.diagonal_matrix
+        return {
+            (inverted, dagger): FifthProduct(two.with_directions_exchanged() if dagger else two)
+            for inverted, two in ((False, a), (True, a.inverse))
+            for dagger in (False, True)
+        }
+
+    @cached_property
+    def _spares(self) -> dict[tuple[int, int], SpinorField]:
+        return {}
+
+    def spare(self, like: SpinorField, parity: int) -> SpinorField:
+        """Return memory for vectors on one parity, which all products share."""
+        key = like.count, parity
+        if key not in self._spares:
+            self._spares[key] = like.like(parity=parity)
+        return self._spares[key]
+
+    def prepare(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int = DIVIDED,
+        other: SpinorField | None = None,
+        dagger: bool = False,
+    ) -> PreparedHop:
+        """Return a call that carries out `hop`; see `PreparedOperator.prepare`."""
+        spare, u, own = self.spare(source, parity), other or target, (parity,)
+        along = self.diagonals[form != WHOLE, dagger]
+        if form == WHOLE:
+            product = along.prepare(spare, u, own)
+            hop = super().prepare(target, source, parity, ADDED, spare, dagger)
+        elif form == SOLVED:
+            hop = super().prepare(spare, source, parity, ADDED, u, dagger)
+            product = along.prepare(target, spare, own)
+        else:
+            hop = super().prepare(spare, source, parity, DIVIDED, None, dagger)
+            product = along.prepare(target, spare, own, u if form == ADDED else None)
+        return HopAndProduct(hop, product, form)
+
+    def prepare_term(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        other: SpinorField | None = None,
+        dagger: bool = False,
+    ) -> PreparedHop:
+        """Return a call that computes D psi, or u + factor D psi if the vectors u are given."""
+        form = ADDED if other else DIVIDED
+        return super().prepare(target, source, parity, form, other, dagger)
+
+
+@dataclass(frozen=True)
+class HopAndProduct:
+    """A hop of a domain-wall operator.
+
+    Attributes
+    ----------
+    hop : PreparedHop
+        The hopping term.
+    product : PreparedProduct
+        The product with A or its inverse.
+    form : int
+        See `PreparedOperator.hop`.
+    """
+
+    hop: PreparedHop
+    product: PreparedProduct
+    form: int
+
+    def __call__(self, factor: float = 1.0) -> None:
+        """Carry out the hop with this factor."""
+        if self.form == WHOLE:
+            self.product()
+            self.hop(factor)
+        elif self.form == SOLVED:
+            self.hop(factor)
+            self.product()
+        else:
+            self.hop()
+            self.product(factor if self.form == ADDED else 1.0)
+
+    @property
+    def registers(self) -> Registers | None:
+        """Register usage of the kernel of the hopping term on a GPU."""
+        return self.hop.registers
+
+
+class ReducedWalls(PreconditionedOperator):
+    """M of a domain-wall operator on the even sites, divided by A; its adjoint is known as well.
+
+    Parameters
+    ----------
+    prepared : PreparedWalls
+        M on all sites.
+    """
+
+    def __init__(self, prepared: PreparedWalls) -> None:
+        super().__init__(prepared, with_adjoint=False)
+        self._whole = prepared
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
+        if not dagger:
+            return super().apply(target, source)
+        whole = self._whole
+        even, odd, other = whole.spare(source, EVEN), whole.spare(source, ODD), self._odd(source)
+        inverse, kappa = whole.diagonals[True, True], whole.operator.kappa
+        steps: tuple[Callable[[], None], ...] = (
+            inverse.prepare(even, source, (EVEN,)),
+            whole.prepare_term(odd, even, ODD, dagger=True),
+            inverse.prepare(other, odd, (ODD,)),
+        )
+        last = whole.prepare_term(target, other, EVEN, source, dagger=True)
+
+        def call() -> None:
+            for step in steps:
+                step()
+            last(-(kappa**2))
+
+        return call
+
+
+@OPERATORS.register
+class DomainWall(DiracOperator):
+    """The domain-wall operator with coefficients b_s and c_s along the fifth direction.
+
+    D5 = D_w K + 1 - L with the Wilson operator D_w at the mass -M5, and K = b + c L, where b and c
+    are diagonal in s, and (L psi)_s = P_- psi_{s+1} + P_+ psi_{s-1}, with P_- psi_L = -m P_- psi_0
+    and P_+ psi_{-1} = -m P_+ psi_{L-1}. Weights w_s make b_s = (w_s (b + c) + b - c) / 2 and c_s =
+    (w_s (b + c) - b + c) / 2. For large L the effective operator has the sign of H = (b + c)
+    H_w (2 + (b - c) gamma_5 H_w)^-1 with H_w = gamma_5 D_w: b = 1 and c = 0 is the operator of
+    Shamir (hep-lat/9303005), other numbers that of Moebius (arXiv:1206.5214), and b = c that of
+    Borici (hep-lat/9912040), which with weights from Zolotarev is that of Chiu (hep-lat/0209153).
+
+    Solvers see M = 2 kappa w^-1/2 D5 K^-1 w^1/2 = A - kappa D with 2 kappa = 1 / (4 - M5), the
+    hopping term D and A = 1 + 2 kappa w^-1/2 (1 - L) K^-1 w^1/2, which is diagonal in the sites.
+    The adjoint of A is A with the two chiralities exchanged, for any weights
+    (arXiv:1101.0423).
+
+    Parameters
+    ----------
+    field : Field
+        The links, whose halos must be up to date. Call `refresh` after they have changed.
+    mass : float
+        The mass m of the quark. In the normalisation of the overlap operator it is m_q = 2 M5 m.
+    ls : int
+        The extent L of the fifth direction.
+    m5 : float
+        M5, between 0 and 2.
+    b, c : float
+        The coefficients; c is from 0 to b.
+    weights : sequence of float, optional
+        The weights w_s, by default all 1.
+    boundary : complex or sequence of complex
+        See `DiracOperator`.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
+    name = "domain-wall"
+    quark = QUARK_MASS
+    parameters: ClassVar[tuple[Option, ...]] = (LS, M5, B, C)
+    prepared_kind = PreparedWalls
+
+    def __init__(
+        self,
+        field: Field,
+        mass: float,
+        ls: int = LS.usual,
+        m5: float = M5.usual,
+        b: float = B.usual,
+        c: float = C.usual,
+        weights: Sequence[float] | None = None,
+        boundary: complex | Sequence[complex] = ANTIPERIODIC,
+    ) -> None:
+        if not 0 < m5 < 2:
+            raise UsageError(f"M5 is {m5:g}; give a number between 0 and 2.")
+        if ls < 1:
+            raise UsageError(f"The fifth direction has {ls} sites; give at least 1.")
+        if not 0 <= finite("c", c) <= finite("b", b) or b == 0:
+            raise UsageError(f"b is {b:g} and c is {c:g}; give b above 0, and c from 0 to b.")
+        w = np.ones(ls) if weights is None else np.array(weights, np.float64)
+        if w.shape != (ls,) or not (np.isfinite(w).all() and (w > 0).all()):
+            raise UsageError(f"Give {ls} weights, one for each s, all of them above 0.")
+        super().__init__(field, 1 / (8 - 2 * m5), boundary)
+        self.quark_mass, self.m5 = finite("The mass of the quark", mass), float(m5)
+        self.fifth, self.weights = int(ls), w
+        self.b, self.c = (w * (b + c) + b - c) / 2, (w * (b + c) - b + c) / 2
+        roots, scale = np.sqrt(w), 2 * self.kappa
+        self._k = Bidiagonal.of(self.b / roots, self.c / roots)
+        whole = Bidiagonal.of((self.b + scale) / roots, (self.c - scale) / roots)
+        if self._determinant(self._k) == 0:
+            raise UsageError(
+                f"The matrix b + c L has no inverse for m = {mass:g} and {ls} sites in the "
+                "fifth direction; choose an even number of them."
+            )
+        self.diagonal_matrix = FifthMatrix(whole, self._k, self.quark_mass)
+        unit = Bidiagonal.diagonal(np.ones(ls))
+        self._to_w = FifthProduct(FifthMatrix(self._k, unit, self.quark_mass))
+        self._from_w = FifthProduct(FifthMatrix(unit, self._k, self.quark_mass))
+        self._to_w_adjoint = FifthProduct(adjoint(self._k, self.quark_mass))
+        self._roots = FifthProduct(FifthMatrix(Bidiagonal.diagonal(roots), unit, 0.0))
+        self._unrooted = FifthProduct(FifthMatrix(Bidiagonal.diagonal(1 / roots), unit, 0.0))
+
+    def _determinant(self, matrix: Bidiagonal) -> float:
+        """Return the determinant of a bidiagonal matrix with the corner, for one chirality."""
+        ratios = -matrix.there[0] / matrix.here[0]
+        return float(matrix.here[0].prod() * (1 + self.quark_mass * ratios.prod()))
+
+    def reduced(
+        self, with_adjoint: bool, precision: str = "double", reals: int | None = None
+    ) -> ReducedOperator:
+        """Return M on the even sites; see `HoppingOperator.reduced`."""
+        return ReducedWalls(cast(PreparedWalls, self.prepared(precision, reals)))
+
+    def add_force(
+        self, force: AlgebraField, x: SpinorField, y: SpinorField, weights: Sequence[float]
+    ) -> None:
+        """Refuse to compute a force.
+
+        Raises
+        ------
+        UsageError
+            Always.
+        """
+        raise UsageError("The force of domain-wall quarks is not known yet; choose other quarks.")
+
+    def apply(
+        self,
+        array: NDArray[np.complexfloating[Any, Any]],
+        dagger: bool = False,
+        precision: str | None = None,
+        reals: int | None = None,
+    ) -> NDArray[np.complex128]:
+        """Return D5 psi, or D5^dagger psi.
+
+        Parameters
+        ----------
+        array : ndarray, shape (L, T, Z, Y, X, 4, N) or (count, L, T, Z, Y, X, 4, N)
+            ``psi[s, t, z, y, x, spin, colour]``, or several of them.
+        dagger, precision, reals
+            See `DiracOperator.apply`.
+
+        Returns
+        -------
+        ndarray, complex128
+            An array of the same shape.
+
+        Raises
+        ------
+        GaugeError
+            If the array has the wrong shape.
+        """
+        prepared = self.prepared(precision or self.field.precision, reals)
+        source = SpinorField.from_numpy(self.field, array, prepared.storage.name, fifth=self.fifth)
+        one, other = source.like(), source.like()
+        parities = (EVEN, ODD)
+        first, last = (self._roots, self._to_w_adjoint) if dagger else (self._to_w, self._roots)
+        first.prepare(one, source, parities)()
+        prepared.apply(other, one, dagger)()
+        last.prepare(source, other, parities)(1 / (2 * self.kappa))
+        return source.to_numpy().reshape(np.shape(array))
+
+    def solve(
+        self,
+        source: NDArray[np.complexfloating[Any, Any]],
+        tolerance: float = defaults.TOLERANCE,
+        solver: str = defaults.SOLVER,
+        **request: Any,
+    ) -> NDArray[np.complex128]:
+        """Return the solution x of D5 x = source.
+
+        Parameters
+        ----------
+        source : ndarray, shape (L, T, Z, Y, X, 4, N) or (count, L, T, Z, Y, X, 4, N)
+            ``b[s, t, z, y, x, spin, colour]``, or several of them, which are solved together.
+        tolerance : float
+            Largest norm of w^-1/2 (source - D5 x), divided by that of w^-1/2 source.
+        solver, **request
+            See `DiracOperator.solve`.
+
+        Returns
+        -------
+        ndarray, complex128
+            An array of the same shape.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        GaugeError
+            If the tolerance cannot be reached, or the array has the wrong shape.
+        """
+        field, unit = in_units(self.field, source, self.fifth)
+        right = field.like()
+        self._unrooted.prepare(right, field, (EVEN, ODD))(2 * self.kappa)
+        found = solve(self, right, solver, SolverParameters(tolerance=tolerance, **request))
+        self._from_w.prepare(field, found.x, (EVEN, ODD))()
+        return (field.to_numpy() * unit).reshape(np.shape(source))

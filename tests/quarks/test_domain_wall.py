@@ -1,0 +1,253 @@
+"""Domain-wall operators against NumPy and dense matrices, and what they must fulfil."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE
+from gauge_mc.quarks.linear import EVEN, ODD
+from gauge_mc.quarks.operators.domain_wall import DomainWall
+from gauge_mc.quarks.solvers import SOLVERS
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.updates.heatbath import heatbath
+from tests.domain.conftest import GPUS, open_group
+from tests.reference import dirac, walls
+from tests.reference.fields import random_field
+
+LATTICE = Lattice(4, 2, 2, 4)
+PHASES = [np.exp(0.2j * np.pi), np.exp(-0.7j), 1, -1]
+TOLERANCE = {"double": 2e-14, "single": 3e-6, "half": 3e-3}
+"""As those of other operators; the matrices along the fifth direction have elements below 1."""
+
+MASS, HEIGHT = 0.1, 1.7
+
+KINDS = {
+    "shamir": (4, {}),
+    "moebius": (5, {"b": 1.5, "c": 0.5}),
+    "borici": (6, {"b": 1.0, "c": 1.0}),
+    "weights": (4, {"b": 1.4, "c": 0.9, "weights": [0.5, 1.2, 2.0, 0.8]}),
+    "one site": (1, {}),
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    """The extent of the fifth direction and the coefficients."""
+    return KINDS[request.param]
+
+
+def largest_difference(found, expected):
+    return np.abs(found - expected).max() / np.abs(expected).max()
+
+
+def made(links, kind, group, device, lattice=LATTICE, mass=MASS):
+    extent, coefficients = kind
+    field = Field.from_slices(lattice, group, links, "double", device)
+    return DomainWall(field, mass, extent, HEIGHT, boundary=PHASES, **coefficients)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_the_formula(group, kind, storage, best_device, rng):
+    links, n = random_field(LATTICE.extents, group, rng), int(group[2])
+    psi = np.stack([walls.random_spinor(LATTICE.extents, kind[0], n, rng) for _ in range(2)])
+    operator = made(links, kind, group, best_device)
+    found = operator.apply(psi, precision=storage)
+    expected = [walls.domain_wall(links, x, MASS, HEIGHT, PHASES, **kind[1]) for x in psi]
+    assert largest_difference(found, expected) < TOLERANCE[storage]
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("dagger", [False, True])
+def test_the_forms_of_a_hop(kind, storage, dagger, best_device, rng):
+    """The inverse in closed form, against dense matrices along the fifth direction."""
+    extent, coefficients = kind
+    links = random_field(LATTICE.extents, "su3", rng)
+    operator = made(links, kind, "su3", best_device).prepared(storage)
+    psi, u = (walls.random_spinor(LATTICE.extents, extent, 3, rng) for _ in range(2))
+    up, down = walls.diagonal(extent, MASS, HEIGHT, **coefficients)
+    a = [up.T, down.T] if dagger else [up, down]
+    inverse = [np.linalg.inv(one) for one in a]
+    five = [dirac.spin(dirac.GAMMA5, one) if dagger else one for one in psi]
+    d = np.stack([dirac.hopping(links, one, PHASES) for one in five])
+    d = dirac.spin(dirac.GAMMA5, d) if dagger else d
+    expected = {
+        DIVIDED: walls.along(inverse, d),
+        ADDED: u - 0.7 * walls.along(inverse, d),
+        WHOLE: walls.along(a, u) - 0.7 * d,
+        SOLVED: walls.along(inverse, u - 0.7 * d),
+    }
+    source, other = (
+        SpinorField.from_numpy(operator.operator.field, one, storage, fifth=extent)
+        for one in (psi, u)
+    )
+    target = source.like()
+    for form, exact in expected.items():
+        for own in (EVEN, ODD):
+            operator.hop(target, source, own, form, other, -0.7, dagger)
+        assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]
+
+
+@pytest.mark.parametrize("group", ["su2", "su3"])
+def test_the_reference_is_the_dense_matrix(group, kind, rng):
+    extent, coefficients = kind
+    links = random_field((2, 2, 2, 2), group, rng)
+    psi = walls.random_spinor((2, 2, 2, 2), extent, int(group[2]), rng)
+    matrix = walls.dense(links, extent, MASS, HEIGHT, PHASES, **coefficients)
+    expected = walls.domain_wall(links, psi, MASS, HEIGHT, PHASES, **coefficients)
+    assert largest_difference(matrix @ psi.ravel(), expected.ravel()) < 1e-13
+
+
+def test_against_the_inverse_of_a_dense_matrix(kind, best_device, rng):
+    extent, coefficients = kind
+    lattice = Lattice(2, 2, 2, 4)
+    links = random_field(lattice.extents, "su2", rng)
+    psi = walls.random_spinor(lattice.extents, extent, 2, rng)
+    matrix = walls.dense(links, extent, MASS, HEIGHT, PHASES, **coefficients)
+    expected = np.linalg.solve(matrix, psi.ravel())
+    for solver in SOLVERS:
+        found = made(links, kind, "su2", best_device, lattice).solve(psi, 1e-12, solver)
+        error = np.linalg.norm(found.ravel() - expected)
+        assert error < 1e-12 * np.linalg.cond(matrix) * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("inner", STORAGES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_true_residual(solver, inner, kind, best_device, rng):
+    """Of several right-hand sides together, one of which is 0; in units of the weights."""
+    extent, coefficients = kind
+    links = random_field(LATTICE.extents, "su3", rng)
+    operator = made(links, kind, "su3", best_device)
+    source = np.stack([walls.random_spinor(LATTICE.extents, extent, 3, rng) for _ in range(3)])
+    source[1] = 0
+    found = operator.solve(source, 1e-10, solver, inner=inner)
+    root = np.sqrt(coefficients.get("weights", np.ones(extent))).reshape(-1, *(1,) * 6)
+    for x, b in zip(found, source, strict=True):
+        rest = b - walls.domain_wall(links, x, MASS, HEIGHT, PHASES, **coefficients)
+        assert np.linalg.norm(rest / root) <= 1.001e-10 * np.linalg.norm(b / root)
+    assert not found[1].any()
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_the_adjoint(reduced, kind, best_device, rng):
+    """Of the operator that solvers see, on all sites and on the even ones."""
+    extent, _ = kind
+    links = random_field(LATTICE.extents, "su3", rng)
+    operator = made(links, kind, "su3", best_device)
+    seen = operator.reduced(True) if reduced else operator.prepared()
+    vectors = [walls.random_spinor(LATTICE.extents, extent, 3, rng) for _ in range(2)]
+    parity = EVEN if reduced else None
+    chi, psi = (
+        SpinorField.from_numpy(operator.field, one, parity=parity, fifth=extent) for one in vectors
+    )
+    left, right = psi.like(), psi.like()
+    seen.apply(left, psi)()
+    seen.apply(right, chi, dagger=True)()
+    products = (
+        np.vdot(chi.to_numpy(), left.to_numpy()),
+        np.vdot(right.to_numpy(), psi.to_numpy()),
+    )
+    sizes = np.linalg.norm(chi.to_numpy()) * np.linalg.norm(psi.to_numpy())
+    assert abs(products[0] - products[1]) < 1e-14 * sizes
+
+
+def test_the_adjoint_of_the_operator_itself(kind, best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    chi, psi = (walls.random_spinor(LATTICE.extents, kind[0], 3, rng) for _ in range(2))
+    operator = made(links, kind, "su3", best_device)
+    left = np.vdot(chi, operator.apply(psi))
+    right = np.vdot(operator.apply(chi, dagger=True), psi)
+    assert abs(left - right) < 1e-14 * np.linalg.norm(psi) * np.linalg.norm(chi)
+
+
+@pytest.mark.parametrize("weights", [None, [0.5, 1.2, 1.2, 0.5]])
+@pytest.mark.parametrize(("b", "c"), [(1.0, 0.0), (1.5, 0.5), (1.0, 1.0)])
+def test_gamma_5_and_reflection(b, c, weights, best_device, rng):
+    """gamma_5 R M gamma_5 R = M^dagger if the weights are those of the reflected direction."""
+    links = random_field(LATTICE.extents, "su3", rng)
+    kind = 4, {"b": b, "c": c, "weights": weights}
+    operator = made(links, kind, "su3", best_device).prepared()
+    psi = walls.random_spinor(LATTICE.extents, 4, 3, rng)
+
+    def product(array, dagger=False):
+        source = SpinorField.from_numpy(operator.operator.field, array, fifth=4)
+        target = source.like()
+        operator.apply(target, source, dagger)()
+        return target.to_numpy()[0]
+
+    reflected = walls.gamma5(product(walls.gamma5(psi)))
+    assert largest_difference(reflected, product(psi, dagger=True)) < 1e-14
+
+
+@pytest.mark.parametrize("kind_of_device", ["cpu-16", *GPUS])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_slabs_give_the_same_bytes(solver, kind_of_device, rng):
+    lattice, extent = Lattice(4, 2, 2, 10), 4
+    links = random_field(lattice.extents, "su3", rng)
+    source = np.stack([walls.random_spinor(lattice.extents, extent, 3, rng) for _ in range(2)])
+    found = []
+    for slices in [(10,), (4, 6), (2, 3, 5)]:
+        devices = open_group(kind_of_device, slices)
+        operator = made(links, KINDS["weights"], "su3", devices, lattice)
+        found.append(operator.solve(source, 1e-8, solver, inner="half"))
+        devices.close()
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_threads_give_the_same_bytes(rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    source = walls.random_spinor(LATTICE.extents, 4, 3, rng)
+    one, two = (
+        made(links, KINDS["weights"], "su3", CpuDevice(threads)).solve(source, inner="single")
+        for threads in (1, 2)
+    )
+    assert np.array_equal(one, two)
+
+
+def test_right_hand_sides_do_not_mix(best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    operator = made(links, KINDS["moebius"], "su3", best_device)
+    psi = np.stack([walls.random_spinor(LATTICE.extents, 5, 3, rng) for _ in range(3)])
+    assert np.array_equal(operator.apply(psi), [operator.apply(one) for one in psi])
+
+
+def test_the_links_may_change(best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    operator = made(links, KINDS["shamir"], "su3", best_device)
+    psi = walls.random_spinor(LATTICE.extents, 4, 3, rng)
+    operator.apply(psi, precision="single")
+    heatbath(operator.field, 5.7, Random.for_field(operator.field), 1)
+    operator.refresh()
+    found = operator.apply(psi, precision="single")
+    expected = walls.domain_wall(operator.field.to_numpy(), psi, MASS, HEIGHT, PHASES)
+    assert largest_difference(found, expected) < TOLERANCE["single"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"m5": 2.0}, "M5 is 2; give a number between 0 and 2"),
+        ({"ls": 0}, "fifth direction has 0 sites; give at least 1"),
+        ({"b": 0.0}, "b is 0 and c is 0; give b above 0, and c from 0 to b"),
+        ({"b": 0.5, "c": 1.0}, r"b is 0\.5 and c is 1; give b above 0"),
+        ({"weights": [1.0, 2.0]}, "Give 4 weights, one for each s, all of them above 0"),
+        ({"weights": [1.0, 2.0, -1.0, 1.0]}, "Give 4 weights"),
+        ({"mass": float("nan")}, "The mass of the quark is nan; give a number"),
+        ({"mass": 1.0, "ls": 3, "b": 1.0, "c": 1.0}, "has no inverse for m = 1 and 3 sites"),
+    ],
+)
+def test_what_is_refused(values, message):
+    field = Field.cold(Lattice(2, 2, 2, 2), "su2", "double", CpuDevice(1))
+    with pytest.raises(UsageError, match=message):
+        DomainWall(field, **{"mass": 0.1, "ls": 4, **values})
+
+
+def test_arrays_of_another_extent_are_refused():
+    field = Field.cold(Lattice(2, 2, 2, 2), "su2", "double", CpuDevice(1))
+    with pytest.raises(GaugeError, match=r"must have the shape \(4, 2, 2.* \[s, t, z, y, x, "):
+        DomainWall(field, 0.1, ls=4).apply(np.zeros((3, 2, 2, 2, 2, 4, 2)))
