@@ -7,7 +7,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks import normal
-from gauge_mc.quarks.normal import QuarkSolver, QuarkSystem
+from gauge_mc.quarks.normal import NormalConjugateGradients, QuarkSolver, QuarkSystem
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.solvers import StagnationError
 from tests.reference.dirac import random_spinor
@@ -156,3 +156,21 @@ def test_what_is_refused(rng, best_device, monkeypatch):
 def raises():
     """Stagnate."""
     raise StagnationError
+
+
+def test_residuals_of_light_quarks_may_rise_for_a_while(rng, best_device, monkeypatch):
+    """At the critical kappa the residual does not fall in every iteration."""
+    lattice = Lattice(4, 4, 4, 4)
+    links = random_field(lattice.extents, "su3", rng)
+    field = Field.from_slices(lattice, "su3", links, "double", best_device)
+    operator = TwistedMass(field, 0.25, 1e-3)
+    phi = even(random_spinor(lattice.extents, 3, rng))
+    for plateau, works in ((NormalConjugateGradients.plateau, True), (2, False)):
+        monkeypatch.setattr(NormalConjugateGradients, "plateau", plateau)
+        one = QuarkSystem(operator, QuarkSolver())
+        one.phi.restore(phi)
+        if works:
+            assert 100 < one.solve(1e-9) < 2000
+        else:
+            with pytest.raises(GaugeError, match="choose a larger tolerance"):
+                one.solve(1e-9)

@@ -54,8 +54,7 @@ REDUCTION = {
 precision. With half precision and reliable updates 0.1, as in arXiv:0911.3191, section 5."""
 
 PATIENCE = 200
-"""Number of iterations after which the true residual is computed if the iterated one of no vector
-has become smaller by the factor `SLOWEST`."""
+"""Usual value of `Solver.plateau`."""
 
 SLOWEST = 0.99
 
@@ -204,6 +203,9 @@ class Solver(ABC):
     always_converges: ClassVar[bool] = False
     """Whether it converges for every operator that has an inverse, apart from rounding errors. Such
     a solver goes on if another one does not converge."""
+    plateau: ClassVar[int] = PATIENCE
+    """Number of iterations after which the true residual is computed if the iterated one of no
+    vector has become smaller by the factor `SLOWEST`."""
     patience: ClassVar[float] = math.inf
     """Number of iterations after which it gives up unless the largest of the smallest true
     residuals of all vectors has become smaller by the factor `SMALLER`."""
@@ -280,7 +282,7 @@ class Solver(ABC):
                 since = 0 if (now < SLOWEST * lowest)[~self.done].any() else since + 1
                 lowest = np.where(now < SLOWEST * lowest, now, lowest)
                 grown = (now > LARGEST_GROWTH * norms)[~self.done].any()
-                ended = since >= PATIENCE or progress.iterations >= request.iterations
+                ended = since >= self.plateau or progress.iterations >= request.iterations
                 if not (low.any() or grown or ended):
                     self.turn(replaced=False)
                     continue
