@@ -27,6 +27,15 @@ INLINE General general(const GROUP::Matrix& m) {
     return all;
 }
 
+// The row `spin` of gamma_mu gamma_nu has one element that is not 0, i^power in the column `column`.
+struct SpinElement {
+    int column, power;
+};
+INLINE constexpr SpinElement plane_element(int mu, int nu, int spin) {
+    const int middle = gamma_column(mu, spin);
+    return {gamma_column(nu, middle), (gamma_power(mu, spin) + gamma_power(nu, middle)) & 3};
+}
+
 struct Clover {
     struct Coefficients {
         double factor;  // kappa c_SW
@@ -50,8 +59,8 @@ private:
     static INLINE void subtract_plane(Block (&h)[2], int mu, int nu, scalar factor, const General& m) {
         constexpr int N = GROUP::N;
         for (int spin = 0; spin < SPINS; spin++) {
-            const int middle = gamma_column(mu, spin), column = gamma_column(nu, middle);
-            const int power = (gamma_power(mu, spin) + gamma_power(nu, middle)) & 3;
+            const SpinElement element = plane_element(mu, nu, spin);
+            const int column = element.column, power = element.power;
             Block& block = h[spin / 2];
             for (int a = 0; a < N; a++)
                 for (int b = 0; b < N; b++) {

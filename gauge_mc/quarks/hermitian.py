@@ -6,6 +6,7 @@ It is A = H + i m gamma_5, where H is 1 plus the sum of hermitian terms; see
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from gauge_mc.devices.kernels import Choice, Kernel
@@ -25,6 +26,7 @@ EXACT = STORAGES["double"]
 UNIT = Choice.of("diagonal", "Unit", "dirac/unit.h", "Unit")
 TWIST = Choice.of("diagonal", "Twist", "dirac/twist.h", "Twist")
 HERMITIAN = Choice.of("diagonal", "Hermitian", "dirac/hermitian.h", "Hermitian")
+FORMS = (UNIT, TWIST, HERMITIAN)
 """The forms 1, 1 + i m gamma_5 and H + i m gamma_5 of A."""
 
 Slabs = tuple[StoredSlab, ...]
@@ -38,6 +40,12 @@ def form_of(terms: Sequence[DiagonalTerm]) -> Choice:
     return TWIST if terms else UNIT
 
 
+def empty_blocks(field: Field, storage: Storage) -> Slabs:
+    """Return hermitian blocks of all sites, which are zero."""
+    reals = (SPINS // 2 * field.group.colours) ** 2
+    return empty_slabs(field, storage.layouts(field), 2 * storage.bytes(reals))
+
+
 class HermitianPart:
     """H and (H^2 + m^2)^-1, which is H^-1 if m is 0, on all sites and in any storage.
 
@@ -46,13 +54,16 @@ class HermitianPart:
     field : Field
         The links, whose halos must be up to date. Call `refresh` after they have changed.
     terms : sequence of DiagonalTerm
-        The terms of H; those of m are left out.
+        The terms of H and m.
+
+    Attributes
+    ----------
     mass : float
         The number m.
     """
 
-    def __init__(self, field: Field, terms: Sequence[DiagonalTerm], mass: float) -> None:
-        self._field, self._mass = field, mass
+    def __init__(self, field: Field, terms: Sequence[DiagonalTerm]) -> None:
+        self._field, self.mass = field, math.fsum(one.mass for one in terms)
         self._terms = [(one.matrix, one.coefficients) for one in terms if one.matrix]
         self._stored: dict[Storage, tuple[Slabs, Slabs]] = {}
 
@@ -61,7 +72,8 @@ class HermitianPart:
         if storage not in self._stored:
             if storage != EXACT:
                 self.stored(EXACT)
-            self._stored[storage] = self._empty(storage), self._empty(storage)
+            empty = empty_blocks(self._field, storage), empty_blocks(self._field, storage)
+            self._stored[storage] = empty
             self._compute(storage)
         return self._stored[storage]
 
@@ -69,10 +81,6 @@ class HermitianPart:
         """Compute what has been used anew, after the links have changed."""
         for storage in self._stored:  # in double precision first
             self._compute(storage)
-
-    def _empty(self, storage: Storage) -> Slabs:
-        reals = (SPINS // 2 * self._field.group.colours) ** 2
-        return empty_slabs(self._field, storage.layouts(self._field), 2 * storage.bytes(reals))
 
     def _compute(self, storage: Storage) -> None:
         """Compute H and its inverse, by conversion unless the storage is `EXACT`."""
@@ -102,7 +110,7 @@ class HermitianPart:
                 EXACT.choice,
                 blocks=blocks.buffer.address,
                 inverse=inverse.buffer.address,
-                mass=self._mass,
+                mass=self.mass,
             )
             blocks.device.synchronize()
 

@@ -95,6 +95,22 @@ def clover(links: Complex, psi: Complex, kappa: float, csw: float) -> Complex:
     return 0.5j * kappa * csw * total
 
 
+def diagonal_part(links: Complex, kappa: float, mu: float, csw: float) -> Complex:
+    """The part of M that is diagonal in the sites, as matrices [t, z, y, x, row, column].
+
+    Rows and columns are (spin, colour); the precision is that of the links.
+    """
+    n = links.shape[-1]
+    total = np.zeros((*links.shape[:4], 4, n, 4, n), links.dtype)
+    total += np.einsum("ij,ab->iajb", np.eye(4) + 2j * kappa * mu * GAMMA5, np.eye(n))
+    for d in range(4):
+        for e in range(d + 1, 4):
+            sigma = 1j * GAMMA[d] @ GAMMA[e]
+            f = field_strength(links, d, e)
+            total += 1j * kappa * csw * np.einsum("ij,...ab->...iajb", sigma, f)
+    return total.reshape(*links.shape[:4], 4 * n, 4 * n)
+
+
 def wilson(
     links: Complex, psi: Complex, kappa: float, phases: Phases, mu: float = 0.0, csw: float = 0.0
 ) -> Complex:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.reference.dirac import Phases, dense, hopping, twisted
+from tests.reference.dirac import Phases, dense, diagonal_part, hopping
 from tests.reference.fields import Complex, extents_of, parity
 
 REFINEMENTS = 4
@@ -13,31 +13,35 @@ REFINEMENTS = 4
 
 
 class Quark(NamedTuple):
-    """The parameters of an operator without clover term."""
+    """The parameters of an operator."""
 
     kappa: float
     phases: Phases
     mu: float = 0.0
+    csw: float = 0.0
 
     def apply(self, links: Complex, psi: Complex) -> Complex:
         """M psi."""
         hopped = hopping(links, psi, self.phases)
-        product: Complex = twisted(psi, self.kappa, self.mu) - self.kappa * hopped
+        product: Complex = at_every_site(self.diagonal(links), psi) - self.kappa * hopped
         return product
+
+    def diagonal(self, links: Complex) -> Complex:
+        """A, as matrices of all sites."""
+        return diagonal_part(links, self.kappa, self.mu, self.csw)
 
     def reduced(self, links: Complex, psi: Complex) -> Complex:
         """(A_ee - kappa^2 D_eo A_oo^-1 D_oe) psi for psi on the even sites."""
-        mass = 2 * self.kappa * self.mu
-        odd = hopping(links, psi, self.phases)
-        odd = twisted(odd, self.kappa, -self.mu) / (1 + mass**2)
+        a = self.diagonal(links)
+        odd = at_every_site(inverses(a), hopping(links, psi, self.phases))
         again = hopping(links, odd, self.phases)
-        product: Complex = twisted(psi, self.kappa, self.mu) - self.kappa**2 * again
+        product: Complex = at_every_site(a, psi) - self.kappa**2 * again
         return product
 
     def inverse(self, links: Complex) -> Complex:
         """M^-1 as a matrix in double precision."""
         inverse: Complex = np.linalg.inv(
-            dense(links.astype(complex), self.kappa, self.phases, self.mu)
+            dense(links.astype(complex), self.kappa, self.phases, self.mu, self.csw)
         )
         return inverse
 
@@ -49,6 +53,41 @@ class Quark(NamedTuple):
             r = (b - self.apply(links, x)).astype(complex)
             x = x + (inverse @ r.ravel()).reshape(b.shape)
         return x
+
+
+def at_every_site(matrices: Complex, psi: Complex) -> Complex:
+    """Matrices of spin and colour at all sites times a spinor."""
+    vectors = psi.reshape(*psi.shape[:4], -1, 1)
+    product: Complex = (matrices @ vectors).reshape(psi.shape)
+    return product
+
+
+def inverses(matrices: Complex) -> Complex:
+    """Inverses, improved by Newton's iteration in the precision of the matrices."""
+    x = np.linalg.inv(matrices.astype(complex)).astype(matrices.dtype)
+    for _ in range(2):
+        x = x @ (2 * np.eye(x.shape[-1]) - matrices @ x)
+    inverse: Complex = x
+    return inverse
+
+
+def log_determinants(matrices: Complex) -> Complex:
+    """ln |det| of matrices near 1, by elimination in their precision."""
+    a, total = matrices.copy(), 0
+    for k in range(a.shape[-1]):
+        pivot = a[..., k, k]
+        total = total + np.log(np.abs(pivot))
+        factors = a[..., k + 1 :, k] / pivot[..., None]
+        a[..., k + 1 :, :] -= factors[..., None] * a[..., None, k, :]
+    found: Complex = np.asarray(total)
+    return found
+
+
+def odd_determinant(links: Complex, quark: Quark, flavours: int) -> float:
+    """-flavours ln |det A_oo|."""
+    odd = parity(extents_of(links)) == 1
+    value: float = -flavours * log_determinants(quark.diagonal(links)[odd]).sum()
+    return value
 
 
 def even(psi: Complex) -> Complex:

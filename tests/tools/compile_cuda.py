@@ -30,7 +30,7 @@ from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, GeneralGroup
 from gauge_mc.quarks.diagonal import TERMS
-from gauge_mc.quarks.hermitian import HERMITIAN, TWIST, UNIT
+from gauge_mc.quarks.hermitian import FORMS
 from gauge_mc.quarks.hopping import ONE, SEVERAL
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
@@ -68,7 +68,7 @@ CHOICES = {
     "content": [GROUP_LINKS, MATRICES],
     "replicas": [ONE_REPLICA, MANY_REPLICAS],
     "norms": [ROUNDED, UNBIASED],
-    "diagonal": [UNIT, TWIST, HERMITIAN],
+    "diagonal": list(FORMS),
     "term": [one.matrix for one in TERMS.values() if one.matrix],
 }
 """All choices by kind, with generators at their default quality level."""

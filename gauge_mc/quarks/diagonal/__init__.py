@@ -12,12 +12,15 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
+from gauge_mc.quarks.storage import StoredSlab
 from gauge_mc.registry import Registry, in_words
 
 LARGEST = 1e6
@@ -55,6 +58,33 @@ class DiagonalTerm(ABC):
     @abstractmethod
     def __init__(self, kappa: float, **parameters: float) -> None:
         """Set `mass` or `coefficients`."""
+
+    def add_force(
+        self, force: AlgebraField, links: Field, derivative: Sequence[StoredSlab]
+    ) -> None:
+        """Add the force of an action, given its derivative with H.
+
+        A term of H that depends on the links overrides this method; terms of m have no force.
+
+        Parameters
+        ----------
+        force : AlgebraField
+            The force F is added to it; see `gauge_mc.updates.monomials.Monomial.kick`.
+        links : Field
+            The links, in double precision, with their halos.
+        derivative : sequence of StoredSlab
+            Hermitian blocks L of all sites, with dS = Re Tr (L dH).
+
+        Raises
+        ------
+        UsageError
+            If the term is one of H, and its force is not known.
+        """
+        if self.matrix:
+            raise UsageError(
+                f"The force of the term {self.name} is not known, so that quarks with it cannot "
+                "move links; leave it out."
+            )
 
 
 def finite(what: str, value: float) -> float:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Choice
+from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
+from gauge_mc.quarks.clover_force import CloverForce
 from gauge_mc.quarks.diagonal import LARGEST, TERMS, DiagonalTerm, finite
+from gauge_mc.quarks.storage import StoredSlab
 
 CSW = Option(
     "csw",
@@ -38,3 +43,9 @@ class Clover(DiagonalTerm):
 
     def __init__(self, kappa: float, csw: float) -> None:
         self.coefficients = {"factor": kappa * finite("c_SW", csw)}
+
+    def add_force(
+        self, force: AlgebraField, links: Field, derivative: Sequence[StoredSlab]
+    ) -> None:
+        """Add the force of an action; see `DiagonalTerm.add_force`."""
+        CloverForce.of(links).add(force, derivative, self.coefficients["factor"])

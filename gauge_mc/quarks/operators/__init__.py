@@ -21,15 +21,16 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, merged
+from gauge_mc.quarks.derivative import DiagonalDerivative
 from gauge_mc.quarks.diagonal import TERMS, DiagonalTerm
 from gauge_mc.quarks.force import HoppingForce
-from gauge_mc.quarks.hermitian import TWIST, UNIT, HermitianPart, form_of
+from gauge_mc.quarks.hermitian import HERMITIAN, TWIST, UNIT, HermitianPart, form_of
 from gauge_mc.quarks.hopping import HoppingOperator, PreparedOperator
 from gauge_mc.quarks.linear import ReducedOperator
 from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField, in_units
-from gauge_mc.quarks.storage import storage_of
+from gauge_mc.quarks.storage import StoredSlab, storage_of
 from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary, reals_of
 from gauge_mc.registry import Registry, in_words
 
@@ -88,8 +89,8 @@ class DiracOperator(HoppingOperator):
         self.boundary = Boundary.of(boundary)
         if terms:
             self.diagonal = form_of(terms)
-        self.diagonal_terms, self.mass = terms, math.fsum(one.mass for one in terms)
-        self.hermitian = HermitianPart(field, terms, self.mass)
+        self.diagonal_terms = terms
+        self.hermitian = HermitianPart(field, terms)
         self._prepared: dict[tuple[object, ...], PreparedOperator] = {}
         self._forces: dict[tuple[int, ...], HoppingForce] = {}
         self.refreshed = 0
@@ -100,10 +101,13 @@ class DiracOperator(HoppingOperator):
         if self.diagonal == UNIT:
             return prepared.made_terms(slab, none=0)
         if self.diagonal == TWIST:
-            return prepared.made_terms(slab, mass=self.mass)
+            return prepared.made_terms(slab, mass=self.hermitian.mass)
         blocks, inverse = (one[slab] for one in self.hermitian.stored(prepared.storage))
         return prepared.made_terms(
-            slab, blocks=blocks.buffer.address, inverse=inverse.buffer.address, mass=self.mass
+            slab,
+            blocks=blocks.buffer.address,
+            inverse=inverse.buffer.address,
+            mass=self.hermitian.mass,
         )
 
     def prepared(self, precision: str = "double", reals: int | None = None) -> PreparedOperator:
@@ -176,11 +180,15 @@ class DiracOperator(HoppingOperator):
         Raises
         ------
         UsageError
-            If a term has no force.
+            If a term has no force that is known.
         """
+        if self.diagonal == HERMITIAN:
+            self.add_term_forces(force, DiagonalDerivative.of(self.field).of_pairs(x, y, weights))
+
+    def add_term_forces(self, force: AlgebraField, derivative: Sequence[StoredSlab]) -> None:
+        """Add the force of an action, given its derivative with H; see `DiagonalTerm.add_force`."""
         for term in self.diagonal_terms:
-            if term.matrix:
-                raise UsageError(f"The force of the {term.name} is not known yet; leave it out.")
+            term.add_force(force, self.field, derivative)
 
     def apply(
         self,

@@ -44,8 +44,10 @@ class Quarks:
         self.random.step = 1
 
     def operator(self, quark):
-        name, mu = ("twisted-mass", {"mu": quark.mu}) if quark.mu else ("wilson", {})
-        return self.links.operator(name, quark.kappa, quark.phases, **mu)
+        name, values = ("twisted-mass", {"mu": quark.mu}) if quark.mu else ("wilson", {})
+        if quark.csw:
+            name, values = "wilson-clover", {"csw": quark.csw, "mu": quark.mu}
+        return self.links.operator(name, quark.kappa, quark.phases, **values)
 
     def draw(self):
         """Draw pseudofermions, and return them."""
@@ -77,6 +79,13 @@ CASES = {
     "twisted mass": (Quark(KAPPA, TWISTED, 0.3), None, EXACT),
     "two solves": (Quark(KAPPA, TWISTED, 0.3), None, TWO_SOLVES),
     "ratio": (Quark(KAPPA, ANTIPERIODIC), Quark(HEAVY, ANTIPERIODIC), EXACT),
+    "clover": (Quark(KAPPA, ANTIPERIODIC, 0, 1.7), None, EXACT),
+    "twisted clover": (Quark(KAPPA, TWISTED, 0.3, 1.7), None, TWO_SOLVES),
+    "clover ratio": (
+        Quark(KAPPA, TWISTED, 0.1, 1.7),
+        Quark(KAPPA, TWISTED, 0.4, 1.7),
+        EXACT,
+    ),
     "twisted ratio": (Quark(KAPPA, TWISTED, 0.1), Quark(KAPPA, TWISTED, 0.4), TWO_SOLVES),
 }
 
@@ -112,7 +121,7 @@ def near_one(lattice, group, rng, size):
     return exponential(size * algebra(noise[0] + 1j * noise[1]))
 
 
-@pytest.mark.parametrize("case", ["twisted mass", "twisted ratio"])
+@pytest.mark.parametrize("case", ["twisted mass", "twisted ratio", "twisted clover"])
 def test_gauge_transformations_turn_the_force(case, rng, best_device):
     links = random_field(LATTICE.extents, "su3", rng)
     g = random_su(3, links.shape[:4], rng)
@@ -131,7 +140,7 @@ def test_gauge_transformations_turn_the_force(case, rng, best_device):
     assert np.abs(at @ force @ dagger(at) - turned).max() < 1e-11 * np.abs(force).max()
 
 
-@pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio"])
+@pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "twisted clover"])
 def test_slabs_and_threads_give_the_same_bytes(case, rng):
     lattice = Lattice(4, 2, 4, 6)
     links, found = random_field(lattice.extents, "su3", rng), []
@@ -150,7 +159,7 @@ def test_slabs_and_threads_give_the_same_bytes(case, rng):
     assert found[0] == found[2]
 
 
-@pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio"])
+@pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "clover"])
 def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device):
     lattice = Lattice(4, 4, 2, 4)
     links = near_one(lattice, "su3", rng, 0.3)
@@ -160,8 +169,8 @@ def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device)
     usual = QuarkSolver() if solver is EXACT else QuarkSolver("bicgstab", force_tolerance=1e-11)
     quarks = Quarks(links, "su3", best_device, light, heavy, usual, lattice)
     quarks.draw()
-    changes = []
-    for steps in (4, 8):
+    changes, fine = [], 12 if light.csw else 8
+    for steps in (fine // 2, fine):
         quarks.field.copy(Field.from_slices(lattice, "su3", links, "double", best_device))
         quarks.field.exchange_halo()
         trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
@@ -172,7 +181,7 @@ def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device)
     assert changes[0] / changes[1] == pytest.approx(4, rel=0.15)
     away = quarks.field.to_numpy()
     assert np.abs(away - links).max() > 0.1
-    trajectory.leapfrog(-0.8, 8)
+    trajectory.leapfrog(-0.8, fine)
     assert np.abs(quarks.field.to_numpy() - links).max() < 1e-11
     assert trajectory.kinetic.minus(kinetic) == pytest.approx(0, abs=1e-10 * float(kinetic))
 

@@ -1,0 +1,67 @@
+"""The determinant of the part of a Dirac operator that is diagonal in the sites."""
+
+from __future__ import annotations
+
+import math
+
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.derivative import DiagonalDerivative, log_determinants
+from gauge_mc.quarks.hermitian import FORMS, HERMITIAN
+from gauge_mc.quarks.operators import DiracOperator
+from gauge_mc.quarks.spinors import SPINS
+from gauge_mc.updates.energy import Energy, block_sums
+from gauge_mc.updates.monomials.quark_forces import QuarkMonomial
+
+
+class Determinant(QuarkMonomial):
+    """S = -(flavours / 2) ln det (A A^dagger) on the odd sites, for flavours with det M each.
+
+    It accompanies the pseudofermions for Mh, the operator on the even sites, because
+    det M = det A_oo det Mh. A A^dagger is H^2 + m^2, of which S is the sum over sites.
+
+    Parameters
+    ----------
+    operator : DiracOperator
+        The operator M, on links that are updated before a method is called.
+    flavours : int
+        Number of flavours.
+    name : str
+        Name of the monomial.
+
+    Raises
+    ------
+    UsageError
+        If A is not composed of terms.
+    """
+
+    def __init__(
+        self, operator: DiracOperator, flavours: int = 2, name: str = "determinant"
+    ) -> None:
+        super().__init__(operator.field, name)
+        if operator.diagonal not in FORMS:
+            raise UsageError(
+                f"The determinant of the diagonal part of the operator {operator.name} is not "
+                "known; choose an operator that is composed of terms."
+            )
+        self._operator, self._flavours = operator, flavours
+
+    def draw(self, links: Field, random: Random) -> None:
+        """Draw nothing: the term depends on the links only."""
+
+    def action(self, links: Field) -> Energy:
+        """Return the value of the term, as the contributions of blocks of sites."""
+        part, weight = self._operator.hermitian, -self._flavours / 2
+        if self._operator.diagonal == HERMITIAN:
+            return Energy.of(weight * block_sums(self.field.devices, log_determinants(part)))
+        numbers = self.field.lattice.sites // 2 * SPINS * self.field.group.colours
+        return Energy.of(weight * numbers * math.log1p(part.mass**2))
+
+    def add_force(self, force: AlgebraField) -> None:
+        """Add the force; see `QuarkMonomial.add_force`."""
+        if self._operator.diagonal == HERMITIAN:
+            derivative = DiagonalDerivative.of(self.field)
+            blocks = derivative.of_determinant(self._operator.hermitian, -self._flavours)
+            self._operator.add_term_forces(force, blocks)
