@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from gauge_mc.domain.slab import work
 from gauge_mc.fields.sums import SlabSums, add_slices
 from gauge_mc.quarks.spinors import SpinorField
 
+ADVANCE_SHIFTS = Kernel("advance_shifts")
 ADVANCE_SPINORS = Kernel("advance_spinors")
 COMBINE_SPINORS = Kernel("combine_spinors")
 MULTIPLY_SPINORS = Kernel("multiply_spinors")
@@ -28,6 +30,9 @@ PRODUCTS = HEADER["PRODUCTS"]
 
 MOST_VECTORS = HEADER["MOST_VECTORS"]
 """Number of vectors that a launch can treat."""
+
+MOST_SHIFTS = constants(source_folder() / "dirac" / "shifts.h")["MOST_SHIFTS"]
+"""Number of shifts that a launch can treat."""
 
 MOST_ROWS = 2**16 - 1
 """Largest z T times the number of vectors of a launch, since no grid of a GPU has more blocks along
@@ -260,3 +265,57 @@ class Multiply:
         """Compute the products."""
         self._prepared.launch()
         return self._prepared.fetch()
+
+
+class AdvanceShifts:
+    """y_i += a_i p_i and then p_i = b_i p_i + c_i r, for several shifts i of every vector of r.
+
+    Parameters
+    ----------
+    y, p : SpinorField
+        The vectors of all shifts, number i n + j for shift i and the j-th of the n vectors of r.
+    r : SpinorField
+        The vectors r.
+
+    Raises
+    ------
+    ValueError
+        If there are more than `MOST_SHIFTS` shifts.
+    """
+
+    def __init__(self, y: SpinorField, p: SpinorField, r: SpinorField) -> None:
+        self._fields = (y, p, r)  # which own the memory
+        shifts = y.count // r.count
+        if shifts > MOST_SHIFTS:
+            raise ValueError(f"{shifts} shifts are too many for a launch.")
+        self._launches: list[tuple[int, Any, Launch]] = []
+        for number, slab in enumerate(r.slabs):
+            layout = _vectors_as_replicas(slab.layout, 1)
+            for parity, vector in product(r.parities, range(r.vectors)):
+                arguments = ADVANCE_SHIFTS.arguments(
+                    slab.variant(r.storage.choice),
+                    geometry=layout.geometry,
+                    work=work(0, 1, slab.layout.slices, parity),
+                    y=y.structure(y.slabs[number], vector),
+                    p=p.structure(p.slabs[number], vector),
+                    r=r.structure(slab, vector),
+                    **{name: (0.0,) * MOST_SHIFTS for name in ("a", "b", "c")},
+                    shifts=shifts,
+                    stride=r.vectors,
+                )
+                step = repeated([arguments], 1)
+                launch = slab.kernel(ADVANCE_SHIFTS, r.storage.choice).prepared(step)
+                self._launches.append((vector // (r.fifth or 1), step, launch))
+
+    def __call__(
+        self, a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]
+    ) -> None:
+        """Carry out the step for the first shifts, with factors of the shape (shifts, vectors).
+
+        A vector whose factors are all 0 is left unchanged.
+        """
+        for vector, step, launch in self._launches:
+            step[0].shifts = len(a)
+            for name, values in (("a", a), ("b", b), ("c", c)):
+                getattr(step[0], name)[: len(a)] = values[:, vector].tolist()
+            launch()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
 
 from gauge_mc.quarks.spinors import SpinorField
 
@@ -23,7 +22,7 @@ class LinearOperator(ABC):
         The parities of the sites on which it acts.
     """
 
-    parities: ClassVar[tuple[int, ...]]
+    parities: tuple[int, ...]
 
     @abstractmethod
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:

@@ -95,7 +95,7 @@ class QuarkSolver:
 
 
 class NormalOperator(LinearOperator):
-    """The product B B^dagger of an operator B on the even sites.
+    """The product B B^dagger of an operator B.
 
     Parameters
     ----------
@@ -103,16 +103,14 @@ class NormalOperator(LinearOperator):
         The operator B.
     """
 
-    parities = (EVEN,)
-
     def __init__(self, one: LinearOperator) -> None:
-        self.one = one
+        self.one, self.parities = one, one.parities
         self._spare: dict[int, SpinorField] = {}
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
         if source.count not in self._spare:
-            self._spare[source.count] = source.like(parity=EVEN)
+            self._spare[source.count] = source.like()
         between = self._spare[source.count]
         first = self.one.apply(between, source, dagger=True)
         second = self.one.apply(target, between)

@@ -186,19 +186,31 @@ class SpinorField:
         self.halo.post(SliceRange(0, self.slabs[0].slice_bytes))
         self.halo.wait()
 
-    def copy(self, source: SpinorField) -> None:
-        """Copy vectors of any precision on the same sites; halos are not updated."""
+    def copy(self, source: SpinorField, first: int = 0, to: int = 0) -> None:
+        """Copy vectors of any precision on the sites that both fields have; halos are not updated.
+
+        Parameters
+        ----------
+        source : SpinorField
+            The vectors.
+        first, to : int
+            The first vector that is copied, and the place of its copy. Vectors are copied until
+            one of the fields ends.
+        """
+        extent = self.fifth or 1
+        vectors = min(source.count - first, self.count - to) * extent
+        parities = [one for one in self.parities if one in source.parities]
         for slab, old in zip(self.slabs, source.slabs, strict=True):
             where = elsewhere(source.storage.number_bytes, slab.layout, old.layout)
-            for parity in self.parities:
+            for parity in parities:
                 slab.launch(
                     CONVERT_SPINORS,
                     slab.whole(parity),
                     self.storage.choice,
-                    target=self.structure(slab),
-                    source=source.structure(old),
+                    target=self.structure(slab, to * extent),
+                    source=source.structure(old, first * extent),
                     elsewhere=where.structure,
-                    vectors=self.vectors,
+                    vectors=vectors,
                 )
 
     def restore(self, array: NDArray[np.complexfloating[Any, Any]]) -> None:

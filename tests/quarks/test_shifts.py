@@ -9,9 +9,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.shifts import ShiftedSystem, solve_shifted, solve_twisted
-from gauge_mc.quarks.solvers import SolverParameters
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.shifts import solve_shifted, solve_twisted
 from tests.domain.conftest import open_group
 from tests.reference import dirac as reference
 from tests.reference.fields import random_field
@@ -73,17 +71,6 @@ def test_twisted_masses_of_dense_matrices(group, csw, best_device, rng):
         assert np.abs(x - inverted(matrix, source)).max() < 1e-8
 
 
-def test_the_shifts_need_no_more_iterations_than_the_lowest(rng):
-    field, source = field_and_source("su3", rng)
-    b = SpinorField.from_numpy(field, source)
-    counts = []
-    for shifts in ((0.001,), (0.001, 0.1, 3.0)):
-        system = ShiftedSystem(Wilson(field, KAPPA), b, SolverParameters(1e-8))
-        system.solve(shifts)
-        counts.append(system.iterations)
-    assert counts[0] == counts[1] > 10
-
-
 def test_slabs_give_the_same_bytes(rng):
     lattice = Lattice(4, 4, 4, 10)
     links = random_field(lattice.extents, "su3", rng)
@@ -103,9 +90,9 @@ def test_what_is_refused(rng):
     for shifts in ((), (0.1, -0.1), (float("nan"),)):
         with pytest.raises(UsageError, match=r"The shifts are .*; give numbers that are not neg"):
             solve_shifted(operator, source, shifts)
-    with pytest.raises(GaugeError, match="after 3 iterations, and not 1e-10: allow more"):
+    with pytest.raises(GaugeError, match="within 3 iterations: allow more"):
         solve_shifted(operator, source, (0.1,), iterations=3)
-    with pytest.raises(GaugeError, match=r"does not become smaller|after \d+ iterations"):
+    with pytest.raises(GaugeError, match=r"does not become smaller|within \d+ iterations"):
         solve_shifted(operator, source, (0.0,), 2.3e-16, iterations=3000)
     with pytest.raises(GaugeError, match="The spinors have the shape"):
         solve_shifted(operator, source[..., :1], (0.1,))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tests.reference.dirac import Phases, dense, diagonal_part, hopping
 from tests.reference.fields import Complex, extents_of, parity
@@ -108,9 +109,14 @@ def ratio(links: Complex, phi: Complex, light: Quark, heavy: Quark) -> float:
     return two_flavours(links, heavy.reduced(links, even(phi)), light)
 
 
+def even_sites(links: Complex) -> NDArray[np.bool_]:
+    """Which components of a vector on all sites are those on the even sites."""
+    return np.repeat(parity(extents_of(links)).ravel() == 0, 4 * links.shape[-1])
+
+
 def reduced_matrix(links: Complex, quark: Quark) -> Complex:
     """Mh on the even sites as a matrix: the inverse of the even part of M^-1."""
-    is_even = np.repeat(parity(extents_of(links)).ravel() == 0, 4 * links.shape[-1])
+    is_even = even_sites(links)
     part: Complex = np.linalg.inv(quark.inverse(links)[np.ix_(is_even, is_even)])
     return part
 

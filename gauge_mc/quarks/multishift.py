@@ -1,0 +1,347 @@
+"""Solutions of (A + sigma) y = b for several shifts sigma at once, with a positive operator A.
+
+The Krylov space of A + sigma does not depend on sigma, and the residuals of all shifts are
+parallel. So conjugate gradients for the smallest shift give the solutions for all others with no
+further applications of A (B. Jegerlehner, hep-lat/9612014; A. Frommer et al., Int. J. Mod. Phys. C6
+(1995) 627). Every shift stops when its own residual is small enough.
+
+The coefficients of the iteration are those of the Lanczos algorithm, so that the ends of the
+spectrum of A are found on the way (`gauge_mc.quarks.lanczos`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.quarks.algebra import Advance, AdvanceShifts, Combine, Multiply
+from gauge_mc.quarks.lanczos import Lanczos
+from gauge_mc.quarks.linear import LinearOperator
+from gauge_mc.quarks.preconditioned import norms_of
+from gauge_mc.quarks.solvers import (
+    ATTEMPTS,
+    SMALLER,
+    TIGHTER,
+    Norms,
+    SolverParameters,
+)
+from gauge_mc.quarks.spinors import SpinorField
+
+EXACT, LOWER = "double", "single"
+"""Precisions of the iterations. With 16-bit numbers the residuals of shifts do not stay parallel,
+so that single precision stands for it."""
+
+LEAST_LOWER = 1e-9
+"""Smallest tolerance for which all shifts together iterate in single precision. A smaller one would
+need most of the iterations for each shift alone."""
+
+REDUCTION = 1e-5
+"""Factor by which residuals fall in single precision before the true ones are computed."""
+
+LEAST = 1e-100
+"""Size of a residual, divided by that of the right-hand side, whose square does not underflow."""
+
+
+class ShiftedSearch:
+    """Conjugate gradients for (A + sigma) y = r and several shifts sigma, in one precision.
+
+    Parameters
+    ----------
+    operator : LinearOperator
+        The operator A.
+    like : SpinorField
+        A field like r, in the precision of the iteration.
+    number : int
+        Largest number of shifts.
+
+    Attributes
+    ----------
+    r : SpinorField
+        The right-hand sides, which the caller sets, and then the residuals for the lowest shift.
+    y : SpinorField
+        The solutions for all shifts, number i n + j for shift i and the j-th of the n vectors of r.
+    iterations : int
+        Number of iterations so far.
+    lanczos : Lanczos
+        The coefficients of the last search for the first vector.
+    """
+
+    def __init__(self, operator: LinearOperator, like: SpinorField, number: int) -> None:
+        self.r, self._p, self._q = like.like(), like.like(), like.like()
+        self.y, self._directions = (_repeated(like, number) for _ in range(2))
+        self.iterations, self.lanczos = 0, Lanczos()
+        both = like.parities
+        self._apply = operator.apply(self._q, self._p)
+        self._clear = [Combine(self.y, self.y, parity=parity) for parity in both]
+        self._first = [Combine(self._p, self.r, parity=parity) for parity in both]
+        self._add_shift = [Combine(self._q, self._p, parity=parity) for parity in both]
+        self._p_q = [Multiply(self._q, self._p, parity=parity) for parity in both]
+        self._step = [Advance(self.r, self._q, parity=parity) for parity in both]
+        self._advance = AdvanceShifts(self.y, self._directions, self.r)
+
+    def run(self, shifts: Sequence[float], targets: Norms, most: int) -> None:
+        """Compute solutions whose iterated residuals are at most the targets.
+
+        Parameters
+        ----------
+        shifts : sequence of float
+            Shifts in ascending order.
+        targets : ndarray of float64, shape (n,)
+            The largest norm of the residuals of every vector, for all shifts.
+        most : int
+            Largest number of iterations, of all searches together.
+
+        Raises
+        ------
+        GaugeError
+            If there are too many iterations, or values are not numbers.
+        """
+        coefficients = _Coefficients(shifts, self.r.count)
+        for _ in self._steps(coefficients, targets):
+            if self.iterations == most:
+                raise GaugeError(
+                    f"Solutions for {len(shifts)} shifts were not found within {most} iterations: "
+                    "allow more iterations, a larger tolerance, or choose a smaller kappa."
+                )
+
+    def steps(self, shifts: Sequence[float]) -> Iterator[Norms]:
+        """Yield the norms of the residuals for the lowest shift before every iteration.
+
+        The iteration ends when they have nearly underflown.
+        """
+        return self._steps(_Coefficients(shifts, self.r.count), LEAST * norms_of(self.r))
+
+    def _steps(self, own: _Coefficients, targets: Norms) -> Iterator[Norms]:
+        """Yield the norms for the lowest shift before an iteration, until all shifts are done."""
+        lowest, count = own.lowest, self.r.count
+        self.lanczos = Lanczos(lowest)
+        for clear in self._clear:
+            clear(0, 0)
+        for copy in self._first:
+            copy(0, 1)
+        one, zero = np.ones((len(own.shifts), count)), np.zeros((len(own.shifts), count))
+        # The directions are set to r for as many shifts as there are.
+        self._advance(zero, zero, one)
+        norm2 = norms_of(self.r) ** 2
+        while own.unfinished(np.sqrt(norm2), targets):
+            yield np.sqrt(norm2)
+            self.iterations += 1
+            self._apply()
+            for add in self._add_shift:
+                add(1, lowest)
+            products = sum(part().mixed.real for part in self._p_q)
+            live = norm2 > 0
+            alpha = np.where(live, norm2 / _positive(products), 0)
+            for advance in self._step:
+                advance(-alpha)
+            new = np.asarray(sum(part.products().norm2 for part in self._step))
+            if not np.isfinite(new).all():
+                raise GaugeError("The iteration broke down; choose a smaller kappa.")
+            beta = np.where(live, new / _positive(norm2), 0)
+            self._advance(*own.advance(alpha, beta))
+            for turn in self._first:
+                turn(beta, 1)
+            self.lanczos.add(float(alpha[0]), float(beta[0]))
+            norm2 = new
+
+
+class _Coefficients:
+    """Coefficients of all shifts, which follow from those of the lowest one.
+
+    Parameters
+    ----------
+    shifts : sequence of float
+        Shifts in ascending order.
+    count : int
+        Number of vectors.
+    """
+
+    def __init__(self, shifts: Sequence[float], count: int) -> None:
+        self.shifts = np.array(shifts, np.float64)
+        self.lowest = float(shifts[0])
+        self._above = (self.shifts - self.lowest)[:, None]
+        shape = (len(shifts), count)
+        # Residuals for a shift are zeta times those for the lowest one.
+        self._zeta, self._older = np.ones(shape), np.ones(shape)
+        self._active = np.ones(shape, np.bool_)
+        self._alpha, self._beta = np.ones(count), np.zeros(count)
+
+    def unfinished(self, norms: Norms, targets: Norms) -> bool:
+        """Return whether a shift goes on, given the norms of the residuals for the lowest one."""
+        self._active &= np.abs(self._zeta) * norms > targets
+        return bool(self._active.any())
+
+    def advance(self, alpha: Norms, beta: Norms) -> tuple[Norms, Norms, Norms]:
+        """Return the factors of `AdvanceShifts` for shifts that go on, given those of a step."""
+        zeta, older = self._zeta, self._older
+        down = alpha * self._beta * (older - zeta)
+        down += older * self._alpha * (1 + alpha * self._above)
+        new = np.where(down == 0, 0, zeta * older * self._alpha / _nonzero(down))
+        ratio = np.where(zeta == 0, 0, new / _nonzero(zeta))
+        self._zeta, self._older = new, zeta
+        self._alpha, self._beta = alpha, beta
+        # Large shifts need fewest iterations, so that those that are done are the last ones.
+        shifts = 1 + int(np.flatnonzero(self._active.any(axis=1))[-1])
+        active = self._active[:shifts]
+        a, b = (np.where(active, one[:shifts], 0) for one in (alpha * ratio, beta * ratio**2))
+        return a, b, np.where(active, new[:shifts], 0)
+
+
+class ShiftedSystem:
+    """(A + sigma) y = b for any shifts, which is solved again and again in the same memory.
+
+    Parameters
+    ----------
+    operator : callable
+        Returns the positive operator A in a precision.
+    b : SpinorField
+        The right-hand sides in double precision, which may change between solves.
+    number : int
+        Largest number of shifts.
+    request : SolverParameters
+        The precision, and the largest number of iterations of all steps of a solve together.
+
+    Attributes
+    ----------
+    iterations : int
+        Number of iterations of the last solve: for all shifts together, and for the corrections of
+        single ones.
+    residuals : list of ndarray of float64
+        For every shift of the last solve, the true residuals in double precision: norms divided by
+        those of b.
+    lanczos : Lanczos
+        The coefficients of the last search for all shifts.
+    """
+
+    def __init__(
+        self,
+        operator: Callable[[str], LinearOperator],
+        b: SpinorField,
+        number: int,
+        request: SolverParameters,
+    ) -> None:
+        self.b, self.request = b, request
+        self.iterations = 0
+        self.residuals: list[Norms] = []
+        self.lanczos = Lanczos()
+        self._operator, self._number = operator, number
+        self._searches: dict[tuple[str, int], ShiftedSearch] = {}
+        self._y, self._rest, self._product = b.like(), b.like(), b.like()
+        self._apply = operator(EXACT).apply(self._product, self._y)
+        self._copy_b = [Combine(self._rest, b, parity=parity) for parity in b.parities]
+        self._subtract = [
+            Advance(self._rest, self._product, parity=parity) for parity in b.parities
+        ]
+        self._add_shift = [Combine(self._product, self._y, parity=parity) for parity in b.parities]
+        self._add_product = [
+            Combine(self._y, self._product, parity=parity) for parity in b.parities
+        ]
+
+    def solutions(self, shifts: Sequence[float], tolerance: float) -> Iterator[SpinorField]:
+        """Yield the solutions for all shifts, one after the other in the same field.
+
+        Parameters
+        ----------
+        shifts : sequence of float
+            Shifts in ascending order.
+        tolerance : float
+            Largest norm of the true residual b - (A + sigma) y in double precision, divided by that
+            of b, for every shift and vector.
+
+        Raises
+        ------
+        GaugeError
+            If that needs too many iterations, or is impossible in double precision.
+        """
+        self.iterations, self.residuals = 0, []
+        norms = norms_of(self.b)
+        if not np.isfinite(norms).all():
+            raise GaugeError("The right-hand side contains a value that is not a number.")
+        inner = EXACT if tolerance < LEAST_LOWER else self._inner
+        search = self._search(inner, self._number)
+        search.r.copy(self.b)
+        reduction = tolerance if inner == EXACT else max(tolerance, REDUCTION)
+        self._run(search, shifts, reduction * norms)
+        self.lanczos = search.lanczos
+        for i, shift in enumerate(shifts):
+            self._y.copy(search.y, first=i * self.b.count)
+            self.residuals.append(self._refine(shift, norms, tolerance))
+            yield self._y
+
+    @property
+    def _inner(self) -> str:
+        return EXACT if self.request.inner == EXACT else LOWER
+
+    def _run(self, search: ShiftedSearch, shifts: Sequence[float], targets: Norms) -> None:
+        before = search.iterations
+        search.run(shifts, targets, before + self.request.iterations - self.iterations)
+        self.iterations += search.iterations - before
+
+    def _refine(self, shift: float, norms: Norms, tolerance: float) -> Norms:
+        """Add corrections to a solution until its true residual is small enough, and return it."""
+        inner, found = self._inner, self._residual_norms(shift)
+        for _ in range(2 * ATTEMPTS):
+            if (found <= tolerance * norms).all():
+                return found / _positive(norms)
+            search = self._search(inner, 1)
+            search.r.copy(self._rest)
+            targets = np.maximum(TIGHTER * tolerance * norms, self._reach(inner) * found)
+            self._run(search, (shift,), targets)
+            self._add(search.y)
+            before, found = found, self._residual_norms(shift)
+            if not (found < SMALLER * before)[before > tolerance * norms].all():
+                inner = EXACT
+        smallest = (found / _positive(norms)).max()
+        raise GaugeError(
+            f"The residual for the shift {shift:.3g} does not become smaller than {smallest:.2g} of "
+            f"the source, and the tolerance is {tolerance:g}: choose a larger tolerance."
+        )
+
+    def _reach(self, inner: str) -> float:
+        return 0.0 if inner == EXACT else REDUCTION
+
+    def _residual_norms(self, shift: float) -> Norms:
+        """Compute the true residuals, and return their norms."""
+        self._apply()
+        for add in self._add_shift:
+            add(1, shift)
+        for copy in self._copy_b:
+            copy(0, 1)
+        norms2 = np.zeros(self.b.count)
+        for subtract in self._subtract:
+            subtract(-1)
+            norms2 += subtract.products().norm2
+        return np.asarray(np.sqrt(norms2))
+
+    def _add(self, correction: SpinorField) -> None:
+        """Add a correction in any precision to the solution."""
+        self._product.copy(correction)
+        for add in self._add_product:
+            add(1, 1)
+
+    def _search(self, inner: str, number: int) -> ShiftedSearch:
+        """Return a search in a precision for so many shifts, with its memory."""
+        if (inner, number) not in self._searches:
+            like = self.b if inner == EXACT else self.b.like(inner)
+            self._searches[inner, number] = ShiftedSearch(self._operator(inner), like, number)
+        return self._searches[inner, number]
+
+
+def _repeated(like: SpinorField, number: int) -> SpinorField:
+    """Return a field with the vectors of another one for each of several shifts."""
+    parity = like.parities[0] if len(like.parities) == 1 else None
+    count = like.count * number
+    return SpinorField.empty(like.field, like.storage.name, count, parity, like.fifth)
+
+
+def _positive(numbers: Any) -> NDArray[np.float64]:
+    """Return numbers, and 1 instead of those that are not positive."""
+    return np.where(numbers > 0, numbers, 1.0)
+
+
+def _nonzero(numbers: Norms) -> Norms:
+    return np.where(numbers == 0, 1.0, numbers)
