@@ -65,7 +65,7 @@ class ShiftedSearch:
     y : SpinorField
         The solutions for all shifts, number i n + j for shift i and the j-th of the n vectors of r.
     iterations : int
-        Number of iterations so far.
+        Number of iterations of the last search.
     lanczos : Lanczos
         The coefficients of the last search for the first vector.
     """
@@ -93,7 +93,7 @@ class ShiftedSearch:
         targets : ndarray of float64, shape (n,)
             The largest norm of the residuals of every vector, for all shifts.
         most : int
-            Largest number of iterations, of all searches together.
+            Largest number of iterations.
 
         Raises
         ------
@@ -103,9 +103,10 @@ class ShiftedSearch:
         coefficients = _Coefficients(shifts, self.r.count)
         for _ in self._steps(coefficients, targets):
             if self.iterations == most:
+                several = f"{len(shifts)} shifts" if len(shifts) > 1 else "a shift"
                 raise GaugeError(
-                    f"Solutions for {len(shifts)} shifts were not found within {most} iterations: "
-                    "allow more iterations, a larger tolerance, or choose a smaller kappa."
+                    f"The solutions for {several} were not found within {most} iterations: allow "
+                    "more iterations, a larger tolerance, or choose a smaller kappa."
                 )
 
     def steps(self, shifts: Sequence[float]) -> Iterator[Norms]:
@@ -118,7 +119,7 @@ class ShiftedSearch:
     def _steps(self, own: _Coefficients, targets: Norms) -> Iterator[Norms]:
         """Yield the norms for the lowest shift before an iteration, until all shifts are done."""
         lowest, count = own.lowest, self.r.count
-        self.lanczos = Lanczos(lowest)
+        self.iterations, self.lanczos = 0, Lanczos(lowest)
         for clear in self._clear:
             clear(0, 0)
         for copy in self._first:
@@ -277,9 +278,8 @@ class ShiftedSystem:
         return EXACT if self.request.inner == EXACT else LOWER
 
     def _run(self, search: ShiftedSearch, shifts: Sequence[float], targets: Norms) -> None:
-        before = search.iterations
-        search.run(shifts, targets, before + self.request.iterations - self.iterations)
-        self.iterations += search.iterations - before
+        search.run(shifts, targets, self.request.iterations - self.iterations)
+        self.iterations += search.iterations
 
     def _refine(self, shift: float, norms: Norms, tolerance: float) -> Norms:
         """Add corrections to a solution until its true residual is small enough, and return it."""
@@ -297,8 +297,8 @@ class ShiftedSystem:
                 inner = EXACT
         smallest = (found / _positive(norms)).max()
         raise GaugeError(
-            f"The residual for the shift {shift:.3g} does not become smaller than {smallest:.2g} of "
-            f"the source, and the tolerance is {tolerance:g}: choose a larger tolerance."
+            f"The residual for the shift {shift:.3g} does not become smaller than {smallest:.2g} "
+            f"of the source, and the tolerance is {tolerance:g}: choose a larger tolerance."
         )
 
     def _reach(self, inner: str) -> float:

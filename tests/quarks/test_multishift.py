@@ -94,9 +94,8 @@ def test_a_shift_stops_when_its_own_residual_is_small(rng):
     found = []
     for lowest in (4.0, 1e-4):
         search.r.copy(setup.b)
-        before = search.iterations
         search.run((lowest, 5.0), target, 1000)
-        found.append((search.iterations - before, setup.columns(search.y)[:, 1]))
+        found.append((search.iterations, setup.columns(search.y)[:, 1]))
     assert found[1][0] > 2 * found[0][0]
     whole = setup.matrix() + 5 * np.eye(len(found[0][1]))
     for _, y in found:
@@ -132,7 +131,7 @@ def test_what_is_refused(rng):
     with pytest.raises(GaugeError, match=r"4 shifts were not found within 5 iterations: allow"):
         list(ShiftedSystem(setup.operator, setup.b, 4, few).solutions(SHIFTS, 1e-8))
     system = ShiftedSystem(setup.operator, setup.b, 4, SolverParameters())
-    wild = Setup(CpuDevice(1), rng, quark=Quark(0.9, (1, 1, 1, -1)))
+    wild = Setup(CpuDevice(1), rng, quark=Quark(0.3, (1, 1, 1, -1)))
     bad = ShiftedSystem(wild.operator, wild.b, 4, SolverParameters(inner="double"))
     with pytest.raises(
         GaugeError, match=r"shift 0.0001 does not become smaller than .* tolerance is 1e-16"
