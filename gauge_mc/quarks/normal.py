@@ -17,7 +17,7 @@ from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.history import SolutionHistory
 from gauge_mc.quarks.hopping import DIVIDED, WHOLE, HoppingOperator
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
-from gauge_mc.quarks.preconditioned import PreconditionedOperator, norms_of
+from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import (
     ITERATIONS,
     SOLVERS,
@@ -225,7 +225,6 @@ class RepeatedSystem:
         self._operator, self._kind, self._request = operator, solver, request
         self.reduced, self.preconditioned = b, operator(b.storage.name)
         self._outer = Residual(self)
-        self._clear = Combine(self.x, b)
         self._solvers: dict[str, Solver] = {}
         self.history = SolutionHistory(self.preconditioned, b, request.history)
 
@@ -251,14 +250,14 @@ class RepeatedSystem:
         GaugeError
             If there are too many iterations, or b contains values that are not numbers.
         """
-        if extrapolated:
-            self.history.extrapolate(self.x, self.reduced)
-        else:
-            self._clear(0, 0)
-        targets, progress = tolerance * norms_of(self.reduced), SolverProgress()
+        outer = self._outer
+        outer.restart()
+        targets, progress = tolerance * outer.norms, SolverProgress()
         if not np.isfinite(targets).all():
             raise GaugeError("The right-hand side contains a value that is not a number.")
-        self._outer.update()
+        if extrapolated:
+            self.history.extrapolate(self.x, self.reduced)
+            outer.update()
         self._improve(targets, progress, tolerance)
         if extrapolated:
             self.history.add(self.x)

@@ -360,6 +360,12 @@ class Residual:
         self.first: Norms = norms_of(self._b)
         self.norms: Norms = self.update()
 
+    def restart(self) -> None:
+        """Begin with y = 0, after the right-hand sides have changed."""
+        self._add(0, 0)
+        self.r.copy(self._b)
+        self.first = self.norms = norms_of(self._b)
+
     def add(self, x: SpinorField, done: NDArray[np.bool_]) -> Norms:
         """Add a correction in any precision, except to vectors that are done."""
         self._more.copy(x)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc import open_device_group
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -11,6 +11,8 @@ from gauge_mc.quarks.normal import QuarkSolver
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.quark_links import QuarkLinks
+from tests.conftest import open_by_name
+from tests.domain.conftest import GPUS, open_group
 from tests.reference import pseudofermions as reference
 from tests.reference.fields import dagger, gauge_transform, random_field, random_su, trace
 from tests.reference.flow import algebra, exponential
@@ -140,13 +142,16 @@ def test_gauge_transformations_turn_the_force(case, rng, best_device):
     assert np.abs(at @ force @ dagger(at) - turned).max() < 1e-11 * np.abs(force).max()
 
 
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "twisted clover"])
-def test_slabs_and_threads_give_the_same_bytes(case, rng):
+def test_slabs_and_threads_give_the_same_bytes(case, kind, rng):
     lattice = Lattice(4, 2, 4, 6)
     links, found = random_field(lattice.extents, "su3", rng), []
     light, heavy, solver = CASES[case]
-    for name in ("cpu", "cpu:2", "cpu:3"):
-        devices = open_device_group(name)
+    groups = [open_group(kind, slices) for slices in ((6,), (2, 4), (2, 2, 2))]
+    if kind.startswith("cpu"):
+        groups.append(DeviceGroup.of(open_by_name(kind)))  # with two threads
+    for devices in groups:
         quarks = Quarks(links, "su3", devices, light, heavy, solver, lattice)
         phi = quarks.draw()
         begin = quarks.monomial.action(quarks.field).parts
@@ -155,8 +160,8 @@ def test_slabs_and_threads_give_the_same_bytes(case, rng):
         end, kinetic = trajectory.action().parts, trajectory.kinetic.parts
         parts = (phi, begin, end, kinetic, quarks.field.to_numpy())
         found.append([one.tobytes() for one in parts])
-    assert found[0] == found[1]
-    assert found[0] == found[2]
+        devices.close()
+    assert all(one == found[0] for one in found[1:])
 
 
 @pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "clover"])
