@@ -226,6 +226,8 @@ class RepeatedSystem:
         self.reduced, self.preconditioned = b, operator(b.storage.name)
         self._outer = Residual(self)
         self._solvers: dict[str, Solver] = {}
+        self.iterations = 0
+        """Number of iterations of the last solve, also of one that was given up."""
         self.history = SolutionHistory(self.preconditioned, b, request.history)
 
     @property
@@ -258,10 +260,13 @@ class RepeatedSystem:
         if extrapolated:
             self.history.extrapolate(self.x, self.reduced)
             outer.update()
-        self._improve(targets, progress, tolerance)
+        try:
+            self._improve(targets, progress, tolerance)
+        finally:
+            self.iterations = progress.iterations
         if extrapolated:
             self.history.add(self.x)
-        return progress.iterations
+        return self.iterations
 
     def _improve(self, targets: Norms, progress: SolverProgress, tolerance: float) -> None:
         for inner in precisions(self._request.inner):
@@ -358,12 +363,14 @@ class QuarkSystem:
         extrapolated = extrapolated and self.request.history > 0
         if SOLVERS[self.request.solver].uses_adjoint:
             return self._solve_normal(tolerance, extrapolated)
+        first, second = self._two_systems()
+        second.iterations = 0
         try:
-            first, second = self._two_systems()
             iterations = first.solve(tolerance, extrapolated)
             iterations += second.solve(tolerance, extrapolated)
         except StagnationError:
-            return self._solve_normal(tolerance, extrapolated=False)
+            given_up = first.iterations + second.iterations
+            return given_up + self._solve_normal(tolerance, extrapolated=False)
         Combine(self.y, first.x, parity=EVEN)(0, 1)
         Combine(self.x, second.x, parity=EVEN)(0, 1)
         self._lift_x()
@@ -378,7 +385,7 @@ class QuarkSystem:
         try:
             iterations = first.solve(tolerance, extrapolated=False)
         except StagnationError:
-            return self._solve_normal(tolerance, extrapolated=False)
+            return first.iterations + self._solve_normal(tolerance, extrapolated=False)
         Combine(self.y, first.x, parity=EVEN)(0, 1)
         return iterations
 

@@ -119,9 +119,11 @@ def test_two_solves_that_stagnate_give_way_to_conjugate_gradients(rng, best_devi
     def fail(*_, **__):
         raise StagnationError
 
+    usual = one._solve_normal(1e-10, extrapolated=False)
     first, second = one._two_systems()
     monkeypatch.setattr(second, "solve", fail)
-    one.solve(1e-10)
+    assert one.solve(1e-10) == first.iterations + usual
+    assert first.iterations > 0
     assert residuals(links, phi, one)[0] < 1.01e-10
     monkeypatch.setattr(first, "solve", fail)
     one.solve_half(1e-9)
