@@ -16,20 +16,14 @@ class Configurable:
     """A thing of a kind. Instances contain the values of its options.
 
     Two instances are equal if they have the same class and the same values.
-
-    Attributes
-    ----------
-    kind : str
-        Name of the kind, in messages and as an option of the command line.
-    name : str
-        Name by which the user chooses the thing.
-    options : tuple of Option
-        Its options, numbers or words. One without a usual value must be given.
     """
 
     kind: ClassVar[str]
+    """Name of the kind, in messages and as an option of the command line."""
     name: str
+    """Name by which the user chooses the thing."""
     options: tuple[Option, ...] = ()
+    """Its options, numbers or words. One without a usual value must be given."""
     _given: Mapping[str, Any] = {}
 
     @property

@@ -28,30 +28,20 @@ LARGEST = 2**63
 
 @dataclass(frozen=True)
 class Number:
-    """A quantity with a name and a type.
-
-    Attributes
-    ----------
-    name : str
-        Name in Python, in cards, tables and JSON, with underscores.
-    kind : type
-        Type of the value: ``int``, ``float``, ``str`` or ``bool``.
-    help : str
-        Short description, for help texts and the reference documentation.
-    symbol : str
-        Symbol in text, such as ``β``; by default the name.
-    unit : str
-        Unit, such as ``1/a``; empty if the quantity is dimensionless.
-    axis : str
-        Label of an axis, in Matplotlib's mathematical text; by default the symbol.
-    """
+    """A quantity with a name and a type."""
 
     name: str
+    """Name in Python, in cards, tables and JSON, with underscores."""
     kind: type[Any] = float
+    """Type of the value: ``int``, ``float``, ``str`` or ``bool``."""
     help: str = ""
+    """Short description, for help texts and the reference documentation."""
     symbol: str = field(default="", kw_only=True)
+    """Symbol in text, such as ``β``; by default the name."""
     unit: str = field(default="", kw_only=True)
+    """Unit, such as ``1/a``; empty if the quantity is dimensionless."""
     axis: str = field(default="", kw_only=True)
+    """Label of an axis, in Matplotlib's mathematical text; by default the symbol."""
 
     @property
     def short(self) -> str:
@@ -69,59 +59,48 @@ class Option(Number):
     """A number that the user can give.
 
     The command line has dashes in place of the underscores of its name.
-
-    Attributes
-    ----------
-    default : str
-        The default in words, for help texts.
-    usual : object
-        The value if the option is not given; None if there is none, or if it depends on others.
-    tag : str
-        Abbreviation that precedes the value in names of directories; by default the name.
-    panel : str
-        Panel of the help text.
-    open : bool
-        Whether other words than the choices can be given.
-    separator : str
-        Character between the choices of a value that is a list; empty if there is one choice.
-    metavar : str
-        Placeholder of the value in help texts.
-    repeated : bool
-        Whether the option may be given several times. Its value is then a tuple of str.
-    least, most : float
-        Smallest and largest number, also of each number in a text that consists of numbers. What
-        else a value has to satisfy is checked by the owner of the option.
-    choices : tuple of str
-        Words that the value may be, or with which it may begin. A shell completes them, and the
-        command line takes them in any case; the owner of the option checks the value.
-    each : type or None
-        Type of the numbers, if a text consists of numbers with commas between them. Python also
-        gives them as a number or a sequence of numbers, and the value is then a tuple.
-    rows : bool
-        Whether there may be several rows of such numbers, with slashes between them; a sequence of
-        sequences in Python.
-    accepts : type or None
-        Class whose objects Python also gives in place of a text that may be given several times.
-    items : type or None
-        Subclass of `gauge_mc.option_items.OptionItem`, if the value is a list of such things. It is
-        kept as text, whose words may contain colons.
     """
 
     default: str = ""
+    """The default in words, for help texts."""
     metavar: str = ""
+    """Placeholder of the value in help texts."""
     repeated: bool = False
+    """Whether the option may be given several times. Its value is then a tuple of str."""
     least: float = -math.inf
+    """Smallest number, also of each number in a text that consists of numbers."""
     most: float = math.inf
+    """Largest number, in the same way. What else a value has to satisfy is checked by the owner of
+    the option.
+    """
     usual: Any = field(default=None, kw_only=True)
+    """The value if the option is not given; None if there is none, or if it depends on others."""
     tag: str = field(default="", kw_only=True)
+    """Abbreviation that precedes the value in names of directories; by default the name."""
     panel: str = field(default="", kw_only=True)
+    """Panel of the help text."""
     choices: tuple[str, ...] = field(default=(), kw_only=True)
+    """Words that the value may be, or with which it may begin. A shell completes them, and the
+    command line takes them in any case; the owner of the option checks the value.
+    """
     each: type[int] | type[float] | None = field(default=None, kw_only=True)
+    """Type of the numbers, if a text consists of numbers with commas between them. Python also
+    gives them as a number or a sequence of numbers, and the value is then a tuple.
+    """
     rows: bool = field(default=False, kw_only=True)
+    """Whether there may be several rows of such numbers, with slashes between them; a sequence of
+    sequences in Python.
+    """
     accepts: type[Any] | None = field(default=None, kw_only=True)
+    """Class whose objects Python also gives in place of a text that may be given several times."""
     open: bool = field(default=False, kw_only=True)
+    """Whether other words than the choices can be given."""
     separator: str = field(default="", kw_only=True)
+    """Character between the choices of a value that is a list; empty if there is one choice."""
     items: type[Any] | None = field(default=None, kw_only=True)
+    """Subclass of `gauge_mc.option_items.OptionItem`, if the value is a list of such things. It is
+    kept as text, whose words may contain colons.
+    """
 
     @property
     def default_in_words(self) -> str:

@@ -66,7 +66,7 @@ def headings(kind: type[Any]) -> dict[str, str]:
 def documented(kind: ResultClass) -> ResultClass:
     """Add the declared fields of a data class to its docstring; a class decorator."""
     lines = [
-        f"    {one.name} : {_in_words(one.type)}\n"
+        f"    {one.name} : {in_plain_words(one.type)}\n"
         + textwrap.fill(_description(**one.metadata[DECLARED]), 100, **INDENTED)
         for one in fields(kind)
     ]
@@ -81,7 +81,7 @@ def _description(help: str, choices: Sequence[str] = (), **_: object) -> str:
     return f"{help} Choose {words}." if words else help
 
 
-def _in_words(annotation: Any) -> str:
+def in_plain_words(annotation: Any) -> str:
     """Return an annotation in words, such as ``dict of str to float``."""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     words = re.sub(r"(\w+\.)+(?=\w)", "", text).replace(" | ", " or ").replace(", ...]", "]")

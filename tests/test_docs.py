@@ -213,6 +213,11 @@ def test_the_python_reference_shows_values_instead_of_declarations():
     assert defaults["lattice"] == defaults["beta"] == "..."
     assert not [one.name for one in status.parameters if one.default]
     assert "Age of the last checkpoint in seconds." in status.docstring.value
+    observable = package["observables.Observable"]
+    assert (
+        "\noptions : tuple of Option\n    Options of `for_lattice`." in observable.docstring.value
+    )
+    assert not observable["options"].docstring
 
 
 def test_public_names_are_in_the_python_reference():

@@ -62,66 +62,47 @@ Nakamura, hep-lat/0002029). The bounds catch typing errors."""
 
 @dataclass(frozen=True)
 class UpdateSet:
-    """Links that are updated simultaneously. No loop of the action contains two of them.
-
-    Attributes
-    ----------
-    mu : int
-        Direction of the links, 0 to 3.
-    parity : int
-        Parity of their sites: 0 (even), 1 (odd) or `BOTH_PARITIES`.
-    colour, colours : int
-        Colour of their sites, and the number of colours (``cuda_src/update/colours.h``). Without
-        colours these are all sites of the parity.
-    rows : tuple of two int, or None
-        Distances along y and z between the rows whose slots stand for the sites of the colour, if
-        all lanes have the same colours; None if every site must be tested.
-    """
+    """Links that are updated simultaneously. No loop of the action contains two of them."""
 
     mu: int
+    """Direction of the links, 0 to 3."""
     parity: int
+    """Parity of their sites: 0 (even), 1 (odd) or `BOTH_PARITIES`."""
     colour: int = 0
+    """Colour of their sites (``cuda_src/update/colours.h``)."""
     colours: int = 0
+    """Number of colours. Without colours these are all sites of the parity."""
     rows: tuple[int, int] | None = None
+    """Distances along y and z between the rows whose slots stand for the sites of the colour, if
+    all lanes have the same colours; None if every site must be tested.
+    """
 
 
 class Action(Configurable, ABC):
-    """A gauge action, with the values of its options.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line, for ``--action``.
-    formula : str
-        Formula of the action, with its normalisation.
-    header : str or Path
-        C++ header of the action, relative to ``cuda_src`` or absolute.
-    cpp : str
-        Name of the class in the header.
-    colouring : Colouring
-        Links that are updated simultaneously, for loops as large as those of the action: `PARITIES`
-        for plaquettes, `ROWS` for rectangles of 2x1 links, `CUBES` for parallelograms. The first
-        update with an action checks it (`gauge_mc.updates.independence`).
-    beta_is : str
-        Meaning of the coupling beta for this action, such as 2 N / g^2.
-    options : tuple of Option
-        Couplings besides beta, all of them numbers. One without a usual value must be given.
-    rectangle : float or None
-        Coefficient c1 of rectangles in units of c0 + 8 c1, where c0 is the coefficient of
-        plaquettes, for perturbation theory at tree level; None if the action is of another kind.
-    anisotropic : Choice or None
-        Compile-time selection of the class that multiplies the staples in planes in space and with
-        the direction t by the members ``in_space`` and ``along_t`` of its ``Coefficients``, for
-        actions with the option `ANISOTROPY`.
-    """
+    """A gauge action, with the values of its options, which are couplings besides beta."""
 
     formula: str
+    """Formula of the action, with its normalisation."""
     header: str | Path
+    """C++ header of the action, relative to ``cuda_src`` or absolute."""
     cpp: str
+    """Name of the class in the header."""
     colouring: Colouring
+    """Links that are updated simultaneously, for loops as large as those of the action: `PARITIES`
+    for plaquettes, `ROWS` for rectangles of 2x1 links, `CUBES` for parallelograms. The first update
+    with an action checks it (`gauge_mc.updates.independence`).
+    """
     beta_is: str = "2 N / g^2"
+    """Meaning of the coupling beta for this action, such as 2 N / g^2."""
     rectangle: float | None = None
+    """Coefficient c1 of rectangles in units of c0 + 8 c1, where c0 is the coefficient of
+    plaquettes, for perturbation theory at tree level; None if the action is of another kind.
+    """
     anisotropic: Choice | None = None
+    """Compile-time selection of the class that multiplies the staples in planes in space and with
+    the direction t by the members ``in_space`` and ``along_t`` of its ``Coefficients``, for actions
+    with the option `ANISOTROPY`.
+    """
     kind = "action"
 
     @abstractmethod
@@ -205,18 +186,12 @@ class Action(Configurable, ABC):
 
 @dataclass(frozen=True)
 class Coupling:
-    """A gauge action together with beta and the values of its options.
-
-    Attributes
-    ----------
-    beta : float
-        The coupling, which `Action.beta_is` describes.
-    action : Action
-        The action, with the values of its options.
-    """
+    """A gauge action together with beta and the values of its options."""
 
     beta: float
+    """The coupling, which `Action.beta_is` describes."""
     action: Action
+    """The action, with the values of its options."""
 
     @classmethod
     def of(cls, beta: float, action: str | Action = defaults.ACTION, **options: object) -> Coupling:

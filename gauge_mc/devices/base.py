@@ -368,35 +368,26 @@ class Finding:
 
 
 class Backend(ABC):
-    """A kind of device.
-
-    Attributes
-    ----------
-    name : str
-        Name of the backend, the value of ``--backend``.
-    label : str
-        The usual word for such a device: ``GPU``, ``CPU``.
-    numbered : bool
-        Whether there may be several devices, which are chosen by number. Otherwise the backend has
-        a single device, which can be divided into parts that share its threads.
-    preference : int
-        Rank among the backends. The default is the usable backend with the highest preference.
-    bench_extent : int
-        Extent of the hypercubic lattice for benchmarks, large enough to keep a device busy.
-    busy_sites : int
-        Number of sites above which more of them, or more lattices at a time, are not updated
-        faster; it is the size of the batches of a scan.
-    remedy : str
-        The command that makes the backend usable.
-    """
+    """A kind of device."""
 
     name: str
+    """Name of the backend, the value of ``--backend``."""
     label: str
+    """The usual word for such a device: ``GPU``, ``CPU``."""
     numbered: bool
+    """Whether there may be several devices, which are chosen by number. Otherwise the backend has a
+    single device, which can be divided into parts that share its threads.
+    """
     preference: int
+    """Rank among the backends. The default is the usable backend with the highest preference."""
     bench_extent: int
+    """Extent of the hypercubic lattice for benchmarks, large enough to keep a device busy."""
     busy_sites: int
+    """Number of sites above which more of them, or more lattices at a time, are not updated faster;
+    it is the size of the batches of a scan.
+    """
     remedy: str
+    """The command that makes the backend usable."""
 
     @abstractmethod
     def count(self) -> int:

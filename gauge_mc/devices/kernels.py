@@ -143,13 +143,6 @@ class Variant(CachedHash):
 class Kernel(CachedHash):
     """A kernel, which its source file declares.
 
-    Attributes
-    ----------
-    name : str
-        The name of its function and of its source file.
-    folder : Path, optional
-        Folder of the source file; by default ``cuda_src/kernels``.
-
     Raises
     ------
     GaugeError
@@ -157,7 +150,9 @@ class Kernel(CachedHash):
     """
 
     name: str
+    """The name of its function and of its source file."""
     folder: Path | None = None
+    """Folder of the source file; by default ``cuda_src/kernels``."""
 
     structures: ClassVar[tuple[str, ...]] = (ARGUMENTS,)
     """Names of the structures that the source file declares for Python."""

@@ -9,19 +9,14 @@ from gauge_mc.devices.kernels import Kernel
 
 @dataclass(frozen=True)
 class Loops:
-    """All loops of one shape.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Sum kernel of Re Tr of the loops of each kind, whose only other argument is ``links``.
-    kinds : tuple of int
-        Number of loops of each kind per site. The first kind is in space, and the others have links
-        along t.
-    """
+    """All loops of one shape."""
 
     kernel: Kernel
+    """Sum kernel of Re Tr of the loops of each kind, whose only other argument is ``links``."""
     kinds: tuple[int, ...]
+    """Number of loops of each kind per site. The first kind is in space, and the others have links
+    along t.
+    """
 
 
 PLAQUETTES = Loops(Kernel("plaquette"), (3, 3))

@@ -20,24 +20,16 @@ from gauge_mc.run.parameters import Parameters
 
 
 class Export(ABC):
-    """A kind of file for the tables of a run.
-
-    Attributes
-    ----------
-    name : str
-        Name of the export.
-    ending : str
-        Ending of the file names, such as ``.h5``.
-    summary : str
-        Short description of the content of the file, for help texts.
-    least_records : int
-        Minimum number of records; shorter tables are left out.
-    """
+    """A kind of file for the tables of a run."""
 
     name: ClassVar[str]
+    """Name of the export."""
     ending: ClassVar[str]
+    """Ending of the file names, such as ``.h5``."""
     summary: ClassVar[str]
+    """Short description of the content of the file, for help texts."""
     least_records: ClassVar[int] = 0
+    """Minimum number of records; shorter tables are left out."""
 
     @property
     def kind(self) -> FileKind:

@@ -25,25 +25,20 @@ class Column(Number):
     """A column of a table.
 
     One of type str contains words.
-
-    Attributes
-    ----------
-    average : str
-        Name of its average in summaries, results and plots, such as ``Polyakov loop, modulus``;
-        empty if the average is not shown.
-    main : bool
-        Whether this is the average that stands for the observable where there is room for only one.
-        Without any such column it is the first one whose average is shown.
-    index : bool
-        Whether it says which element of an array a row is.
-    optional : bool
-        Whether only some tables of the observable have it.
     """
 
     average: str = field(default="", kw_only=True)
+    """Name of its average in summaries, results and plots, such as ``Polyakov loop, modulus``;
+    empty if the average is not shown.
+    """
     main: bool = field(default=False, kw_only=True)
+    """Whether this is the average that stands for the observable where there is room for only one.
+    Without any such column it is the first one whose average is shown.
+    """
     index: bool = field(default=False, kw_only=True)
+    """Whether it says which element of an array a row is."""
     optional: bool = field(default=False, kw_only=True)
+    """Whether only some tables of the observable have it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", self.axis or self.average)

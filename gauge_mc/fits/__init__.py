@@ -76,34 +76,24 @@ class FitReport:
 
 
 class Fit(ABC):
-    """A fit to a table.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line.
-    summary : str
-        Short description of the result, for help texts.
-    columns : tuple of str
-        Columns that the table must have.
-    content : tuple of type
-        Data classes of which the values of the result consist, for the description of their keys.
-    options : tuple of Option
-        Options of `carry_out`.
-    isotropic : bool
-        Whether the results assume equal lattice spacings in space and along t.
-    knows : str
-        Key in the header of a table by which it is known that the spacings were treated
-        differently when it was measured, if the fit then allows them; or empty.
-    """
+    """A fit to a table."""
 
     name: ClassVar[str]
+    """Name on the command line."""
     summary: ClassVar[str]
+    """Short description of the result, for help texts."""
     columns: ClassVar[tuple[str, ...]]
+    """Columns that the table must have."""
     content: ClassVar[tuple[type[Any], ...]] = ()
+    """Data classes of which the values of the result consist, for the description of their keys."""
     options: ClassVar[tuple[Option, ...]] = ()
+    """Options of `carry_out`."""
     isotropic: ClassVar[bool] = False
+    """Whether the results assume equal lattice spacings in space and along t."""
     knows: ClassVar[str] = ""
+    """Key in the header of a table by which it is known that the spacings were treated differently
+    when it was measured, if the fit then allows them; or empty.
+    """
 
     def check_anisotropy(self, table: Path) -> None:
         """Refuse a table of an anisotropic ensemble if equal spacings are assumed.

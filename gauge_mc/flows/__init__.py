@@ -19,42 +19,34 @@ class Flow:
 
     P is the traceless antihermitian part, and every loop begins with the link. The flow time t is
     in lattice units.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line.
-    formula : str
-        Formula of the force, with its source.
-    action : Choice
-        Compile-time selection of the action.
-    coefficients : mapping of str to float
-        Members of ``Coefficients`` in the header of the action. Only the staples of the action
-        enter the force, not its weight.
-    halo_depth : int
-        Largest distance in t between a link and the links of its staples, in time slices.
-    fastest : float
-        Rate at which the fastest modes of a smooth field decay, which limits the step.
-    corrected : bool
-        Whether the force is multiplied by 1 + D_mu D*_mu / 12, as in the kernel ``zeuthen_stage``.
-    rectangle : float or None
-        Coefficient c1 of rectangles in the action, in units of c0 + 8 c1, where c0 is the
-        coefficient of plaquettes, for perturbation theory at tree level; None if the action is of
-        another kind.
-    anisotropy : float
-        The anisotropy xi = a_s / a_t that the flow takes the lattice to have. The force of links
-        along t is divided by xi^2, and planes with direction t have the weight xi^2 in the energy.
     """
 
     name: str
+    """Name on the command line."""
     formula: str
+    """Formula of the force, with its source."""
     action: Choice
+    """Compile-time selection of the action."""
     coefficients: Mapping[str, float]
+    """Members of ``Coefficients`` in the header of the action. Only the staples of the action enter
+    the force, not its weight.
+    """
     halo_depth: int
+    """Largest distance in t between a link and the links of its staples, in time slices."""
     fastest: float
+    """Rate at which the fastest modes of a smooth field decay, which limits the step."""
     corrected: bool = False
+    """Whether the force is multiplied by 1 + D_mu D*_mu / 12, as in the kernel ``zeuthen_stage``.
+    """
     rectangle: float | None = None
+    """Coefficient c1 of rectangles in the action, in units of c0 + 8 c1, where c0 is the
+    coefficient of plaquettes, for perturbation theory at tree level; None if the action is of
+    another kind.
+    """
     anisotropy: float = 1.0
+    """The anisotropy xi = a_s / a_t that the flow takes the lattice to have. The force of links
+    along t is divided by xi^2, and planes with direction t have the weight xi^2 in the energy.
+    """
 
     def with_anisotropy(self, anisotropy: float) -> Flow:
         """Return the flow on a lattice with the anisotropy xi = a_s / a_t, or itself if xi = 1.

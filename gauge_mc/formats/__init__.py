@@ -51,31 +51,22 @@ Source = LinkSource
 
 
 class Format(ABC):
-    """A format of configuration files. A read-only format has no suffix.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line, for ``--format``.
-    title : str
-        Name in messages, such as ``ILDG``.
-    summary : str
-        Short description of the files, for help texts.
-    suffix : str
-        Ending of the names of written files, such as ``.lime``; empty for a read-only format.
-    names_group : bool
-        Whether files state the name of the group. The others state its number of colours at most,
-        which stands for SU(N).
-    signed : bool
-        True if files begin with a signature that identifies them with certainty.
-    """
+    """A format of configuration files. A read-only format has no suffix."""
 
     name: ClassVar[str]
+    """Name on the command line, for ``--format``."""
     title: ClassVar[str]
+    """Name in messages, such as ``ILDG``."""
     summary: ClassVar[str]
+    """Short description of the files, for help texts."""
     suffix: ClassVar[str] = ""
+    """Ending of the names of written files, such as ``.lime``; empty for a read-only format."""
     names_group: ClassVar[bool] = False
+    """Whether files state the name of the group. The others state its number of colours at most,
+    which stands for SU(N).
+    """
     signed: ClassVar[bool] = True
+    """True if files begin with a signature that identifies them with certainty."""
 
     @abstractmethod
     def recognises(self, head: bytes) -> bool:

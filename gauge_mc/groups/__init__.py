@@ -21,43 +21,33 @@ SPECIAL_UNITARY = Choice.of("law", "", "update/special_unitary.h", "SpecialUnita
 
 
 class Group:
-    """A gauge group with the storage format of its links.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line, such as ``su3``.
-    label : str
-        Name in messages and plots, such as ``SU(3)``.
-    header : str
-        C++ header of the group, relative to ``cuda_src``.
-    cpp : str
-        Name of the class in the header.
-    parameters : mapping of str to int
-        Values of the template parameters of the class, by name; empty for a class that is none.
-    beta : float
-        Default of beta = 2 N / g^2, a value in the scaling region of the Wilson action with a
-        lattice spacing of about 0.1 fm.
-    launch_bounds : mapping of str to (int, int)
-        Default launch bounds of the updates on a GPU, by precision: threads per block and minimum
-        number of resident blocks per multiprocessor. They were the fastest with ``gauge-mc bench
-        --tune``.
-    law : Choice
-        Compile-time selection of the distribution of a link, given all others: how the heatbath
-        draws a link, and its mean (``cuda_src/update/law.h``). By default that of SU(N).
-    sqrt_t0 : (float, float, str) or None
-        sqrt(t0) in fm, where t0^2 <E(t0)> = 0.3, with its error and its source; None if unknown.
-    """
+    """A gauge group with the storage format of its links."""
 
     name: str
+    """Name on the command line, such as ``su3``."""
     label: str
+    """Name in messages and plots, such as ``SU(3)``."""
     header: str
+    """C++ header of the group, relative to ``cuda_src``."""
     cpp: str
+    """Name of the class in the header."""
     parameters: Mapping[str, int] = MappingProxyType({})
+    """Values of the template parameters of the class, by name; empty for a class that is none."""
     beta: float
+    """Default of beta = 2 N / g^2, a value in the scaling region of the Wilson action with a
+    lattice spacing of about 0.1 fm.
+    """
     launch_bounds: Mapping[str, tuple[int, int]]
+    """Default launch bounds of the updates on a GPU, by precision: threads per block and minimum
+    number of resident blocks per multiprocessor. They were the fastest with ``gauge-mc bench
+    --tune``.
+    """
     law: Choice = SPECIAL_UNITARY
+    """Compile-time selection of the distribution of a link, given all others: how the heatbath
+    draws a link, and its mean (``cuda_src/update/law.h``). By default that of SU(N).
+    """
     sqrt_t0: ClassVar[tuple[float, float, str] | None] = None
+    """sqrt(t0) in fm, where t0^2 <E(t0)> = 0.3, with its error and its source; None if unknown."""
 
     @cached_property
     def _constants(self) -> dict[str, int]:

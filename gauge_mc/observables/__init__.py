@@ -127,15 +127,12 @@ class DerivedQuantity(Number):
 
     In the table of a scan, the name of the observable precedes the names of its columns; `help` is
     its definition there.
-
-    Attributes
-    ----------
-    estimate : callable
-        Function of the columns of one table per chain, and of the lattice. It returns value and
-        error.
     """
 
     estimate: Callable[[Sequence[Columns], Lattice], tuple[float, float]] = field(kw_only=True)
+    """Function of the columns of one table per chain, and of the lattice. It returns value and
+    error.
+    """
 
 
 Derived = DerivedQuantity
@@ -144,22 +141,18 @@ Derived = DerivedQuantity
 
 @dataclass(frozen=True)
 class TimeSeries:
-    """A time series of numbers or of correlators.
-
-    Attributes
-    ----------
-    sweeps : ndarray of int64, shape (configurations,)
-        Numbers (updates) of the configurations, ascending.
-    samples : ndarray of float64, shape (configurations,) or (configurations, T)
-        One number per configuration, or one correlator at T times.
-    first, step : int
-        The first time of correlators, and the distance between times.
-    """
+    """A time series of numbers or of correlators."""
 
     sweeps: NDArray[np.int64]
+    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
     samples: NDArray[Any]
+    """One number per configuration, or one correlator at T times, of shape (configurations,) or
+    (configurations, T).
+    """
     first: int = 1
+    """The first time of correlators."""
     step: int = 1
+    """The distance between times of correlators."""
 
 
 Series = TimeSeries
@@ -171,23 +164,16 @@ class SecondaryTable:
     """A second table that is written when an observable is measured.
 
     Its file has the name of the observable's table, followed by its own.
-
-    Attributes
-    ----------
-    name : str
-        Name of the table, which is added to that of the observable's table.
-    summary : str
-        Description of its rows, for the reference documentation.
-    columns : TableColumns
-        Its columns, without the one that counts updates.
-    records : callable
-        Returns the number of records per field, given the observable.
     """
 
     name: str
+    """Name of the table, which is added to that of the observable's table."""
     summary: str
+    """Description of its rows, for the reference documentation."""
     columns: TableColumns
+    """Its columns, without the one that counts updates."""
     records: Callable[[Any], int]
+    """Returns the number of records per field, given the observable."""
 
     def beside(self, path: Path) -> Path:
         """Return the file of the table, given that of the table of the observable."""
@@ -218,50 +204,38 @@ class Observable:
 
     Most observables declare the class attributes and define `measure`, which returns one record of
     numbers. All other methods have defaults here.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line, for ``--measure``. The table is named after it.
-    summary : str
-        Short description, for help texts.
-    columns : TableColumns
-        The values in a record, without the sweep. A tuple of `Column` and of names is also taken.
-        Unless some column has an average or is an index, the average of the first one is shown.
-    normalisation, units : str
-        Normalisation and units in words, for the header of the table.
-    options : tuple of Option
-        Options of `for_lattice`.
-    smears : bool
-        True if `for_lattice` also accepts a smearing and its options.
-    secondary_tables : tuple of SecondaryTable
-        Further tables, whose records a measurer returns as `RecordsOfTables`.
-    derived : tuple of DerivedQuantity
-        Further quantities in the tables of scans.
-    links_moved : float or None
-        Minimum memory traffic of a measurement for benchmarks, in links read or written per link
-        of the lattice; None if it is unknown.
-    main_kernel : Kernel or None
-        Kernel whose number of registers benchmarks show.
-    bench_options : mapping of str to object
-        Options with which benchmarks measure it, if the default ones take too long.
-    formerly : mapping of str to str
-        Entries that the headers of tables of earlier versions lack.
     """
 
     name: ClassVar[str]
+    """Name on the command line, for ``--measure``. The table is named after it."""
     summary: ClassVar[str]
+    """Short description, for help texts."""
     columns: ClassVar[TableColumns]
+    """The values in a record, without the sweep. A tuple of `Column` and of names is also taken.
+    Unless some column has an average or is an index, the average of the first one is shown.
+    """
     normalisation: ClassVar[str]
+    """Normalisation in words, for the header of the table."""
     units: ClassVar[str] = "dimensionless"
+    """Units in words, for the header of the table."""
     options: ClassVar[tuple[Option, ...]] = ()
+    """Options of `for_lattice`."""
     smears: ClassVar[bool] = False
+    """True if `for_lattice` also accepts a smearing and its options."""
     secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = ()
+    """Further tables, whose records a measurer returns as `RecordsOfTables`."""
     derived: ClassVar[tuple[DerivedQuantity, ...]] = ()
+    """Further quantities in the tables of scans."""
     links_moved: ClassVar[float | None] = None
+    """Minimum memory traffic of a measurement for benchmarks, in links read or written per link of
+    the lattice; None if it is unknown.
+    """
     main_kernel: ClassVar[Kernel | None] = None
+    """Kernel whose number of registers benchmarks show."""
     bench_options: ClassVar[Mapping[str, object]] = {}
+    """Options with which benchmarks measure it, if the default ones take too long."""
     formerly: ClassVar[Mapping[str, str]] = {}
+    """Entries that the headers of tables of earlier versions lack."""
 
     def __init_subclass__(cls) -> None:
         """Take names for columns, and show the first average if none is declared."""

@@ -28,14 +28,10 @@ class LoopAverages(SummedObservable):
     """Averages of Re Tr U / N over loops of one shape: over all, and over those of each kind.
 
     A subclass declares the columns, of which the first one is the average over all.
-
-    Attributes
-    ----------
-    loops : Loops
-        The loops, with their kinds.
     """
 
     loops: ClassVar[Loops]
+    """The loops, with their kinds."""
     normalisation: ClassVar[str] = "Re Tr / N averaged over the lattice"
 
     def sums(self, field: Field, block: int) -> tuple[DeferredSums, None]:

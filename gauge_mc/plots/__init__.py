@@ -31,24 +31,16 @@ SKIP = Option(
 
 
 class Plot(ABC):
-    """A figure that shows results of runs.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line.
-    summary : str
-        Short description of the figure.
-    options : tuple of Option
-        Options of `draw`.
-    of_scans : bool
-        Whether the figure shows a scan instead of runs.
-    """
+    """A figure that shows results of runs."""
 
     name: str
+    """Name on the command line."""
     summary: str
+    """Short description of the figure."""
     options: ClassVar[tuple[Option, ...]] = ()
+    """Options of `draw`."""
     of_scans: ClassVar[bool] = False
+    """Whether the figure shows a scan instead of runs."""
 
     @abstractmethod
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:

@@ -30,35 +30,24 @@ class Generator(ABC):
 
     The numbers depend only on the seed, the site, the direction and the sweep. They do not depend
     on how the lattice is divided among threads, devices or processes.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line, for ``--rng``.
-    header : str or Path
-        C++ header of the generator, relative to ``cuda_src`` or absolute.
-    cpp : str
-        Name of the class template in the header.
-    seeds : range
-        Valid seeds.
-    streams : int
-        Maximum number of sites.
-    levels : tuple of int
-        Value of the macro ``LUXURY`` for each quality level; empty if there are no levels.
-    default_level : int
-        Default quality level.
-    caution : str
-        Caution for users who want to publish results, in one sentence; or empty.
     """
 
     name: str
+    """Name on the command line, for ``--rng``."""
     header: str | Path
+    """C++ header of the generator, relative to ``cuda_src`` or absolute."""
     cpp: str
+    """Name of the class template in the header."""
     seeds: range
+    """Valid seeds."""
     streams: int
+    """Maximum number of sites."""
     levels: tuple[int, ...] = ()
+    """Value of the macro ``LUXURY`` for each quality level; empty if there are no levels."""
     default_level: int = 0
+    """Default quality level."""
     caution: str = ""
+    """Caution for users who want to publish results, in one sentence; or empty."""
 
     @cached_property
     def state_words(self) -> int:

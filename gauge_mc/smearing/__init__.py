@@ -95,26 +95,16 @@ def directions_in_words(directions: Sequence[int]) -> str:
 
 
 class Smearing(ABC):
-    """A smearing of links. Calling an instance does one iteration, and ``str`` describes it.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line, for ``--smear``.
-    options : tuple of Option
-        Options of `from_options`.
-    positional : tuple of str
-        Names of the options whose values may be given without their names, as in ``ape:0.2``.
-        They are numbers.
-    smears_time : bool
-        Whether the links in direction t change.
-    uses_time : bool
-        Whether smeared links in space depend on links in direction t.
-    """
+    """A smearing of links. Calling an instance does one iteration, and ``str`` describes it."""
 
     name: ClassVar[str]
+    """Name on the command line, for ``--smear``."""
     options: ClassVar[tuple[Option, ...]]
+    """Options of `from_options`."""
     positional: ClassVar[tuple[str, ...]] = ()
+    """Names of the options whose values may be given without their names, as in ``ape:0.2``. They
+    are numbers.
+    """
 
     @property
     def smears_time(self) -> bool:
@@ -211,15 +201,10 @@ class SmearingSequence(Smearing):
 
 
 class DirectedSmearing(Smearing):
-    """A smearing whose links and staples do not extend along excluded directions.
-
-    Attributes
-    ----------
-    exclude : str
-        Letters of the excluded directions, or `NOTHING`.
-    """
+    """A smearing whose links and staples do not extend along excluded directions."""
 
     exclude: str
+    """Letters of the excluded directions, or `NOTHING`."""
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> DirectedSmearing:

@@ -21,24 +21,16 @@ Block = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class FileOrder:
-    """An order of the links in a file, which a C++ header declares; see ``files/file_order.h``.
-
-    Attributes
-    ----------
-    name : str
-        Name of the order.
-    header : str
-        C++ header, relative to ``cuda_src`` or absolute.
-    cpp : str
-        Name of the class in the header.
-    reaches_back : bool
-        Whether the block of a time slice also contains links of the slice before.
-    """
+    """An order of the links in a file, which a C++ header declares; see ``files/file_order.h``."""
 
     name: str
+    """Name of the order."""
     header: str
+    """C++ header, relative to ``cuda_src`` or absolute."""
     cpp: str
+    """Name of the class in the header."""
     reaches_back: bool = False
+    """Whether the block of a time slice also contains links of the slice before."""
 
     @cached_property
     def choice(self) -> Choice:
@@ -52,34 +44,24 @@ BY_SITE = FileOrder("by site", "files/by_site.h", "BySite")
 
 @dataclass(frozen=True)
 class StoredLinks:
-    """How a file stores the links of a lattice: in one block per time slice.
-
-    Attributes
-    ----------
-    lattice : Lattice
-        Extents of the lattice.
-    group : Group
-        The gauge group.
-    dtype : str
-        NumPy type of a real, with byte order: ``<f4``, ``>f4``, ``<f8`` or ``>f8``.
-    rows : int, optional
-        Number of rows ``[row][column][re, im]`` of every matrix; by default all. The others follow
-        from them.
-    order : FileOrder
-        Order of the links in a block.
-    checksums : frozenset of str
-        Checksums of the bytes to compute, named as in `Checksums`.
-    as_stored : bool
-        Whether there are the components in the order in which the group stores them, not rows.
-    """
+    """How a file stores the links of a lattice: in one block per time slice."""
 
     lattice: Lattice
+    """Extents of the lattice."""
     group: Group
+    """The gauge group."""
     dtype: str
+    """NumPy type of a real, with byte order: ``<f4``, ``>f4``, ``<f8`` or ``>f8``."""
     rows: int | None = None
+    """Number of rows ``[row][column][re, im]`` of every matrix; by default all. The others follow
+    from them.
+    """
     order: FileOrder = BY_SITE
+    """Order of the links in a block."""
     checksums: frozenset[str] = frozenset()
+    """Checksums of the bytes to compute, named as in `Checksums`."""
     as_stored: bool = False
+    """Whether there are the components in the order in which the group stores them, not rows."""
 
     @property
     def precision(self) -> str:
@@ -135,22 +117,16 @@ class StoredLinks:
 
 @dataclass(frozen=True)
 class Checksums:
-    """Checksums of the bytes of all links. Only those that were requested have a meaning.
-
-    Attributes
-    ----------
-    word_sum : int
-        Sum of all 32-bit words modulo 2^32.
-    site_crc : tuple of int
-        A pair of words: the CRC-32 of the bytes of each site, rotated left by the number of the
-        site in the file modulo 29 (first word) and 31 (second word), combined by exclusive or.
-    rotated_words : tuple of int
-        The same for all 32-bit words.
-    """
+    """Checksums of the bytes of all links. Only those that were requested have a meaning."""
 
     word_sum: int = 0
+    """Sum of all 32-bit words modulo 2^32."""
     site_crc: tuple[int, int] = (0, 0)
+    """A pair of words: the CRC-32 of the bytes of each site, rotated left by the number of the site
+    in the file modulo 29 (first word) and 31 (second word), combined by exclusive or.
+    """
     rotated_words: tuple[int, int] = (0, 0)
+    """The same for all 32-bit words."""
 
 
 WORD_SUM, SITE_CRC, ROTATED_WORDS = "word_sum", "site_crc", "rotated_words"

@@ -23,15 +23,10 @@ NO_TEMPORAL_LINKS = "none"
 
 
 class TemporalLinks(ABC):
-    """A kind of temporal links for static sources; ``str`` describes it.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line, for ``--temporal``.
-    """
+    """A kind of temporal links for static sources; ``str`` describes it."""
 
     name: ClassVar[str]
+    """Name on the command line, for ``--temporal``."""
 
     @abstractmethod
     def __call__(self, source: Field, target: Field) -> None:
@@ -45,14 +40,10 @@ class HypTemporalLinks(TemporalLinks):
     """Temporal links after one step of HYP smearing of the field, hep-lat/0103029.
 
     A call needs the memory of five more fields.
-
-    Attributes
-    ----------
-    alphas : tuple of float
-        Parameters alpha1, alpha2 and alpha3, for six, four and two staples.
     """
 
     alphas: ClassVar[tuple[float, float, float]]
+    """Parameters alpha1, alpha2 and alpha3, for six, four and two staples."""
 
     def __str__(self) -> str:
         return (

@@ -46,18 +46,12 @@ CACHE_LINE_THREADS = 8
 
 
 class CudaContext(Protocol):
-    """The GPU on which a kernel is loaded.
-
-    Attributes
-    ----------
-    stream : pycuda Stream
-        The stream of kernels and outgoing copies.
-    side_stream : pycuda Stream
-        The stream of kernels that run beside outgoing copies and other kernels.
-    """
+    """The GPU on which a kernel is loaded."""
 
     stream: Any
+    """The stream of kernels and outgoing copies."""
     side_stream: Any
+    """The stream of kernels that run beside outgoing copies and other kernels."""
 
     def activate(self) -> None:
         """Make this GPU's context current, so that driver calls of this thread refer to it."""

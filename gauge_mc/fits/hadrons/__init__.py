@@ -59,18 +59,12 @@ def ranges_of(options: Mapping[str, Any]) -> Ranges:
 
 
 class HadronFit(Fit):
-    """Masses of hadrons from the correlators of a table.
-
-    Attributes
-    ----------
-    labels : tuple of str
-        Columns that say which correlator a row belongs to.
-    result : str
-        Description of the result.
-    """
+    """Masses of hadrons from the correlators of a table."""
 
     labels: ClassVar[tuple[str, ...]]
+    """Columns that say which correlator a row belongs to."""
     result: ClassVar[str]
+    """Description of the result."""
     options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
 
     @abstractmethod

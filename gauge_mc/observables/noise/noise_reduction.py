@@ -253,21 +253,15 @@ class ReducedNoise(Observable):
     """An observable with two lines along t, whose noise can be reduced.
 
     Subclasses are data classes with these attributes.
-
-    Attributes
-    ----------
-    r_max : int
-        Largest component of the distance in lattice units.
-    paths : tuple of str
-        Directions of the distance.
-    noise : NoiseReduction or None
-        None to take the lines of the links as they are.
     """
 
     options: ClassVar[tuple[Option, ...]] = NOISE_OPTIONS
     r_max: int
+    """Largest component of the distance in lattice units."""
     paths: tuple[str, ...]
+    """Directions of the distance."""
     noise: NoiseReduction | None
+    """None to take the lines of the links as they are."""
 
     @property
     def distances(self) -> list[tuple[str, int]]:
