@@ -33,6 +33,14 @@ class NoMemoryError(GaugeError):
     """There is too little memory; the files that were read may be intact."""
 
 
+class ConvergenceError(GaugeError):
+    """A solution does not reach its tolerance; other links or parameters may do better."""
+
+
+class ChainError(GaugeError):
+    """A Markov chain should not go on. It is as it was after its last update, and can be saved."""
+
+
 INTERRUPTED = 75
 """Exit code of a run that was stopped and can be continued (EX_TEMPFAIL of sysexits.h)."""
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from gauge_mc.errors import UsageError
-from gauge_mc.numbers import number, whole_number
-from gauge_mc.options import Option, check_options, parse_options
+from gauge_mc.options import READ, Option, check_options, parse_options
 from gauge_mc.quoting import quoted, shortened
 from gauge_mc.registry import in_words
 
@@ -59,9 +58,9 @@ class OptionItem:
         known = {one.name: one for one in self.options()}
         checked = check_options(known.values(), given, f"a {self.kind}")
         for name, value in checked.items():
-            if known[name].each is not None:
-                read = whole_number if known[name].each is int else number
-                checked[name] = known[name].numbers(value, read)
+            each = known[name].each
+            if each is not None and not _is_word(value):
+                checked[name] = known[name].numbers(value, READ[each])
         usual = {name: one.usual for name, one in known.items() if one.usual is not None}
         self.values: dict[str, Any] = {**usual, **checked}
         self.check()
@@ -162,3 +161,8 @@ class OptionItem:
 def _is_named(word: str, known: Mapping[str, Option]) -> bool:
     """Return whether a word gives an option by name."""
     return "=" in word or word.replace("-", "_") in known
+
+
+def _is_word(value: object) -> bool:
+    """Return whether a value that consists of numbers is a word instead."""
+    return isinstance(value, str) and value.isalpha()

@@ -160,8 +160,15 @@ class Algorithm(Configurable, ABC):
             If the algorithm cannot update with these couplings.
         """
 
-    def check_run(self, thermalize: int) -> None:
-        """Check that a run has as many updates for the thermalisation as the algorithm needs.
+    def check_run(self, thermalize: int, precision: str) -> None:
+        """Check that a run has what the algorithm needs.
+
+        Parameters
+        ----------
+        thermalize : int
+            Number of updates for the thermalisation.
+        precision : str
+            Precision of the links.
 
         Raises
         ------

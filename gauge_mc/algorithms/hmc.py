@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
@@ -24,7 +22,6 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option
-from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.levels import (
     MOST_STEPS,
@@ -34,9 +31,12 @@ from gauge_mc.updates.levels import (
     gauge_level,
 )
 from gauge_mc.updates.molecular_dynamics import DRIFT, MolecularDynamics
-from gauge_mc.updates.momenta import MOMENTA, draw_momenta
+from gauge_mc.updates.momenta import MOMENTA
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, GaugeMonomial
+from gauge_mc.updates.moving_chain import MovingChain, Outcome
+from gauge_mc.updates.quark_links import PRECISION, QuarkLinks, inexact
+from gauge_mc.updates.quarks import DynamicalQuarks, QuarkTerm, quark_terms
 from gauge_mc.updates.steps import StepTuner
 from gauge_mc.updates.trajectory_parts import trajectory_parts
 from gauge_mc.updates.update_parts import UpdatePart
@@ -97,21 +97,55 @@ LEVELS = Option(
 )
 
 
-@dataclass
-class _HmcChain:
-    """A replica, and what its trajectories need.
+QUARKS = Option(
+    "quarks",
+    str,
+    "Dynamical quarks, such as wilson:kappa=0.1575:flavours=2:heavier=kappa=0.15, several with "
+    "commas between them.",
+    "none",
+    "NAME:kappa=K[:OPTION=VALUE...],...",
+    usual="",
+    items=DynamicalQuarks,
+    tag="",
+)
+FAILURES = Option(
+    "failures",
+    int,
+    "Trajectories in a row in which solvers fail, and which are therefore rejected, after which a "
+    "run with quarks ends.",
+    least=1,
+    most=MOST_STEPS,
+    usual=5,
+)
 
-    Attributes
-    ----------
-    action : Energy or None
-        The action of the links, once it is known. Nothing else changes links between updates.
-    """
+COLUMNS = (
+    Column("delta_h", float, "Change of the energy in the trajectory.", symbol="ΔH"),
+    Column(
+        "accepted",
+        int,
+        "1 if the trajectory was accepted, 0 if not.",
+        average="acceptance",
+        main=True,
+    ),
+    Column("probability", float, "Probability with which it was accepted, min(1, exp(-ΔH))."),
+    Column("steps", int, "Number of steps of the trajectory."),
+    Column("action", float, "Gauge action of the links after the update, per site."),
+    Column("kinetic", float, "Kinetic energy at its end, per link and generator."),
+    Column("force", float, "Root mean square of the force |F| of a link at its end."),
+    Column("largest_force", float, "Largest force |F| of a link at its end."),
+)
+"""Columns of all runs; the forces are those of the gauge action."""
 
-    field: Field
-    monomial: GaugeMonomial
-    random: Random
-    tuner: StepTuner
-    action: Energy | None = None
+FAILED = Column("failed", int, "1 if a solver has failed, so that ΔH is not known, 0 if not.")
+
+
+def columns_of(term: str) -> tuple[Column, ...]:
+    """Return the columns of a term of the action of quarks."""
+    return (
+        Column(f"force_{term}", float, "Root mean square of its force |F| over links and kicks."),
+        Column(f"largest_force_{term}", float, "Largest force |F| on a link in the trajectory."),
+        Column(f"iterations_{term}", int, "Iterations of its solvers in the trajectory."),
+    )
 
 
 class HybridMonteCarlo(Algorithm):
@@ -125,24 +159,8 @@ class HybridMonteCarlo(Algorithm):
     name = "hmc"
     has_parts = True
     summary = "hybrid Monte Carlo, one trajectory per update"
-    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS)
-    later = (LEVELS.name,)
-    columns = TableColumns(
-        Column("delta_h", float, "Change of the energy in the trajectory.", symbol="ΔH"),
-        Column(
-            "accepted",
-            int,
-            "1 if the trajectory was accepted, 0 if not.",
-            average="acceptance",
-            main=True,
-        ),
-        Column("probability", float, "Probability with which it was accepted, min(1, exp(-ΔH))."),
-        Column("steps", int, "Number of steps of the trajectory."),
-        Column("action", float, "Action of the links after the update, per site."),
-        Column("kinetic", float, "Kinetic energy at its end, per link and generator."),
-        Column("force", float, "Root mean square of the force |F| of a link at its end."),
-        Column("largest_force", float, "Largest force |F| of a link at its end."),
-    )
+    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS, QUARKS, FAILURES)
+    later = (LEVELS.name, QUARKS.name, FAILURES.name)
     normalisation = (
         "dU/dt = P U, H = -sum of Tr P^2 + S(U), |F|^2 = -2 Tr F^2, one trajectory per row"
     )
@@ -151,6 +169,18 @@ class HybridMonteCarlo(Algorithm):
     def sweeps(self) -> int:
         """1: a trajectory changes every link once, however many steps it has."""
         return 1
+
+    @property
+    def columns(self) -> TableColumns:  # type: ignore[override]
+        """The columns of all runs, and those of the terms of the action of quarks."""
+        terms = [column for one in self.terms for column in columns_of(one.name)]
+        return TableColumns(*COLUMNS, *([FAILED] if terms else []), *terms)
+
+    @property
+    def terms(self) -> list[QuarkTerm]:
+        """The terms of the action of quarks."""
+        quarks = DynamicalQuarks.several(self.values[QUARKS.name])
+        return quark_terms(quarks, max(len(self.levels), 1))
 
     @property
     def levels(self) -> tuple[TrajectoryLevel, ...]:
@@ -168,7 +198,8 @@ class HybridMonteCarlo(Algorithm):
         """The time scales of a trajectory."""
         levels = self.levels
         integrator = INTEGRATORS[self.values[INTEGRATOR.name]]
-        return TimeScales.of(levels, integrator, {gauge_level(levels)})
+        acting = {gauge_level(levels), *(one.level for one in self.terms)}
+        return TimeScales.of(levels, integrator, acting)
 
     @property
     def least_steps(self) -> int:
@@ -200,8 +231,10 @@ class HybridMonteCarlo(Algorithm):
             )
         return super().check()
 
-    def check_run(self, thermalize: int) -> None:
-        """Refuse to find the number of steps without a thermalisation."""
+    def check_run(self, thermalize: int, precision: str) -> None:
+        """Refuse to find steps without a thermalisation, and quarks on inexact links."""
+        if self.values[QUARKS.name] and precision != PRECISION:
+            raise UsageError(inexact(precision))
         if not (self.steps or thermalize):
             raise UsageError(
                 "--thermalize is 0, so that there are no trajectories from which to find the "
@@ -237,21 +270,39 @@ class HybridMonteCarlo(Algorithm):
         tunings: Sequence[Tuning],
     ) -> Update:
         """Return the update, which moves one replica after the other; see `Algorithm.prepare`."""
-        dynamics, scales = MolecularDynamics(field.replicas[0]), self.scales
-        members = [
-            partial(
-                self._trajectory,
-                dynamics,
-                scales,
-                _HmcChain(replica, GaugeMonomial(coupling, replica), random, self._tuner(tuning)),
+        like, terms, count = field.replicas[0], self.terms, max(len(self.levels), 1)
+        quark_links = QuarkLinks(like) if terms else None
+        others = [one.make(quark_links) for one in terms] if quark_links else []
+        dynamics, scales = MolecularDynamics(like, quark_links), self.scales
+        chains = []
+        for replica, coupling, random, tuning in zip(
+            field.replicas, couplings, randoms, tunings, strict=True
+        ):
+            levels: list[list[Monomial]] = [[] for _ in range(count)]
+            for one, term in zip(terms, others, strict=True):
+                levels[one.level].append(term)
+            gauge = GaugeMonomial(coupling, replica)
+            levels[gauge_level(self.levels)].append(gauge)
+            chains.append(
+                MovingChain(
+                    replica,
+                    gauge,
+                    others,
+                    levels,
+                    dynamics,
+                    scales,
+                    self.values[LENGTH.name],
+                    random,
+                    self._tuner(tuning),
+                    tuning.numbers,
+                    self.values[FAILURES.name],
+                )
             )
-            for replica, coupling, random, tuning in zip(
-                field.replicas, couplings, randoms, tunings, strict=True
-            )
-        ]
 
         def update() -> Records:
-            return [member() for member in members]
+            for chain in chains:
+                chain.check()
+            return [self._record(field, chain.update()) for chain in chains]
 
         return update
 
@@ -270,38 +321,28 @@ class HybridMonteCarlo(Algorithm):
             self.least_steps,
         )
 
-    def _trajectory(
-        self,
-        dynamics: MolecularDynamics,
-        scales: TimeScales,
-        member: _HmcChain,
-    ) -> tuple[Value, ...]:
-        """Do one update of a replica, and return its record."""
-        field, monomial, random, tuner = member.field, member.monomial, member.random, member.tuner
-        random.step += 1
-        steps = tuner.steps
-        dynamics.start(field, monomial.halo_depth)
-        drawn = draw_momenta(dynamics.momenta, random)
-        before = member.action or monomial.action(dynamics.links)
-        levels: list[list[Monomial]] = [[] for _ in scales.integrators]
-        levels[gauge_level(self.levels)].append(monomial)
-        forces = dynamics.move(levels, scales.trajectory(self.values[LENGTH.name], steps))
-        after = monomial.action(dynamics.links)
-        change = (forces.kinetic + after).minus(drawn.kinetic + before)
-        probability = math.exp(-max(change, 0.0)) if math.isfinite(change) else 0.0
-        # Far from equilibrium the energy may change so much that nothing would ever be accepted.
-        always = 2 * random.step <= tuner.updates and math.isfinite(change)
-        accepted = always or drawn.uniform < probability
-        if accepted:
-            field.copy(dynamics.links)
-            field.exchange_halo(monomial.halo_depth)
-        member.action = after if accepted else before
-        tuner.take(change, random.step)
-        kinetic = float(forces.kinetic) / (field.lattice.links * field.group.dimension)
-        action = float(member.action) / field.lattice.sites
-        result = (change, int(accepted), probability)
-        sizes = forces.mean(monomial.name), forces.largest(monomial.name)
-        return *result, steps, action, kinetic, *sizes
+    def _record(self, field: Field, one: Outcome) -> tuple[Value, ...]:
+        """Return the row of the table for a trajectory."""
+        action = one.action / field.lattice.sites
+        kinetic = one.kinetic / (field.lattice.links * field.group.dimension)
+        forces = one.forces
+        names = [GaugeMonomial.name, *(term.name for term in self.terms)]
+        sizes = [
+            (forces.mean(name), forces.largest(name)) if forces else (0.0, 0.0) for name in names
+        ]
+        own = [(*size, n) for size, n in zip(sizes[1:], one.iterations, strict=True)]
+        failed = [int(forces is None)] if own else []
+        return (
+            one.change,
+            int(one.accepted),
+            one.probability,
+            one.steps,
+            action,
+            kinetic,
+            *sizes[0],
+            *failed,
+            *(value for values in own for value in values),
+        )
 
 
 ALGORITHMS.register(HybridMonteCarlo())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gauge_mc import defaults
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.history import SolutionHistory
 from gauge_mc.quarks.hopping import DIVIDED, WHOLE, HoppingOperator
@@ -249,14 +249,14 @@ class RepeatedSystem:
         ------
         StagnationError
             If the residual does not become smaller in any precision.
-        GaugeError
+        ConvergenceError
             If there are too many iterations, or b contains values that are not numbers.
         """
         outer = self._outer
         outer.restart()
         targets, progress = tolerance * outer.norms, SolverProgress()
         if not np.isfinite(targets).all():
-            raise GaugeError("The right-hand side contains a value that is not a number.")
+            raise ConvergenceError("The right-hand side contains a value that is not a number.")
         if extrapolated:
             self.history.extrapolate(self.x, self.reduced)
             outer.update()
@@ -357,7 +357,7 @@ class QuarkSystem:
 
         Raises
         ------
-        GaugeError
+        ConvergenceError
             If the tolerance cannot be reached.
         """
         extrapolated = extrapolated and self.request.history > 0
@@ -400,7 +400,7 @@ class QuarkSystem:
         try:
             iterations = self._normal.solve(tolerance, extrapolated)
         except StagnationError as error:
-            raise GaugeError(
+            raise ConvergenceError(
                 f"The residual of a quark's solution does not become {tolerance:g} of the source: "
                 "choose a larger tolerance."
             ) from error

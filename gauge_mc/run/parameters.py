@@ -190,8 +190,8 @@ class Parameters:
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
         self.action.check().update_sets(self.lattice)
-        self.algorithm.check().check_run(self.thermalize)
         _choose("precision", self.precision, tuple(REALS))
+        self.algorithm.check().check_run(self.thermalize, self.precision)
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
         BETA.checked(self.beta)

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import ChainError, GaugeError, UsageError
 from gauge_mc.observables import live_observables
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
@@ -227,7 +227,11 @@ class Session:
     def _advance(self) -> None:
         """Do one update, and measure and write what is due after it."""
         began, times = time.monotonic(), self._work.times
-        self.batch.update()
+        try:
+            self.batch.update()
+        except ChainError:  # before anything has changed
+            self.finish()
+            raise
         times.update += time.monotonic() - began
         self._sampler.add_some()
         self._measured = False

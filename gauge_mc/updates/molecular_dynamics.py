@@ -15,6 +15,7 @@ from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.integrators import Drift, Kick, Move
 from gauge_mc.updates.monomials import Force, Monomial
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from gauge_mc.updates.quark_links import QuarkLinks
 
 DRIFT = Kernel("drift")
 
@@ -77,6 +78,8 @@ class MolecularDynamics:
     ----------
     like : Field
         A field of one replica and of the kind of those that will move. It is not changed.
+    quark_links : QuarkLinks, optional
+        The links of quarks, which are updated when forces or actions of quarks need them.
 
     Raises
     ------
@@ -84,13 +87,14 @@ class MolecularDynamics:
         If a device has too little memory.
     """
 
-    def __init__(self, like: Field) -> None:
+    def __init__(self, like: Field, quark_links: QuarkLinks | None = None) -> None:
         layout = like.layouts[0]
         kind = (like.lattice, like.group.name, like.precision, like.devices)
         make = partial(Field.empty, *kind, above=layout.above, below=layout.below)
         self._fields = [make(), make()]
         self.momenta = AlgebraField.like(like)
         self._now = 0
+        self._quark_links, self._taken = quark_links, False
         self._prepared: dict[tuple[object, ...], list[Launch]] = {}
 
     @property
@@ -102,6 +106,13 @@ class MolecularDynamics:
         """Copy the links of a field, and update the halos to a depth in time slices."""
         self.links.copy(field)
         self.links.exchange_halo(depth)
+        self._taken = False
+
+    def update_quark_links(self) -> None:
+        """Let quarks see the links now, unless they do."""
+        if self._quark_links and not self._taken:
+            self._quark_links.take(self.links)
+        self._taken = True
 
     def move(self, levels: Levels, moves: Iterable[Move]) -> Forces:
         """Carry out a trajectory, which changes `links` and `momenta`.
@@ -128,6 +139,8 @@ class MolecularDynamics:
             kicks, fused = list(stage.kicks), stage.gauge
             if stage.gauge is not None and (n == last or not stage.drift):
                 kicks, fused = [*kicks, (gauge, stage.gauge)], None
+            if stage.kicks:
+                self.update_quark_links()
             for term, size in kicks:
                 force = term.kick(self.links, self.momenta, size)
                 found.setdefault(term.name, []).append(force)
@@ -152,6 +165,7 @@ class MolecularDynamics:
         if kick is not None:
             self._now = 1 - self._now
         self.links.exchange_halo(gauge.halo_depth)
+        self._taken = False
 
     def _launches(self, drift: Drift) -> Iterable[Launch]:
         for slab, momenta in zip(self.links.slabs, self.momenta.slabs, strict=True):

@@ -10,6 +10,7 @@ from gauge_mc.quarks.operators import (
     HOPPING_PARAMETER,
     OPERATORS,
     DiracOperator,
+    operator_with,
     operators_of,
 )
 from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary
@@ -36,10 +37,7 @@ class QuarkLinks:
 
     def __init__(self, like: Field) -> None:
         if like.precision != PRECISION:
-            raise UsageError(
-                f"Links in {like.precision} precision are too inexact for trajectories with "
-                f"quarks; choose --precision {PRECISION}."
-            )
+            raise UsageError(inexact(like.precision))
         self.field = Field.empty(like.lattice, like.group.name, PRECISION, like.devices)
         self._operators: dict[tuple[object, ...], DiracOperator] = {}
         self.take(like)
@@ -63,7 +61,8 @@ class QuarkLinks:
         Parameters
         ----------
         name : str
-            Name of a registered operator, such as ``twisted-mass``.
+            Name of a registered operator, such as ``twisted-mass``; if it is empty, the one with
+            the parameters, see `gauge_mc.quarks.operators.operator_with`.
         kappa : float
             Hopping parameter.
         boundary : complex or sequence of complex
@@ -79,12 +78,20 @@ class QuarkLinks:
         phases = Boundary.of(boundary).phases
         key = (name, kappa, phases, *sorted(parameters.items()))
         if key not in self._operators:
-            kind = OPERATORS[name]
-            if kind.quark != HOPPING_PARAMETER:
+            if name and OPERATORS[name].quark != HOPPING_PARAMETER:
                 raise UsageError(
                     f"The force of quarks with the operator '{name}' is not known yet; choose "
                     f"{in_words(operators_of(HOPPING_PARAMETER), 'or')}."
                 )
-            made = kind(self.field, kappa, boundary=phases, **parameters)
+            make = OPERATORS[name] if name else operator_with
+            made: DiracOperator = make(self.field, kappa, boundary=phases, **parameters)
             self._operators[key] = made
         return self._operators[key]
+
+
+def inexact(precision: str) -> str:
+    """Return the sentence for links in a precision in which there are no quarks."""
+    return (
+        f"Links in {precision} precision are too inexact for trajectories with quarks; choose "
+        f"--precision {PRECISION}."
+    )

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from itertools import product
 from typing import Any
 
 from gauge_mc import defaults
-from gauge_mc.errors import UsageError
 from gauge_mc.numbers import number
 from gauge_mc.options import Option, merged
+from gauge_mc.quarks.angles import BOUNDARY
 from gauge_mc.quarks.contractions import Momentum
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.quarks.operators import HOPPING_PARAMETER, operators_of
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, METHODS, RELIABLE, SOLVERS
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quoting import quoted
 
 KAPPA = Option(
     "kappa",
@@ -65,18 +63,6 @@ MOMENTA = Option(
     "0",
     least=0,
     most=MOST_MOMENTUM,
-)
-
-BOUNDARY = Option(
-    "boundary",
-    str,
-    "Antiperiodic or periodic in time, or four angles along x, y, z and t in units of pi, such as "
-    "0.2,0.4,0,1.",
-    "antiperiodic",
-    "NAME|ANGLES",
-    least=-LARGEST,
-    most=LARGEST,
-    each=float,
 )
 
 SOLVER = Option(
@@ -150,27 +136,6 @@ def numbers_of(given: Mapping[str, Any], option: Option) -> tuple[float, ...]:
     """
     return (
         tuple(sorted({*option.numbers(given[option.name], number)})) if option.name in given else ()
-    )
-
-
-def angles_of(text: str | tuple[float, ...]) -> tuple[float, ...]:
-    """Return the angles of boundary conditions along x, y, z and t in units of pi.
-
-    Raises
-    ------
-    UsageError
-        If the text is neither a name nor four numbers.
-    """
-    names = {"antiperiodic": (0.0, 0.0, 0.0, 1.0), "periodic": (0.0, 0.0, 0.0, 0.0)}
-    if isinstance(text, str) and text in names:
-        return names[text]
-    with suppress(UsageError):
-        angles = BOUNDARY.numbers(text, number)
-        if len(angles) == len(names["periodic"]):
-            return angles
-    raise UsageError(
-        f"{BOUNDARY.flag} is {quoted(text)}; give {' or '.join(names)}, or four angles in "
-        "units of pi, such as 0,0,0,1."
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import cmath
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -16,7 +14,6 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.files.folders import may_be_made
 from gauge_mc.observables.hadrons.options import (
-    BOUNDARY,
     INNER,
     ITERATION_LIMIT,
     KAPPA,
@@ -29,13 +26,13 @@ from gauge_mc.observables.hadrons.options import (
     SOLVER,
     SOURCE,
     TOLERANCE,
-    angles_of,
     momenta_up_to,
     numbers_of,
     operator_owners,
     quark_options,
 )
 from gauge_mc.options import check_options, merged
+from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.contractions import AT_REST, Momentum
 from gauge_mc.quarks.solvers import ITERATIONS, RELIABLE, SOLVERS, SolverParameters
 from gauge_mc.quarks.sources import Source, parse_source
@@ -130,7 +127,7 @@ class Quarks:
     @property
     def boundary(self) -> Boundary:
         """The phases of the boundary conditions."""
-        return Boundary.of([_phase(angle) for angle in self.angles])
+        return Boundary.of(phases_of(self.angles))
 
     @property
     def header(self) -> dict[str, str]:
@@ -165,11 +162,6 @@ class Quarks:
     def kinds(self) -> tuple[Quark, ...]:
         """The quarks, with all hopping parameters and twisted masses."""
         return tuple(Quark(*one) for one in product(self.kappas, self.mus))
-
-
-def _phase(angle: float) -> complex:
-    """Return exp(i pi angle), exactly for whole angles."""
-    return (-1.0) ** int(angle) + 0j if angle == int(angle) else cmath.exp(1j * math.pi * angle)
 
 
 def _listed(numbers: Sequence[float]) -> str:

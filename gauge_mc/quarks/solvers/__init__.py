@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
 from gauge_mc.quarks.algebra import Advance, Combine
 from gauge_mc.quarks.hopping import HoppingOperator
 from gauge_mc.quarks.linear import Apply, LinearOperator
@@ -307,7 +307,7 @@ class Solver(ABC):
             if self.done.all():
                 return
             if progress.iterations >= request.iterations:
-                raise GaugeError(too_many(request, norms))
+                raise ConvergenceError(too_many(request, norms))
             if fails >= STAGNATION or progress.iterations - best_at > self.patience:
                 raise StagnationError
             if broken or request.method == DEFECT:
@@ -442,7 +442,7 @@ def solve(
             break
         targets = np.minimum(targets, outer.norms) * TIGHTER
     else:
-        raise GaugeError(not_reached(request, residual))
+        raise ConvergenceError(not_reached(request, residual))
     return Solution(
         system.scaled_solution(),
         kind.name,

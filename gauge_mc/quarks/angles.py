@@ -1,0 +1,59 @@
+"""The option for boundary conditions of quarks."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Iterable
+from contextlib import suppress
+
+from gauge_mc.errors import UsageError
+from gauge_mc.numbers import number
+from gauge_mc.options import Option
+from gauge_mc.quoting import quoted
+
+LARGEST = 1e6
+"""Largest size of an angle, in units of pi."""
+
+NAMES = {"antiperiodic": (0.0, 0.0, 0.0, 1.0), "periodic": (0.0, 0.0, 0.0, 0.0)}
+"""Angles of boundary conditions that have a name."""
+
+BOUNDARY = Option(
+    "boundary",
+    str,
+    "Antiperiodic or periodic in time, or four angles along x, y, z and t in units of pi, such as "
+    "0.2,0.4,0,1.",
+    "antiperiodic",
+    "NAME|ANGLES",
+    least=-LARGEST,
+    most=LARGEST,
+    each=float,
+)
+
+
+def angles_of(text: str | tuple[float, ...]) -> tuple[float, ...]:
+    """Return the angles of boundary conditions along x, y, z and t in units of pi.
+
+    Raises
+    ------
+    UsageError
+        If the text is neither a name nor four numbers.
+    """
+    if isinstance(text, str) and text in NAMES:
+        return NAMES[text]
+    with suppress(UsageError):
+        angles = BOUNDARY.numbers(text, number)
+        if len(angles) == len(NAMES["periodic"]):
+            return angles
+    raise UsageError(
+        f"{BOUNDARY.flag} is {quoted(text)}; give {' or '.join(NAMES)}, or four angles in "
+        "units of pi, such as 0,0,0,1."
+    )
+
+
+def phases_of(angles: Iterable[float]) -> tuple[complex, ...]:
+    """Return exp(i pi angle) for each angle, exactly for whole angles."""
+    return tuple(
+        (-1.0) ** int(one) + 0j if one == int(one) else cmath.exp(1j * math.pi * one)
+        for one in angles
+    )

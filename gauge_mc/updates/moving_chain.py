@@ -1,0 +1,183 @@
+"""Trajectories of a chain, each of which is accepted or rejected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gauge_mc.errors import ChainError, ConvergenceError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.energy import Energy
+from gauge_mc.updates.levels import TimeScales
+from gauge_mc.updates.molecular_dynamics import Forces, Levels, MolecularDynamics
+from gauge_mc.updates.momenta import Draw, draw_momenta
+from gauge_mc.updates.monomials import Monomial
+from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from gauge_mc.updates.steps import StepTuner
+
+FAILURES = "failures"
+"""Key of the number of trajectories in a row in which a solver has failed, in checkpoints."""
+
+
+class Outcome(NamedTuple):
+    """What became of a trajectory.
+
+    Attributes
+    ----------
+    change : float
+        Change of the energy; 0 if a solver has failed.
+    accepted : bool
+        Whether its links are now those of the chain.
+    probability : float
+        Probability with which it was accepted.
+    steps : int
+        Number of steps of the outermost level.
+    action : float
+        The gauge action of the links after the update.
+    kinetic : float
+        Kinetic energy at the end of the trajectory; at its beginning if a solver has failed.
+    forces : Forces or None
+        The forces; None if a solver has failed.
+    iterations : list of int
+        Numbers of iterations of the terms other than the gauge action.
+    """
+
+    change: float
+    accepted: bool
+    probability: float
+    steps: int
+    action: float
+    kinetic: float
+    forces: Forces | None
+    iterations: list[int]
+
+
+@dataclass
+class MovingChain:
+    """A chain that moves along trajectories.
+
+    Attributes
+    ----------
+    field : Field
+        The links of the chain.
+    gauge : GaugeMonomial
+        The gauge action.
+    others : sequence of Monomial
+        The other terms of the action.
+    levels : sequence of sequence of Monomial
+        All terms by the level on which they act, the outermost level first.
+    dynamics : MolecularDynamics
+        Memory for trajectories, which chains share.
+    scales : TimeScales
+        The time scales of a trajectory.
+    length : float
+        Its length.
+    random : Random
+        The random numbers.
+    tuner : StepTuner
+        Chooses the number of steps.
+    numbers : dict of str to float
+        What a checkpoint contains besides links and random numbers.
+    failures : int
+        Number of trajectories in a row in which a solver fails, after which the chain ends.
+    action : Energy or None
+        The gauge action of the links, once it is known. Nothing else changes links between updates.
+    reason : str
+        Why a solver has failed the last time.
+    """
+
+    field: Field
+    gauge: GaugeMonomial
+    others: Sequence[Monomial]
+    levels: Levels
+    dynamics: MolecularDynamics
+    scales: TimeScales
+    length: float
+    random: Random
+    tuner: StepTuner
+    numbers: dict[str, float]
+    failures: int
+    action: Energy | None = None
+    reason: str = ""
+
+    def check(self) -> None:
+        """End a chain in which solvers have failed too often in a row.
+
+        The next session tries as many trajectories again.
+
+        Raises
+        ------
+        ChainError
+            If this is so. The chain has not changed.
+        """
+        if self.numbers.get(FAILURES, 0) >= self.failures:
+            self.numbers[FAILURES] = 0
+            raise ChainError(
+                f"Solvers have failed in {self.failures} trajectories in a row, the last time "
+                f"because {self.reason[:1].lower()}{self.reason[1:]}"
+            )
+
+    def update(self) -> Outcome:
+        """Do one trajectory, and accept or reject it.
+
+        A trajectory in which a solver fails is rejected.
+        """
+        dynamics, tuner, random = self.dynamics, self.tuner, self.random
+        random.step += 1
+        steps = tuner.steps
+        dynamics.start(self.field, self.gauge.halo_depth)
+        drawn = draw_momenta(dynamics.momenta, random)
+        before = self.action or self.gauge.action(dynamics.links)
+        try:
+            after, change, forces = self._move(drawn, before, steps)
+        except ConvergenceError as error:
+            return self._fail(before, drawn, steps, error)
+        if self.others:
+            self.numbers[FAILURES] = 0
+        probability = math.exp(-max(change, 0.0)) if math.isfinite(change) else 0.0
+        # Far from equilibrium the energy may change so much that nothing would ever be accepted.
+        always = 2 * random.step <= tuner.updates and math.isfinite(change)
+        accepted = always or drawn.uniform < probability
+        if accepted:
+            self.field.copy(dynamics.links)
+            self.field.exchange_halo(self.gauge.halo_depth)
+        self.action = after if accepted else before
+        tuner.take(change, random.step)
+        action, kinetic = float(self.action), float(forces.kinetic)
+        counts = self._iterations()
+        return Outcome(change, accepted, probability, steps, action, kinetic, forces, counts)
+
+    def _move(self, drawn: Draw, before: Energy, steps: int) -> tuple[Energy, float, Forces]:
+        """Return the gauge action at the end, the change of the energy, and the forces."""
+        dynamics = self.dynamics
+        if self.others:
+            dynamics.update_quark_links()
+        for term in self.others:
+            term.draw(dynamics.links, self.random)
+        start = self._with_others(drawn.kinetic + before)
+        forces = dynamics.move(self.levels, self.scales.trajectory(self.length, steps))
+        after = self.gauge.action(dynamics.links)
+        if self.others:
+            dynamics.update_quark_links()
+        end = self._with_others(forces.kinetic + after)
+        return after, end.minus(start), forces
+
+    def _with_others(self, energy: Energy) -> Energy:
+        """Return an energy with the actions of the terms other than the gauge action."""
+        for term in self.others:
+            energy += term.action(self.dynamics.links)
+        return energy
+
+    def _fail(self, before: Energy, drawn: Draw, steps: int, error: ConvergenceError) -> Outcome:
+        """Reject a trajectory in which a solver has failed, and count it."""
+        self.action, self.reason = before, str(error)
+        self.numbers[FAILURES] = self.numbers.get(FAILURES, 0) + 1
+        self.tuner.take(math.inf, self.random.step)
+        action, kinetic = float(before), float(drawn.kinetic)
+        return Outcome(0.0, False, 0.0, steps, action, kinetic, None, self._iterations())
+
+    def _iterations(self) -> list[int]:
+        return [term.iterations for term in self.others]

@@ -1,0 +1,311 @@
+"""Dynamical quarks of hybrid Monte Carlo: what a user asks for, and the terms of the action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from gauge_mc import defaults
+from gauge_mc.errors import UsageError
+from gauge_mc.option_items import OptionItem
+from gauge_mc.options import Option, merged
+from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
+from gauge_mc.quarks.diagonal import MU, TERMS
+from gauge_mc.quarks.normal import ACTION_TOLERANCE, FORCE_TOLERANCE, MOST_HISTORY, QuarkSolver
+from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, SOLVERS
+from gauge_mc.quarks.solvers.cg import ConjugateGradients
+from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.registry import in_words
+from gauge_mc.updates.levels import MOST_LEVELS
+from gauge_mc.updates.monomials import Monomial
+from gauge_mc.updates.monomials.ratio import Ratio
+from gauge_mc.updates.monomials.two_flavours import TwoFlavours
+from gauge_mc.updates.quark_links import QuarkLinks
+
+BEYOND = 0.25
+"""Kappa at which Wilson quarks are massless in the limit of strong coupling. It is smaller for all
+other couplings."""
+
+REVERSIBLE = 1e-10
+"""Largest residual of forces with which starts from earlier solutions are allowed."""
+
+KAPPA = Option("kappa", float, "Hopping parameter.", least=1e-6, most=BEYOND * 4)
+
+OPERATOR = Option(
+    "operator",
+    str,
+    "Dirac operator; by default the one with the parameters that are given.",
+    choices=tuple(OPERATORS),
+)
+
+FLAVOURS = Option(
+    "flavours", int, "Number of flavours with this mass: 1 or 2.", least=1, most=2, usual=2
+)
+
+LEVEL = Option(
+    "level",
+    str,
+    "Level of the forces, from 0 for the outermost one; or one for each mass, the lightest first.",
+    least=0,
+    most=MOST_LEVELS - 1,
+    each=int,
+)
+
+SOLVER = (
+    Option("solver", str, "Solver.", choices=tuple(SOLVERS), usual=ConjugateGradients.name),
+    Option(
+        "inner",
+        str,
+        "Precision of the solver's iterations.",
+        choices=tuple(STORAGES),
+        usual=defaults.INNER,
+    ),
+    Option(
+        "force_tolerance",
+        float,
+        "Largest norm of the true residual relative to the source, for forces.",
+        least=LEAST_TOLERANCE,
+        most=1e-2,
+        usual=FORCE_TOLERANCE,
+    ),
+    Option(
+        "action_tolerance",
+        float,
+        "The same for actions and pseudofermions.",
+        least=LEAST_TOLERANCE,
+        most=1e-2,
+        usual=ACTION_TOLERANCE,
+    ),
+    Option("iterations", int, "Largest number of iterations.", least=1, usual=ITERATIONS),
+    Option(
+        "history",
+        int,
+        "Number of earlier solutions of a trajectory from which solvers start. Trajectories are "
+        "then reversible only as far as force_tolerance goes, which must be 1e-10 or less.",
+        least=0,
+        most=MOST_HISTORY,
+        usual=0,
+    ),
+)
+"""The options that are fields of `QuarkSolver`."""
+
+
+def parameter_options() -> tuple[Option, ...]:
+    """Return the parameters of Dirac operators apart from kappa."""
+    owners = [
+        (f"the {what} {name}", one.parameters)
+        for what, kinds in (("Dirac operator", OPERATORS), ("term of Dirac operators", TERMS))
+        for name, one in kinds.items()
+    ]
+    return merged(owners)
+
+
+class HeavierMass(OptionItem):
+    """A mass between which and the next lighter one a ratio of determinants is simulated.
+
+    In text masses have slashes between them, and the parameters of a mass plus signs.
+    """
+
+    kind = "heavier mass"
+    between, joined = "/", "/"
+    within, glued = r"\+", "+"
+
+    @classmethod
+    def options(cls) -> tuple[Option, ...]:
+        """Return kappa and the other parameters of operators."""
+        return (KAPPA, *parameter_options())
+
+
+HEAVIER = Option(
+    "heavier",
+    str,
+    "Heavier masses, the lightest first, for ratios of determinants (Hasenbusch): what differs "
+    "from the mass of the quarks, such as mu=0.1/mu=0.5.",
+    usual="",
+    items=HeavierMass,
+)
+
+
+class DynamicalQuarks(OptionItem):
+    """One or two flavours of quarks of one mass, as the user asks for them.
+
+    The options are kappa and the other parameters of Dirac operators, the number of flavours, the
+    boundary conditions, heavier masses, levels, and those of the solver; see
+    `gauge_mc.updates.quarks`.
+    """
+
+    kind = "table of quarks"
+    leading = ("operator",)
+    between = rf",(?={KAPPA.name}=)|{OptionItem.between}"
+
+    @classmethod
+    def options(cls) -> tuple[Option, ...]:
+        """Return the options."""
+        return (
+            OPERATOR,
+            KAPPA,
+            *parameter_options(),
+            FLAVOURS,
+            BOUNDARY,
+            HEAVIER,
+            LEVEL,
+            *SOLVER,
+        )
+
+    def check(self) -> None:
+        """Check the mass, the heavier ones, and the levels; see `OptionItem.check`."""
+        if self.kappa is None:
+            raise UsageError("--quarks needs kappa, the hopping parameter; add kappa=NUMBER.")
+        if self.operator:
+            OPERATORS.check(self.operator, "operator")
+            own = {one.name for one in OPERATORS[self.operator].parameters}
+            if foreign := sorted({*self.mass} - {KAPPA.name} - own):
+                raise UsageError(
+                    f"The Dirac operator {self.operator} has no {in_words(foreign, 'or')}; leave "
+                    "out the operator, which then is the one with these parameters."
+                )
+        self.phases  # noqa: B018
+        self.request  # noqa: B018
+        self._check_masses()
+        if self.history and self.force_tolerance > REVERSIBLE:
+            raise UsageError(
+                f"--history with a --force-tolerance of {self.force_tolerance:g} makes "
+                f"trajectories irreversible; give {REVERSIBLE:g} or less."
+            )
+        if self.level and len(self.level) not in (1, len(self.masses)):
+            raise UsageError(
+                f"--level has {len(self.level)} levels, but --quarks has {len(self.masses)} "
+                "masses; give one level, or one for each mass."
+            )
+
+    def _check_masses(self) -> None:
+        masses = self.masses
+        if self.kappa >= BEYOND and not self.mass.get(MU.name):
+            raise UsageError(
+                f"--kappa is {self.kappa:g}, which is beyond its critical value at every coupling; "
+                f"choose one below {BEYOND:g}, or a twisted mass mu."
+            )
+        if self.flavours == 1 and (len(masses) > 1 or self.mass.get(MU.name)):
+            what = HEAVIER.name if len(masses) > 1 else MU.name
+            raise UsageError(
+                f"--{what} is for two flavours, but --quarks asks for one; leave it out, or choose "
+                "flavours=2."
+            )
+        for light, heavy in pairwise(masses):
+            lighter = heavy[KAPPA.name] > light[KAPPA.name]
+            twist = abs(heavy.get(MU.name, 0.0)) - abs(light.get(MU.name, 0.0))
+            if lighter or twist < 0 or heavy == light:
+                raise UsageError(
+                    f"--heavier is {self.heavier}, but one of its masses is not heavier than the "
+                    "one before; give smaller kappa or larger mu, the lightest mass first."
+                )
+
+    @property
+    def mass(self) -> dict[str, float]:
+        """Kappa and the other parameters of the operator that are not 0."""
+        return _without_zeros(self.values)
+
+    @property
+    def masses(self) -> list[dict[str, float]]:
+        """The mass of the quarks, and the heavier ones in their order."""
+        heavier = HeavierMass.several(self.heavier)
+        return [self.mass, *({**self.mass, **_without_zeros(one.values)} for one in heavier)]
+
+    @property
+    def phases(self) -> tuple[complex, ...]:
+        """Phases across the boundaries along x, y, z and t."""
+        return phases_of(angles_of(self.boundary or BOUNDARY.default))
+
+    @property
+    def request(self) -> QuarkSolver:
+        """How solutions are computed."""
+        return QuarkSolver(**{one.name: self.values[one.name] for one in SOLVER})
+
+    def levels(self, count: int) -> list[int]:
+        """Return the level of the force of every mass, given the number of levels.
+
+        By default that of the lightest mass is on the outermost level, and that of each heavier one
+        a level further in, but not on the innermost one, as long as there are others.
+        """
+        masses = len(self.masses)
+        if self.level:
+            return [*self.level] * (masses if len(self.level) == 1 else 1)
+        return [min(n, max(count - 2, 0)) for n in range(masses)]
+
+
+class QuarkTerm(NamedTuple):
+    """A term of the action of quarks.
+
+    Attributes
+    ----------
+    name : str
+        Its name, after which columns are named.
+    level : int
+        The level of its force.
+    make : callable
+        Function that returns the monomial, given the links.
+    """
+
+    name: str
+    level: int
+    make: Callable[[QuarkLinks], Monomial]
+
+
+def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTerm]:
+    """Return the terms of the action of all quarks.
+
+    Parameters
+    ----------
+    quarks : sequence of DynamicalQuarks
+        The quarks.
+    levels : int
+        Number of levels.
+
+    Raises
+    ------
+    UsageError
+        If a level does not exist.
+    """
+    found: list[QuarkTerm] = []
+    for n, one in enumerate(quarks, 1):
+        if max(one.levels(levels)) >= levels:
+            raise UsageError(
+                f"--quarks asks for level {max(one.levels(levels))}, but the last one is "
+                f"{levels - 1}; add it to --levels, whose first one is 0."
+            )
+        found += _terms(one, f"quarks{n}", levels, len(found))
+    return found
+
+
+def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[QuarkTerm]:
+    """Yield the terms of some quarks; `number` is that of the first pseudofermions."""
+    masses, own = one.masses, one.levels(levels)
+    for k, (light, heavy) in enumerate(pairwise(masses)):
+
+        def ratio(
+            links: QuarkLinks, light: Any = light, heavy: Any = heavy, k: int = k
+        ) -> Monomial:
+            pair = (_operator(links, one, mass) for mass in (light, heavy))
+            return Ratio(*pair, one.request, number + k, f"{name}_ratio{k + 1}")
+
+        yield QuarkTerm(f"{name}_ratio{k + 1}", own[k], ratio)
+    yield QuarkTerm(name, own[-1], partial(_two_flavours, one, number + len(masses) - 1, name))
+
+
+def _two_flavours(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -> Monomial:
+    return TwoFlavours(_operator(links, one, one.masses[-1]), one.request, number, name)
+
+
+def _operator(links: QuarkLinks, one: DynamicalQuarks, mass: Mapping[str, float]) -> Any:
+    """Return the Dirac operator with a mass."""
+    kappa = mass[KAPPA.name]
+    more = {name: value for name, value in mass.items() if name != KAPPA.name}
+    return links.operator(one.operator or "", kappa, one.phases, **more)
+
+
+def _without_zeros(values: Mapping[str, Any]) -> dict[str, float]:
+    names = (KAPPA.name, *(option.name for option in parameter_options()))
+    return {name: values[name] for name in names if values.get(name)}
