@@ -14,9 +14,8 @@ from gauge_mc.options import Option, merged
 from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.diagonal import MU, TERMS
 from gauge_mc.quarks.normal import ACTION_TOLERANCE, FORCE_TOLERANCE, MOST_HISTORY, QuarkSolver
-from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.quarks.operators import OPERATORS, DiracOperator
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, SOLVERS
-from gauge_mc.quarks.solvers.cg import ConjugateGradients
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.registry import in_words
 from gauge_mc.updates.levels import MOST_LEVELS
@@ -55,7 +54,7 @@ LEVEL = Option(
 )
 
 SOLVER = (
-    Option("solver", str, "Solver.", choices=tuple(SOLVERS), usual=ConjugateGradients.name),
+    Option("solver", str, "Solver.", choices=tuple(SOLVERS), usual=defaults.QUARK_SOLVER),
     Option(
         "inner",
         str,
@@ -283,23 +282,31 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTer
 def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[QuarkTerm]:
     """Yield the terms of some quarks; `number` is that of the first pseudofermions."""
     masses, own = one.masses, one.levels(levels)
-    for k, (light, heavy) in enumerate(pairwise(masses)):
-
-        def ratio(
-            links: QuarkLinks, light: Any = light, heavy: Any = heavy, k: int = k
-        ) -> Monomial:
-            pair = (_operator(links, one, mass) for mass in (light, heavy))
-            return Ratio(*pair, one.request, number + k, f"{name}_ratio{k + 1}")
-
-        yield QuarkTerm(f"{name}_ratio{k + 1}", own[k], ratio)
-    yield QuarkTerm(name, own[-1], partial(_two_flavours, one, number + len(masses) - 1, name))
+    for k, pair in enumerate(pairwise(masses)):
+        title = f"{name}_ratio{k + 1}"
+        yield QuarkTerm(title, own[k], partial(_ratio, one, pair, number + k, title))
+    heaviest = number + len(masses) - 1
+    yield QuarkTerm(name, own[-1], partial(_two_flavours, one, masses[-1], heaviest, name))
 
 
-def _two_flavours(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -> Monomial:
-    return TwoFlavours(_operator(links, one, one.masses[-1]), one.request, number, name)
+def _ratio(
+    one: DynamicalQuarks,
+    masses: tuple[dict[str, float], dict[str, float]],
+    number: int,
+    name: str,
+    links: QuarkLinks,
+) -> Monomial:
+    light, heavy = (_operator(links, one, mass) for mass in masses)
+    return Ratio(light, heavy, one.request, number, name)
 
 
-def _operator(links: QuarkLinks, one: DynamicalQuarks, mass: Mapping[str, float]) -> Any:
+def _two_flavours(
+    one: DynamicalQuarks, mass: dict[str, float], number: int, name: str, links: QuarkLinks
+) -> Monomial:
+    return TwoFlavours(_operator(links, one, mass), one.request, number, name)
+
+
+def _operator(links: QuarkLinks, one: DynamicalQuarks, mass: Mapping[str, float]) -> DiracOperator:
     """Return the Dirac operator with a mass."""
     kappa = mass[KAPPA.name]
     more = {name: value for name, value in mass.items() if name != KAPPA.name}

@@ -1,0 +1,272 @@
+"""Runs of hybrid Monte Carlo with quarks: energies, failures, resuming, slabs and replicas."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gauge_mc import generate, open_device_group
+from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.errors import ChainError, ConvergenceError, UsageError
+from gauge_mc.files.table import read_heading, read_table
+from gauge_mc.run.cards import check_card
+from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.directory import Run
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.updates.monomials.two_flavours import TwoFlavours
+from gauge_mc.updates.moving_chain import FAILURES
+from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms
+from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
+
+QUARKS = "wilson:kappa=0.12:heavier=kappa=0.1"
+LEVELS = "omf2,leapfrog:2"
+
+
+def parameters(**values):
+    """Parameters of a short run without configurations."""
+    return Parameters.from_values(
+        {
+            "algorithm": "hmc",
+            "group": "su3",
+            "beta": 5.0,
+            "lattice": "2x2x2x4",
+            "precision": "double",
+            "start": "hot",
+            "thermalize": 0,
+            "steps": 3,
+            "configs": 1,
+            "separation": 1,
+            "measure": "plaquette",
+            "format": "none",
+            "quarks": QUARKS,
+            "levels": LEVELS,
+            **values,
+        }
+    )
+
+
+def rows(run, name="hmc"):
+    """The columns of a table."""
+    return read_table(run.table(name))
+
+
+@pytest.mark.parametrize(
+    ("quarks", "levels", "order"),
+    [
+        (QUARKS, LEVELS, 2),
+        ("twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1", "omf2,omf2:2,4", 2),
+        ("wilson:kappa=0.1,wilson:kappa=0.11:boundary=periodic", "omf4", 4),
+    ],
+)
+def test_energies_change_with_a_power_of_the_step(tmp_path, best_device, quarks, levels, order):
+    """With all terms, on all levels; a force that is missing or doubled would spoil it."""
+    changes = []
+    for steps in (6, 12):
+        run = Run(tmp_path / f"{steps}")
+        values = {"quarks": quarks, "levels": levels, "length": 0.5, "steps": steps}
+        carry_out(run, parameters(**values), best_device)
+        changes.append(rows(run)["delta_h"][0])
+    # Corrections are of the relative order (frequency * step)^2 / 10; see the test of the glue.
+    assert abs(changes[1]) > 1e-8
+    assert changes[0] / changes[1] == pytest.approx(2.0**order, rel=0.2)
+
+
+def test_tables_say_what_each_term_does(tmp_path, best_device):
+    run, p = Run(tmp_path / "run"), parameters(configs=2)
+    carry_out(run, p, best_device)
+    found = rows(run)
+    names = [one.name for one in p.algorithm.terms]
+    assert names == ["quarks1_ratio1", "quarks1"]
+    assert [*found][-7:] == [
+        "failed",
+        *(f"{what}_{name}" for name in names for what in ("force", "largest_force", "iterations")),
+    ]
+    for name in names:
+        assert (found[f"iterations_{name}"] > 10).all()
+        assert (found[f"force_{name}"] < found[f"largest_force_{name}"]).all()
+    assert (found["failed"] == 0).all()
+    header = read_heading(run.table("hmc"))[0]
+    assert (header["quarks"], header["levels"]) == (QUARKS, LEVELS)
+    glue = ALGORITHMS["hmc"]
+    assert "failed" not in glue.columns.names
+    assert glue.columns.names == p.algorithm.columns.names[: len(glue.columns)]
+
+
+def test_cards_have_tables_of_quarks(tmp_path):
+    path = tmp_path / "card.toml"
+    path.write_text(
+        "group = 'su3'\nbeta = 5.6\nprecision = 'double'\n"
+        "[algorithm]\nname = 'hmc'\nlength = 0.5\n"
+        "[[quarks]]\noperator = 'wilson'\nkappa = 0.1575\nheavier = [{kappa = 0.15}]\n"
+        "level = [0, 1]\n"
+        "[[quarks]]\nkappa = 0.13\nmu = 0.1\nboundary = [0, 0, 0, 0.5]\n"
+        "[[levels]]\nintegrator = 'omf2'\n[[levels]]\nsteps = 3\n"
+    )
+    found = check_card(path)
+    text = (
+        "wilson:kappa=0.1575:heavier=kappa=0.15:level=0,1,"
+        "kappa=0.13:mu=0.1:boundary=0.0,0.0,0.0,0.5"
+    )
+    assert found.algorithm.values["quarks"] == text
+    path.write_text(found.to_toml())
+    assert check_card(path) == found
+    first = DynamicalQuarks("wilson", kappa=0.1575, heavier=[{"kappa": 0.15}], level=[0, 1])
+    second = {"kappa": 0.13, "mu": 0.1, "boundary": (0, 0, 0, 0.5)}
+    given = {"group": "su3", "beta": 5.6, "precision": "double", "algorithm": "hmc"}
+    levels = [{"integrator": "omf2"}, "3"]
+    same = Parameters.from_values(
+        {**given, "length": 0.5, "quarks": [first, second], "levels": levels}
+    )
+    assert same == found
+    short = "wilson:kappa=0.1575,flavours=2"
+    assert DynamicalQuarks.several(short) == (DynamicalQuarks("wilson", kappa=0.1575),)
+
+
+@pytest.mark.parametrize(
+    ("text", "levels", "expected"),
+    [
+        ("kappa=0.1", 1, [0]),
+        ("kappa=0.1", 3, [0]),
+        ("kappa=0.1:heavier=mu=0.1/mu=0.2/mu=0.3", 3, [0, 1, 1, 1]),
+        ("kappa=0.1:heavier=mu=0.1/mu=0.2:level=2", 3, [2, 2, 2]),
+        ("kappa=0.1:heavier=mu=0.1/mu=0.2:level=0,2,1", 3, [0, 2, 1]),
+    ],
+)
+def test_masses_are_on_levels(text, levels, expected):
+    terms = quark_terms(DynamicalQuarks.several(text), levels)
+    assert [one.level for one in terms] == expected
+    assert len({one.name for one in terms}) == len(terms)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"precision": "single"}, "Links in single precision are too inexact for trajectories"),
+        ({"quarks": "flavours=2"}, "--quarks needs kappa, the hopping parameter"),
+        ({"quarks": "kappa=0.3"}, "--kappa is 0.3, which is beyond its critical value"),
+        ({"quarks": "kappa=0.1:heavier=kappa=0.12"}, "--heavier is kappa=0.12, but one of its"),
+        ({"quarks": "kappa=0.1:heavier=mu=0.2/mu=0.1"}, "--heavier is mu=0.2/mu=0.1, but one"),
+        ({"quarks": "kappa=0.1:level=0,1"}, "--level has 2 levels, but --quarks has 1 masses"),
+        ({"quarks": "kappa=0.1:level=4"}, "--quarks asks for level 4, but the last one is 1"),
+        ({"quarks": "wilson:kappa=0.1:mu=0.1"}, "The Dirac operator wilson has no mu; leave out"),
+        ({"quarks": "wilsn:kappa=0.1"}, "operator: There is no Dirac operator 'wilsn'; did you"),
+        ({"quarks": "kappa=0.1:history=3"}, "--history with a --force-tolerance of 1e-0"),
+        ({"quarks": "kappa=0.1:boundary=1"}, "--boundary is (1.0,); give antiperiodic or periodic"),
+        ({"quarks": "kappa=0.1:flavours=3"}, "--flavours is 3; give a whole number from 1 to 2"),
+        ({"quarks": [{"kapa": 0.1}]}, "--kapa is not an option of a table of quarks; did you mean"),
+        ({"failures": 0}, "--failures is 0; give a whole number from 1"),
+    ],
+    ids=str,
+)
+def test_bad_quarks_are_refused_in_a_sentence(values, message):
+    with pytest.raises(UsageError) as raised:
+        parameters(**values)
+    assert str(raised.value).startswith(message)
+    assert str(raised.value).count(". ") == 0
+
+
+def test_quarks_are_an_option_of_hybrid_monte_carlo_only():
+    with pytest.raises(UsageError, match="--quarks is not an option of the algorithm heatbath"):
+        Parameters.from_values({"quarks": "kappa=0.1"})
+
+
+def test_a_run_ends_when_solvers_fail_too_often_in_a_row(tmp_path, best_device):
+    """And nothing is lost: the rows and a checkpoint are there, and it can be continued."""
+    run = Run(tmp_path / "run")
+    p = parameters(quarks="kappa=0.12:iterations=3", failures=2, configs=9, levels="")
+    for session in (1, 2):
+        said = "Solvers have failed in 2 trajectories in a row, the last time because the residual"
+        with pytest.raises(ChainError, match=said) as raised:
+            carry_out(run, p, best_device)
+        assert str(raised.value).count(". ") == 0
+        found, state = rows(run), read_state(run.checkpoint)
+        assert len(found) == state.sweep == state.step == 2 * session
+        assert state.tuning[FAILURES] == 0
+        assert (found["failed"] == 1).all()
+        assert (found["accepted"] == 0).all()
+        assert len({*rows(run, "plaquette")["plaquette"]}) == 1
+
+
+def test_the_error_of_a_run_whose_solvers_fail_is_a_sentence(tmp_path):
+    with pytest.raises(ChainError) as raised:
+        generate(
+            parameters(quarks="kappa=0.12:iterations=3", failures=1, levels="", configs=2),
+            output=tmp_path / "run",
+            progress=False,
+        )
+    assert raised.value.exit_code == 1
+
+
+def test_failures_are_counted_in_a_row(tmp_path, best_device, monkeypatch):
+    """Trajectories 2, 3, 5 and 6 fail, of which two in a row are allowed; stops do not matter."""
+    draw = TwoFlavours.draw
+
+    def failing(self, links, random):
+        if random.step in (2, 3, 5, 6):
+            raise ConvergenceError("The residual is too large: choose a larger tolerance.")
+        draw(self, links, random)
+
+    monkeypatch.setattr(TwoFlavours, "draw", failing)
+    p = parameters(failures=3, configs=7, steps=6, length=0.2)
+    found = []
+    for name, stops in (("whole", ()), ("stopped", (2, 1, 2))):
+        run = Run(tmp_path / name)
+        for updates in stops:
+            carry_out(run, p, best_device, stop=stop_after(updates))
+        carry_out(run, p, best_device)
+        found.append(outcome(run.path))
+    assert found[0] == found[1]
+    own, plaquettes = rows(run), rows(run, "plaquette")["plaquette"]
+    np.testing.assert_array_equal(own["failed"], [0, 1, 1, 0, 1, 1, 0])
+    np.testing.assert_array_equal(own["accepted"], 1 - own["failed"])
+    moved = np.diff(plaquettes) != 0
+    np.testing.assert_array_equal(moved, own["accepted"][1:] == 1)
+
+
+def outcome(path):
+    """What a run has written, and its checkpoint."""
+    return {**written(path), "checkpoint": Run(path).checkpoint.read_bytes()}
+
+
+@cache
+def short():
+    """Parameters of a run with tuning."""
+    return parameters(lattice="2x2x2x8", thermalize=4, steps=0, configs=2)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What a run writes that is not interrupted."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    carry_out(Run(folder), short(), open_device_group("cpu:1"))
+    return outcome(folder)
+
+
+def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole):
+    run = Run(tmp_path / "run")
+    for updates in (1, 2, 2):
+        carry_out(run, short(), open_device_group("cpu:1"), stop=stop_after(updates))
+    carry_out(run, short(), open_device_group("cpu:1"))
+    assert outcome(run.path) == whole
+
+
+def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole):
+    run = Run(tmp_path / "run")
+    carry_out(run, short(), open_device_group("cpu:2", threads=2))
+    assert outcome(run.path) == whole
+
+
+def test_replicas_are_what_each_is_alone(tmp_path, best_device):
+    first = parameters(configs=3)
+    members = [
+        dataclasses.replace(first, beta=beta, seed=seed) for seed, beta in enumerate((5.0, 5.4), 4)
+    ]
+    for n, p in enumerate(members):
+        carry_out(Run(tmp_path / f"alone_{n}"), p, best_device)
+    runs = [(Run(tmp_path / f"batch_{n}"), p) for n, p in enumerate(members)]
+    carry_out_batch(runs, best_device, stop=stop_after(1))
+    carry_out_batch(runs, best_device)
+    alone = [outcome(tmp_path / f"alone_{n}") for n in range(2)]
+    assert [outcome(tmp_path / f"batch_{n}") for n in range(2)] == alone
+    assert len({one["hmc.csv"] for one in alone}) == 2
