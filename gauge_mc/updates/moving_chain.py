@@ -23,7 +23,7 @@ FAILURES = "failures"
 
 
 class Outcome(NamedTuple):
-    """What became of a trajectory.
+    """The result of a trajectory: whether it was accepted, its energy, and its forces.
 
     Attributes
     ----------
