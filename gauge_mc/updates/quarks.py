@@ -14,12 +14,18 @@ from gauge_mc.options import Option, merged
 from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.diagonal import MU, TERMS
 from gauge_mc.quarks.normal import ACTION_TOLERANCE, FORCE_TOLERANCE, MOST_HISTORY, QuarkSolver
-from gauge_mc.quarks.operators import OPERATORS, DiracOperator
+from gauge_mc.quarks.operators import (
+    HOPPING_PARAMETER,
+    OPERATORS,
+    DiracOperator,
+    operators_of,
+)
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, SOLVERS
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.registry import in_words
 from gauge_mc.updates.levels import MOST_LEVELS
 from gauge_mc.updates.monomials import Monomial
+from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.quark_links import QuarkLinks
@@ -37,7 +43,7 @@ OPERATOR = Option(
     "operator",
     str,
     "Dirac operator; by default the one with the parameters that are given.",
-    choices=tuple(OPERATORS),
+    choices=tuple(operators_of(HOPPING_PARAMETER)),
 )
 
 FLAVOURS = Option(
@@ -92,11 +98,16 @@ SOLVER = (
 """The options that are fields of `QuarkSolver`."""
 
 
+def operators() -> dict[str, type[DiracOperator]]:
+    """Return the Dirac operators whose forces are known, by name."""
+    return operators_of(HOPPING_PARAMETER)
+
+
 def parameter_options() -> tuple[Option, ...]:
     """Return the parameters of Dirac operators apart from kappa."""
     owners = [
         (f"the {what} {name}", one.parameters)
-        for what, kinds in (("Dirac operator", OPERATORS), ("term of Dirac operators", TERMS))
+        for what, kinds in (("Dirac operator", operators()), ("term of Dirac operators", TERMS))
         for name, one in kinds.items()
     ]
     return merged(owners)
@@ -160,6 +171,11 @@ class DynamicalQuarks(OptionItem):
             raise UsageError("--quarks needs kappa, the hopping parameter; add kappa=NUMBER.")
         if self.operator:
             OPERATORS.check(self.operator, "operator")
+            if self.operator not in operators():
+                raise UsageError(
+                    f"The force of quarks with the operator '{self.operator}' is not known yet; "
+                    f"choose {in_words(operators(), 'or')}."
+                )
             own = {one.name for one in OPERATORS[self.operator].parameters}
             if foreign := sorted({*self.mass} - {KAPPA.name} - own):
                 raise UsageError(
@@ -285,8 +301,23 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
     for k, pair in enumerate(pairwise(masses)):
         title = f"{name}_ratio{k + 1}"
         yield QuarkTerm(title, own[k], partial(_ratio, one, pair, number + k, title))
+    if has_link_term(one.mass):
+        title = f"{name}_determinant"
+        yield QuarkTerm(title, own[-1], partial(_determinant, one, title))
     heaviest = number + len(masses) - 1
     yield QuarkTerm(name, own[-1], partial(_two_flavours, one, masses[-1], heaviest, name))
+
+
+def has_link_term(mass: Mapping[str, float]) -> bool:
+    """Return whether the diagonal part of an operator depends on the links."""
+    return any(
+        one.matrix and any(option.name in mass for option in one.parameters)
+        for one in TERMS.values()
+    )
+
+
+def _determinant(one: DynamicalQuarks, name: str, links: QuarkLinks) -> Monomial:
+    return Determinant(_operator(links, one, one.mass), one.flavours, name)
 
 
 def _ratio(

@@ -57,6 +57,7 @@ def rows(run, name="hmc"):
         (QUARKS, LEVELS, 2),
         ("twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1", "omf2,omf2:2,4", 2),
         ("wilson:kappa=0.1,wilson:kappa=0.11:boundary=periodic", "omf4", 4),
+        ("kappa=0.11:csw=1.2:heavier=kappa=0.1", "omf2,2", 2),
     ],
 )
 def test_energies_change_with_a_power_of_the_step(tmp_path, best_device, quarks, levels, order):
