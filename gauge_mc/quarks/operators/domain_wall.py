@@ -350,7 +350,36 @@ class DomainWall(DiracOperator):
         """
         field, unit = in_units(self.field, source, self.fifth)
         right = field.like()
-        self._unrooted.prepare(right, field, (EVEN, ODD))(2 * self.kappa)
+        self.to_solver(right, field)
         found = solve(self, right, solver, SolverParameters(tolerance=tolerance, **request))
-        self._from_w.prepare(field, found.x, (EVEN, ODD))()
+        self.from_solver(field, found.x)
         return (field.to_numpy() * unit).reshape(np.shape(source))
+
+    def to_solver(self, target: SpinorField, right: SpinorField) -> None:
+        """Compute the right-hand sides of M y = 2 kappa w^-1/2 b from those of D5 x = b."""
+        self._unrooted.prepare(target, right, (EVEN, ODD))(2 * self.kappa)
+
+    def from_solver(self, target: SpinorField, solution: SpinorField) -> None:
+        """Compute the solutions of D5 x = b from those of M y = 2 kappa w^-1/2 b."""
+        self._from_w.prepare(target, solution, (EVEN, ODD))()
+
+    def hopping_term(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        other: SpinorField | None = None,
+    ) -> PreparedHop:
+        """Return a call that computes D psi, or u + factor D psi, on one parity, for every s.
+
+        Parameters
+        ----------
+        target, source : SpinorField
+            The result, and the vectors psi.
+        parity : int
+            Parity of the sites of the result.
+        other : SpinorField, optional
+            The vectors u.
+        """
+        prepared = cast(PreparedWalls, self.prepared(source.storage.name))
+        return prepared.prepare_term(target, source, parity, other)
