@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.settings import of_runs
@@ -18,16 +19,12 @@ from gauge_mc.errors import UsageError
 @of_runs()
 def card(
     ctx: typer.Context,
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="CARD", help="Run card to check.", show_default=False),
-    ] = None,
+    file: Annotated[Path | None, o.argument("Run card to check.", metavar="CARD")] = None,
     schema: Annotated[
-        bool,
-        typer.Option("--schema", help="Print the JSON schema of run cards, for editors."),
+        bool, o.option("Print the JSON schema of run cards, for editors.", flag="--schema")
     ] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="Print the result of the check as one JSON object.")
+        bool, o.option("Print the result of the check as one JSON object.", flag="--json")
     ] = False,
     **settings: object,
 ) -> None:

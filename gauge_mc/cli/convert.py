@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
-from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
@@ -41,47 +38,27 @@ class ConvertReport:
 def convert(
     config: Annotated[
         Path,
-        typer.Argument(
+        o.argument(
+            f"Configuration file in {_titles} format, or with --basis a quark propagator.",
             metavar="CONFIG",
-            help=f"Configuration file in {_titles} format, or with --basis a quark propagator.",
         ),
     ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(writable_formats()),
-            help="Format of OUT.",
-            show_default=False,
-            **choosing(writable_formats()),
-        ),
-    ] = None,
+    out: Annotated[Path, o.argument("File to write.", metavar="OUT")],
+    to: Annotated[str | None, o.option("Format of OUT.", choices=writable_formats())] = None,
     precision: Annotated[
         str | None,
-        typer.Option(
-            metavar="|".join(REALS),
-            help=o.with_default(
-                "Precision of the links in OUT.", "as in CONFIG, if the format supports it"
-            ),
-            show_default=False,
-            **choosing(REALS),
+        o.option(
+            "Precision of the links in OUT.",
+            "as in CONFIG, if the format supports it",
+            choices=REALS,
         ),
     ] = None,
     basis: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Basis of gamma matrices of OUT, for a propagator.",
-            show_default=False,
-        ),
+        str | None, o.option("Basis of gamma matrices of OUT, for a propagator.", metavar="NAME")
     ] = None,
     from_basis: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help=o.with_default("Basis of a propagator that names none.", "degrand-rossi"),
-            show_default=False,
-        ),
+        o.option("Basis of a propagator that names none.", "degrand-rossi", metavar="NAME"),
     ] = None,
     json: o.Json = False,
 ) -> None:

@@ -42,16 +42,14 @@ class CacheReport:
 def doctor(
     clear_cache: Annotated[
         bool,
-        typer.Option(
-            "--clear-cache", help="Only remove all compiled kernels and tuned launch bounds."
-        ),
+        o.option("Only remove all compiled kernels and tuned launch bounds.", flag="--clear-cache"),
     ] = False,
     install: Annotated[
         str | None,
-        typer.Option(
-            "--install",
+        o.option(
+            "Only install the software that the devices of a backend need.",
             metavar="|".join(BACKENDS),
-            help="Only install the software that the devices of a backend need.",
+            flag="--install",
         ),
     ] = None,
     json: o.Json = False,

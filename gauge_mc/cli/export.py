@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
@@ -33,10 +31,8 @@ class ExportReport:
 @prints(ExportReport)
 @o.listed("Endings", [(one.ending, one.summary) for one in EXPORTS.values()])
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help=f"File to write; its name ends in {_endings}.")
-    ],
+    run: Annotated[Path, o.argument("Run directory.", metavar="RUN")],
+    out: Annotated[Path, o.argument(f"File to write; its name ends in {_endings}.", metavar="OUT")],
     json: o.Json = False,
 ) -> None:
     """Write the tables of a run to one file for other tools.

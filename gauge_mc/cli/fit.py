@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from gauge_mc.cli import options as o
 from gauge_mc.cli.command import OptionGroup, Subcommands
-from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.fits import FITS
 
@@ -23,26 +20,18 @@ from gauge_mc.fits import FITS
     FITS.check,
 )
 def fit(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="FIT", help="One of the fits above.", show_default=False, **choosing(FITS)
-        ),
-    ],
+    what: Annotated[str, o.argument("One of the fits above.", metavar="FIT", choices=FITS)],
     run: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="RUN|TABLE",
-            help=o.with_default("Runs or tables, each fitted by itself.", "newest run in runs/"),
+        o.argument(
+            "Runs or tables, each fitted by itself.", "newest run in runs/", metavar="RUN|TABLE"
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help=o.with_default(
-                "File of the result.",
-                "FIT.json in the folder of the table; FIT_LEVEL.json if it has several levels",
-            ),
+        o.option(
+            "File of the result.",
+            "FIT.json in the folder of the table; FIT_LEVEL.json if it has several levels",
             metavar="FILE",
         ),
     ] = None,

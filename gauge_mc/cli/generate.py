@@ -27,20 +27,20 @@ def generate(
     chains: Annotated[
         int | None,
         o.option(
-            o.ENSEMBLE,
             "Independent chains with consecutive seeds, which are updated together. Their run "
             "directories are named after --output and end with _chain1, _chain2, ...",
             1,
+            panel=o.ENSEMBLE,
         ),
     ] = None,
     card: o.Card = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run",
-            help="Show what the run needs on this machine (memory, disk space, time), without "
+        o.option(
+            "Show what the run needs on this machine (memory, disk space, time), without "
             "beginning it. The exit code is 1 if the disk is too small.",
-            rich_help_panel=o.EXECUTION,
+            flag="--dry-run",
+            panel=o.EXECUTION,
         ),
     ] = False,
     json: o.Json = False,

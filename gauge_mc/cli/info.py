@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.inspection.contents import InfoPart, info_parts
@@ -23,10 +21,7 @@ from gauge_mc.scans.scan import newest_run_or_scan
 def info(
     path: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="CONFIG|RUN|SCAN",
-            help=o.with_default("Configuration file, run or scan.", o.NEWEST),
-        ),
+        o.argument("Configuration file, run or scan.", o.NEWEST, metavar="CONFIG|RUN|SCAN"),
     ] = None,
     json: o.Json = False,
 ) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
-from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import with_settings
 from gauge_mc.domain.layout import REALS
@@ -43,43 +40,25 @@ def _owners(name: str) -> list[OptionGroup]:
 @with_settings(("backend", "devices", "threads", "quiet"))
 def measure(
     observable: Annotated[
-        str,
-        typer.Argument(
-            metavar="OBSERVABLE",
-            help="One of the observables above.",
-            show_default=False,
-            **choosing(OBSERVABLES),
-        ),
+        str, o.argument("One of the observables above.", metavar="OBSERVABLE", choices=OBSERVABLES)
     ],
     run: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="RUN|CONFIG",
-            help=o.with_default("One run, or configuration files.", "newest run in runs/"),
-        ),
+        o.argument("One run, or configuration files.", "newest run in runs/", metavar="RUN|CONFIG"),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help=o.with_default("Table to write.", "in the run, or in this folder for files"),
-            metavar="FILE",
-        ),
+        o.option("Table to write.", "in the run, or in this folder for files", metavar="FILE"),
     ] = None,
     precision: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(REALS),
-            help=o.with_default("Precision of the links in memory.", "as in the files"),
-            show_default=False,
-            **choosing(REALS),
-        ),
+        str | None, o.option("Precision of the links in memory.", "as in the files", choices=REALS)
     ] = None,
     split: Annotated[
         bool | None,
-        typer.Option(
-            "--split",
-            help="Let all devices share every configuration, instead of taking one each.",
-            rich_help_panel=o.EXECUTION,
+        o.option(
+            "Let all devices share every configuration, instead of taking one each.",
+            flag="--split",
+            panel=o.EXECUTION,
         ),
     ] = None,
     json: o.Json = False,

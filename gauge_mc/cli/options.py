@@ -27,36 +27,52 @@ OBSERVABLE_SUMMARIES = [(name, one.summary) for name, one in OBSERVABLES.items()
 
 
 def option(
-    panel: str,
     help: str,
     usual: object = "",
     metavar: str | None = None,
     choices: Iterable[str] = (),
     separator: str | None = None,
+    flag: str = "",
+    panel: str | None = None,
 ) -> Any:
     """Return an option for Typer.
 
     Parameters
     ----------
-    panel : str
-        Panel of the help text.
     help : str
         Description in the help text.
     usual : object
         Default, as shown in the help text; empty if there is none.
     metavar : str, optional
-        Placeholder for the value in the help text.
+        Placeholder for the value in the help text; by default the choices.
     choices : iterable of str, optional
         Words that the value may be, which a shell completes and which are taken in any case.
     separator : str, optional
         Character between the words of a value that is a list.
+    flag : str
+        The option as it is given, for one without a value.
+    panel : str, optional
+        Panel of the help text.
     """
+    words = list(choices)
     return typer.Option(
+        *([flag] if flag else []),
         help=with_default(help, usual),
         rich_help_panel=panel,
-        metavar=metavar,
+        metavar=metavar or "|".join(words) or None,
         show_default=False,
-        **(choosing(choices, separator) if choices else {}),
+        **(choosing(words, separator) if words else {}),
+    )
+
+
+def argument(help: str, usual: object = "", metavar: str = "", choices: Iterable[str] = ()) -> Any:
+    """Return an argument for Typer, which is given by its place; see `option`."""
+    words = list(choices)
+    return typer.Argument(
+        metavar=metavar,
+        help=with_default(help, usual),
+        show_default=False,
+        **(choosing(words) if words else {}),
     )
 
 
@@ -81,11 +97,9 @@ def listed(title: str, entries: Iterable[tuple[str, str]]) -> Callable[[Function
 
 Card = Annotated[
     str | None,
-    option(FILES, "Run card, a TOML file with any of these options.", metavar="FILE"),
+    option("Run card, a TOML file with any of these options.", metavar="FILE", panel=FILES),
 ]
 Json = Annotated[
     bool,
-    typer.Option(
-        "--json", help="Print the result as one JSON object; all else goes to standard error."
-    ),
+    option("Print the result as one JSON object; all else goes to standard error.", flag="--json"),
 ]

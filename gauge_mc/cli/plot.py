@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
-from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.plots import AGAINST_BETA
 from gauge_mc.plots.figures.averages import AveragePoint, AveragesTable
@@ -47,46 +44,30 @@ class PlotReport:
 def plot(
     what: Annotated[
         str,
-        typer.Argument(
-            metavar="PLOT",
-            help="One of the plots above. The table NAME of your own function has the plots NAME "
+        o.argument(
+            "One of the plots above. The table NAME of your own function has the plots NAME "
             f"and NAME{AGAINST_BETA}.",
-            show_default=False,
-            **choosing(plot_names()),
+            metavar="PLOT",
+            choices=plot_names(),
         ),
     ],
     run: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="RUN|SCAN",
-            help=o.with_default("Runs; a scan stands for its runs.", "newest in runs/"),
-            show_default=False,
-        ),
+        o.argument("Runs; a scan stands for its runs.", "newest in runs/", metavar="RUN|SCAN"),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help=o.with_default(
-                f"File to write; its name ends in {_endings}.",
-                "PLOT.pdf in the run or scan, or in this folder for several",
-            ),
+        o.option(
+            f"File to write; its name ends in {_endings}.",
+            "PLOT.pdf in the run or scan, or in this folder for several",
             metavar="FILE",
         ),
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option(
-            help=o.with_default("Width and height of the figure in inches.", "as suits the plot"),
-            metavar="WxH",
-            show_default=False,
-        ),
+        o.option("Width and height of the figure in inches.", "as suits the plot", metavar="WxH"),
     ] = None,
-    dpi: Annotated[
-        int | None,
-        typer.Option(
-            help=o.with_default("Pixels per inch of a PNG file.", STYLE_DPI), show_default=False
-        ),
-    ] = None,
+    dpi: Annotated[int | None, o.option("Pixels per inch of a PNG file.", STYLE_DPI)] = None,
     json: o.Json = False,
     **options: Any,
 ) -> None:

@@ -61,53 +61,53 @@ def _changes() -> dict[str, dict[str, Any]]:
 def scan(
     ctx: typer.Context,
     chains: Annotated[
-        int | None, o.option(GRID, "Independent chains at each point.", Grid.chains)
+        int | None, o.option("Independent chains at each point.", Grid.chains, panel=GRID)
     ] = None,
     card: o.Card = None,
     per_device: Annotated[
         int | None,
         o.option(
-            o.EXECUTION,
             "Number of processes on each device.",
             f"1 on a {NUMBERED}, otherwise as many as there are cores for",
             "K",
+            panel=o.EXECUTION,
         ),
     ] = None,
     submit: Annotated[
         str | None,
         o.option(
-            o.EXECUTION, "Submit the runs as an array of jobs to a batch system.", metavar=NAME
+            "Submit the runs as an array of jobs to a batch system.",
+            metavar=NAME,
+            panel=o.EXECUTION,
         ),
     ] = None,
     slurm: Annotated[
         list[str] | None,
         o.option(
-            o.EXECUTION,
             "Option of sbatch for each job, such as time=12:00:00 or gpus_per_node=1. "
             f"{PARALLELISM}=N limits the number of simultaneous jobs.",
             metavar="KEY[=VALUE]",
+            panel=o.EXECUTION,
         ),
     ] = None,
     collect: Annotated[
         bool,
-        typer.Option(
-            "--collect",
-            help="Only gather the results of complete runs.",
-            rich_help_panel=o.EXECUTION,
-        ),
+        o.option("Only gather the results of complete runs.", flag="--collect", panel=o.EXECUTION),
     ] = False,
     skip: Annotated[
         int | None,
-        o.option(o.EXECUTION, "Leave measurements up to update N out of the averages.", "0", "N"),
+        o.option(
+            "Leave measurements up to update N out of the averages.", "0", "N", panel=o.EXECUTION
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run",
-            help="Show the grid, what is done, and what the rest needs on this machine (time, "
+        o.option(
+            "Show the grid, what is done, and what the rest needs on this machine (time, "
             "memory, disk space), without beginning it. The exit code is 1 if runs would be "
             "refused.",
-            rich_help_panel=o.EXECUTION,
+            flag="--dry-run",
+            panel=o.EXECUTION,
         ),
     ] = False,
     json: o.Json = False,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.errors import UsageError
@@ -18,13 +16,9 @@ from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 @prints("gauge_mc.inspection.status:RunStatus", "gauge_mc.inspection.status:ScanStatus")
 def status(
-    path: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN|SCAN", help=o.with_default("Run or scan.", o.NEWEST)),
-    ] = None,
+    path: Annotated[Path | None, o.argument("Run or scan.", o.NEWEST, metavar="RUN|SCAN")] = None,
     tau_exp: Annotated[
-        float | None,
-        typer.Option(help=o.with_default(TAU_EXP.help, TAU_EXP.default), metavar=TAU_EXP.metavar),
+        float | None, o.option(TAU_EXP.help, TAU_EXP.default, metavar=TAU_EXP.metavar)
     ] = None,
     json: o.Json = False,
 ) -> None:

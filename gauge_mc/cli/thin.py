@@ -5,29 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
 
 Keep = Annotated[
     int,
-    typer.Option(
-        help="Keep every Nth configuration, counted from the first one of the run.",
-        metavar="N",
-        show_default=False,
-    ),
+    o.option("Keep every Nth configuration, counted from the first one of the run.", metavar="N"),
 ]
 
 
 @prints("gauge_mc.run.thinning:ThinningReport")
 def thin(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    run: Annotated[Path, o.argument("Run directory.", metavar="RUN")],
     keep: Keep,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show what would be removed, without removing anything."),
+        bool, o.option("Show what would be removed, without removing anything.", flag="--dry-run")
     ] = False,
     json: o.Json = False,
 ) -> None:

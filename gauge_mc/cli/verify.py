@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.errors import GaugeError
@@ -43,9 +41,8 @@ class VerifyReport:
 def verify(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="RUN|SCAN|CONFIG|TABLE",
-            help=o.with_default("Runs, scans, configurations or tables.", o.NEWEST),
+        o.argument(
+            "Runs, scans, configurations or tables.", o.NEWEST, metavar="RUN|SCAN|CONFIG|TABLE"
         ),
     ] = None,
     json: o.Json = False,
