@@ -11,6 +11,7 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.options import check_options
 from gauge_mc.plots import AGAINST_BETA
 from gauge_mc.plots.figures.averages import AveragePoint, AveragesTable
 from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
@@ -80,7 +81,7 @@ def plot(
     paths, runs = runs_to_draw(what, run or [])
     chosen = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
-    given = {name: value for name, value in options.items() if value is not None}
+    given = check_options(chosen.options, options, f"plot {what}")
     with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
         shown = chosen.draw(runs, file, **given)
     if json:

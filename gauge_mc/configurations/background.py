@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from gauge_mc.configurations.writing import Snapshot, stored_by, write_field
 from gauge_mc.devices.memory import free_memory
@@ -60,12 +59,7 @@ class BackgroundWriter:
     def __enter__(self) -> BackgroundWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._threads.shutdown()
         self._failure = None
         self._left.clear()

@@ -6,7 +6,6 @@ import os
 import stat
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,12 +110,7 @@ class InputFile:
     def __enter__(self) -> InputFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def damaged(self, reason: str) -> GaugeError:

@@ -20,7 +20,6 @@ from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, S
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -334,12 +333,7 @@ class Table:
     def __enter__(self) -> Table:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self._fd >= 0:
             self.seal()
         self.close()

@@ -53,7 +53,7 @@ class Plot(ABC):
         file : Path
             File to write; its ending determines the format.
         **options : object
-            Options of the plot by name.
+            Options of the plot by name, whose names and types have been checked.
 
         Returns
         -------

@@ -12,7 +12,7 @@ from gauge_mc.analysis.potential.anisotropy import Anisotropy
 from gauge_mc.fits.anisotropy import AnisotropyFit
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.legends import add_heading
@@ -35,10 +35,9 @@ class AnisotropyPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the ratios of one run; see `Plot.draw`."""
-        given = check_options(self.options, options, f"plot {self.name}")
         run = one_run(runs, "The anisotropy")
         result = AnisotropyFit().carry_out(
-            find_table_by_columns(run, AnisotropyFit.columns), **given
+            find_table_by_columns(run, AnisotropyFit.columns), **options
         )
         plot_anisotropy(result.found, file, labels_of([run])[0])
         return []

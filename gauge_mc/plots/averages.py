@@ -13,7 +13,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData
 from gauge_mc.groups import GROUPS
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import AGAINST_BETA, PLOTS, SKIP, Plot
 from gauge_mc.plots.figures.averages import AveragesTable
 from gauge_mc.plots.figures.curves import Curves, draw_panels
@@ -51,7 +51,7 @@ class AveragesPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs, and return the averages as tables; see `Plot.draw`."""
-        skip = check_options(self.options, options, f"plot {self.name}").get(SKIP.name, 0)
+        skip = options.get(SKIP.name, 0)
         wanted = [self._kind] if self._kind else list(table_kinds(runs).values())
         drawn, series = [], []
         for one, tables in filled_tables(runs, wanted):

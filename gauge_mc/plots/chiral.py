@@ -14,7 +14,7 @@ from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus, typeset
@@ -42,16 +42,15 @@ class ChiralPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the extrapolations of mesons, and of baryons if there are any; see `Plot.draw`."""
-        given = check_options(self.options, options, f"plot {self.name}")
         run = one_run(runs, "The extrapolation")
         table = find_table_by_columns(run, MesonFit.columns)
-        fits = list(MesonFit().carry_out(table, **given).spectrum.chiral)
+        fits = list(MesonFit().carry_out(table, **options).spectrum.chiral)
         try:
             baryons = find_table_by_columns(run, BaryonFit.columns)
         except GaugeError:  # the plot does not need them
             baryons = None
         if baryons:
-            fits += BaryonFit().carry_out(baryons, **given).spectrum.chiral
+            fits += BaryonFit().carry_out(baryons, **options).spectrum.chiral
         plot_chiral(fits, file, labels_of([run])[0])
         return []
 

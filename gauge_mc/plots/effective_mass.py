@@ -17,7 +17,7 @@ from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.looks import GREY
 from gauge_mc.plots.mesons import HADRONS, ErrorBars, chosen_hadrons, draw_frames, frames_of, symbol
@@ -45,10 +45,9 @@ class EffectiveMassPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all hadrons that one run has measured; see `Plot.draw`."""
-        given = check_options(self.options, options, f"plot {self.name}")
-        chosen = chosen_hadrons(given)
+        chosen = chosen_hadrons(options)
         run = one_run(runs, "The effective mass")
-        plot_effective_masses(fitted(run, given), file, labels_of([run])[0], chosen)
+        plot_effective_masses(fitted(run, options), file, labels_of([run])[0], chosen)
         return []
 
 

@@ -16,7 +16,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, SKIP, Plot
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
@@ -47,10 +47,9 @@ class FlowPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all discretisations of E; see `Plot.draw`."""
-        given = check_options(self.options, options, f"plot {self.name}")
-        choice = definition(given)
+        choice = definition(options)
         run = one_run(runs, "The gradient flow")
-        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS), given.get(SKIP.name, 0))
+        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS), options.get(SKIP.name, 0))
         title = ", ".join([labels_of([run])[0], *_description(flow, choice["corrected"])])
         plot_flow(flow, file, choice["target"], choice["corrected"], title)
         return []

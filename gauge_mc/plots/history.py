@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from gauge_mc import defaults
 from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, SKIP, Plot
 from gauge_mc.plots.figures.curves import require
 from gauge_mc.plots.figures.files import figure_file
@@ -68,7 +68,7 @@ class HistoryPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame per quantity; see `Plot.draw`."""
-        skip = check_options(self.options, options, f"plot {self.name}").get(SKIP.name, 0)
+        skip = options.get(SKIP.name, 0)
         labels = dict(zip(runs, labels_of(runs), strict=True))
         kinds = [self._kind] if self._kind else list(table_kinds(runs).values())
         quantities = []

@@ -17,7 +17,7 @@ from gauge_mc.analysis.trajectories import (
 )
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, SKIP, Plot
 from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.files import figure_file
@@ -40,7 +40,7 @@ class HmcPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the energies of one run; see `Plot.draw`."""
-        skip = check_options(self.options, options, f"plot {self.name}").get(SKIP.name, 0)
+        skip = options.get(SKIP.name, 0)
         run = one_run(runs, "The energy of trajectories")
         table = read_trajectories(find_table_by_columns(run, TRAJECTORY_COLUMNS), skip)
         plot_energies(table, file, labels_of([run])[0])

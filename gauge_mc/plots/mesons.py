@@ -17,7 +17,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.files import figure_file
@@ -74,10 +74,9 @@ class MesonPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the correlators of one run; see `Plot.draw`."""
-        given = check_options(self.options, options, f"plot {self.name}")
-        chosen = chosen_hadrons(given)
+        chosen = chosen_hadrons(options)
         run = one_run(runs, "A correlator")
-        _, series = MesonFit().fitted(find_table_by_columns(run, MesonFit.columns), given)
+        _, series = MesonFit().fitted(find_table_by_columns(run, MesonFit.columns), options)
         plot_correlators(series, file, labels_of([run])[0], chosen)
         return []
 

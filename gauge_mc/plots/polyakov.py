@@ -11,7 +11,7 @@ import numpy as np
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.libraries import load
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, SKIP, Plot
 from gauge_mc.plots.figures.curves import require
 from gauge_mc.plots.figures.files import figure_file
@@ -52,7 +52,7 @@ class PolyakovPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame; see `Plot.draw`."""
-        skip = check_options(self.options, options, f"plot {self.name}").get(SKIP.name, 0)
+        skip = options.get(SKIP.name, 0)
         tables = find_tables(runs, TableKind.of_observable(OBSERVABLES[self.name]))
         if not tables:
             raise missing_table(runs, self.name)

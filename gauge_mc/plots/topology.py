@@ -16,7 +16,7 @@ from gauge_mc.fits.scale import ENERGY, GOAL, TREE_LEVEL
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.fits.topology import CHARGE, ROUND, TIME, choice_of_charge
 from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, SKIP, Plot
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
@@ -41,10 +41,9 @@ class TopologyPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the charge at one flow time; see `Plot.draw`."""
-        given = check_options(self.options, options, f"plot {self.name}")
         run = one_run(runs, "The topological charge")
-        choice = choice_of_charge(given)
-        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS), given.get(SKIP.name, 0))
+        choice = choice_of_charge(options)
+        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS), options.get(SKIP.name, 0))
         plot_topology(flow, file, labels_of([run])[0], **choice)
         return []
 

@@ -23,7 +23,7 @@ from gauge_mc.fits.potential import LEVELS, REFERENCE, PotentialFit, parse_level
 from gauge_mc.fits.shared.options import LEVEL, tag_of_levels
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, SKIP, Plot
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.legends import add_heading
@@ -60,12 +60,11 @@ class WilsonLoopsPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the loops along one direction; see `Plot.draw`."""
-        given = check_options(self.options, options, f"plot {self.name}")
-        run, path = one_run(runs, "The effective potential"), given.get("path", PATHS[0])
-        table, skip = find_table_by_columns(run, LOOP_COLUMNS), given.get(SKIP.name, 0)
-        if LEVELS.name in given:
-            return self._draw_energies(run, table, path, skip, file, given)
-        loops, _ = read_loops(table, given.get(LEVEL.name), skip)
+        run, path = one_run(runs, "The effective potential"), options.get("path", PATHS[0])
+        table, skip = find_table_by_columns(run, LOOP_COLUMNS), options.get(SKIP.name, 0)
+        if LEVELS.name in options:
+            return self._draw_energies(run, table, path, skip, file, options)
+        loops, _ = read_loops(table, options.get(LEVEL.name), skip)
         chosen = _along(loops, path, run)
         tag = tag_of_levels([chosen.smearing], chosen.levels)
         potential = _potential_of(run, tag)

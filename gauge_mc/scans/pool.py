@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import IO
 
 from gauge_mc.devices import BACKENDS, DeviceChoice
@@ -178,12 +177,7 @@ class Pool:
     def __enter__(self) -> Pool:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for child in self.children:
             (child.process.kill if kind is KeyboardInterrupt else child.process.terminate)()
         for child in self.children:
