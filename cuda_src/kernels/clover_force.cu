@@ -5,8 +5,8 @@
 //                                           + a b g(x + mu + nu) c^dagger d^dagger + a b c^dagger g(x + nu) d^dagger],
 //   a = U_mu(x), b = U_nu(x + mu), c = U_mu(x + nu), d = U_nu(x)
 // at fixed g. If U_mu(x) occurs in this as Re Tr (U V), V is the sum over nu != mu of
-//   (p - r) g(x) + g(x + mu) (p - r) + b [g(x + mu + nu) c^dagger + c^dagger g(x + nu)] d^dagger
-//   - b'^dagger [a'^dagger g(x - nu) + g(x + mu - nu) a'^dagger] d',
+//   p g(x) + g(x + mu) p + b [g(x + mu + nu) c^dagger + c^dagger g(x + nu)] d^dagger
+//   - r g(x) - g(x + mu) r - b'^dagger [g(x + mu - nu) a'^dagger + a'^dagger g(x - nu)] d',
 //   p = b c^dagger d^dagger, r = b'^dagger a'^dagger d', where a' = U_mu(x - nu), b' = U_nu(x + mu - nu), d' = U_nu(x - nu).
 // The traceless antihermitian part of U V / 2 is added to F_mu(x). The halos of the links and of g must be up to date.
 #include "arch/launch.h"
@@ -48,64 +48,60 @@ struct Around {
         const packet_index slices = (packet_index)(to.slices * 8 * Field::PACKETS) * (packet_index)g.slots;
         return GROUP::load(a.links, g, place + slices + (packet_index)(to.slots * Field::PER_SLOT), to.crossing);
     }
-    // g_mu_nu, apart from its sign if mu > nu.
+    // g_mu_nu.
     INLINE GROUP::Matrix plane(const Way& to, int odd, int mu, int nu) const {
         const Geometry& g = a.geometry;
         real c[PLANE_REALS];
         const int slice = slice_in_memory(g, site) + to.slices;
         STORAGE::load(g, plane_block(a.planes, g, slice, site.parity ^ odd, plane_number(mu, nu)), site.slot + to.slots, c);
         if (LANES > 1 && to.crossing != 0) permute_lanes(c, g.lane_orders, NO_CROSSING + to.crossing);
+        const scalar sign = mu < nu ? 1 : -1;
+        UNROLL for (int i = 0; i < PLANE_REALS; i++) c[i] = sign * c[i];
         return antihermitian(c);
     }
 };
 
-INLINE GROUP::Matrix sum(GROUP::Matrix a, const GROUP::Matrix& b) {
-    GROUP::add(a, b);
-    return a;
-}
-
-// What U_mu(x) is multiplied by in the plaquettes of a plane, for g_mu_nu without the sign if mu > nu.
-INLINE GROUP::Matrix rest_of_plane(const Around& around, int mu, int nu) {
-    const Geometry& g = around.a.geometry;
-    const Way here = {0, 0, 0}, ahead = way(g, around.site, mu, true);
-    const Way up = way(g, around.site, nu, true), down = way(g, around.site, nu, false);
-    GROUP::Matrix v, staples;
-    {
-        const GROUP::Link c = around.link(up, 1, mu), b = around.link(ahead, 1, nu), d = around.link(here, 0, nu);
-        const GROUP::Matrix backwards = GROUP::adjoint(GROUP::matrix(c));
-        const GROUP::Matrix corners = sum(GROUP::multiply_adjoint(around.plane(ahead + up, 0, mu, nu), c),
-                                          GROUP::product(backwards, around.plane(up, 1, mu, nu)));
-        v = GROUP::multiply_adjoint(GROUP::product(GROUP::matrix(b), corners), d);
-        staples = GROUP::multiply_adjoint(GROUP::multiply_adjoint(GROUP::matrix(b), c), d);
+// U_mu(x) times half of a part of V in the plaquette at x, or in the one at x - nu if it is `below`:
+//   (b c d) g(x) + g(x + mu) (b c d), and then b [g(x + mu + nu) c + c g(x + nu)] d for the `corners`,
+// with b, c^dagger and d^dagger as above, or -b'^dagger, a'^dagger and d', and -nu for nu. Links are loaded again for every
+// part, since a GPU has too few registers to keep them.
+INLINE GROUP::Algebra part_of_force(const Arguments& a, Site site, int mu, int nu, bool below, bool corners) {
+    compute_again(site.slot), compute_again(site.t);
+    const Around around = {a, site};
+    const Way here = {0, 0, 0}, ahead = way(a.geometry, site, mu, true), aside = way(a.geometry, site, nu, !below);
+    GROUP::Matrix m = GROUP::adjoint(GROUP::matrix(around.link(aside, 1, mu)));
+    if (corners) {
+        GROUP::Matrix sum = GROUP::product(around.plane(ahead + aside, 0, mu, nu), m);
+        GROUP::add(sum, GROUP::product(m, around.plane(aside, 1, mu, nu)));
+        m = sum;
     }
-    {
-        const GROUP::Link a = around.link(down, 1, mu), b = around.link(ahead + down, 0, nu), d = around.link(down, 1, nu);
-        const GROUP::Matrix backwards = GROUP::adjoint(GROUP::matrix(a));
-        const GROUP::Matrix corners = sum(GROUP::product(backwards, around.plane(down, 1, mu, nu)),
-                                          GROUP::multiply_adjoint(around.plane(ahead + down, 0, mu, nu), a));
-        GROUP::add(v, GROUP::scaled(GROUP::multiply(GROUP::adjoint_times(b, corners), d), scalar(-1)));
-        GROUP::add(staples, GROUP::scaled(GROUP::multiply(GROUP::adjoint_times(b, backwards), d), scalar(-1)));
+    const GROUP::Link b = around.link(below ? ahead + aside : ahead, !below, nu);
+    m = below ? GROUP::adjoint_times(b, m) : GROUP::product(GROUP::matrix(b), m);
+    const GROUP::Link d = around.link(below ? aside : here, below, nu);
+    m = below ? GROUP::multiply(m, d) : GROUP::multiply_adjoint(m, d);
+    if (!corners) {
+        GROUP::Matrix sum = GROUP::product(m, around.plane(here, 0, mu, nu));
+        GROUP::add(sum, GROUP::product(around.plane(ahead, 1, mu, nu), m));
+        m = sum;
     }
-    GROUP::add(v, GROUP::product(staples, around.plane(here, 0, mu, nu)));
-    GROUP::add(v, GROUP::product(around.plane(ahead, 1, mu, nu), staples));
-    return v;
+    const scalar sign = below ? scalar(-0.5) : scalar(0.5);
+    return sign * GROUP::traceless(GROUP::product(GROUP::matrix(around.link(here, 0, mu)), m));
 }
 
 INLINE void clover_force_site(const Arguments& a, const Site& site) {
     typedef GROUP::AlgebraField AlgebraField;
     const Geometry& g = a.geometry;
-    const Around around = {a, site};
     ROLLED
     for (int mu = 0; mu < 4; mu++) {
-        GROUP::Matrix v = GROUP::zero();
+        const packet_index there = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);
+        GROUP::Algebra force = a.force.load(g, there);
         ROLLED
         for (int nu = 0; nu < 4; nu++) {
             if (nu == mu) continue;
-            GROUP::add(v, GROUP::scaled(rest_of_plane(around, mu, nu), scalar(mu < nu ? 0.5 : -0.5)));
+            ROLLED
+            for (int part = 0; part < 4; part++) force = force + part_of_force(a, site, mu, nu, part & 1, part & 2);
         }
-        const GROUP::Matrix u = GROUP::matrix(around.link({0, 0, 0}, 0, mu));
-        const packet_index there = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);
-        a.force.store(g, there, a.force.load(g, there) + GROUP::traceless(GROUP::product(u, v)));
+        a.force.store(g, there, force);
     }
 }
 
