@@ -27,13 +27,14 @@ template <int CHIRALITY> INLINE void add_pairs(const Arguments& a, Site site) {
     }
     ROLLED
     for (int n = 0; n < a.pairs; n++) {
-        const Spinor x = load_spinor(a.x, g, site, n), y = load_spinor(a.y, g, site, n);
+        Spinor x = load_spinor(a.x, g, site, n);
+        const Spinor y = load_spinor(a.y, g, site, n);
         const scalar weight = -(scalar)a.weights[n];
+        UNROLL for (int i = 0; i < SPINOR_REALS; i++) x.c[i] = weight * x.c[i];
         UNROLL for (int i = 0; i < BLOCK_ROWS; i++) {
             const int row = component(2 * CHIRALITY + i / GROUP::N, i % GROUP::N);
-            const real xr = weight * x.c[row], xi = weight * x.c[row + 1];
-            const real yr = weight * y.c[row], yi = weight * y.c[row + 1];
-            h[i] = h[i] + scalar(2) * (yr * x.c[row] + yi * x.c[row + 1]);
+            const real xr = x.c[row], xi = x.c[row + 1], yr = y.c[row], yi = y.c[row + 1];
+            h[i] = h[i] + scalar(2) * (yr * xr + yi * xi);
             UNROLL for (int j = 0; j < i; j++) {
                 const int column = component(2 * CHIRALITY + j / GROUP::N, j % GROUP::N);
                 const real pr = x.c[column], pi = x.c[column + 1], qr = y.c[column], qi = y.c[column + 1];
