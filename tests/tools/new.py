@@ -38,10 +38,16 @@ PACKAGES = {
     "solver": "quarks.solvers",
     "source": "quarks.sources",
     "temporal-links": "temporal_links",
+    "term": "quarks.diagonal",
 }
 """The package in which things of each kind are declared."""
 
-HEADERS = {"actions": "action", "random": "random", "quarks.operators": "dirac"}
+HEADERS = {
+    "actions": "action",
+    "random": "random",
+    "quarks.operators": "dirac",
+    "quarks.diagonal": "dirac",
+}
 """Folders of headers in ``cuda_src``, by the package whose modules name them."""
 
 FORMATS = importlib.util.find_spec("ruff") is not None

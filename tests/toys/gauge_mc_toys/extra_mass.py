@@ -1,0 +1,27 @@
+"""A number that is added to the mass of quarks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gauge_mc.devices.kernels import Choice
+from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import Field
+from gauge_mc.options import Option
+from gauge_mc.quarks.diagonal import DiagonalTerm
+from gauge_mc.quarks.storage import StoredSlab
+
+
+class ExtraMass(DiagonalTerm):
+    """2 kappa m, so that M / (2 kappa) has another mass."""
+
+    name = "extra-mass"
+    parameters = (Option("extra", float, "Number m that is added to the mass.", "0"),)
+    matrix = Choice.of("term", "ExtraMass", Path(__file__).parent / "extra_mass.h", "ExtraMass")
+
+    def __init__(self, kappa: float, extra: float) -> None:
+        self.coefficients = {"shift": 2 * kappa * extra}
+
+    def add_force(
+        self, force: AlgebraField, links: Field, derivative: Sequence[StoredSlab]
+    ) -> None:
+        """Add nothing: the term does not depend on the links."""
