@@ -1,0 +1,143 @@
+"""Averages of hybrid Monte Carlo against those of the heatbath, for all groups and actions.
+
+``python runs/hmc/averages.py FOLDER [--jobs N] [--updates N] [--only WORD]`` carries out two runs
+for each of `CASES`, continues those that are in the folder, and prints averages with errors and
+the difference in units of its error.
+"""
+
+import argparse
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.files.table import read_table
+from gauge_mc.run.directory import Run
+
+LATTICES = ("8x8x8x8", "4x6x8x10")
+"""The second one has four different extents."""
+
+COMMON = ("--precision", "double", "--thermalize", "300", "--separation", "1", "--format", "none")
+
+BETAS = {"su2": 2.0, "su3": 5.2, "su4": 9.6, "su5": 15.4, "su6": 22.4, "su7": 30.6, "su8": 40.0}
+"""Couplings of the Wilson action at strong coupling, where autocorrelation is short."""
+
+ACTIONS = {
+    "symanzik": {"su3": 3.6, "su2": 1.4},
+    "iwasaki": {"su3": 2.0, "su2": 0.9},
+    "dbw2": {"su3": 0.7, "su2": 0.4},
+    "rectangle:c1=-0.1": {"su3": 3.5, "su2": 1.4},
+    "luscher-weisz:u0=0.87": {"su3": 6.0},
+    "luscher-weisz:u0=1": {"su2": 1.4, "su4": 7.0},
+    "wilson:anisotropy=2": {"su3": 5.2},
+    "wilson:anisotropy=3": {"su2": 2.0},
+    "symanzik:anisotropy=2": {"su3": 3.6},
+    "iwasaki:anisotropy=1.5": {"su3": 2.0},
+    "dbw2:anisotropy=1.5": {"su3": 0.7},
+}
+"""Couplings of the other actions by group."""
+
+AVERAGES = {"plaquette": "plaquette", "rectangles": "rectangle", "polyakov": "abs"}
+"""Observables, and the column of each that is compared."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """A group, action and lattice that both algorithms sample."""
+
+    group: str
+    beta: float
+    action: str
+    lattice: str
+
+    @property
+    def name(self) -> str:
+        """A name for folders."""
+        action = self.action.replace(":", "_").replace("=", "")
+        return f"{self.group}_{action}_b{self.beta}_{self.lattice}"
+
+
+def ensembles() -> Iterator[Ensemble]:
+    """Yield all ensembles."""
+    for lattice in LATTICES:
+        for group, beta in BETAS.items():
+            yield Ensemble(group, beta, "wilson", lattice)
+        for action, betas in ACTIONS.items():
+            for group, beta in betas.items():
+                yield Ensemble(group, beta, action, lattice)
+
+
+def carry_out(one: Ensemble, algorithm: str, updates: int, folder: Path) -> Path:
+    """Do a run, or the rest of it, and return its folder."""
+    path = folder / f"{one.name}_{algorithm}"
+    words = ["--group", one.group, "--beta", str(one.beta), "--lattice", one.lattice]
+    words += ["--action", one.action, "--algorithm", algorithm, "--configs", str(updates)]
+    words += ["--measure", ",".join(AVERAGES), "--output", str(path), *COMMON]
+    command = [sys.executable, "-m", "gauge_mc", "generate", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"{path.name}: {done.stderr.strip() or done.stdout.strip()[-500:]}", flush=True)
+    return path
+
+
+def averages(path: Path) -> dict[str, Estimate]:
+    """Return the averages of a run."""
+    run = Run(path)
+    return {name: estimate(read_table(run.table(name))[of]) for name, of in AVERAGES.items()}
+
+
+def compare(one: Ensemble, updates: int, folder: Path) -> list[str]:
+    """Do both runs of an ensemble, and return lines of the table."""
+    paths = [carry_out(one, algorithm, updates, folder) for algorithm in ("hmc", "heatbath")]
+    moved, heated = (averages(path) for path in paths)
+    accepted = estimate(read_table(Run(paths[0]).table("hmc"))["accepted"]).value
+    lines = []
+    for name in AVERAGES:
+        first, second = moved[name], heated[name]
+        error = math.hypot(first.error, second.error)
+        pull = (first.value - second.value) / error
+        lines.append(
+            f"{one.group},{one.action},{one.beta},{one.lattice},{name},{first.value:.7f},"
+            f"{first.error:.1e},{second.value:.7f},{second.error:.1e},{error:.1e},{pull:.2f},"
+            f"{first.tau_int:.2f},{accepted:.3f}"
+        )
+    return lines
+
+
+HEADER = (
+    "group,action,beta,lattice,average,hmc,error,heatbath,error,error of both,pull,tau_int,"
+    "acceptance"
+)
+
+
+def main() -> None:
+    """Compare all ensembles."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--updates", type=int, default=20000)
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    chosen = [one for one in ensembles() if given.only in one.name]
+    table = given.folder / "averages.csv"
+    print(HEADER, flush=True)
+    table.write_text(HEADER + "\n")
+    pulls = []
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for lines in pool.map(lambda one: compare(one, given.updates, given.folder), chosen):
+            print("\n".join(lines), flush=True)
+            with table.open("a") as file:
+                file.write("\n".join(lines) + "\n")
+            pulls += [float(line.split(",")[10]) for line in lines]
+    square = sum(pull**2 for pull in pulls) / len(pulls)
+    largest = max(abs(pull) for pull in pulls)
+    print(f"{len(pulls)} averages: mean square of pulls {square:.2f}, largest {largest:.2f}")
+
+
+if __name__ == "__main__":
+    main()
