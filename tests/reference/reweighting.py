@@ -49,12 +49,15 @@ class Quark:
         weights of two flavours leave a third of the configurations.
     phase : int
         1 for periodic and -1 for antiperiodic quarks.
+    operator : str
+        Name of the operator.
     parameters : dict of str to float
         Twisted mass and clover coefficient.
     """
 
     kappa: dict[str, float]
     phase: int = -1
+    operator: str = "wilson"
     parameters: dict[str, float] = field(default_factory=dict)
 
     def log_det(self, group: str, links: Complex, hopping: dict[int, Sparse]) -> float:
@@ -66,8 +69,8 @@ class Quark:
 QUARKS = {
     "wilson": Quark({"su2": 0.12, "su3": 0.14}),
     "periodic": Quark({"su2": 0.12, "su3": 0.14}, phase=1),
-    "twisted": Quark({"su2": 0.12, "su3": 0.14}, parameters={"mu": 0.3}),
-    "clover": Quark({"su2": 0.11, "su3": 0.13}, parameters={"csw": 1.0}),
+    "twisted": Quark({"su2": 0.12, "su3": 0.14}, -1, "twisted-mass", {"mu": 0.3}),
+    "clover": Quark({"su2": 0.11, "su3": 0.13}, -1, "wilson-clover", {"csw": 1.0}),
     "lighter": Quark({"su2": 0.14, "su3": 0.15}),
 }
 
@@ -84,14 +87,17 @@ CASES = {
 
 def row(gauge: Field) -> list[float]:
     """Averages of a configuration, and ln |det M| of all `QUARKS`."""
-    averages = []
-    for name, column in AVERAGES.items():
-        observable = OBSERVABLES[name].for_lattice(gauge.lattice)
-        place = [one.name for one in observable.columns].index(column)
-        averages.append(observable.measure(gauge)[place])
     links = gauge.to_numpy()
     hopping = {1: hopping_matrix(links, PERIODIC), -1: hopping_matrix(links, ANTIPERIODIC)}
-    return averages + [one.log_det(gauge.group.name, links, hopping) for one in QUARKS.values()]
+    return averages(gauge) + [
+        one.log_det(gauge.group.name, links, hopping) for one in QUARKS.values()
+    ]
+
+
+def table_of(group: str) -> Path:
+    """The table of a group in ``runs/``."""
+    name = f"{group}_b{BETAS[group]}_{LATTICE}.csv"
+    return Path(__file__).parents[2] / "runs" / "results" / "reweighting" / name
 
 
 def exact_averages(table: Path, case: str) -> Reweighted:
@@ -100,6 +106,16 @@ def exact_averages(table: Path, case: str) -> Reweighted:
     quark, flavours = CASES[case]
     logs = numbers[:, len(AVERAGES) + [*QUARKS].index(quark)]
     return reweighted(numbers[:, : len(AVERAGES)], flavours * logs)
+
+
+def averages(gauge: Field) -> list[float]:
+    """The `AVERAGES` of a configuration."""
+    found = []
+    for name, column in AVERAGES.items():
+        observable = OBSERVABLES[name].for_lattice(gauge.lattice)
+        place = [one.name for one in observable.columns].index(column)
+        found.append(float(observable.measure(gauge)[place]))
+    return found
 
 
 def main(group: str, count: int, table: Path) -> None:

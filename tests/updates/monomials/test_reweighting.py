@@ -1,0 +1,150 @@
+"""Hybrid Monte Carlo with quarks against quenched ensembles that determinants reweight exactly."""
+
+import math
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import Coupling
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.normal import QuarkSolver
+from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.molecular_dynamics import MolecularDynamics
+from gauge_mc.updates.momenta import draw_momenta
+from gauge_mc.updates.monomials import Monomial
+from gauge_mc.updates.monomials.determinant import Determinant
+from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from gauge_mc.updates.monomials.ratio import Ratio
+from gauge_mc.updates.monomials.two_flavours import TwoFlavours
+from gauge_mc.updates.quark_links import QuarkLinks
+from tests.reference.reweighting import (
+    AVERAGES,
+    BETAS,
+    CASES,
+    LATTICE,
+    QUARKS,
+    averages,
+    exact_averages,
+    reweighted,
+    row,
+    table_of,
+)
+
+SIGMAS = 4.5
+"""Bound of deviations in units of their standard deviation; the seeds are fixed."""
+
+HEAVIER = 0.6
+"""Hopping parameter of the heavier mass of a ratio, in units of the lighter one."""
+
+REQUEST = QuarkSolver()
+
+TWO_FLAVOURS = [name for name, (_, flavours) in CASES.items() if flavours == 2]
+
+
+class Updated(Monomial):
+    """A monomial of quarks that takes over the links by itself."""
+
+    def __init__(self, term, quarks):
+        self.term, self.quarks, self.name = term, quarks, term.name
+
+    def draw(self, links, random):
+        self.quarks.take(links)
+        self.term.draw(links, random)
+
+    def action(self, links):
+        self.quarks.take(links)
+        return self.term.action(links)
+
+    def kick(self, links, momenta, size):
+        self.quarks.take(links)
+        return self.term.kick(links, momenta, size)
+
+
+def terms(case, group, quarks, ratio):
+    """The monomials of a case: with a ratio there are two pseudofermions instead of one."""
+    quark = QUARKS[CASES[case][0]]
+    kappa, phases = quark.kappa[group], (1, 1, 1, quark.phase)
+
+    def operator(kappa):
+        return quarks.operator(quark.operator, kappa, phases, **quark.parameters)
+
+    light = operator(kappa)
+    found = [Determinant(light)]
+    if not ratio:
+        return [*found, TwoFlavours(light, REQUEST, 0)]
+    heavy = operator(HEAVIER * kappa)
+    return [*found, TwoFlavours(heavy, REQUEST, 0), Ratio(light, heavy, REQUEST, 1)]
+
+
+def chain(case, group, device, trajectories, ratio=False, seed=3, steps=4):
+    """The averages and the changes of the energy of trajectories after a tenth of them."""
+    field = Field.hot(LATTICE, group, "double", device, seed=seed)
+    random, quarks = Random.for_field(field, seed=seed), QuarkLinks(field)
+    dynamics = MolecularDynamics(field)
+    gauge = GaugeMonomial(Coupling.of(BETAS[group]), field)
+    acting = [gauge, *(Updated(one, quarks) for one in terms(case, group, quarks, ratio))]
+    moves = INTEGRATORS["omf2"].trajectory(1.0, steps)
+    rows, changes = [], []
+    for random.step in range(1, trajectories + 1):
+        dynamics.start(field, gauge.halo_depth)
+        drawn = draw_momenta(dynamics.momenta, random)
+        for one in acting:
+            one.draw(dynamics.links, random)
+        before = [drawn.kinetic, *(one.action(dynamics.links) for one in acting)]
+        forces = dynamics.move([acting], moves)
+        after = [forces.kinetic, *(one.action(dynamics.links) for one in acting)]
+        change = math.fsum(new.minus(old) for new, old in zip(after, before, strict=True))
+        if 10 * random.step <= trajectories or drawn.uniform < math.exp(-max(change, 0.0)):
+            field.copy(dynamics.links)
+            field.exchange_halo(gauge.halo_depth)
+        if 10 * random.step > trajectories:
+            rows.append(averages(field))
+            changes.append(change)
+    return np.array(rows), np.array(changes)
+
+
+def compare(case, group, device, trajectories, ratio=False):
+    """Differences of the averages from the exact ones in units of their errors, by name."""
+    rows, changes = chain(case, group, device, trajectories, ratio)
+    weight = estimate(np.exp(-changes))
+    assert abs(weight.value - 1) < SIGMAS * weight.error
+    exact = exact_averages(table_of(group), case)
+    found = {}
+    for n, name in enumerate(AVERAGES):
+        own = estimate(rows[:, n])
+        error = math.hypot(own.error, exact.errors[n])
+        found[name] = (own, exact.values[n], exact.errors[n], (own.value - exact.values[n]) / error)
+    return found, np.exp(-np.maximum(changes, 0)).mean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ratio", [False, True], ids=["", "ratio"])
+@pytest.mark.parametrize("case", TWO_FLAVOURS)
+def test_two_flavours_have_the_averages_of_the_reweighted_ensemble(case, ratio):
+    """Quenched averages deviate by ten errors and more."""
+    found, acceptance = compare(case, "su2", CpuDevice(1), 800, ratio)
+    assert 0.6 < acceptance < 0.999
+    for name, (_, _, _, pull) in found.items():
+        assert abs(pull) < SIGMAS, name
+
+
+def test_tables_contain_the_logarithms_of_determinants():
+    """A configuration is no longer known by its row, but the fluctuations are."""
+    field = Field.hot(LATTICE, "su2", "double", seed=5)
+    assert len(row(field)) == len(AVERAGES) + len(QUARKS)
+    for case in CASES:
+        exact = exact_averages(table_of("su2"), case)
+        assert 0.25 < exact.share < 0.9
+        assert exact.errors[0] < 1e-3
+
+
+def test_reweighting_shifts_the_mean_of_a_normal_distribution(rng):
+    """With the weight exp(s x), numbers of unit variance have the mean s."""
+    x = rng.normal(size=20000)
+    found = reweighted(x[:, None], 0.8 * x)
+    assert abs(found.values[0] - 0.8) < SIGMAS * found.errors[0]
+    assert 0.005 < found.errors[0] < 0.03
+    assert found.share == pytest.approx(math.exp(-(0.8**2)), rel=0.15)
