@@ -278,8 +278,10 @@ class ShiftedSystem:
         return EXACT if self.request.inner == EXACT else LOWER
 
     def _run(self, search: ShiftedSearch, shifts: Sequence[float], targets: Norms) -> None:
-        search.run(shifts, targets, self.request.iterations - self.iterations)
-        self.iterations += search.iterations
+        try:
+            search.run(shifts, targets, self.request.iterations - self.iterations)
+        finally:
+            self.iterations += search.iterations
 
     def _refine(self, shift: float, norms: Norms, tolerance: float) -> Norms:
         """Add corrections to a solution until its true residual is small enough, and return it."""

@@ -324,12 +324,7 @@ class QuarkSystem:
         self._reduced: dict[str, PreconditionedOperator] = {}
         self._normal: RepeatedSystem | None = None
         self._direct: tuple[RepeatedSystem, RepeatedSystem] | None = None
-        self._lift_x = OddSites(operator, self.x, dagger=True)
-        self._lift_y = OddSites(operator, self.y)
-        # The adjoint of Mh, given both parts of X.
-        self._second_half = operator.prepared(EXACT).prepare(
-            self.y, self.x, EVEN, WHOLE, self.x, dagger=True
-        )
+        self._pairs = NormalPairs(operator, self.x, self.y)
 
     def reduced(self, precision: str = EXACT) -> PreconditionedOperator:
         """Return Mh for spinors of some precision."""
@@ -373,8 +368,7 @@ class QuarkSystem:
             return given_up + self._solve_normal(tolerance, extrapolated=False)
         Combine(self.y, first.x, parity=EVEN)(0, 1)
         Combine(self.x, second.x, parity=EVEN)(0, 1)
-        self._lift_x()
-        self._lift_y()
+        self._pairs.lift()
         return iterations
 
     def solve_half(self, tolerance: float) -> int:
@@ -405,10 +399,7 @@ class QuarkSystem:
                 "choose a larger tolerance."
             ) from error
         Combine(self.x, self._normal.x, parity=EVEN)(0, 1)
-        self._lift_x()
-        # M^dagger X on the even sites, A^dagger X_e - kappa D^dagger X_o, is Mh^dagger X_e.
-        self._second_half(-self.operator.kappa)
-        self._lift_y()
+        self._pairs.complete()
         return iterations
 
     def _two_systems(self) -> tuple[RepeatedSystem, RepeatedSystem]:
@@ -449,3 +440,32 @@ class OddSites:
         """Set the vector on the odd sites."""
         self._hop()
         self._scale(self._kappa, 0)
+
+
+class NormalPairs:
+    """Pairs of vectors X and Y on all sites, whose odd parts follow from the even ones.
+
+    Parameters
+    ----------
+    operator : HoppingOperator
+        The operator M.
+    x, y : SpinorField
+        The vectors on all sites, in double precision, as many of each.
+    """
+
+    def __init__(self, operator: HoppingOperator, x: SpinorField, y: SpinorField) -> None:
+        self._kappa = operator.kappa
+        self._lift_x, self._lift_y = OddSites(operator, x, dagger=True), OddSites(operator, y)
+        self._adjoint = operator.prepared(EXACT).prepare(y, x, EVEN, WHOLE, x, dagger=True)
+
+    def lift(self) -> None:
+        """Set both on the odd sites, given both on the even ones; see `OddSites`."""
+        self._lift_x()
+        self._lift_y()
+
+    def complete(self) -> None:
+        """Set Y = Mh^dagger X on the even sites, and both on the odd ones, given X on the even."""
+        self._lift_x()
+        # M^dagger X on the even sites, A^dagger X_e - kappa D^dagger X_o, is Mh^dagger X_e.
+        self._adjoint(-self._kappa)
+        self._lift_y()

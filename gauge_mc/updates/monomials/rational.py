@@ -1,0 +1,212 @@
+"""One flavour of quarks, or any other power of a determinant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.lanczos import SpectrumEnds
+from gauge_mc.quarks.linear import EVEN, LinearOperator
+from gauge_mc.quarks.multishift import ShiftedSystem
+from gauge_mc.quarks.normal import NormalOperator, NormalPairs, QuarkSolver
+from gauge_mc.quarks.operators import DiracOperator
+from gauge_mc.quarks.pseudofermions import draw_vectors
+from gauge_mc.quarks.rational_functions import LEAST_ERROR, PartialFractions, approximate
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.updates.energy import Energy
+from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norm
+
+ACCURACY = 1e-12
+"""Default of the relative error of the rational function of the action."""
+
+LEAST_FLAVOURS, MOST_FLAVOURS = 0.04, 1.8
+"""Bounds of the number of flavours, from those of the powers that can be approximated."""
+
+RATIO = 1e-6
+"""Ratio of the ends of the range, unless it is given."""
+
+MARGIN = 2.0
+"""Factor between the ends of a spectrum and those of the range that a message proposes."""
+
+TOGETHER = 4
+"""Number of poles whose forces are computed together, which memory is needed for."""
+
+
+class Rational(QuarkMonomial):
+    """S = |R(Mh Mh^dagger) phi|^2 on the even sites with R(x) ~ x^(-f/4), for |det Mh|^f.
+
+    f is the number of flavours; one flavour needs the weight det M = det A_oo det Mh, so that
+    `Determinant` with as many flavours accompanies this term. R is the best rational function on a
+    range that must contain the spectrum of Mh Mh^dagger, which is measured whenever phi is drawn or
+    the action is computed. phi = R(Mh Mh^dagger)^-1 eta is drawn with the inverse function. So the
+    distribution is exact for the determinant of R^-2, which differs from that of Mh by less than
+    twice the accuracy times the number of components of phi, in the logarithm. Forces are those of
+    phi^dagger R'(Mh Mh^dagger) phi with R'(x) ~ x^(-f/2) of the tolerance for forces, for which the
+    acceptance corrects. A. D. Kennedy, I. Horvath and S. Sint, Nucl. Phys. B Proc. Suppl. 73 (1999)
+    834 (hep-lat/9809092); M. A. Clark and A. D. Kennedy, Phys. Rev. Lett. 98 (2007) 051601
+    (hep-lat/0608015).
+
+    The weight of an odd number of flavours is |det M|^f. Without a twisted mass det M is real, and
+    it is negative if an odd number of real eigenvalues of M are, which becomes likely only for
+    light quarks on coarse lattices. The sign is not part of the weight: averages must be multiplied
+    with it. With a twisted mass det M of a single flavour is complex, and its phase is left out. A
+    doublet of Wilson quarks of different masses is two terms with one flavour each. A doublet with
+    twisted and different masses needs an operator on spinors with two flavours, which there is not.
+
+    Parameters
+    ----------
+    operator : DiracOperator
+        The operator M, on links that are updated before a method is called.
+    request : QuarkSolver
+        How the solutions are computed: by conjugate gradients for all poles at once. Its `solver`
+        and `history` are not used.
+    number : int
+        Number of the field of pseudofermions among those of the run, from 0.
+    flavours : float
+        Number of flavours, between `LEAST_FLAVOURS` and `MOST_FLAVOURS`.
+    ends : tuple of float, optional
+        The range. By default it ends where the spectrum of Wilson quarks without a clover term
+        ends for any links, and begins at `RATIO` times that.
+    accuracy : float
+        Largest relative error of R.
+    name : str
+        Name of the monomial.
+
+    Attributes
+    ----------
+    root, inverse_root : PartialFractions
+        The function R, and its inverse but for a constant.
+    force_function : PartialFractions
+        The function R'.
+    spectrum : SpectrumEnds or None
+        The ends of the spectrum of Mh Mh^dagger when they were last measured.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
+    def __init__(
+        self,
+        operator: DiracOperator,
+        request: QuarkSolver,
+        number: int,
+        flavours: float = 1,
+        ends: tuple[float, float] | None = None,
+        accuracy: float = ACCURACY,
+        name: str = "rational",
+    ) -> None:
+        super().__init__(operator.field, name)
+        if not LEAST_FLAVOURS <= flavours <= MOST_FLAVOURS:
+            raise UsageError(
+                f"The number of flavours is {flavours:g}; give one from {LEAST_FLAVOURS} to "
+                f"{MOST_FLAVOURS}, and the term for two flavours in addition if there are more."
+            )
+        self._operator, self._request, self._number = operator, request, number
+        self.ends = ends or default_ends(operator.kappa)
+        self.root = approximate(-flavours / 4, *self.ends, error=accuracy)
+        poles = len(self.root.shifts)
+        self.inverse_root = approximate(flavours / 4, *self.ends, poles=poles)
+        error = max(request.force_tolerance, LEAST_ERROR)
+        self.force_function = approximate(-flavours / 2, *self.ends, error=error)
+        self.spectrum: SpectrumEnds | None = None
+        self.phi, self._eta, self._b, self._z = (
+            SpinorField.empty(operator.field, parity=EVEN) for _ in range(4)
+        )
+        most = max(poles, len(self.force_function.shifts))
+        parameters = request.parameters(request.action_tolerance)
+        self._system = ShiftedSystem(self._normal_operator, self._b, most, parameters)
+        self._x, self._y = (SpinorField.empty(operator.field, count=TOGETHER) for _ in range(2))
+        self._pairs = NormalPairs(operator, self._x, self._y)
+        self._drawn_at = -1
+
+    def _normal_operator(self, precision: str) -> LinearOperator:
+        return NormalOperator(self._operator.reduced(True, precision))
+
+    def draw(self, links: Field, random: Random) -> None:
+        """Draw phi = R^-1 eta, for normal random vectors eta.
+
+        Raises
+        ------
+        GaugeError
+            If the spectrum leaves the range, or solutions are not found.
+        """
+        draw_vectors(self._eta, random, self._number)
+        self._multiply(self.phi, self.inverse_root, self._eta)
+        self._drawn_at = self._operator.refreshed
+
+    def action(self, links: Field) -> Energy:
+        """Return |R phi|^2, which is |eta|^2 on the links for which phi was drawn.
+
+        Raises
+        ------
+        GaugeError
+            If the spectrum leaves the range, or solutions are not found.
+        """
+        if self._operator.refreshed == self._drawn_at:
+            return local_norm(self._eta)
+        self._multiply(self._z, self.root, self.phi)
+        return local_norm(self._z)
+
+    def add_force(self, force: AlgebraField) -> None:
+        """Add the force; see `QuarkMonomial.add_force`.
+
+        A pole contributes residue times phi^dagger X with X = (Mh Mh^dagger + shift)^-1 phi, so
+        that dS is the sum over all poles of -2 residue Re X^dagger (dM) Y with Y = Mh^dagger X.
+        """
+        residues = self.force_function.residues.tolist()
+        solutions = self._solutions(self.phi, self.force_function, self._request.force_tolerance)
+        weights = [0.0] * TOGETHER
+        for n, (solution, residue) in enumerate(zip(solutions, residues, strict=True), 1):
+            place = (n - 1) % TOGETHER
+            self._x.copy(solution, to=place)
+            weights[place] = residue
+            if n % TOGETHER == 0 or n == len(residues):
+                self._pairs.complete()
+                self._operator.add_force(force, self._x, self._y, weights)
+                weights = [0.0] * TOGETHER
+
+    def _multiply(self, target: SpinorField, function: PartialFractions, b: SpinorField) -> None:
+        """Set a vector to a function of Mh Mh^dagger times another one."""
+        solutions = self._solutions(b, function, self._request.action_tolerance)
+        Combine(target, b)(0, function.constant)
+        for y, residue in zip(solutions, function.residues.tolist(), strict=True):
+            Combine(target, y)(1, residue)
+        self._check_spectrum()
+
+    def _solutions(
+        self, b: SpinorField, function: PartialFractions, tolerance: float
+    ) -> Iterator[SpinorField]:
+        """Yield the solutions for all poles, from the smallest shift to the largest."""
+        Combine(self._b, b)(0, 1)
+        try:
+            yield from self._system.solutions(function.shifts.tolist(), tolerance)
+        finally:
+            self._iterations += self._system.iterations
+
+    def _check_spectrum(self) -> None:
+        """Measure the spectrum in the last search, and refuse one that leaves the range."""
+        self.spectrum = found = self._system.lanczos.ends()
+        lower, upper = self.ends
+        if found.smallest >= lower and found.largest <= upper:
+            return
+        low, high = min(lower, found.smallest / MARGIN), max(upper, found.largest * MARGIN)
+        raise GaugeError(
+            f"Mh Mh^dagger has eigenvalues from {found.smallest:.3g} to {found.largest:.3g}, but "
+            f"the rational function of the {self.name} is for {lower:.3g} to {upper:.3g}: choose "
+            f"a range such as {low:.1g} to {high:.2g}."
+        )
+
+
+def default_ends(kappa: float) -> tuple[float, float]:
+    """Return a range that Wilson quarks seldom leave at its lower end, and never at its upper one.
+
+    The norm of Mh is at most 1 + 64 kappa^2, since that of D between the parities is at most 8.
+    """
+    upper = (1 + 64 * kappa**2) ** 2
+    return RATIO * upper, upper
