@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +22,21 @@ from gauge_mc.results import documented, result_field
 TRAJECTORY_COLUMNS = ("delta_h", "accepted", "steps", "action", "force", "largest_force")
 """Columns of the table of trajectories that are analysed."""
 
-CHOICES = ("integrator", "length")
+CHOICES = ("integrator", "length", "levels", "quarks")
 """Keys of the header that say what the trajectories are."""
+
+FAILED = "failed"
+"""Column that says whether a solver has failed in a trajectory; only runs with quarks have it."""
+
+FORCE, LARGEST_FORCE, ITERATIONS = "force", "largest_force", "iterations"
+"""Columns of a term of the action of quarks, before an underscore and its name. Those of the gauge
+action have no name."""
+
+GAUGE = "gauge"
+"""Name of the gauge action among the terms of the action."""
+
+UNEQUAL = 4.0
+"""Ratio of the products of force and step of two levels from which on it is said."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,49 @@ class TrajectoryTable:
     ensemble: dict[str, str]
     sweeps: NDArray[np.int64]
     columns: dict[str, NDArray[np.float64]]
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Whether a solver has failed, so that the energy is not known, in each trajectory."""
+        return self.columns.get(FAILED, np.zeros(self.sweeps.size)) > 0
+
+    @property
+    def terms(self) -> list[str]:
+        """Names of the terms of the action of quarks."""
+        return [name.removeprefix(f"{FORCE}_") for name in self.columns if _is_of_term(name)]
+
+
+class ActionTerm(NamedTuple):
+    """Where a term of the action acts.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    level : int
+        Its level, from 0 for the outermost one.
+    forces : int
+        Number of its forces in a trajectory.
+    """
+
+    name: str
+    level: int
+    forces: int
+
+
+@documented
+@dataclass(frozen=True)
+class TermForces:
+    """Forces of a term of the action, and what they cost."""
+
+    name: str = result_field("Name of the term.")
+    level: int = result_field("Level on which it acts, from 0 for the outermost one.")
+    forces: int = result_field("Number of its forces in a trajectory.")
+    step: float = result_field("Mean time between two of them.")
+    force: float = result_field("Root mean square of the force on a link.")
+    largest_force: float = result_field("Largest force on a link.")
+    kick: float = result_field("`force` times `step`.")
+    iterations: float = result_field("Iterations of its solvers in a trajectory.")
 
 
 @documented
@@ -66,6 +124,12 @@ class Trajectories:
     )
     largest_force: float = result_field("Largest force of a link at the end of a trajectory.")
     trajectories: int = result_field("Number of trajectories.")
+    failed: int = result_field("Number of those in which a solver has failed.")
+    terms: list[TermForces] = result_field("The terms of the action, from the outermost level.")
+    iterations: float = result_field("Iterations of all solvers in a trajectory.")
+    cost_in_iterations: float = result_field(
+        "Iterations for one independent configuration: 2 tau_int of the action times `iterations`.",
+    )
     ensemble: dict[str, str] = result_field(
         "Group, beta, lattice, action, integrator and length, as far as the header states them.",
     )
@@ -95,7 +159,8 @@ def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:
             f"{path} has {len(table)} trajectories after update {skip}; at least two are needed, "
             "so continue the run with more --configs."
         )
-    columns = {name: np.asarray(table[name], float) for name in TRAJECTORY_COLUMNS}
+    more = [name for name in table if name == FAILED or _is_of_term(name, every=True)]
+    columns = {name: np.asarray(table[name], float) for name in (*TRAJECTORY_COLUMNS, *more)}
     if not all(np.isfinite(one).all() for one in columns.values()):
         raise GaugeError(
             f"{path} contains a value that is not a number, as from steps that were much too large;"
@@ -106,35 +171,102 @@ def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:
     return TrajectoryTable(ensemble, table[SWEEP], columns)
 
 
-def trajectory_averages(table: TrajectoryTable, forces_per_step: int) -> Trajectories:
+def _is_of_term(column: str, every: bool = False) -> bool:
+    """Return whether a column is the force of a term, or with `every` any column of one."""
+    kinds = (FORCE, LARGEST_FORCE, ITERATIONS) if every else (FORCE,)
+    return column.startswith(tuple(f"{kind}_" for kind in kinds))
+
+
+def trajectory_averages(
+    table: TrajectoryTable, gauge: ActionTerm, quarks: Sequence[ActionTerm] = ()
+) -> Trajectories:
     """Return averages over trajectories.
 
     Parameters
     ----------
     table : TrajectoryTable
         The trajectories.
-    forces_per_step : int
-        Number of forces in a step of the integrator.
+    gauge : ActionTerm
+        The gauge action.
+    quarks : sequence of ActionTerm
+        The terms of the action of quarks.
+
+    Raises
+    ------
+    GaugeError
+        If the energies of fewer than two trajectories are known.
     """
-    c = table.columns
+    c, done = table.columns, ~table.failed
+    if done.sum() < 2:
+        raise GaugeError(
+            f"Solvers have failed in {(~done).sum()} of {done.size} trajectories; averages need at "
+            "least two others."
+        )
     accepted, change, weight, action = (
-        estimate(one) for one in (c["accepted"], c["delta_h"], np.exp(-c["delta_h"]), c["action"])
+        estimate(one)
+        for one in (
+            c["accepted"],
+            c["delta_h"][done],
+            np.where(done, np.exp(-c["delta_h"]), 0.0),
+            c["action"],
+        )
     )
     slowest = max((accepted, change, weight, action), key=lambda one: one.tau_int)
-    steps = int(c["steps"][-1])
-    forces = forces_per_step * steps + 1
+    length = float(table.ensemble.get("length", "nan"))
+    terms = [_forces(c, done, one, length, f"_{one.name}") for one in quarks]
+    own = _forces(c, done, gauge, length)
+    iterations = sum(one.iterations for one in terms)
     return Trajectories(
         accepted,
         math.erfc(math.sqrt(change.value) / 2) if change.value >= 0 else math.nan,
         change,
         weight,
         action,
-        steps,
-        forces,
-        2 * action.tau_int * forces,
-        float(np.sqrt(np.mean(c["force"] ** 2))),
-        float(c["largest_force"].max()),
+        int(c["steps"][-1]),
+        gauge.forces,
+        2 * action.tau_int * gauge.forces,
+        own.force,
+        own.largest_force,
         table.sweeps.size,
+        int((~done).sum()),
+        sorted([*terms, own], key=lambda one: one.level),
+        iterations,
+        2 * action.tau_int * iterations,
         table.ensemble,
         [*caution_series(table.sweeps, c["action"]), *slowest.cautions],
+    )
+
+
+def _forces(
+    columns: Mapping[str, NDArray[np.float64]],
+    done: NDArray[np.bool_],
+    term: ActionTerm,
+    length: float,
+    ending: str = "",
+) -> TermForces:
+    """Return the forces of a term, whose columns have an ending."""
+    force = float(np.sqrt(np.mean(columns[f"{FORCE}{ending}"][done] ** 2)))
+    step = length / max(term.forces - 1, 1)
+    counts = columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
+    largest = float(columns[f"{LARGEST_FORCE}{ending}"][done].max())
+    return TermForces(*term, step, force, largest, force * step, float(counts.mean()))
+
+
+def unequal_levels(terms: Sequence[TermForces]) -> str:
+    """Return which level is too coarse or too fine for its forces, in a sentence; or nothing.
+
+    The error of an integrator grows with the product of force and step, so that the steps of a
+    level are spent in vain if that of another one is much larger. This is a rule of thumb: what
+    counts in the end is how forces change.
+    """
+    kicks: dict[int, float] = {}
+    for one in terms:
+        kicks[one.level] = max(kicks.get(one.level, 0.0), one.kick)
+    coarse, fine = (pick(kicks, key=lambda level: kicks[level]) for pick in (max, min))
+    if not kicks[coarse] >= UNEQUAL * kicks[fine]:
+        return ""
+    return (
+        f"The force times the step is {kicks[coarse]:.2g} on level {coarse}, but "
+        f"{kicks[fine]:.2g} on level {fine}: give level {coarse} more steps if the acceptance is "
+        f"low, or level {fine} fewer if it is high."
     )

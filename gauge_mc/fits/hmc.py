@@ -10,15 +10,22 @@ from typing import Any, ClassVar
 from rich.table import Table
 
 from gauge_mc.analysis.trajectories import (
+    GAUGE,
     TRAJECTORY_COLUMNS,
+    ActionTerm,
+    TermForces,
     Trajectories,
+    TrajectoryTable,
     read_trajectories,
     trajectory_averages,
+    unequal_levels,
 )
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
 from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.levels import TimeScales, TrajectoryLevel, gauge_level
+from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms
 
 TRUSTED = 3.0
 """Deviation of <exp(-dH)> from 1 in errors from which on it is said."""
@@ -60,11 +67,38 @@ class HmcResult(FitResult):
             table.add_row(name, str(one), one.format_tau())
         if math.isfinite(f.predicted):  # not so where noise makes the mean of ΔH negative
             table.add_row("erfc(√⟨ΔH⟩/2)", f"{f.predicted:.4g}", "")
-        table.add_row("force, rms", f"{f.force:.4g}", "")
-        table.add_row("force, largest", f"{f.largest_force:.4g}", "")
-        table.add_row("forces per trajectory", str(f.forces), "")
-        table.add_row("forces per independent configuration", f"{f.cost:.3g}", "")
-        return [table, *f.cautions, *self._cautions()]
+        if len(f.terms) == 1:
+            table.add_row("force, rms", f"{f.force:.4g}", "")
+            table.add_row("force, largest", f"{f.largest_force:.4g}", "")
+            table.add_row("forces per trajectory", str(f.forces), "")
+            table.add_row("forces per independent configuration", f"{f.cost:.3g}", "")
+            return [table, *f.cautions, *self._cautions()]
+        if f.failed:
+            table.add_row("trajectories with a failed solver", str(f.failed), "")
+        table.add_row("iterations per trajectory", f"{f.iterations:.4g}", "")
+        table.add_row("iterations per independent configuration", f"{f.cost_in_iterations:.3g}", "")
+        hint = unequal_levels(f.terms)
+        return [table, self._terms(), *f.cautions, *self._cautions(), *([hint] if hint else [])]
+
+    def _terms(self) -> Table:
+        """Return a table of the terms of the action."""
+        table = Table(title="terms of the action")
+        table.add_column("term", no_wrap=True)
+        heads = ("level", "forces", "step", "rms |F|", "largest", "rms·step", "iterations")
+        for head in heads:
+            table.add_column(head, justify="right")
+        for one in self.found.terms:
+            table.add_row(
+                one.name,
+                str(one.level),
+                str(one.forces),
+                f"{one.step:.3g}",
+                f"{one.force:.4g}",
+                f"{one.largest_force:.4g}",
+                f"{one.kick:.2g}",
+                f"{one.iterations:.0f}" if one.iterations else "",
+            )
+        return table
 
     def _cautions(self) -> list[str]:
         """Return a caution if the energies are not distributed as they must be, or nothing."""
@@ -83,14 +117,26 @@ class HmcFit(Fit):
     name: ClassVar[str] = "hmc"
     summary: ClassVar[str] = "acceptance, ΔH and cost of hybrid Monte Carlo"
     columns: ClassVar[tuple[str, ...]] = TRAJECTORY_COLUMNS
-    content: ClassVar[tuple[type[Any], ...]] = (Trajectories,)
+    content: ClassVar[tuple[type[Any], ...]] = (Trajectories, TermForces)
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
     def carry_out(self, table: Path, **options: Any) -> HmcResult:
         """Average over the trajectories of a table; see `Fit.carry_out`."""
         found = read_trajectories(table, options.get(SKIP.name, 0))
-        integrator = INTEGRATORS[found.ensemble["integrator"]]
-        return HmcResult(trajectory_averages(found, integrator.forces))
+        return HmcResult(trajectory_averages(found, *terms_of(found)))
+
+
+def terms_of(table: TrajectoryTable) -> tuple[ActionTerm, list[ActionTerm]]:
+    """Return where the gauge action acts, and the terms of the action of quarks."""
+    known = table.ensemble
+    levels = TrajectoryLevel.several(known.get("levels", ""))
+    quarks = DynamicalQuarks.several(known.get("quarks", ""))
+    terms, own = quark_terms(quarks, max(len(levels), 1)), gauge_level(levels)
+    acting = {own, *(one.level for one in terms)}
+    scales = TimeScales.of(levels, INTEGRATORS[known["integrator"]], acting)
+    kicks = scales.kicks(int(table.columns["steps"][-1]))
+    others = [ActionTerm(one.name, one.level, kicks[one.level]) for one in terms]
+    return ActionTerm(GAUGE, own, kicks[own]), others
 
 
 FITS.register(HmcFit())

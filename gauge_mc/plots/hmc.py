@@ -11,6 +11,9 @@ import numpy as np
 
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.analysis.trajectories import (
+    FORCE,
+    GAUGE,
+    ITERATIONS,
     TRAJECTORY_COLUMNS,
     TrajectoryTable,
     read_trajectories,
@@ -28,14 +31,20 @@ from gauge_mc.plots.figures.series import History, draw_distribution, series_lin
 from gauge_mc.plots.runs.labels import labels_of, one_run
 
 HEIGHT = 3.2
-"""Height of the figure in inches."""
+"""Height of the frame of the energy in inches."""
+
+LOWER = 1.8
+"""Height of the frames of forces and of iterations in inches."""
 
 
 class HmcPlot(Plot):
-    """The change of the energy in every trajectory of a run, and its distribution."""
+    """The change of the energy in every trajectory of a run, and its distribution.
+
+    With quarks, the forces of all terms of the action and the iterations of their solvers as well.
+    """
 
     name = "hmc"
-    summary = "history and distribution of ΔH, with the acceptance"
+    summary = "history and distribution of ΔH, with the acceptance; forces and iterations of quarks"
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
@@ -70,23 +79,37 @@ def plot_energies(table: TrajectoryTable, path: Path, title: str = "") -> None:
     UsageError, GaugeError
         See `figure_file`.
     """
-    change, rejected = table.columns["delta_h"], table.columns["accepted"] == 0
+    done = ~table.failed  # the energy of the others is not known
+    sweeps, change = table.sweeps[done], table.columns["delta_h"][done]
+    rejected = table.columns["accepted"][done] == 0
     mean, weight = estimate(change), estimate(np.exp(-change))
     acceptance = estimate(table.columns["accepted"])
     colour, other = look(0)["color"], look(1)["color"]
     line = load("matplotlib.lines").Line2D
     marks = {"marker": "x", "markersize": 3, "linestyle": "none", "color": other}
-    with figure_file(path, (WIDTH, HEIGHT)) as figure:
-        series, distribution = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1.2))
+    terms = table.terms
+    rows = 3 if terms else 1
+    with figure_file(path, (WIDTH, HEIGHT + (rows - 1) * LOWER)) as figure:
+        ratios = (HEIGHT, *[LOWER] * (rows - 1))
+        frames = figure.subplots(
+            rows, 2, squeeze=False, width_ratios=(4, 1.2), height_ratios=ratios
+        )
+        series, distribution = frames[0]
+        distribution.sharey(series)
+        distribution.tick_params(labelleft=False)
         style = series_line(colour)
         series.axhline(0, color="0.7", linewidth=0.6, zorder=0)
-        series.plot(table.sweeps, change, **style)
-        series.plot(table.sweeps[rejected], change[rejected], **marks)
+        series.plot(sweeps, change, **style)
+        series.plot(sweeps[rejected], change[rejected], **marks)
         series.margins(x=0.02)
         integer_ticks(series)
-        series.set_xlabel("update")
+        frames[-1][0].set_xlabel("update")
         series.set_ylabel(r"$\Delta H$")
-        draw_distribution(distribution, History("", table.sweeps, change), look(0))
+        for frame in frames[1:, 0]:
+            frame.sharex(series)
+        if terms:
+            _draw_terms(frames[1:], table)
+        draw_distribution(distribution, History("", sweeps, change), look(0))
         entries = [
             (line([], [], **style), rf"$\langle\Delta H\rangle={minus(mean)}$"),
             (line([], [], **marks), f"rejected; acceptance {acceptance}"),
@@ -102,3 +125,27 @@ def plot_energies(table: TrajectoryTable, path: Path, title: str = "") -> None:
         distribution.set_xlabel("distribution")
         distribution.tick_params(which="both", bottom=False, top=False, labelbottom=False)
         add_heading(figure, series, entries, title, columns=2)
+
+
+def _draw_terms(frames: Any, table: TrajectoryTable) -> None:
+    """Draw the forces of the terms of the action, and the iterations of their solvers.
+
+    Each row of frames has a series, and room for the names of the terms beside it.
+    """
+    (forces, names), (iterations, _) = frames
+    done = ~table.failed
+    endings = {GAUGE: "", **{name: f"_{name}" for name in table.terms}}
+    for place, (name, ending) in enumerate(endings.items()):
+        style = series_line(look(place)["color"])
+        forces.plot(table.sweeps[done], table.columns[f"{FORCE}{ending}"][done], **style)
+        names.plot([], [], **style, label=name)
+        counts = table.columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
+        if counts.any():
+            iterations.plot(table.sweeps, counts, **style)
+    forces.set_yscale("log")
+    forces.set_ylabel(r"rms $|F|$")
+    iterations.set_ylabel("iterations")
+    iterations.set_ylim(bottom=0)
+    for frame in frames[:, 1]:
+        frame.axis("off")
+    names.legend(loc="upper left", borderaxespad=0)
