@@ -16,7 +16,6 @@ from gauge_mc import defaults
 from gauge_mc.actions import Action, couplings, parse
 from gauge_mc.benchmarks import BenchPlan
 from gauge_mc.cli import options as o
-from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.settings import with_settings
 from gauge_mc.devices.choice import BACKENDS
@@ -82,10 +81,10 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
+        o.argument(
+            "With --observables: what is timed, such as plaquette or ape.",
             metavar="NAME",
-            help="With --observables: what is timed, such as plaquette or ape.",
-            **choosing([*OBSERVABLES, *SMEARINGS, *TEMPORAL_LINKS, *FLOWS]),
+            choices=[*OBSERVABLES, *SMEARINGS, *TEMPORAL_LINKS, *FLOWS],
         ),
     ] = None,
     seconds: Annotated[
@@ -93,51 +92,49 @@ def bench(
     ] = 1.0,
     observables: Annotated[
         bool,
-        typer.Option(
-            "--observables",
-            help="Time observables, smearings, temporal links and steps of gradient flows instead, "
+        o.option(
+            "Time observables, smearings, temporal links and steps of gradient flows instead, "
             "in units of sweeps: all, or those of the given NAMEs.",
+            flag="--observables",
         ),
     ] = False,
     quarks: Annotated[
         bool,
-        typer.Option(
-            "--quarks",
-            help="Time the hopping term of Wilson fermions instead, with all types of storage, for "
+        o.option(
+            "Time the hopping term of Wilson fermions instead, with all types of storage, for "
             "one vector and for twelve.",
+            flag="--quarks",
         ),
     ] = False,
     end_to_end: Annotated[
         bool,
-        typer.Option(
-            "--end-to-end",
-            help="Time whole runs instead: with measurements, with configurations in a temporary "
+        o.option(
+            "Time whole runs instead: with measurements, with configurations in a temporary "
             "folder here, in batches of small lattices, and from the command to the first update.",
+            flag="--end-to-end",
         ),
     ] = False,
     hmc: Annotated[
         bool,
-        typer.Option(
-            "--hmc",
-            help="Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
+        o.option(
+            "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
             "force in units of a stage of the Wilson flow.",
+            flag="--hmc",
         ),
     ] = False,
     card: Annotated[
-        Path | None,
-        typer.Option(help="With --hmc: time the trajectories of this run card.", metavar="FILE"),
+        Path | None, o.option("With --hmc: time the trajectories of this run card.", metavar="FILE")
     ] = None,
     tune: Annotated[
-        bool,
-        typer.Option("--tune", help="First find the fastest launch bounds for this type of GPU."),
+        bool, o.option("First find the fastest launch bounds for this type of GPU.", flag="--tune")
     ] = False,
     json: o.Json = False,
     save: Annotated[
-        Path | None, typer.Option(help="Also write the JSON object to a file.", metavar="FILE")
+        Path | None, o.option("Also write the JSON object to a file.", metavar="FILE")
     ] = None,
     compare: Annotated[
         Path | None,
-        typer.Option(help="Show ratios to the times in a file written by --save.", metavar="FILE"),
+        o.option("Show ratios to the times in a file written by --save.", metavar="FILE"),
     ] = None,
     **settings: Any,
 ) -> None:

@@ -49,8 +49,6 @@ def status(
     if json:
         print_document("status", found)
         return
-    console, rows = Console(), found.lines()
-    width = max(map(len, rows)) + 2
-    for name, value in rows.items():
-        console.print(f"{name:<{width}}{value}", soft_wrap=True)
+    console = Console()
+    console.print(repr(found), soft_wrap=True)
     console.print("", shown, sep="\n")
