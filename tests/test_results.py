@@ -1,15 +1,19 @@
 """A field of a result is declared once: its description, its heading and its reading follow."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from typing import get_args, get_type_hints
 
 from gauge_mc.analysis.flow.scales import FlowScales
 from gauge_mc.analysis.flow.topology import TopologicalCharge
 from gauge_mc.analysis.potential.window_fits import WindowFit
 from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.cli.document import keys_of, vocabulary
+from gauge_mc.benchmarks.kernels import KernelTime
+from gauge_mc.cli import COMMANDS
+from gauge_mc.cli.document import LEAVES, Heading, documents, keys_of, vocabulary
 from gauge_mc.files.structured import typed
 from gauge_mc.fits.topology import TopologyResult
+from gauge_mc.inspection.contents import RunInfo
 from gauge_mc.results import documented, headings, numbers_of, result_field
 from tests.test_docs import hooks
 
@@ -66,8 +70,25 @@ def test_a_new_field_is_described_shown_and_read(monkeypatch):
     assert typed(older, Larger) == charge(Larger)
 
 
+def printed() -> set[type]:
+    """The classes of which the documents of all commands consist."""
+    left = [Heading, *(kind for name in COMMANDS for kind in documents(name))]
+    found = set()
+    while left:
+        kind = left.pop()
+        if kind not in found and kind not in LEAVES:
+            found.add(kind)
+            hints = [*get_type_hints(kind).values()]
+            for hint in hints:
+                hints += get_args(hint)
+                left += [hint] if is_dataclass(hint) else []
+    return found
+
+
 def test_all_fields_are_declared():
-    for kind in (FlowScales, TopologicalCharge, WindowFit):
+    kinds = printed()
+    assert {FlowScales, TopologicalCharge, WindowFit, RunInfo, Estimate, KernelTime} <= kinds
+    for kind in kinds:
         assert all(one.help for one in numbers_of(kind).values())
         assert list(keys_of(kind)) == list(numbers_of(kind)) == list(kind.__dataclass_fields__)
     assert headings(FlowScales)["spacing_t0"] == "a from t0 (fm)"

@@ -15,6 +15,7 @@ from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, choose_devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.registry import nearest
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.signatures import with_fields
 
@@ -34,30 +35,10 @@ RUN_EXTENT = 32
 """Largest extent of the lattice of whole runs, unless one is given."""
 
 
+@documented
 @dataclass(frozen=True)
 class BenchPlan:
     """Plan of a benchmark: the things to time, their lattice, and the time for each.
-
-    Attributes
-    ----------
-    group, precision, rng : str
-        Gauge group, precision of the links, and random number generator.
-    lattice : Lattice, optional
-        By default a lattice that suits the device.
-    action : Action, optional
-        Another action, whose updates are timed beside those of the default one; with `hmc`, the
-        action of the trajectories.
-    luxury : int, optional
-        Quality level of the generator.
-    seconds : float
-        Approximate time for each kernel in seconds.
-    observables : bool or sequence of str
-        Time observables, smearings, temporal links and flows instead of updates: all, or those with
-        these names.
-    quarks, end_to_end : bool
-        Time the hopping term or whole runs, instead of updates.
-    hmc : bool or Parameters
-        Time trajectories of hybrid Monte Carlo instead: usual ones, or those of a run.
 
     Raises
     ------
@@ -66,17 +47,29 @@ class BenchPlan:
         those of updates.
     """
 
-    group: str = defaults.GROUP
-    lattice: Lattice | None = None
-    precision: str = defaults.PRECISION
-    action: Action | None = None
-    rng: str = defaults.RNG
-    luxury: int | None = None
-    seconds: float = 1.0
-    observables: bool | Sequence[str] = False
-    quarks: bool = False
-    end_to_end: bool = False
-    hmc: bool | Parameters = False
+    group: str = result_field("Gauge group.", defaults.GROUP)
+    lattice: Lattice | None = result_field(
+        "Extents; by default those of a lattice that suits the device.", None
+    )
+    precision: str = result_field("Precision of the links.", defaults.PRECISION)
+    action: Action | None = result_field(
+        "Another action, whose updates are timed beside those of the default one; with `hmc`, the "
+        "action of the trajectories.",
+        None,
+    )
+    rng: str = result_field("Random number generator.", defaults.RNG)
+    luxury: int | None = result_field("Quality level of the generator.", None)
+    seconds: float = result_field("Approximate time for each kernel in seconds.", 1.0)
+    observables: bool | Sequence[str] = result_field(
+        "Time observables, smearings, temporal links and flows instead of updates: all, or those "
+        "with these names.",
+        False,
+    )
+    quarks: bool = result_field("Time the hopping term instead of updates.", False)
+    end_to_end: bool = result_field("Time whole runs instead of updates.", False)
+    hmc: bool | Parameters = result_field(
+        "Time trajectories of hybrid Monte Carlo instead: usual ones, or those of a run.", False
+    )
 
     def __post_init__(self) -> None:
         least, most = SECONDS

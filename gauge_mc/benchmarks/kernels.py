@@ -69,46 +69,29 @@ class KernelTime:
     )
 
 
+@documented
 @dataclass(frozen=True)
 class Benchmark:
-    """The times of all kernels.
+    """The times of all kernels."""
 
-    Attributes
-    ----------
-    date, version : str
-        Date in ISO 8601, and version of gauge-mc.
-    device, compiler : str
-        Names of the devices, and of the compiler of their kernels.
-    group, lattice, precision, random : str
-        Gauge group, lattice, precision of the links, and random number generator.
-    slabs : int
-        Number of devices that share the lattice.
-    lanes : int
-        Number of sites in a vector register.
-    copy_gb_per_s : float
-        Bandwidth of a large copy on all devices together in GB/s, read and written.
-    kernels : list of KernelTime
-        Times of the kernels.
-    left_out : list of str
-        Kernels that were not timed, with the reasons.
-    energy_source : str
-        Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available.
-    """
-
-    date: str
-    version: str
-    device: str
-    compiler: str
-    group: str
-    lattice: str
-    precision: str
-    random: str
-    slabs: int
-    lanes: int
-    copy_gb_per_s: float
-    kernels: list[KernelTime]
-    left_out: list[str]
-    energy_source: str
+    date: str = result_field("Date in ISO 8601.")
+    version: str = result_field("Version of gauge-mc.")
+    device: str = result_field("Names of the devices.")
+    compiler: str = result_field("Name of the compiler of their kernels.")
+    group: str = result_field("Gauge group.")
+    lattice: str = result_field("Extents of the lattice.")
+    precision: str = result_field("Precision of the links.")
+    random: str = result_field("Name of the random number generator.")
+    slabs: int = result_field("Number of devices that share the lattice.")
+    lanes: int = result_field("Number of sites in a vector register.")
+    copy_gb_per_s: float = result_field(
+        "Bandwidth of a large copy on all devices together in GB/s, read and written."
+    )
+    kernels: list[KernelTime] = result_field("Times of the kernels.")
+    left_out: list[str] = result_field("Kernels that were not timed, with the reasons.")
+    energy_source: str = result_field(
+        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
+    )
 
     @property
     def ratios(self) -> dict[str, float]:
