@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gauge_mc.quarks.algebra import Combine, Multiply
-from gauge_mc.quarks.linear import EVEN, LinearOperator
+from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.spinors import SpinorField
 
 LEAST_PART = 1e-10
@@ -21,49 +21,61 @@ class SolutionHistory:
     ----------
     operator : LinearOperator
         The operator A on the even sites, in double precision.
-    like : SpinorField
-        A field like x.
+    x, b : SpinorField
+        The solution and the right-hand side, in double precision.
     length : int
         Largest number of solutions that are kept.
     """
 
-    def __init__(self, operator: LinearOperator, like: SpinorField, length: int) -> None:
-        self._solutions = [like.like() for _ in range(length)]
-        self._basis = [like.like() for _ in range(length)]
-        self._products = [like.like() for _ in range(length)]
-        pairs = zip(self._products, self._basis, strict=True)
-        self._apply = [operator.apply(product, one) for product, one in pairs]
-        self._newest, self._known = 0, 0
+    def __init__(
+        self, operator: LinearOperator, x: SpinorField, b: SpinorField, length: int
+    ) -> None:
+        solutions, basis, products = ([x.like() for _ in range(length)] for _ in range(3))
+        pairs = list(zip(basis, products, strict=True))
+        self._length, self._newest, self._known = length, 0, 0
+        self._clear = Combine(x, b)
+        self._keep = [Combine(one, x) for one in solutions]
+        self._take = [[Combine(one, old) for old in solutions] for one in basis]
+        self._apply = [operator.apply(product, one) for one, product in pairs]
+        self._norm = [Multiply(product) for product in products]
+        self._overlap = [[Multiply(one, other) for other in products] for one in products]
+        self._subtract = [
+            [(Combine(product, other), Combine(one, its)) for its, other in pairs]
+            for one, product in pairs
+        ]
+        self._scale = [(Combine(one, b), Combine(product, b)) for one, product in pairs]
+        self._part = [Multiply(b, product) for product in products]
+        self._add = [Combine(x, one) for one in basis]
 
     def clear(self) -> None:
         """Forget all solutions."""
         self._known = 0
 
-    def add(self, x: SpinorField) -> None:
-        """Keep a solution, in the place of the oldest one if there are too many."""
-        length = len(self._solutions)
-        if length:
-            self._newest = (self._newest + 1) % length
-            self._known = min(self._known + 1, length)
-            Combine(self._solutions[self._newest], x, parity=EVEN)(0, 1)
+    def add(self) -> None:
+        """Keep the solution x, in the place of the oldest one if there are too many."""
+        if self._length:
+            self._newest = (self._newest + 1) % self._length
+            self._known = min(self._known + 1, self._length)
+            self._keep[self._newest](0, 1)
 
-    def extrapolate(self, x: SpinorField, b: SpinorField) -> None:
-        """Set x to the combination of the solutions with the smallest norm of b - A x."""
-        Combine(x, b)(0, 0)
-        used: list[tuple[SpinorField, SpinorField]] = []
-        for age in range(self._known):
-            basis, product = self._basis[age], self._products[age]
-            Combine(basis, self._solutions[self._newest - age])(0, 1)
-            self._apply[age]()
-            before = Multiply(product)().norm2
-            for other, its_product in used:
-                overlap = Multiply(product, its_product)().mixed
-                Combine(product, its_product)(1, -overlap)
-                Combine(basis, other)(1, -overlap)
-            norm2 = Multiply(product)().norm2
-            if not (norm2 > LEAST_PART**2 * before).all():
-                continue
-            for one in (basis, product):
-                Combine(one, b)(1 / norm2**0.5, 0)
-            Combine(x, basis)(1, Multiply(b, product)().mixed)
-            used.append((basis, product))
+    def extrapolate(self) -> None:
+        """Set x to the combination of the solutions with the smallest norm of b - A x.
+
+        The products of the solutions with A are made orthogonal, those of the newest one first.
+        """
+        self._clear(0, 0)
+        used: list[int] = []
+        for n in range(self._known):
+            self._take[n][self._newest - n](0, 1)
+            self._apply[n]()
+            before = self._norm[n]().norm2
+            for other in used:
+                overlap = self._overlap[n][other]().mixed
+                for subtract in self._subtract[n][other]:
+                    subtract(1, -overlap)
+            norm2 = self._norm[n]().norm2
+            if (norm2 > LEAST_PART**2 * before).all():
+                for scale in self._scale[n]:
+                    scale(1 / norm2**0.5, 0)
+                self._add[n](1, self._part[n]().mixed)
+                used.append(n)

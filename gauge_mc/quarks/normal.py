@@ -56,7 +56,9 @@ class QuarkSolver:
         Precision of the iterations; residuals are those of double precision.
     force_tolerance, action_tolerance : float
         Largest norm of a residual, divided by that of the right-hand side, for forces, and for
-        actions and pseudofermions.
+        actions and pseudofermions. BiCGstab amplifies rounding errors of iterations in single
+        precision, so that trajectories are reversible only to about the tolerance for forces, as
+        with a `history`.
     iterations : int
         Largest number of iterations of a solve.
     history : int
@@ -226,14 +228,21 @@ class RepeatedSystem:
         self.reduced, self.preconditioned = b, operator(b.storage.name)
         self._outer = Residual(self)
         self._solvers: dict[str, Solver] = {}
+        self._copy: Combine | None = None
         self.iterations = 0
         """Number of iterations of the last solve, also of one that was given up."""
-        self.history = SolutionHistory(self.preconditioned, b, request.history)
+        self.history = SolutionHistory(self.preconditioned, self.x, b, request.history)
 
     @property
     def x(self) -> SpinorField:
         """The solution."""
         return self._outer.y
+
+    def copy_to(self, vector: SpinorField) -> None:
+        """Copy the solution to the even sites of a vector, always the same one."""
+        if not self._copy:
+            self._copy = Combine(vector, self.x, parity=EVEN)
+        self._copy(0, 1)
 
     def solve(self, tolerance: float, extrapolated: bool) -> int:
         """Solve the system, and return the number of iterations.
@@ -258,14 +267,14 @@ class RepeatedSystem:
         if not np.isfinite(targets).all():
             raise ConvergenceError("The right-hand side contains a value that is not a number.")
         if extrapolated:
-            self.history.extrapolate(self.x, self.reduced)
+            self.history.extrapolate()
             outer.update()
         try:
             self._improve(targets, progress, tolerance)
         finally:
             self.iterations = progress.iterations
         if extrapolated:
-            self.history.add(self.x)
+            self.history.add()
         return self.iterations
 
     def _improve(self, targets: Norms, progress: SolverProgress, tolerance: float) -> None:
@@ -366,8 +375,8 @@ class QuarkSystem:
         except StagnationError:
             given_up = first.iterations + second.iterations
             return given_up + self._solve_normal(tolerance, extrapolated=False)
-        Combine(self.y, first.x, parity=EVEN)(0, 1)
-        Combine(self.x, second.x, parity=EVEN)(0, 1)
+        first.copy_to(self.y)
+        second.copy_to(self.x)
         self._pairs.lift()
         return iterations
 
@@ -380,7 +389,7 @@ class QuarkSystem:
             iterations = first.solve(tolerance, extrapolated=False)
         except StagnationError:
             return first.iterations + self._solve_normal(tolerance, extrapolated=False)
-        Combine(self.y, first.x, parity=EVEN)(0, 1)
+        first.copy_to(self.y)
         return iterations
 
     def _solve_normal(self, tolerance: float, extrapolated: bool) -> int:
@@ -398,7 +407,7 @@ class QuarkSystem:
                 f"The residual of a quark's solution does not become {tolerance:g} of the source: "
                 "choose a larger tolerance."
             ) from error
-        Combine(self.x, self._normal.x, parity=EVEN)(0, 1)
+        self._normal.copy_to(self.x)
         self._pairs.complete()
         return iterations
 

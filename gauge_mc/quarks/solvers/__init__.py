@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
-from gauge_mc.quarks.algebra import Advance, Combine
+from gauge_mc.quarks.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.hopping import HoppingOperator
 from gauge_mc.quarks.linear import Apply, LinearOperator
-from gauge_mc.quarks.preconditioned import System, norms_of
+from gauge_mc.quarks.preconditioned import System
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES, storage_of
 from gauge_mc.registry import Registry, in_words
@@ -357,14 +357,15 @@ class Residual:
         self._apply: Apply = system.preconditioned.apply(self._product, self.y)
         self._subtract = Advance(self.r, self._product)
         self._add = Combine(self.y, self._more)
-        self.first: Norms = norms_of(self._b)
+        self._b_b = Multiply(self._b)
+        self.first: Norms = np.sqrt(self._b_b().norm2)
         self.norms: Norms = self.update()
 
     def restart(self) -> None:
         """Begin with y = 0, after the right-hand sides have changed."""
         self._add(0, 0)
         self.r.copy(self._b)
-        self.first = self.norms = norms_of(self._b)
+        self.first = self.norms = np.sqrt(self._b_b().norm2)
 
     def add(self, x: SpinorField, done: NDArray[np.bool_]) -> Norms:
         """Add a correction in any precision, except to vectors that are done."""
