@@ -2,7 +2,7 @@
 
 ``python -m tests.reference.reweighting su3 400 FILE`` makes the table that ``runs/`` has: a row of
 averages and of ln |det M| for every configuration of a heatbath, which the weights of all `CASES`
-follow from. It continues a table that has fewer rows with another seed.
+follow from. A fourth argument is the first seed, and a table that has fewer rows is continued.
 """
 
 import sys
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc import heatbath
+from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -70,7 +71,7 @@ QUARKS = {
     "wilson": Quark({"su2": 0.12, "su3": 0.14}),
     "periodic": Quark({"su2": 0.12, "su3": 0.14}, phase=1),
     "twisted": Quark({"su2": 0.12, "su3": 0.14}, -1, "twisted-mass", {"mu": 0.3}),
-    "clover": Quark({"su2": 0.11, "su3": 0.13}, -1, "wilson-clover", {"csw": 1.0}),
+    "clover": Quark({"su2": 0.08, "su3": 0.1}, -1, "wilson-clover", {"csw": 1.8}),
     "lighter": Quark({"su2": 0.14, "su3": 0.15}),
 }
 
@@ -118,13 +119,13 @@ def averages(gauge: Field) -> list[float]:
     return found
 
 
-def main(group: str, count: int, table: Path) -> None:
+def main(group: str, count: int, table: Path, seed: int = 1000) -> None:
     """Append rows to a table until it has so many."""
     done = len(table.read_text().splitlines()) - 1 if table.exists() else 0
     if not done:
         table.write_text(",".join([*AVERAGES, *QUARKS]) + "\n")
-    gauge = Field.hot(LATTICE, group, "double")
-    random = Random.for_field(gauge, seed=1000 + done)
+    gauge = Field.hot(LATTICE, group, "double", CpuDevice(1))
+    random = Random.for_field(gauge, seed=seed + done)
     heatbath(gauge, BETAS[group], random, THERMALISATION)
     for _ in range(done, count):
         heatbath(gauge, BETAS[group], random, SEPARATION)
@@ -133,4 +134,4 @@ def main(group: str, count: int, table: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), *map(int, sys.argv[4:]))
