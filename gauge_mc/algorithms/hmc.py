@@ -308,8 +308,10 @@ class HybridMonteCarlo(Algorithm):
 
     def parts(self, field: Field, coupling: Coupling, random: Random) -> Iterator[UpdatePart]:
         """Yield the parts of a trajectory; see `Algorithm.parts`."""
-        kicks = self.scales.kicks(self._tuner(Tuning()).steps)
-        return trajectory_parts(field, coupling, random, kicks[gauge_level(self.levels)])
+        steps = self._tuner(Tuning()).steps
+        moves = self.scales.trajectory(self.values[LENGTH.name], steps)
+        level = gauge_level(self.levels)
+        return trajectory_parts(field, coupling, random, moves, level, self.terms)
 
     def _tuner(self, tuning: Tuning) -> StepTuner:
         return StepTuner(

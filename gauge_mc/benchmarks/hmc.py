@@ -43,6 +43,7 @@ class PartTime:
     seconds: float = result_field("Time of one, timed alone, in seconds.")
     share: float = result_field("Time of all, divided by that of the trajectory.")
     essential: bool = result_field("Whether it is a force or a solver.")
+    iterations: int = result_field("Iterations of solvers in one of them.")
 
 
 @documented
@@ -144,14 +145,15 @@ def hmc_time(
     if not algorithm.has_parts:
         raise UsageError(f"--hmc times trajectories, which the algorithm {algorithm.name} has not.")
     field, random = thermal(p, devices)
-    total = 2 + sum(1 for _ in algorithm.parts(field, p.coupling, random))
+    known = list(algorithm.parts(field, p.coupling, random))
 
     def timed(part: UpdatePart) -> float:
-        progress(part.name, total)
+        progress(part.name, 2 + len(known))
         return seconds_of(devices, part.call, seconds)[0]
 
     stage = timed(UpdatePart("stages", flow_steps(field))) / STAGES
-    parts = [(one, timed(one)) for one in algorithm.parts(field, p.coupling, random)]
+    parts = [(one, timed(one)) for one in known]
+    known.clear()  # which frees their memory
     update = algorithm.prepare(field, [p.coupling], [random], defaults.CHAIN_VERSION, [Tuning()])
     trajectory = UpdatePart.of("trajectory", update)
     whole = timed(trajectory)
@@ -167,7 +169,14 @@ def hmc_time(
         stage,
         whole,
         [
-            PartTime(one.name, one.calls, time, one.calls * time / whole, one.essential)
+            PartTime(
+                one.name,
+                one.calls,
+                time,
+                one.calls * time / whole,
+                one.essential,
+                one.iterations,
+            )
             for one, time in parts
         ],
         used.joules,

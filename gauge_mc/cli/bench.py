@@ -400,11 +400,12 @@ def _trajectory(found: HmcTime) -> list[Any]:
 
     table = Table()
     table.add_column("part of a trajectory", no_wrap=True)
-    for heading in ("number", "ms each", "ns/link", "share"):
+    for heading in ("number", "ms each", "ns/link", "iterations", "share"):
         table.add_column(heading, justify="right")
     for one in found.parts:
         times = (f"{1e3 * one.seconds:.4g}", f"{found.ns_per_link(one.seconds):.4g}")
-        table.add_row(one.name, str(one.calls), *times, f"{one.share:.1%}")
+        count = str(one.iterations) if one.iterations else ""
+        table.add_row(one.name, str(one.calls), *times, count, f"{one.share:.1%}")
     where = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
     stage = (
         f"gauge force and drift take {found.ratio:.3g} times a stage of the Wilson flow "

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 
 from gauge_mc.actions import Coupling
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.energy import Energy
+from gauge_mc.updates.integrators import Kick, Move
 from gauge_mc.updates.momenta import draw_momenta
+from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.quarks import QuarkTerm
 from gauge_mc.updates.update_parts import UpdatePart
 
 SIZE = 1e-3
@@ -18,7 +24,12 @@ SIZE = 1e-3
 
 
 def trajectory_parts(
-    field: Field, coupling: Coupling, random: Random, kicks: int
+    field: Field,
+    coupling: Coupling,
+    random: Random,
+    moves: Sequence[Move],
+    gauge_level: int,
+    terms: Sequence[QuarkTerm],
 ) -> Iterator[UpdatePart]:
     """Yield the parts of a trajectory of a field, which is not changed.
 
@@ -30,13 +41,59 @@ def trajectory_parts(
         The gauge action.
     random : Random
         The random numbers of the momenta.
-    kicks : int
-        Number of kicks of the gauge action.
+    moves : sequence of Kick or Drift
+        The trajectory.
+    gauge_level : int
+        Level of the gauge action.
+    terms : sequence of QuarkTerm
+        The terms of quarks.
     """
     gauge, momenta = GaugeMonomial(coupling, field), AlgebraField.like(field)
+    kicks = _kicks(moves, {gauge_level})
     yield UpdatePart("gauge force and drift", GaugeSteps(field, gauge), kicks, essential=True)
     yield UpdatePart.of("momenta", partial(draw_momenta, momenta, random))
     yield UpdatePart.of("gauge action", partial(gauge.action, field))
+    if terms:
+        levels = {one.level for one in terms}
+        yield from _quark_parts(field, momenta, random, moves, terms)
+        taken = _kicks(moves, levels) + 2
+        yield UpdatePart.of("links of quarks", partial(QuarkLinks(field).take, field), taken)
+
+
+def _quark_parts(
+    field: Field,
+    momenta: AlgebraField,
+    random: Random,
+    moves: Sequence[Move],
+    terms: Sequence[QuarkTerm],
+) -> Iterator[UpdatePart]:
+    """Yield pseudofermions, action and force of every term of quarks."""
+    links = QuarkLinks(field)
+    for one in terms:
+        term = one.make(links)
+        for name, call, calls in (
+            ("drawn", partial(term.draw, field, random), 1),
+            ("force", partial(term.kick, field, momenta, SIZE), _kicks(moves, {one.level})),
+            ("action", partial(_new_action, links, field, term), 1),
+        ):
+            call()
+            count = term.iterations
+            essential = bool(count) or name != "drawn"
+            yield UpdatePart.of(f"{one.name} {name}", call, calls, essential, count)
+
+
+def _new_action(links: QuarkLinks, field: Field, term: Monomial) -> Energy:
+    """Return an action on links that are not those with which pseudofermions were drawn."""
+    links.take(field)
+    return term.action(field)
+
+
+def _kicks(moves: Iterable[Move], levels: Collection[int]) -> int:
+    """Return the number of times at which there are kicks of some of the levels."""
+    times = groupby(moves, lambda one: isinstance(one, Kick))
+    return sum(
+        any(isinstance(one, Kick) and one.level in levels for one in group) for _, group in times
+    )
 
 
 class GaugeSteps:

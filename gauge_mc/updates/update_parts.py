@@ -20,19 +20,29 @@ class UpdatePart:
         Number of times that it is done in an update.
     essential : bool
         Whether it is a force or a solver.
+    iterations : int
+        Iterations of solvers in one of them.
     """
 
     name: str
     call: Callable[[int], object]
     calls: int = 1
     essential: bool = False
+    iterations: int = 0
 
     @classmethod
-    def of(cls, name: str, call: Callable[[], object]) -> UpdatePart:
-        """Return a part that is done once by a call without arguments."""
+    def of(
+        cls,
+        name: str,
+        call: Callable[[], object],
+        calls: int = 1,
+        essential: bool = False,
+        iterations: int = 0,
+    ) -> UpdatePart:
+        """Return a part that a call without arguments does once."""
 
         def repeat(times: int) -> None:
             for _ in range(times):
                 call()
 
-        return cls(name, repeat)
+        return cls(name, repeat, calls, essential, iterations)

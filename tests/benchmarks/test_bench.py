@@ -446,6 +446,26 @@ def test_trajectories_and_their_parts_are_timed(tmp_path):
     assert "times a stage of the Wilson flow" in " ".join(shown.split())
 
 
+def test_terms_of_quarks_are_parts_of_trajectories(tmp_path):
+    card = tmp_path / "card.toml"
+    words = ('algorithm = "hmc"', "beta = 2.3", 'lattice = "4x4x4x4"', 'precision = "double"')
+    quarks = ("[[quarks]]", "kappa = 0.1", "heavier = [{kappa = 0.05}]", "level = [0, 1]")
+    levels = ("[[levels]]", "steps = 2", "[[levels]]", "steps = 3")
+    card.write_text("\n".join([*words, *quarks, *levels]))
+    found = json.loads(call("bench", "--hmc", "--card", card, *ON_CPU[2:], "--json")[0])
+    parts = {one["name"]: one for one in found["parts"]}
+    # Kicks of 2MN: 2 n + 1 of the outer level, in whose 4 drifts are 2 * 3 of the inner one each.
+    calls = {"quarks1_ratio1 force": 5, "quarks1 force": 25, "gauge force and drift": 25}
+    for name, number in calls.items():
+        assert parts[name]["calls"] == number
+        assert parts[name]["essential"]
+    assert parts["links of quarks"]["calls"] == 27
+    assert not parts["quarks1 drawn"]["essential"]
+    ratio = [parts[f"quarks1_ratio1 {what}"]["iterations"] for what in ("force", "action")]
+    assert 0 < ratio[0] < ratio[1]
+    assert parts["quarks1_ratio1 drawn"]["essential"]
+
+
 def test_only_cards_of_hybrid_monte_carlo_are_timed(tmp_path):
     card = tmp_path / "card.toml"
     card.write_text('beta = 2.3\nlattice = "4x4x4x4"\n')
