@@ -1,4 +1,4 @@
-"""Effective propagators of domain-wall quarks in four dimensions, and the residual mass.
+"""Effective propagators of domain-wall quarks in four dimensions, residual mass and currents.
 
 A quark in four dimensions is q = P_- psi_0 + P_+ psi_{L-1}. Its propagator S is the inverse of D_c
 + m with a D_c that does not depend on m, S = (D^-1 - 1) / (1 - m) with the effective operator D =
@@ -14,16 +14,22 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 from gauge_mc.quarks.contractions import Array, meson, spin_tensor
 from gauge_mc.quarks.fifth_direction import Bidiagonal, FifthMatrix, FifthProduct
-from gauge_mc.quarks.gamma import GAMMA_5
+from gauge_mc.quarks.gamma import GAMMA, GAMMA_5
 from gauge_mc.quarks.linear import EVEN, ODD
 from gauge_mc.quarks.operators.domain_wall import DomainWall
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.transport import LINKS_ALONE
 
 JOIN_CHIRALITIES = Kernel("join_chiralities")
+WALL_CURRENTS = Kernel("wall_currents")
+
+CURRENTS = WALL_CURRENTS.constant("VALUES")
+"""Number of sums: of the axial and of the vector current."""
 
 BOTH = (EVEN, ODD)
 
@@ -42,6 +48,9 @@ class EffectivePropagator:
     midpoint : Propagator or None
         P_- psi_{L/2} + P_+ psi_{L/2-1} for the same sources; None if L is odd, or if the weights
         are not those of the reflected fifth direction.
+    axial, vector : ndarray of float64, shape (T,), or None
+        Sums over columns and space of the conserved currents from t to t + 1, counted from the
+        source; see `WallCurrents`. None unless there is a midpoint, and the weights are all 1.
     iterations : int
         Number of iterations for all columns together.
     residual : float
@@ -52,6 +61,8 @@ class EffectivePropagator:
 
     quark: Propagator
     midpoint: Propagator | None
+    axial: NDArray[np.float64] | None
+    vector: NDArray[np.float64] | None
     iterations: int
     residual: float
     notes: tuple[str, ...]
@@ -91,11 +102,14 @@ def effective_propagator(
     quark, middle = source.like(), source.like() if symmetric else None
     right = SpinorField.empty(source.field, source.storage.name, fifth=extent)
     psi = right.like()
+    currents = WallCurrents(operator) if symmetric and (operator.weights == 1).all() else None
     iterations, residual, notes = 0, 0.0, dict[str, None]()
     for n in range(source.count):
         physical_source(operator, right, source, n)
         operator.to_solver(psi, right)
         found = solve(operator, psi, solver, request)
+        if currents:
+            currents.add(found.x)
         operator.from_solver(psi, found.x)
         _join(quark, n, psi, extent - 1, 0)
         if middle:
@@ -107,6 +121,8 @@ def effective_propagator(
     return EffectivePropagator(
         Propagator(quark, NORMALISED, boundary, place),
         Propagator(middle, NORMALISED, boundary, place) if middle else None,
+        np.roll(currents.axial, -place[3]) if currents else None,
+        np.roll(currents.vector, -place[3]) if currents else None,
         iterations,
         residual,
         tuple(notes),
@@ -130,12 +146,7 @@ def physical_source(operator: DomainWall, target: SpinorField, source: SpinorFie
     n : int
         Number of the vector of `source`.
     """
-    last = operator.fifth - 1
-    for s in range(1, last):
-        _join(target, s, source, None, None)
-    _join(target, 0, source, n, n if last == 0 else None)
-    if last:
-        _join(target, last, source, None, n)
+    set_ends(target, source, n)
     if not operator.c.any():
         return
     product, scale = target.like(), 2 * operator.kappa
@@ -147,6 +158,74 @@ def physical_source(operator: DomainWall, target: SpinorField, source: SpinorFie
         0.0,
     )
     FifthProduct(minus_c).prepare(target, product, BOTH, target)()
+
+
+def set_ends(target: SpinorField, source: SpinorField, n: int) -> None:
+    """Set a vector with a fifth direction to upper components at s = 0 and lower ones at s = L - 1.
+
+    Parameters
+    ----------
+    target : SpinorField
+        One vector with the fifth direction.
+    source : SpinorField
+        Vectors in four dimensions.
+    n : int
+        Number of the vector of `source` with these components.
+    """
+    last = (target.fifth or 1) - 1
+    for s in range(last + 1):
+        _join(target, s, source, n if s == 0 else None, n if s == last else None)
+
+
+class WallCurrents:
+    """The conserved currents of a domain-wall quark with the pion, at rest.
+
+    The sum over s of the axial current from x to x + t is, with the columns y = (b + c L) psi of a
+    solution,
+
+        A(x) = sum_s e_s Re y_{L-1-s}(x)^dagger gamma_5 (gamma_t - 1) U_t(x) y_s(x + t) / (b + c),
+
+    where e_s is -1 for s < L / 2 and 1 for others. It fulfils
+
+        A(t) - A(t - 1) = 2 m P(t) + 2 J_5q(t),
+
+    summed over space, on every configuration and at any L, with the correlators P of the pion and
+    J_5q of the midpoint, at times at which the source is not; unless c is 0, nor at the next ones,
+    to which D_w spreads the source. The vector current, with 1 in place of e_s and the imaginary
+    part, does not depend on t between such times. For Shamir's operator it is that of V. Furman and
+    Y. Shamir, Nucl. Phys. B439 (1995) 54, hep-lat/9405004.
+
+    Parameters
+    ----------
+    operator : DomainWall
+        The operator, with an even extent of the fifth direction and the weights 1.
+
+    Attributes
+    ----------
+    axial, vector : ndarray of float64, shape (T,)
+        The sums over all columns so far, by t on the lattice.
+    """
+
+    def __init__(self, operator: DomainWall) -> None:
+        self._scale = -1 / float(operator.b[0] + operator.c[0])
+        self._transport = operator.prepared().transport
+        self.axial, self.vector = (np.zeros(operator.field.lattice.t) for _ in range(2))
+
+    def add(self, y: SpinorField) -> None:
+        """Add the currents of a column, given the solution that the solver has found."""
+        if len(y.layouts) > 1:
+            y.exchange_halo()
+        local = []
+        for n, slab in enumerate(y.slabs):
+            choices = y.storage.choice, self._transport.reals.choice, LINKS_ALONE
+            sums = SlabSums(slab, CURRENTS, 1, choices=choices)
+            transport = self._transport.structure(n)
+            arguments = {"transport": transport, "y": y.structure(slab), "extent": y.fifth}
+            sums.launch(WALL_CURRENTS, arguments)
+            local.append(sums.by_slice())
+        (found,) = slices_of_all_slabs(y.field.devices, local)
+        self.axial += self._scale * found[:, 0]
+        self.vector += self._scale * found[:, 1]
 
 
 def _join(
@@ -207,6 +286,35 @@ def residual_mass(found: EffectivePropagator) -> NDArray[np.float64]:
         See `midpoint_correlator`.
     """
     return np.asarray(midpoint_correlator(found).real / _pseudoscalar(found.quark).real)
+
+
+def axial_renormalisation(found: EffectivePropagator) -> NDArray[np.float64]:
+    """Return Z_A(t), the ratio of the conserved to the local axial current.
+
+    With the correlators C from t to t + 1 and L at t of both with the pion it is (C(t - 1) + C(t))
+    / (4 L(t)) + C(t) / (L(t) + L(t + 1)), in which the largest errors of order a and a^2 are not
+    (hep-lat/0007038).
+
+    Returns
+    -------
+    ndarray, shape (T - 2,), float64
+        The ratio for t = 1, …, T - 2 from the source.
+
+    Raises
+    ------
+    UsageError
+        If there is no conserved current; see `EffectivePropagator`.
+    """
+    if found.axial is None:
+        raise UsageError(
+            "The conserved current needs an even number of slices, and weights that are all 1; "
+            "choose them so."
+        )
+    tensor, conserved = spin_tensor(found.quark, found.quark), found.axial
+    local = meson(tensor, GAMMA[3] @ GAMMA_5, GAMMA_5).real
+    here, before = conserved[1:-1], conserved[:-2]
+    means = (before + here) / (4 * local[1:-1]), here / (local[1:-1] + local[2:])
+    return np.asarray(means[0] + means[1])
 
 
 def _pseudoscalar(quark: Propagator) -> Array:

@@ -8,7 +8,12 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.effective import effective_propagator, midpoint_correlator, residual_mass
+from gauge_mc.quarks.effective import (
+    axial_renormalisation,
+    effective_propagator,
+    midpoint_correlator,
+    residual_mass,
+)
 from gauge_mc.quarks.operators.domain_wall import DomainWall
 from gauge_mc.quarks.optimal_weights import optimal_weights
 from gauge_mc.quarks.solvers import SolverParameters
@@ -18,6 +23,7 @@ from tests.reference import dirac, walls
 from tests.reference.fields import random_field
 
 LATTICE = Lattice(2, 2, 2, 4)
+LONG = Lattice(2, 2, 2, 6)
 PHASES = [np.exp(0.2j * np.pi), np.exp(-0.7j), 1, -1]
 HEIGHT = 1.7
 
@@ -140,6 +146,56 @@ def test_the_ward_identity_of_a_sum_over_all_sites(name, best_device, rng):
         assert abs(np.vdot(b, q).real / right - 1) < 1e-11
 
 
+@pytest.mark.parametrize("name", ["shamir", "borici", "even moebius"])
+@pytest.mark.parametrize("place", [0, 4])
+def test_the_ward_identities_of_every_time_slice(name, place, best_device, rng):
+    """A(t) - A(t - 1) = 2 m P(t) + 2 J_5q(t), and V(t) does not depend on t, off the source.
+
+    D_w spreads the source to the next time slices unless c is 0.
+    """
+    kind, mass, lattice = {**KINDS, "even moebius": (6, {"b": 1.5, "c": 0.5})}[name], 0.1, LONG
+    links = random_field(lattice.extents, "su2", rng)
+    sources = random_sources(2, rng, lattice)
+    sources[:, np.arange(lattice.t) != place] = 0
+    extent, coefficients = kind
+    field = Field.from_slices(lattice, "su2", links, "double", best_device)
+    operator = DomainWall(field, mass, extent, HEIGHT, boundary=PHASES, **coefficients)
+    request = SolverParameters(1e-14, inner="double")
+    b = SpinorField.from_numpy(field, sources)
+    found = effective_propagator(operator, b, "cg", request, (0, 0, 0, place))
+    pion, middle = (
+        np.roll((np.abs(one.columns.to_numpy()) ** 2).sum(axis=(0, 2, 3, 4, 5, 6)), -place)
+        for one in (found.quark, found.midpoint)
+    )
+    left = found.axial - np.roll(found.axial, 1)
+    off = slice(2, -1) if coefficients else slice(1, None)
+    rest = left - 2 * mass * pion - 2 * middle
+    assert np.abs(rest[off]).max() < 1e-11 * np.abs(left).max()
+    assert np.abs((found.vector - np.roll(found.vector, 1))[off]).max() < 1e-11 * np.abs(left).max()
+    assert np.abs(found.vector).max() > 1e-3 * np.abs(left).max()
+    assert np.abs(left).min() > 1e-3 * np.abs(left).max()
+
+
+def test_the_axial_current_of_free_quarks(best_device):
+    """At rest the kernel D_w is ip - M5, and gamma_5 S(H) is ip / M5 - 1 up to order p^2.
+
+    So the inverse of the propagator with b = c is m + ip / (2 M5), and the local current is 2 M5
+    times the conserved one, up to the square of the quark mass 2 M5 m.
+    """
+    lattice, mass = Lattice(2, 2, 2, 24), 0.02
+    field = Field.cold(lattice, "su2", "double", best_device)
+    operator = DomainWall(field, mass, 12, HEIGHT, b=1.0, c=1.0)
+    sources = np.zeros((8, 24, 2, 2, 2, 4, 2), complex)
+    sources[:, 0] = np.eye(8).reshape(8, 1, 1, 1, 4, 2)
+    b = SpinorField.from_numpy(field, sources)
+    found = effective_propagator(operator, b, "cg", SolverParameters(1e-12, inner="double"))
+    ratios = 2 * HEIGHT * axial_renormalisation(found)
+    assert abs(ratios[5:10] - 1).max() < (2 * HEIGHT * mass) ** 2
+    odd = solution(field.to_numpy(), KINDS["moebius"], 0.1, sources, best_device, lattice=lattice)
+    with pytest.raises(UsageError, match="The conserved current needs an even number of slices"):
+        axial_renormalisation(odd)
+
+
 def test_correlators_at_the_midpoint(best_device, rng):
     """Those of the pion and of the midpoint are sums of squares, and m_res is their ratio."""
     links = random_field(LATTICE.extents, "su2", rng)
@@ -246,7 +302,8 @@ def test_slabs_give_the_same_bytes(kind_of_device, rng):
     for slices in [(10,), (4, 6), (2, 3, 5)]:
         devices = open_group(kind_of_device, slices)
         one = solution(links, KINDS["borici"], 0.1, sources, devices, 1e-8, lattice)
-        found.append([one.quark.columns.to_numpy(), one.midpoint.columns.to_numpy()])
+        fields = (one.quark.columns.to_numpy(), one.midpoint.columns.to_numpy())
+        found.append(np.concatenate([x.ravel() for x in (*fields, one.axial, one.vector)]))
         devices.close()
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
