@@ -139,12 +139,14 @@ COLUMNS = (
 FAILED = Column("failed", int, "1 if a solver has failed, so that ΔH is not known, 0 if not.")
 
 
-def columns_of(term: str) -> tuple[Column, ...]:
+def columns_of(term: QuarkTerm) -> tuple[Column, ...]:
     """Return the columns of a term of the action of quarks."""
+    name = term.name
     return (
-        Column(f"force_{term}", float, "Root mean square of its force |F| over links and kicks."),
-        Column(f"largest_force_{term}", float, "Largest force |F| on a link in the trajectory."),
-        Column(f"iterations_{term}", int, "Iterations of its solvers in the trajectory."),
+        Column(f"force_{name}", float, "Root mean square of its force |F| over links and kicks."),
+        Column(f"largest_force_{name}", float, "Largest force |F| on a link in the trajectory."),
+        Column(f"iterations_{name}", int, "Iterations of its solvers in the trajectory."),
+        *term.columns,
     )
 
 
@@ -173,7 +175,7 @@ class HybridMonteCarlo(Algorithm):
     @property
     def columns(self) -> TableColumns:  # type: ignore[override]
         """The columns of all runs, and those of the terms of the action of quarks."""
-        terms = [column for one in self.terms for column in columns_of(one.name)]
+        terms = [column for one in self.terms for column in columns_of(one)]
         return TableColumns(*COLUMNS, *([FAILED] if terms else []), *terms)
 
     @property
@@ -332,7 +334,8 @@ class HybridMonteCarlo(Algorithm):
         sizes = [
             (forces.mean(name), forces.largest(name)) if forces else (0.0, 0.0) for name in names
         ]
-        own = [(*size, n) for size, n in zip(sizes[1:], one.iterations, strict=True)]
+        found = zip(sizes[1:], one.iterations, one.measured, strict=True)
+        own = [(*size, count, *values) for size, count, values in found]
         failed = [int(forces is None)] if own else []
         return (
             one.change,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import ConvergenceError
 from gauge_mc.quarks.algebra import Advance, AdvanceShifts, Combine, Multiply
 from gauge_mc.quarks.lanczos import Lanczos
 from gauge_mc.quarks.linear import LinearOperator
@@ -97,14 +97,14 @@ class ShiftedSearch:
 
         Raises
         ------
-        GaugeError
+        ConvergenceError
             If there are too many iterations, or values are not numbers.
         """
         coefficients = _Coefficients(shifts, self.r.count)
         for _ in self._steps(coefficients, targets):
             if self.iterations == most:
                 several = f"{len(shifts)} shifts" if len(shifts) > 1 else "a shift"
-                raise GaugeError(
+                raise ConvergenceError(
                     f"The solutions for {several} were not found within {most} iterations: allow "
                     "more iterations, a larger tolerance, or choose a smaller kappa."
                 )
@@ -141,7 +141,7 @@ class ShiftedSearch:
                 advance(-alpha)
             new = np.asarray(sum(part.products().norm2 for part in self._step))
             if not np.isfinite(new).all():
-                raise GaugeError("The iteration broke down; choose a smaller kappa.")
+                raise ConvergenceError("The iteration broke down; choose a smaller kappa.")
             beta = np.where(live, new / _positive(norm2), 0)
             self._advance(*own.advance(alpha, beta))
             for turn in self._first:
@@ -255,13 +255,13 @@ class ShiftedSystem:
 
         Raises
         ------
-        GaugeError
+        ConvergenceError
             If that needs too many iterations, or is impossible in double precision.
         """
         self.iterations, self.residuals = 0, []
         norms = norms_of(self.b)
         if not np.isfinite(norms).all():
-            raise GaugeError("The right-hand side contains a value that is not a number.")
+            raise ConvergenceError("The right-hand side contains a value that is not a number.")
         inner = EXACT if tolerance < LEAST_LOWER else self._inner
         search = self._search(inner, self._number)
         search.r.copy(self.b)
@@ -298,7 +298,7 @@ class ShiftedSystem:
             if not (found < SMALLER * before)[before > tolerance * norms].all():
                 inner = EXACT
         smallest = (found / _positive(norms)).max()
-        raise GaugeError(
+        raise ConvergenceError(
             f"The residual for the shift {shift:.3g} does not become smaller than {smallest:.2g} "
             f"of the source, and the tolerance is {tolerance:g}: choose a larger tolerance."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.quarks.lanczos import SpectrumEnds
 from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.multishift import ShiftedSearch
@@ -45,7 +45,7 @@ def measured_ends(
     ------
     UsageError
         If there is more than one vector.
-    GaugeError
+    ConvergenceError
         If the errors are larger after all iterations.
     """
     if start.count != 1:
@@ -60,7 +60,7 @@ def measured_ends(
         if ends.is_accurate(accuracy):
             return ends
         if search.iterations >= iterations:
-            raise GaugeError(
+            raise ConvergenceError(
                 f"The smallest eigenvalue is {ends.smallest:.3g} with an error of up to "
                 f"{ends.smallest_error:.1g}, and the largest {ends.largest:.3g} with one of "
                 f"{ends.largest_error:.1g}, after {iterations} iterations: allow more."

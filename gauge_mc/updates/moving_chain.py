@@ -43,6 +43,8 @@ class Outcome(NamedTuple):
         The forces; None if a solver has failed.
     iterations : list of int
         Numbers of iterations of the terms other than the gauge action.
+    measured : list of tuple of float
+        What these terms have measured; see `Monomial.measured`.
     """
 
     change: float
@@ -53,6 +55,7 @@ class Outcome(NamedTuple):
     kinetic: float
     forces: Forces | None
     iterations: list[int]
+    measured: list[tuple[float, ...]]
 
 
 @dataclass
@@ -147,8 +150,8 @@ class MovingChain:
         self.action = after if accepted else before
         tuner.take(change, random.step)
         action, kinetic = float(self.action), float(forces.kinetic)
-        counts = self._iterations()
-        return Outcome(change, accepted, probability, steps, action, kinetic, forces, counts)
+        own = self._iterations(), self._measured()
+        return Outcome(change, accepted, probability, steps, action, kinetic, forces, *own)
 
     def _move(self, drawn: Draw, before: Energy, steps: int) -> tuple[Energy, float, Forces]:
         """Return the gauge action at the end, the change of the energy, and the forces."""
@@ -177,7 +180,11 @@ class MovingChain:
         self.numbers[FAILURES] = self.numbers.get(FAILURES, 0) + 1
         self.tuner.take(math.inf, self.random.step)
         action, kinetic = float(before), float(drawn.kinetic)
-        return Outcome(0.0, False, 0.0, steps, action, kinetic, None, self._iterations())
+        own = self._iterations(), self._measured()
+        return Outcome(0.0, False, 0.0, steps, action, kinetic, None, *own)
 
     def _iterations(self) -> list[int]:
         return [term.iterations for term in self.others]
+
+    def _measured(self) -> list[tuple[float, ...]]:
+        return [term.measured for term in self.others]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
+from gauge_mc.files.columns import Column
 from gauge_mc.option_items import OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
@@ -20,6 +21,7 @@ from gauge_mc.quarks.operators import (
     DiracOperator,
     operators_of,
 )
+from gauge_mc.quarks.rational_functions import LEAST_ERROR
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, SOLVERS
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.registry import in_words
@@ -27,6 +29,7 @@ from gauge_mc.updates.levels import MOST_LEVELS
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.ratio import Ratio
+from gauge_mc.updates.monomials.rational import ACCURACY, Rational, spectrum_columns
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.quark_links import QuarkLinks
 
@@ -48,6 +51,25 @@ OPERATOR = Option(
 
 FLAVOURS = Option(
     "flavours", int, "Number of flavours with this mass: 1 or 2.", least=1, most=2, usual=2
+)
+
+RANGE = Option(
+    "range",
+    str,
+    "Smallest and largest eigenvalue of Mh Mh^dagger for which one flavour is exact; the default "
+    "depends on kappa.",
+    least=1e-12,
+    most=1e6,
+    each=float,
+)
+
+RATIONAL_ACCURACY = Option(
+    "accuracy",
+    float,
+    "Largest relative error of the rational function for one flavour.",
+    least=LEAST_ERROR,
+    most=1e-3,
+    usual=ACCURACY,
 )
 
 LEVEL = Option(
@@ -162,6 +184,8 @@ class DynamicalQuarks(OptionItem):
             BOUNDARY,
             HEAVIER,
             LEVEL,
+            RANGE,
+            RATIONAL_ACCURACY,
             *SOLVER,
         )
 
@@ -209,6 +233,8 @@ class DynamicalQuarks(OptionItem):
                 f"--{what} is for two flavours, but --quarks asks for one; leave it out, or choose "
                 "flavours=2."
             )
+        if self.range:
+            self._check_range()
         for light, heavy in pairwise(masses):
             lighter = heavy[KAPPA.name] > light[KAPPA.name]
             twist = abs(heavy.get(MU.name, 0.0)) - abs(light.get(MU.name, 0.0))
@@ -217,6 +243,16 @@ class DynamicalQuarks(OptionItem):
                     f"--heavier is {self.heavier}, but one of its masses is not heavier than the "
                     "one before; give smaller kappa or larger mu, the lightest mass first."
                 )
+
+    def _check_range(self) -> None:
+        if self.flavours != 1:
+            raise UsageError(
+                "--range is for one flavour, but --quarks asks for two; leave it out, or choose "
+                "flavours=1."
+            )
+        if len(self.range) != 2 or self.range[0] >= self.range[1]:
+            numbers = ",".join(f"{one:g}" for one in self.range)
+            raise UsageError(f"--range is {numbers}; give the smallest and the largest eigenvalue.")
 
     @property
     def mass(self) -> dict[str, float]:
@@ -262,11 +298,14 @@ class QuarkTerm(NamedTuple):
         The level of its force.
     make : callable
         Function that returns the monomial, given the links.
+    columns : tuple of Column
+        Columns of what it measures; see `Monomial.measured`.
     """
 
     name: str
     level: int
     make: Callable[[QuarkLinks], Monomial]
+    columns: tuple[Column, ...] = ()
 
 
 def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTerm]:
@@ -304,6 +343,10 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
     if has_link_term(one.mass):
         title = f"{name}_determinant"
         yield QuarkTerm(title, own[-1], partial(_determinant, one, title))
+    if one.flavours == 1:
+        make = partial(_one_flavour, one, number, name)
+        yield QuarkTerm(name, own[-1], make, spectrum_columns(name))
+        return
     heaviest = number + len(masses) - 1
     yield QuarkTerm(name, own[-1], partial(_two_flavours, one, masses[-1], heaviest, name))
 
@@ -329,6 +372,12 @@ def _ratio(
 ) -> Monomial:
     light, heavy = (_operator(links, one, mass) for mass in masses)
     return Ratio(light, heavy, one.request, number, name)
+
+
+def _one_flavour(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -> Monomial:
+    ends = (one.range[0], one.range[1]) if one.range else None
+    operator = _operator(links, one, one.mass)
+    return Rational(operator, one.request, number, 1, ends, one.accuracy, name)
 
 
 def _two_flavours(

@@ -58,6 +58,7 @@ def rows(run, name="hmc"):
         ("twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1", "omf2,omf2:2,4", 2),
         ("wilson:kappa=0.1,wilson:kappa=0.11:boundary=periodic", "omf4", 4),
         ("kappa=0.11:csw=1.2:heavier=kappa=0.1", "omf2,2", 2),
+        ("kappa=0.11:csw=1.2:flavours=1:range=0.01,6,kappa=0.1:flavours=1", "omf2,2", 2),
     ],
 )
 def test_energies_change_with_a_power_of_the_step(tmp_path, best_device, quarks, levels, order):
@@ -155,6 +156,10 @@ def test_masses_are_on_levels(text, levels, expected):
         ({"quarks": "kappa=0.1:history=3"}, "--history with a --force-tolerance of 1e-0"),
         ({"quarks": "kappa=0.1:boundary=1"}, "--boundary is (1.0,); give antiperiodic or periodic"),
         ({"quarks": "kappa=0.1:flavours=3"}, "--flavours is 3; give a whole number from 1 to 2"),
+        ({"quarks": "kappa=0.1:range=1e-3,5"}, "--range is for one flavour, but --quarks asks"),
+        ({"quarks": "kappa=0.1:flavours=1:range=5,1e-3"}, "--range is 5,0.001; give the smallest"),
+        ({"quarks": "kappa=0.1:flavours=1:range=5"}, "--range is 5; give the smallest and the"),
+        ({"quarks": "kappa=0.1:flavours=1:mu=0.1"}, "--mu is for two flavours, but --quarks asks"),
         ({"quarks": [{"kapa": 0.1}]}, "--kapa is not an option of a table of quarks; did you mean"),
         ({"failures": 0}, "--failures is 0; give a whole number from 1"),
     ],
@@ -187,6 +192,28 @@ def test_a_run_ends_when_solvers_fail_too_often_in_a_row(tmp_path, best_device):
         assert (found["failed"] == 1).all()
         assert (found["accepted"] == 0).all()
         assert len({*rows(run, "plaquette")["plaquette"]}) == 1
+
+
+def test_the_spectrum_of_one_flavour_is_recorded_and_checked(tmp_path, best_device):
+    quarks = "kappa=0.12:flavours=1:range="
+    run = Run(tmp_path / "run")
+    carry_out(run, parameters(quarks=f"{quarks}0.01,6", configs=3), best_device)
+    found = rows(run)
+    lower, upper = found["smallest_eigenvalue_quarks1"], found["largest_eigenvalue_quarks1"]
+    assert (lower > 0.01).all()
+    assert (upper > 2 * lower).all()
+    assert (upper < 6).all()
+    assert (found["failed"] == 0).all()
+    assert (found["iterations_quarks1"] > 100).all()
+    for ends in ((1.5 * lower.max(), 6), (0.01, 0.7 * upper.min())):
+        run = Run(tmp_path / f"{ends[0]:g}")
+        p = parameters(quarks=f"{quarks}{ends[0]},{ends[1]}", failures=1, configs=3)
+        said = r"because the eigenvalues of Mh Mh\^dagger are from .* function of quarks1 is for"
+        with pytest.raises(ChainError, match=said) as raised:
+            carry_out(run, p, best_device)
+        assert str(raised.value).count(". ") == 0
+        assert rows(run)["failed"].tolist() == [1]
+        assert (rows(run)["smallest_eigenvalue_quarks1"] > 0.01).all()
 
 
 def test_the_error_of_a_run_whose_solvers_fail_is_a_sentence(tmp_path):

@@ -45,6 +45,11 @@ class Monomial(ABC):
         """Number of iterations of solvers since this was last asked; 0 if there are none."""
         return 0
 
+    @property
+    def measured(self) -> tuple[float, ...]:
+        """Values of the columns that the term has in addition to those of all terms."""
+        return ()
+
     @abstractmethod
     def draw(self, links: Field, random: Random) -> None:
         """Draw the fields on which the term depends besides the links, if there are any."""

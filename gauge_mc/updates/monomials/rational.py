@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.files.columns import Column
 from gauge_mc.quarks.algebra import Combine
 from gauge_mc.quarks.lanczos import SpectrumEnds
 from gauge_mc.quarks.linear import EVEN, LinearOperator
@@ -133,7 +134,7 @@ class Rational(QuarkMonomial):
 
         Raises
         ------
-        GaugeError
+        ConvergenceError
             If the spectrum leaves the range, or solutions are not found.
         """
         draw_vectors(self._eta, random, self._number)
@@ -145,13 +146,19 @@ class Rational(QuarkMonomial):
 
         Raises
         ------
-        GaugeError
+        ConvergenceError
             If the spectrum leaves the range, or solutions are not found.
         """
         if self._operator.refreshed == self._drawn_at:
             return local_norm(self._eta)
         self._multiply(self._z, self.root, self.phi)
         return local_norm(self._z)
+
+    @property
+    def measured(self) -> tuple[float, ...]:
+        """The ends of the spectrum when they were last measured, and 0 if they were not."""
+        found = self.spectrum
+        return (found.smallest, found.largest) if found else (0.0, 0.0)
 
     def add_force(self, force: AlgebraField) -> None:
         """Add the force; see `QuarkMonomial.add_force`.
@@ -196,11 +203,23 @@ class Rational(QuarkMonomial):
         if found.smallest >= lower and found.largest <= upper:
             return
         low, high = min(lower, found.smallest / MARGIN), max(upper, found.largest * MARGIN)
-        raise GaugeError(
-            f"Mh Mh^dagger has eigenvalues from {found.smallest:.3g} to {found.largest:.3g}, but "
-            f"the rational function of the {self.name} is for {lower:.3g} to {upper:.3g}: choose "
-            f"a range such as {low:.1g} to {high:.2g}."
+        raise ConvergenceError(
+            f"The eigenvalues of Mh Mh^dagger are from {found.smallest:.3g} to "
+            f"{found.largest:.3g}, but the rational function of {self.name} is for {lower:.3g} to "
+            f"{upper:.3g}: choose a range such as {low:.1g} to {high:.2g}."
         )
+
+
+def spectrum_columns(term: str) -> tuple[Column, ...]:
+    """Return the columns of what a term with this name has measured."""
+    return (
+        Column(
+            f"smallest_eigenvalue_{term}",
+            float,
+            "Smallest eigenvalue of Mh Mh^dagger at the end of the trajectory.",
+        ),
+        Column(f"largest_eigenvalue_{term}", float, "Largest eigenvalue of Mh Mh^dagger."),
+    )
 
 
 def default_ends(kappa: float) -> tuple[float, float]:
