@@ -18,6 +18,7 @@ from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from gauge_mc.updates.monomials.ratio import Ratio
+from gauge_mc.updates.monomials.rational import Rational
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.quark_links import QuarkLinks
 from tests.reference.reweighting import (
@@ -42,6 +43,8 @@ HEAVIER = 0.6
 REQUEST = QuarkSolver()
 
 TWO_FLAVOURS = [name for name, (_, flavours) in CASES.items() if flavours == 2]
+
+ONE_FLAVOUR = [name for name, (_, flavours) in CASES.items() if flavours == 1]
 
 
 class Updated(Monomial):
@@ -71,8 +74,10 @@ def terms(case, group, quarks, ratio):
     def operator(kappa):
         return quarks.operator(quark.operator, kappa, phases, **quark.parameters)
 
-    light = operator(kappa)
-    found = [Determinant(light)]
+    light, flavours = operator(kappa), CASES[case][1]
+    found = [Determinant(light, flavours)]
+    if flavours == 1:
+        return [*found, Rational(light, REQUEST, 0)]
     if not ratio:
         return [*found, TwoFlavours(light, REQUEST, 0)]
     heavy = operator(HEAVIER * kappa)
@@ -126,6 +131,15 @@ def compare(case, group, device, trajectories, ratio=False):
 def test_two_flavours_have_the_averages_of_the_reweighted_ensemble(case, ratio):
     """Quenched averages deviate by ten errors and more."""
     found, acceptance = compare(case, "su2", CpuDevice(1), 800, ratio)
+    assert 0.6 < acceptance < 0.999
+    for name, (_, _, _, pull) in found.items():
+        assert abs(pull) < SIGMAS, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ONE_FLAVOUR)
+def test_one_flavour_has_the_averages_of_the_reweighted_ensemble(case):
+    found, acceptance = compare(case, "su2", CpuDevice(1), 800)
     assert 0.6 < acceptance < 0.999
     for name, (_, _, _, pull) in found.items():
         assert abs(pull) < SIGMAS, name
