@@ -44,8 +44,10 @@ class SolutionHistory:
             for one, product in pairs
         ]
         self._scale = [(Combine(one, b), Combine(product, b)) for one, product in pairs]
-        self._part = [Multiply(b, product) for product in products]
-        self._add = [Combine(x, one) for one in basis]
+        rest = b.like()
+        self._begin = Combine(rest, b)
+        self._part = [Multiply(rest, product) for product in products]
+        self._add = [(Combine(x, one), Combine(rest, product)) for one, product in pairs]
 
     def clear(self) -> None:
         """Forget all solutions."""
@@ -64,6 +66,7 @@ class SolutionHistory:
         The products of the solutions with A are made orthogonal, those of the newest one first.
         """
         self._clear(0, 0)
+        self._begin(0, 1)
         used: list[int] = []
         for n in range(self._known):
             self._take[n][self._newest - n](0, 1)
@@ -77,5 +80,7 @@ class SolutionHistory:
             if (norm2 > LEAST_PART**2 * before).all():
                 for scale in self._scale[n]:
                     scale(1 / norm2**0.5, 0)
-                self._add[n](1, self._part[n]().mixed)
+                part = self._part[n]().mixed  # of the rest, since products lose orthogonality
+                for add, sign in zip(self._add[n], (1, -1), strict=True):
+                    add(1, sign * part)
                 used.append(n)

@@ -106,8 +106,16 @@ def test_a_history_saves_iterations(solver, rng, best_device):
     assert counts[3] < 5
     assert counts[4] < 5
     assert one.solve(1e-8) >= counts[0] - 2
+    # Solutions that are the same do not make the start worse.
+    assert [one.solve(1e-8, extrapolated=True) for _ in range(4)] == [0] * 4
     one.forget()
     assert one.solve(1e-8, extrapolated=True) >= counts[0] - 2
+    # Nor does a solution that is 0.
+    phi = one.phi.to_numpy()[0]
+    for source in (0 * phi, 0 * phi, phi):
+        one.phi.restore(source)
+        one.solve(1e-8, extrapolated=True)
+    assert residuals(links, phi, one)[0] < 1.01e-8
 
 
 def test_two_solves_that_stagnate_give_way_to_conjugate_gradients(rng, best_device, monkeypatch):
