@@ -34,92 +34,62 @@ Update = Callable[[], Records]
 
 @dataclass
 class Tuning:
-    """Numbers that an algorithm chooses during the thermalisation of a chain.
-
-    Attributes
-    ----------
-    updates : int
-        Number of updates at the beginning of the chain during which the numbers may change.
-    numbers : dict of str to float
-        The numbers, and what is needed to choose them, which checkpoints contain. The algorithm
-        changes them; they are empty before the first update.
-    """
+    """Numbers that an algorithm chooses during the thermalisation of a chain."""
 
     updates: int = 0
+    """Number of updates at the beginning of the chain during which the numbers may change."""
     numbers: dict[str, float] = field(default_factory=dict)
+    """The numbers, and what is needed to choose them, which checkpoints contain. The algorithm
+    changes them; they are empty before the first update.
+    """
 
 
 @dataclass(frozen=True)
 class ChainSpec:
-    """Properties of a Markov chain that determine which kernels its updates need.
-
-    Attributes
-    ----------
-    action : Action
-        The gauge action, with its options.
-    random : Choice
-        Compile-time selection of the random number generator.
-    norms : Choice
-        How links are reunitarised; see `gauge_mc.updates.chain_versions`.
-    several : bool
-        Whether the field has several replicas.
-    """
+    """Properties of a Markov chain that determine which kernels its updates need."""
 
     action: Action
+    """The gauge action, with its options."""
     random: Choice
+    """Compile-time selection of the random number generator."""
     norms: Choice
+    """How links are reunitarised; see `gauge_mc.updates.chain_versions`."""
     several: bool
+    """Whether the field has several replicas."""
 
 
 @dataclass(frozen=True)
 class TimedSweep:
-    """A part of an update that ``gauge-mc bench`` times.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the table of results.
-    call : callable
-        Function that carries out a given number of them.
-    registers : callable
-        Function that returns the register usage of its kernel, or None.
-    visits_links : bool
-        Whether it updates every link once, reading the others of its loops from memory.
-    draws : bool
-        Whether it draws random numbers, so that it is timed with every generator.
-    """
+    """A part of an update that ``gauge-mc bench`` times."""
 
     name: str
+    """Its name in the table of results."""
     call: Callable[[int], object]
+    """Function that carries out a given number of them."""
     registers: Callable[[], Registers | None] = lambda: None
+    """Function that returns the register usage of its kernel, or None."""
     visits_links: bool = False
+    """Whether it updates every link once, reading the others of its loops from memory."""
     draws: bool = False
+    """Whether it draws random numbers, so that it is timed with every generator."""
 
 
 class Algorithm(Configurable, ABC):
-    """An algorithm, with the values of its options.
-
-    Attributes
-    ----------
-    summary : str
-        Short description, for help texts.
-    columns : TableColumns
-        The values in a record, with the averages to show; empty if there are no records.
-    normalisation : str
-        Definitions of the values, for the header of the table.
-    later : tuple of str
-        Names of options that headers of files state only if they are not usual, because there were
-        none in earlier versions.
-    has_parts : bool
-        Whether updates are trajectories, with parts that can be timed; see `parts`.
-    """
+    """An algorithm, with the values of its options."""
 
     kind = "algorithm"
     summary: str
+    """Short description, for help texts."""
     columns: TableColumns = TableColumns()
+    """The values in a record, with the averages to show; empty if there are no records."""
     normalisation: str = ""
+    """Definitions of the values, for the header of the table."""
     later: tuple[str, ...] = ()
+    """Names of options that headers of files state only if they are not usual, because there were
+    none in earlier versions.
+    """
     has_parts: bool = False
+    """Whether updates are trajectories, with parts that can be timed; see `parts`."""
 
     @property
     @abstractmethod

@@ -25,27 +25,18 @@ WORTHWHILE = 0.99
 
 @dataclass(frozen=True)
 class BoundsTiming:
-    """One choice of launch bounds for one kernel.
-
-    Attributes
-    ----------
-    kernel : str
-        Name of the kernel.
-    choice : str
-        Launch bounds, as text.
-    registers : Registers or None
-        Register usage of the compiled kernel; None if unknown.
-    ns_per_link : float
-        Time of a sweep in ns per link.
-    kept : bool
-        Whether this is the fastest choice so far.
-    """
+    """One choice of launch bounds for one kernel."""
 
     kernel: str
+    """Name of the kernel."""
     choice: str
+    """Launch bounds, as text."""
     registers: Registers | None
+    """Register usage of the compiled kernel; None if unknown."""
     ns_per_link: float
+    """Time of a sweep in ns per link."""
     kept: bool
+    """Whether this is the fastest choice so far."""
 
 
 def tune(

@@ -44,18 +44,12 @@ Factors = NDArray[np.complex128] | NDArray[np.float64] | complex
 
 @dataclass(frozen=True)
 class Products:
-    """Scalar products of every vector, summed in an order that depends on the lattice alone.
-
-    Attributes
-    ----------
-    mixed : ndarray of complex128, shape (count,)
-        <w, r>, the sum of w^* r.
-    norm2 : ndarray of float64, shape (count,)
-        <r, r>.
-    """
+    """Scalar products of every vector, summed in an order that depends on the lattice alone."""
 
     mixed: NDArray[np.complex128]
+    """<w, r>, the sum of w^* r, of shape (count,)."""
     norm2: NDArray[np.float64]
+    """<r, r>, of shape (count,)."""
 
 
 class _LaunchSet:

@@ -27,18 +27,12 @@ UP, DOWN = 0, 1
 
 @dataclass(frozen=True)
 class Bidiagonal:
-    """A matrix with two elements in a row, the second one next to the diagonal.
-
-    Attributes
-    ----------
-    here : ndarray of float64, shape (2, L)
-        The diagonal, for both chiralities.
-    there : ndarray of float64, shape (2, L)
-        The coefficients of the neighbours, which `FifthMatrix` defines, by row.
-    """
+    """A matrix with two elements in a row, the second one next to the diagonal."""
 
     here: Array
+    """The diagonal, for both chiralities, of shape (2, L)."""
     there: Array
+    """The coefficients of the neighbours, which `FifthMatrix` defines, by row, of shape (2, L)."""
 
     @classmethod
     def of(cls, here: Sequence[float] | Array, there: Sequence[float] | Array) -> Bidiagonal:
@@ -57,21 +51,16 @@ class FifthMatrix:
 
     For the upper components (Q z)_s = here_s z_s + there_s z_{s-1} with z_{-1} = -m z_{L-1}, and
     for the lower ones z_{s+1} instead of z_{s-1}, with z_L = -m z_0. The same holds for N.
-
-    Attributes
-    ----------
-    numerator, denominator : Bidiagonal
-        N and Q.
-    mass : float
-        The number m.
-    exchanged : bool
-        Whether the two directions are exchanged.
     """
 
     numerator: Bidiagonal
+    """N."""
     denominator: Bidiagonal
+    """Q."""
     mass: float
+    """The number m."""
     exchanged: bool = False
+    """Whether the two directions are exchanged."""
 
     @property
     def inverse(self) -> FifthMatrix:

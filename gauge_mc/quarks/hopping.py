@@ -37,24 +37,16 @@ SEVERAL = {
 
 
 class HoppingOperator(ABC):
-    """An operator M = A - kappa D, as solvers use it.
-
-    Attributes
-    ----------
-    field : Field
-        The links of the hopping term D.
-    kappa : float
-        Hopping parameter.
-    boundary : Boundary
-        The phases across the boundary.
-    diagonal : Choice
-        Compile-time selection of A, which is diagonal in the sites.
-    """
+    """An operator M = A - kappa D, as solvers use it."""
 
     field: Field
+    """The links of the hopping term D."""
     kappa: float
+    """Hopping parameter."""
     boundary: Boundary
+    """The phases across the boundary."""
     diagonal: Choice
+    """Compile-time selection of A, which is diagonal in the sites."""
 
     @abstractmethod
     def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:

@@ -33,20 +33,16 @@ LARGEST = 1e150
 
 @dataclass(frozen=True)
 class SpectrumEnds:
-    """The smallest and the largest eigenvalue of a positive operator.
-
-    Attributes
-    ----------
-    smallest, largest : float
-        Approximations; there are eigenvalues that are no larger and no smaller, respectively.
-    smallest_error, largest_error : float
-        Bounds of their distances from the nearest eigenvalues.
-    """
+    """The smallest and the largest eigenvalue of a positive operator."""
 
     smallest: float
+    """Approximation of the smallest eigenvalue; there is one that is no larger."""
     largest: float
+    """Approximation of the largest eigenvalue; there is one that is no smaller."""
     smallest_error: float
+    """Bound of the distance of `smallest` from the nearest eigenvalue."""
     largest_error: float
+    """Bound of the distance of `largest` from the nearest eigenvalue."""
 
     def is_accurate(self, accuracy: float) -> bool:
         """Return whether both errors are at most the accuracy times the eigenvalues."""
@@ -58,19 +54,14 @@ class SpectrumEnds:
 
 @dataclass
 class Lanczos:
-    """The coefficients of conjugate gradients for A + shift, for one vector.
-
-    Attributes
-    ----------
-    shift : float
-        The number that is added to A.
-    alphas, betas : list of float
-        The coefficients of all steps.
-    """
+    """The coefficients of conjugate gradients for A + shift, for one vector."""
 
     shift: float = 0.0
+    """The number that is added to A."""
     alphas: list[float] = field(default_factory=list)
+    """The coefficients alpha of all steps."""
     betas: list[float] = field(default_factory=list)
+    """The coefficients beta of all steps."""
 
     def add(self, alpha: float, beta: float) -> None:
         """Keep the coefficients of a step."""

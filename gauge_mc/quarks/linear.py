@@ -14,15 +14,10 @@ EVEN, ODD = 0, 1
 
 
 class LinearOperator(ABC):
-    """A linear operator on vectors on the sites of one or both parities.
-
-    Attributes
-    ----------
-    parities : tuple of int
-        The parities of the sites on which it acts.
-    """
+    """A linear operator on vectors on the sites of one or both parities."""
 
     parities: tuple[int, ...]
+    """The parities of the sites on which it acts."""
 
     @abstractmethod
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
@@ -38,12 +33,7 @@ class LinearOperator(ABC):
 
 
 class ReducedOperator(LinearOperator):
-    """The rest of M = A - kappa D on the even sites when the odd sites are eliminated.
-
-    Attributes
-    ----------
-    divided : bool
-        Whether it is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, rather than this times A_ee.
-    """
+    """The rest of M = A - kappa D on the even sites when the odd sites are eliminated."""
 
     divided: bool
+    """Whether it is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, rather than this times A_ee."""

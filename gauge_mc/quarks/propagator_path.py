@@ -29,17 +29,12 @@ class PropagatorPath:
     """The path of a propagator that is kept in a folder.
 
     Its name has the hopping parameter, the source, and a digest of the links and of the metadata.
-
-    Attributes
-    ----------
-    folder : Path
-        Folder in which propagators are kept.
-    metadata : mapping of str to str
-        What identifies the propagator, apart from the links.
     """
 
     folder: Path
+    """Folder in which propagators are kept."""
     metadata: Mapping[str, str]
+    """Metadata that identify the propagator, apart from the links."""
 
     def path(self, field: Field) -> Path:
         """Return the file for a field of links; all processes must call this."""

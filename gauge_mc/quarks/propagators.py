@@ -16,25 +16,18 @@ from gauge_mc.quarks.transport import Boundary
 
 @dataclass(frozen=True)
 class Propagator:
-    """Columns of M^-1: vectors psi with M psi = source, for all spins and colours of a source.
-
-    Attributes
-    ----------
-    columns : SpinorField
-        4 N vectors on all sites, in the order of source spin and source colour, of which colour is
-        the fastest.
-    kappa : float
-        Hopping parameter of the quark.
-    boundary : Boundary
-        Boundary conditions of the quark.
-    place : tuple of int
-        x, y, z and t of the source; momenta and times are counted from there.
-    """
+    """Columns of M^-1: vectors psi with M psi = source, for all spins and colours of a source."""
 
     columns: SpinorField
+    """4 N vectors on all sites, in the order of source spin and source colour, of which colour is
+    the fastest.
+    """
     kappa: float
+    """Hopping parameter of the quark."""
     boundary: Boundary
+    """Boundary conditions of the quark."""
     place: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """x, y, z and t of the source; momenta and times are counted from there."""
 
     @classmethod
     def from_numpy(

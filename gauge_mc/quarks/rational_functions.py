@@ -72,29 +72,22 @@ Decimals = tuple[Decimal, ...]
 
 @dataclass(frozen=True)
 class RationalFunction:
-    """R(x) = factor (x + zero_1) ... (x + zero_n) / ((x + pole_1) ... (x + pole_n)).
-
-    Attributes
-    ----------
-    power : float
-        The power p of which it is an approximation.
-    lower, upper : float
-        The interval of x.
-    error : float
-        The largest relative error |1 - x^-p R(x)| on it, in exact arithmetic.
-    factor : Decimal
-        The limit for large x.
-    zeros, poles : tuple of Decimal
-        Positive numbers, from the largest to the smallest.
-    """
+    """R(x) = factor (x + zero_1) ... (x + zero_n) / ((x + pole_1) ... (x + pole_n))."""
 
     power: float
+    """The power p of which it is an approximation."""
     lower: float
+    """Lower end of the interval of x."""
     upper: float
+    """Upper end of the interval of x."""
     error: float
+    """The largest relative error |1 - x^-p R(x)| on it, in exact arithmetic."""
     factor: Decimal
+    """The limit for large x."""
     zeros: Decimals
+    """The numbers zero_i, which are positive, from the largest to the smallest."""
     poles: Decimals
+    """The numbers pole_i, which are positive, from the largest to the smallest."""
 
     def relative_errors(self, points: Sequence[float]) -> NDArray[np.float64]:
         """Return x^-p R(x) - 1 at some points, computed with `DIGITS` digits."""
@@ -121,24 +114,16 @@ class RationalFunction:
 
 @dataclass(frozen=True)
 class PartialFractions:
-    """R(x) = constant + residue_1 / (x + shift_1) + ... + residue_n / (x + shift_n).
-
-    Attributes
-    ----------
-    function : RationalFunction
-        The function in more digits.
-    constant : float
-        The limit for large x.
-    residues : ndarray of float64, shape (n,)
-        They are positive if the power is negative, and negative if it is positive.
-    shifts : ndarray of float64, shape (n,)
-        Positive numbers in ascending order.
-    """
+    """R(x) = constant + residue_1 / (x + shift_1) + ... + residue_n / (x + shift_n)."""
 
     function: RationalFunction
+    """The function in more digits."""
     constant: float
+    """The limit for large x."""
     residues: NDArray[np.float64]
+    """Numbers of shape (n,), positive if the power is negative, and negative if it is positive."""
     shifts: NDArray[np.float64]
+    """Positive numbers of shape (n,), in ascending order."""
 
     def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return R(x) in double precision."""

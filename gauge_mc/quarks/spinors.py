@@ -38,32 +38,22 @@ class SpinorField:
     Create a field with `empty` or `from_numpy`. Its slabs are those of a field of links. Kernels
     take it as the structure ``Spinors`` that `structure` returns. If several processes share the
     lattice, all of them must make the same calls.
-
-    Attributes
-    ----------
-    field : Field
-        A field of links on the same lattice and devices.
-    storage : Storage
-        Type of the stored numbers.
-    parities : tuple of int
-        The parities of the sites: ``(0,)``, ``(1,)`` or ``(0, 1)``.
-    count : int
-        Number of vectors (right-hand sides), which kernels treat together.
-    slabs : tuple of StoredSlab
-        The slabs of this process, one per device.
-    layouts : tuple of Layout
-        The layouts of all slabs, including those of other processes.
-    fifth : int, optional
-        Extent of a fifth direction, if a vector is psi_s(x) with s = 0, 1, ….
     """
 
     field: Field
+    """A field of links on the same lattice and devices."""
     storage: Storage
+    """Type of the stored numbers."""
     parities: tuple[int, ...]
+    """The parities of the sites: ``(0,)``, ``(1,)`` or ``(0, 1)``."""
     count: int
+    """Number of vectors (right-hand sides), which kernels treat together."""
     slabs: tuple[StoredSlab, ...]
+    """The slabs of this process, one per device."""
     layouts: tuple[Layout, ...]
+    """The layouts of all slabs, including those of other processes."""
     fifth: int | None = None
+    """Extent of a fifth direction, if a vector is psi_s(x) with s = 0, 1, …."""
 
     @classmethod
     def empty(

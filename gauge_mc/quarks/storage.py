@@ -24,30 +24,20 @@ ELSEWHERE = source_folder() / "dirac" / "elsewhere.h"
 
 @dataclass(frozen=True)
 class Storage:
-    """A type of stored numbers; ``cuda_src/dirac/storage.h`` declares it.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line: ``double``, ``single`` or ``half``.
-    arithmetic : str
-        Precision in which kernels compute, ``single`` or ``double``.
-    cpp : str
-        Name of the class in C++.
-    number_bytes : int
-        Bytes of a number.
-    norm_bytes : int
-        Bytes of the norm that all numbers of a site share.
-    rounding : float
-        Largest relative rounding error of a number, or error in units of the site's largest one.
-    """
+    """A type of stored numbers; ``cuda_src/dirac/storage.h`` declares it."""
 
     name: str
+    """Name on the command line: ``double``, ``single`` or ``half``."""
     arithmetic: str
+    """Precision in which kernels compute, ``single`` or ``double``."""
     cpp: str
+    """Name of the class in C++."""
     number_bytes: int
+    """Bytes of a number."""
     norm_bytes: int
+    """Bytes of the norm that all numbers of a site share."""
     rounding: float
+    """Largest relative rounding error of a number, or error in units of the site's largest one."""
 
     @cached_property
     def choice(self) -> Choice:
@@ -106,15 +96,10 @@ def storage_of(name: str) -> Storage:
 
 @dataclass(frozen=True)
 class StoredSlab(Slab):
-    """The part of a field with its own type of storage that one device holds, with its halo.
-
-    Attributes
-    ----------
-    bytes_per_slice : int
-        Bytes of a time slice.
-    """
+    """The part of a field with its own type of storage that one device holds, with its halo."""
 
     bytes_per_slice: int = 0
+    """Bytes of a time slice."""
 
     @cached_property
     def slice_bytes(self) -> int:
@@ -142,19 +127,14 @@ def empty_slabs(
 
 @dataclass(frozen=True)
 class StorageMap:
-    """Where kernels find the numbers of a field that has another type of storage.
-
-    Attributes
-    ----------
-    number_bytes : int
-        Bytes of a number.
-    layout, other : Layout
-        The layout on which a kernel works, and that of the field.
-    """
+    """Where kernels find the numbers of a field that has another type of storage."""
 
     number_bytes: int
+    """Bytes of a number."""
     layout: Layout
+    """The layout on which a kernel works."""
     other: Layout
+    """The layout of the field."""
 
     @cached_property
     def structure(self) -> ctypes.Structure:

@@ -31,24 +31,16 @@ TRANSPORT = source_folder() / "dirac" / "transport.h"
 
 @dataclass(frozen=True)
 class Reals:
-    """A form in which kernels read links, such as all entries; a C++ header declares it.
-
-    Attributes
-    ----------
-    cpp : str
-        Name of the class in C++.
-    header : str
-        The header that declares it.
-    count : callable
-        Number of reals of a link, given the group; 0 if the group does not have the form.
-    is_stored : bool
-        Whether the reals are those that the group stores.
-    """
+    """A form in which kernels read links, such as all entries; a C++ header declares it."""
 
     cpp: str
+    """Name of the class in C++."""
     header: str
+    """The header that declares it."""
     count: Callable[[Group], int]
+    """Number of reals of a link, given the group; 0 if the group does not have the form."""
     is_stored: bool = False
+    """Whether the reals are those that the group stores."""
 
     @cached_property
     def choice(self) -> Choice:
@@ -99,18 +91,12 @@ def reals_of(number: int | None, group: Group) -> Reals:
 
 @dataclass(frozen=True)
 class VectorsPerThread:
-    """Number of vectors that one thread treats together.
-
-    Attributes
-    ----------
-    vectors : int
-        Their number.
-    launch_bounds : tuple of int
-        Threads per block and minimum number of resident blocks per multiprocessor of a GPU.
-    """
+    """Number of vectors that one thread treats together."""
 
     vectors: int
+    """Their number."""
     launch_bounds: tuple[int, int] | None = None
+    """Threads per block and minimum number of resident blocks per multiprocessor of a GPU."""
 
     @cached_property
     def choice(self) -> Choice:
@@ -132,15 +118,10 @@ MODULUS_ERROR = 1e-12
 
 @dataclass(frozen=True)
 class Boundary:
-    """Boundary conditions psi(x + L_mu) = phase_mu psi(x) of spinors.
-
-    Attributes
-    ----------
-    phases : tuple of complex
-        The phases exp(i theta_mu) in the directions x, y, z and t.
-    """
+    """Boundary conditions psi(x + L_mu) = phase_mu psi(x) of spinors."""
 
     phases: tuple[complex, complex, complex, complex]
+    """The phases exp(i theta_mu) in the directions x, y, z and t."""
 
     @classmethod
     def of(cls, boundary: complex | Sequence[complex]) -> Boundary:

@@ -21,14 +21,10 @@ class Energy:
     volume, and so does its rounding error. Differences are therefore taken block by block, and
     added up without rounding. Blocks depend only on the lattice and on the kind of device, not on
     the division into slabs, threads and processes.
-
-    Attributes
-    ----------
-    parts : ndarray, float64, shape (blocks,)
-        Contributions, which add up to the energy.
     """
 
     parts: NDArray[np.float64]
+    """Contributions, which add up to the energy, of shape (blocks,)."""
 
     @classmethod
     def of(cls, values: object) -> Energy:

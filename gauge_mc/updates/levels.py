@@ -86,21 +86,14 @@ def gauge_level(levels: Sequence[TrajectoryLevel]) -> int:
 
 @dataclass(frozen=True)
 class TimeScales:
-    """The levels of a trajectory.
-
-    Attributes
-    ----------
-    integrators : tuple of Integrator
-        The integrators, that of the outermost level first.
-    inner_steps : tuple of int
-        Steps of every level below the outermost one per drift of the level above it.
-    acting : frozenset of int
-        Numbers of the levels on which there is a force.
-    """
+    """The levels of a trajectory."""
 
     integrators: tuple[Integrator, ...]
+    """The integrators, that of the outermost level first."""
     inner_steps: tuple[int, ...]
+    """Steps of every level below the outermost one per drift of the level above it."""
     acting: frozenset[int]
+    """Numbers of the levels on which there is a force."""
 
     @classmethod
     def of(

@@ -27,19 +27,14 @@ Levels = Sequence[Sequence[Monomial]]
 
 
 class Forces(NamedTuple):
-    """The forces of a trajectory, and the kinetic energy after its last kick.
-
-    Attributes
-    ----------
-    kinetic : Energy
-        -Tr P^2 summed over all links.
-    of : mapping of str to list of Force
-        Forces of the kicks by the name of the term. The gauge action has only the last one, because
-        the size of the others is not computed.
-    """
+    """The forces of a trajectory, and the kinetic energy after its last kick."""
 
     kinetic: Energy
+    """-Tr P^2 summed over all links."""
     of: Mapping[str, list[Force]]
+    """Forces of the kicks by the name of the term. The gauge action has only the last one, because
+    the size of the others is not computed.
+    """
 
     def mean(self, name: str) -> float:
         """Return the root mean square of a force, over links and kicks."""
@@ -51,21 +46,14 @@ class Forces(NamedTuple):
 
 
 class _KicksAndDrift(NamedTuple):
-    """Kicks at one time, and the drift after them.
-
-    Attributes
-    ----------
-    kicks : list of tuple of Monomial and float
-        Terms of the action other than the gauge action, with the sizes of their kicks.
-    gauge : float or None
-        The kick of the gauge action, if there is one.
-    drift : Drift or None
-        The drift; None at the end of a trajectory that ends with kicks.
-    """
+    """Kicks at one time, and the drift after them."""
 
     kicks: list[tuple[Monomial, float]]
+    """Terms of the action other than the gauge action, with the sizes of their kicks."""
     gauge: float | None
+    """The kick of the gauge action, if there is one."""
     drift: Drift | None
+    """The drift; None at the end of a trajectory that ends with kicks."""
 
 
 class MolecularDynamics:

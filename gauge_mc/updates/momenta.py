@@ -17,18 +17,12 @@ MOMENTA = Kernel("momenta")
 
 
 class Draw(NamedTuple):
-    """Numbers that are drawn for a trajectory besides the momenta.
-
-    Attributes
-    ----------
-    kinetic : Energy
-        The kinetic energy, -Tr P^2 summed over all links.
-    uniform : float
-        A random number between 0 and 1, with which the trajectory is accepted.
-    """
+    """Numbers that are drawn for a trajectory besides the momenta."""
 
     kinetic: Energy
+    """The kinetic energy, -Tr P^2 summed over all links."""
     uniform: float
+    """A random number between 0 and 1, with which the trajectory is accepted."""
 
 
 def draw_momenta(momenta: AlgebraField, random: Random) -> Draw:

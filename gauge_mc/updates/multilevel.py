@@ -54,19 +54,14 @@ Vector = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Level:
-    """A division of the lattice into slabs, and the number of values that each slab averages.
-
-    Attributes
-    ----------
-    thickness : int
-        Number of time slices of a slab.
-    values : int
-        Number of values of every slab. The first is that of the links as they are; an update of the
-        slabs precedes each of the others.
-    """
+    """A division of the lattice into slabs, and the number of values that each slab averages."""
 
     thickness: int
+    """Number of time slices of a slab."""
     values: int
+    """Number of values of every slab. The first is that of the links as they are; an update of the
+    slabs precedes each of the others.
+    """
 
     def __str__(self) -> str:
         return f"{self.thickness},{self.values}"

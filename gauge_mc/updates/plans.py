@@ -42,18 +42,12 @@ TIMED_SWEEPS, TIMED_SECONDS = 2, 0.01
 
 @dataclass(frozen=True)
 class Plan:
-    """A way to carry out a sweep: a number of threads and a wavefront.
-
-    Attributes
-    ----------
-    threads : int
-        Number of threads.
-    wavefront : Wavefront or None
-        The shape of the wavefront; None without wavefront blocking.
-    """
+    """A way to carry out a sweep: a number of threads and a wavefront."""
 
     threads: int
+    """Number of threads."""
     wavefront: Wavefront | None
+    """The shape of the wavefront; None without wavefront blocking."""
 
 
 Search = Generator[Plan, float, Plan]

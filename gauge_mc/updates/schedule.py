@@ -57,21 +57,14 @@ class Exchange(Enum):
 
 @dataclass(frozen=True)
 class Stage:
-    """The work of a slab between two halo exchanges.
-
-    Attributes
-    ----------
-    main : tuple of Work
-        Work on the main stream, in order.
-    sends : UpdateSet or None
-        The update set whose boundary is sent afterwards; None if there are no neighbours.
-    side : tuple of Work
-        Work on the side stream, during the sends.
-    """
+    """The work of a slab between two halo exchanges."""
 
     main: tuple[ctypes.Structure, ...]
+    """Work on the main stream, in order."""
     sends: UpdateSet | None = None
+    """The update set whose boundary is sent afterwards; None if there are no neighbours."""
     side: tuple[ctypes.Structure, ...] = ()
+    """Work on the side stream, during the sends."""
 
 
 def exchange_of(field: Field, action: Action) -> Exchange:

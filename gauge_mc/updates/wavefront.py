@@ -46,18 +46,12 @@ LAG = 2
 
 @dataclass(frozen=True)
 class Wavefront:
-    """Shape of a wavefront: how many updates follow each other, and the planes of a block.
-
-    Attributes
-    ----------
-    depth : int
-        Number of updates that follow each other.
-    planes : int
-        Thickness of a block along z, in planes of a lane's sub-lattice.
-    """
+    """Shape of a wavefront: how many updates follow each other, and the planes of a block."""
 
     depth: int
+    """Number of updates that follow each other."""
     planes: int
+    """Thickness of a block along z, in planes of a lane's sub-lattice."""
 
 
 def best_wavefront(slab: Slab) -> Wavefront | None:

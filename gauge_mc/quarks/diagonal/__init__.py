@@ -33,27 +33,20 @@ class DiagonalTerm(ABC):
     """A term of the part of a Dirac operator that is diagonal in the sites.
 
     A subclass is made with kappa and with its parameters by name.
-
-    Attributes
-    ----------
-    name : str
-        Name of the term.
-    parameters : tuple of Option
-        The parameters apart from kappa; the term is zero if they are.
-    matrix : Choice or None
-        The C++ class that adds the term to H; see ``cuda_src/dirac/term.h``. None for a term that
-        adds only to m.
-    mass : float
-        What the term adds to m.
-    coefficients : mapping of str to float
-        The members of the structure ``Coefficients`` of the C++ class.
     """
 
     name: ClassVar[str]
+    """Name of the term."""
     parameters: ClassVar[tuple[Option, ...]]
+    """The parameters apart from kappa; the term is zero if they are."""
     matrix: ClassVar[Choice | None] = None
+    """The C++ class that adds the term to H; see ``cuda_src/dirac/term.h``. None for a term that
+    adds only to m.
+    """
     mass: float = 0.0
+    """The number that the term adds to m."""
     coefficients: Mapping[str, float] = {}
+    """The members of the structure ``Coefficients`` of the C++ class."""
 
     @abstractmethod
     def __init__(self, kappa: float, **parameters: float) -> None:

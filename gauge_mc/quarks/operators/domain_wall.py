@@ -105,21 +105,14 @@ class PreparedWalls(PreparedOperator):
 
 @dataclass(frozen=True)
 class HopAndProduct:
-    """A hop of a domain-wall operator.
-
-    Attributes
-    ----------
-    hop : PreparedHop
-        The hopping term.
-    product : PreparedProduct
-        The product with A or its inverse.
-    form : int
-        See `PreparedOperator.hop`.
-    """
+    """A hop of a domain-wall operator."""
 
     hop: PreparedHop
+    """The hopping term."""
     product: PreparedProduct
+    """The product with A or its inverse."""
     form: int
+    """See `PreparedOperator.hop`."""
 
     def __call__(self, factor: float = 1.0) -> None:
         """Carry out the hop with this factor."""

@@ -25,24 +25,16 @@ Place = tuple[int, int, int, int]
 
 
 class Source(ABC):
-    """A source, with one vector for each spin and colour.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line, before a colon and the parameters.
-    summary : str
-        Short description, for help texts.
-    parameters : str
-        Form of the parameters, for help texts.
-    smears : bool
-        Whether the source depends on the links of the field.
-    """
+    """A source, with one vector for each spin and colour."""
 
     name: ClassVar[str]
+    """Name on the command line, before a colon and the parameters."""
     summary: ClassVar[str]
+    """Short description, for help texts."""
     parameters: ClassVar[str]
+    """Form of the parameters, for help texts."""
     smears: ClassVar[bool] = False
+    """Whether the source depends on the links of the field."""
 
     @classmethod
     @abstractmethod

@@ -37,15 +37,6 @@ class GaussianSource(Source):
     The Laplacian is the covariant one in space (S. Guesken et al., Phys. Lett. B 227 (1989) 266).
     The links are those of the field or smeared ones.
 
-    Attributes
-    ----------
-    width : float
-        Width of the Gaussian in lattice units.
-    steps : int
-        Number of steps, larger than 1.5 width^2.
-    place : tuple of int
-        x, y, z and t of the point.
-
     Raises
     ------
     UsageError
@@ -53,8 +44,11 @@ class GaussianSource(Source):
     """
 
     width: float
+    """Width of the Gaussian in lattice units."""
     steps: int
+    """Number of steps, larger than 1.5 width^2."""
     place: Place = (0, 0, 0, 0)
+    """x, y, z and t of the point."""
 
     name: ClassVar[str] = "gauss"
     summary: ClassVar[str] = "one site with Gaussian smearing"

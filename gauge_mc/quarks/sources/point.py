@@ -21,15 +21,10 @@ from gauge_mc.quarks.spinors import SpinorField
 
 @dataclass(frozen=True)
 class PointSource(Source):
-    """1 at one site and 0 elsewhere.
-
-    Attributes
-    ----------
-    place : tuple of int
-        x, y, z and t of the site.
-    """
+    """1 at one site and 0 elsewhere."""
 
     place: Place = (0, 0, 0, 0)
+    """x, y, z and t of the site."""
 
     name: ClassVar[str] = "point"
     summary: ClassVar[str] = "one site"

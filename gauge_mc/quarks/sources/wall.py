@@ -20,14 +20,10 @@ class WallSource(Source):
 
     Products of links that are not closed have the average zero, so that the correlators are those
     of a point times the number of sites, with more noise.
-
-    Attributes
-    ----------
-    time : int
-        t of the slice.
     """
 
     time: int = 0
+    """t of the slice."""
 
     name: ClassVar[str] = "wall"
     summary: ClassVar[str] = "all sites of a time slice"

@@ -33,25 +33,18 @@ Move = Kick | Drift
 
 
 class Integrator:
-    """A symmetric decomposition of a step into kicks and drifts.
-
-    Attributes
-    ----------
-    name : str
-        Name on the command line.
-    summary : str
-        Short description with the source, for the reference documentation.
-    order : int
-        Power of the step with which the change of the energy in a trajectory decreases.
-    step : tuple of Kick or Drift
-        The parts of a step in units of its size. The sizes of kicks add up to 1, and so do those of
-        drifts.
-    """
+    """A symmetric decomposition of a step into kicks and drifts."""
 
     name: str
+    """Name on the command line."""
     summary: str
+    """Short description with the source, for the reference documentation."""
     order: int
+    """Power of the step with which the change of the energy in a trajectory decreases."""
     step: tuple[Move, ...]
+    """The parts of a step in units of its size. The sizes of kicks add up to 1, and so do those of
+    drifts.
+    """
 
     @property
     def forces(self) -> int:
