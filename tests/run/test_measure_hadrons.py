@@ -9,7 +9,7 @@ import gauge_mc as package
 from gauge_mc.cli import app
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table
-from gauge_mc.observables.hadrons import quarks
+from gauge_mc.observables.hadrons import propagators
 from gauge_mc.quarks.solvers import solve
 
 pytestmark = pytest.mark.kernels
@@ -139,7 +139,7 @@ def test_mesons_and_baryons_of_a_run_share_propagators(tmp_path, monkeypatch):
         solved.append(operator.kappa)
         return solve(operator, source, *others)
 
-    monkeypatch.setattr(quarks, "solve", counted)
+    monkeypatch.setattr(propagators, "solve", counted)
     values = {"lattice": "4x4x4x8", "group": "su2", "beta": 2.3, "configs": 2, "backend": "cpu"}
     hadrons = "mesons:2:kappa=0.1;0.12,baryons:2:kappa=0.12:p2-max=1,plaquette"
     run = package.generate(
