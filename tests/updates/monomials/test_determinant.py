@@ -71,7 +71,7 @@ def direction(links, rng):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("extents", [(2, 4, 2, 2), (4, 2, 8, 4), (4, 6, 2, 2)])
-@pytest.mark.parametrize(("group", "flavours"), [("su2", 1), ("su3", 2)])
+@pytest.mark.parametrize(("group", "flavours"), [("su2", 1), ("su3", 2), ("su4", 2)])
 def test_the_force_is_the_derivative_of_the_action(name, extents, group, flavours, rng, device):
     quark, links = NAMES[name], random_field(extents, group, rng)
     found = Determinants(links, group, device, quark, flavours)
