@@ -71,7 +71,7 @@ QUARKS = {
     "wilson": Quark({"su2": 0.12, "su3": 0.14}),
     "periodic": Quark({"su2": 0.12, "su3": 0.14}, phase=1),
     "twisted": Quark({"su2": 0.12, "su3": 0.14}, -1, "twisted-mass", {"mu": 0.3}),
-    "clover": Quark({"su2": 0.08, "su3": 0.1}, -1, "wilson-clover", {"csw": 1.8}),
+    "clover": Quark({"su2": 0.11, "su3": 0.13}, -1, "wilson-clover", {"csw": 1.0}),
     "lighter": Quark({"su2": 0.14, "su3": 0.15}),
 }
 
