@@ -5,6 +5,7 @@ import numpy as np
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
+from gauge_mc.observables.hadrons.options import quark_options
 from gauge_mc.quarks.diagonal import TERMS
 from gauge_mc.quarks.operators import operator_with
 from tests.reference import dirac
@@ -18,6 +19,7 @@ def test_it_is_composed_with_other_terms(rng):
     field = Field.from_slices(lattice, "su2", links, "double", open_device_group("cpu:2"))
     source = dirac.random_spinor(lattice.extents, 2, rng)
     (parameter,) = TERMS["extra-mass"].parameters
+    assert parameter in quark_options()
     for others in ({}, {"mu": 0.3}, {"csw": 1.2}, {"csw": 1.2, "mu": 0.3}):
         operator = operator_with(field, 0.1, **{parameter.name: 1.25}, **others)
         expected = 0.25 * source + dirac.wilson(links, source, 0.1, [1, 1, 1, -1], **others)
