@@ -199,6 +199,13 @@ def test_slabs_give_the_same_bytes(solver, kind_of_device, rng):
     assert np.array_equal(found[0], found[2])
 
 
+def test_conjugate_gradients_are_the_usual_solver(best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    operator = made(links, KINDS["shamir"], "su3", best_device)
+    source = walls.random_spinor(LATTICE.extents, 4, 3, rng)
+    assert np.array_equal(operator.solve(source), operator.solve(source, solver="cg"))
+
+
 def test_threads_give_the_same_bytes(rng):
     links = random_field(LATTICE.extents, "su3", rng)
     source = walls.random_spinor(LATTICE.extents, 4, 3, rng)

@@ -38,7 +38,7 @@ KINDS = {
 SYMMETRIC = ["shamir", "borici", "symmetric weights"]
 
 
-def solution(links, kind, mass, sources, device, tolerance=1e-12, lattice=LATTICE, group="su2"):
+def solution(links, kind, mass, sources, device, tolerance=1e-14, lattice=LATTICE, group="su2"):
     """The effective propagator for some sources, in double precision."""
     extent, coefficients = kind
     field = Field.from_slices(lattice, group, links, "double", device)
@@ -62,7 +62,8 @@ def test_against_the_inverse_of_a_dense_matrix(name, best_device, rng):
     inverse = np.linalg.inv(matrix)
     expected = (inverse - np.eye(len(matrix))) / (1 - mass) @ sources.reshape(2, -1).T
     error = np.linalg.norm(found.quark.columns.to_numpy().reshape(2, -1).T - expected)
-    assert error < 1e-12 * np.linalg.cond(matrix) * np.linalg.norm(expected)
+    # The tolerance is that of the system with the fifth direction, whose condition number is more.
+    assert error < 100 * 1e-14 * np.linalg.cond(matrix) * np.linalg.norm(expected)
 
 
 def test_it_approaches_the_overlap_operator(best_device, rng):
@@ -209,7 +210,7 @@ def test_correlators_at_the_midpoint(best_device, rng):
     np.testing.assert_allclose(midpoint_correlator(found), middle, rtol=1e-12)
     np.testing.assert_allclose(residual_mass(found), middle / pion, rtol=1e-12)
     assert found.iterations > 8
-    assert found.residual <= 1e-12
+    assert found.residual <= 1e-14
 
 
 @pytest.mark.parametrize("name", ["moebius", "weights", "one site"])

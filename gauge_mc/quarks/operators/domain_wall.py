@@ -32,6 +32,9 @@ from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField, in_units
 from gauge_mc.quarks.transport import ANTIPERIODIC
 
+USUAL_SOLVER = "cg"
+"""The solver of domain-wall quarks unless another one is chosen."""
+
 LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1)
 M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2)
 B = Option("b", float, "Coefficient b along the fifth direction.", usual=1.0, least=0, most=LARGEST)
@@ -315,7 +318,7 @@ class DomainWall(DiracOperator):
         self,
         source: NDArray[np.complexfloating[Any, Any]],
         tolerance: float = defaults.TOLERANCE,
-        solver: str = defaults.SOLVER,
+        solver: str = USUAL_SOLVER,
         **request: Any,
     ) -> NDArray[np.complex128]:
         """Return the solution x of D5 x = source.
@@ -326,7 +329,10 @@ class DomainWall(DiracOperator):
             ``b[s, t, z, y, x, spin, colour]``, or several of them, which are solved together.
         tolerance : float
             Largest norm of w^-1/2 (source - D5 x), divided by that of w^-1/2 source.
-        solver, **request
+        solver : str
+            Name of a solver. BiCGstab hardly converges, because the real parts of eigenvalues have
+            both signs.
+        **request : object
             See `DiracOperator.solve`.
 
         Returns

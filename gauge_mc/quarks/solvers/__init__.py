@@ -487,7 +487,7 @@ def too_many(request: SolverParameters, residual: Norms) -> str:
     return (
         f"The residual is {residual.max():.2g} of the source after {request.iterations} "
         f"iterations, and not {request.tolerance:g}: allow more iterations, a larger tolerance, or "
-        "choose a smaller kappa."
+        "choose heavier quarks."
     )
 
 
