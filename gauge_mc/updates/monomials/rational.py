@@ -170,9 +170,8 @@ class Rational(QuarkMonomial):
         solutions = self._solutions(self.phi, self.force_function, self._request.force_tolerance)
         weights = [0.0] * TOGETHER
         for n, (solution, residue) in enumerate(zip(solutions, residues, strict=True), 1):
-            place = (n - 1) % TOGETHER
-            self._x.copy(solution, to=place)
-            weights[place] = residue
+            self._x.copy(solution, to=n % TOGETHER)
+            weights[n % TOGETHER] = residue
             if n % TOGETHER == 0 or n == len(residues):
                 self._pairs.complete()
                 self._operator.add_force(force, self._x, self._y, weights)

@@ -229,16 +229,21 @@ def test_the_spectrum_is_measured_and_compared_with_the_range(rng):
         quarks.action()
 
 
-def test_the_default_range_holds_for_free_quarks():
-    """Whose hopping term has the largest norm: on links of 1 at zero momentum."""
+def test_the_default_range_follows_from_the_norm_of_the_hopping_term(rng):
+    """It is the largest on links of 1, and Mh = 1 - kappa^2 D_eo D_oe."""
+    kappa, norms = 0.12, []
     cold = np.broadcast_to(np.eye(3), (2, 2, 2, 2, 4, 3, 3)).astype(complex)
-    is_even = even_sites(cold)
-    inverse = np.linalg.inv(dirac.dense(cold, 0.12, (1, 1, 1, 1)))
-    mh = np.linalg.inv(inverse[np.ix_(is_even, is_even)])
-    lower, upper = default_ends(0.12)
-    values = np.linalg.eigvalsh(mh @ mh.conj().T)
-    assert lower < values[0]
-    assert values[-1] <= upper
+    for links in (cold, random_field((2, 2, 2, 2), "su3", rng)):
+        is_even = even_sites(links)
+        hopping = (np.eye(len(is_even)) - dirac.dense(links, kappa, (1, 1, 1, 1))) / kappa
+        there, back = hopping[np.ix_(is_even, ~is_even)], hopping[np.ix_(~is_even, is_even)]
+        norms.append(np.linalg.norm(there, 2))
+        lower, upper = default_ends(kappa)
+        values = np.linalg.svd(np.eye(len(there)) - kappa**2 * there @ back, compute_uv=False) ** 2
+        assert lower < values[-1]
+        assert values[0] < upper
+    assert norms[1] < norms[0]
+    assert upper == pytest.approx((1 + (kappa * norms[0]) ** 2) ** 2, rel=1e-12)
 
 
 def test_what_is_refused(rng):
