@@ -263,10 +263,11 @@ def test_single_precision_is_warned_about(tmp_path):
         assert any("single precision: trajectories are" in line for line in lines) == expected
 
 
-def test_damaged_numbers_in_a_checkpoint_are_refused(tmp_path, best_device):
+@pytest.mark.parametrize("value", ["N", '"1", "x": ', 'true, "x": ', '[], "x": ', '1e999, "x": '])
+def test_damaged_numbers_in_a_checkpoint_are_refused(tmp_path, best_device, value):
     run = Run(tmp_path / "run")
     carry_out(run, short(), best_device, stop=stop_after(3))
-    damaged = run.checkpoint.read_bytes().replace(b'"squares": ', b'"squares": N')
+    damaged = run.checkpoint.read_bytes().replace(b'"squares": ', f'"squares": {value}'.encode())
     run.checkpoint.write_bytes(damaged)
     with pytest.raises(GaugeError, match="is not a checkpoint"):
         read_state(run.checkpoint)

@@ -1,6 +1,7 @@
 """Integrators, without a lattice: their order, their reversibility, and what is refused."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -44,6 +45,51 @@ def test_trajectories_are_reversible(name):
     q, p = moved(0.7, 0.4, moves)
     back = moved(q, -p, moves)
     assert back == pytest.approx((0.7, -0.4), abs=ROUNDING)
+
+
+def words(step, longest):
+    """The expansion of a step in words of the operators K of kicks and D of drifts.
+
+    A step is the product of exp(size K) and exp(size D), whose words do not commute.
+    """
+    total = {"": 1.0}
+    for one in step:
+        letter = "K" if isinstance(one, Kick) else "D"
+        powers = [one.size**n / math.factorial(n) for n in range(longest + 1)]
+        product = {}
+        for word, factor in total.items():
+            for n, power in enumerate(powers[: longest + 1 - len(word)]):
+                longer = word + n * letter
+                product[longer] = product.get(longer, 0.0) + factor * power
+        total = product
+    return total
+
+
+@pytest.mark.parametrize("name", INTEGRATORS)
+def test_steps_are_exact_to_the_order_that_is_declared(name):
+    """The words of an exact step, exp(K + D), have the coefficients 1 / n!."""
+    one = INTEGRATORS[name]
+    found = words(one.step, one.order + 1)
+    errors = {n: 0.0 for n in range(one.order + 2)}
+    for n in errors:
+        for word in map("".join, itertools.product("KD", repeat=n)):
+            errors[n] = max(errors[n], abs(found.get(word, 0.0) - 1 / math.factorial(n)))
+    assert max(errors[n] for n in range(one.order + 1)) < ROUNDING
+    assert errors[one.order + 1] > 1e-5
+
+
+@pytest.mark.parametrize(("name", "outer"), [("leapfrog", 0.5), ("omf2", 0.1931833275037836)])
+def test_errors_of_the_second_order_are_those_of_the_publication(name, outer):
+    """The commutators of third order of the step with outer kicks of this size, hep-lat/0505020.
+
+    They have the factors alpha = (1 - 6 outer + 6 outer^2) / 12 and beta = (1 - 6 outer) / 24, up
+    to signs. Without an inner kick the step is the leapfrog.
+    """
+    step = INTEGRATORS[name].step
+    found = words(step, 3)
+    alpha, beta = (1 - 6 * outer + 6 * outer**2) / 12, (1 - 6 * outer) / 24
+    errors = {abs(found["DDK"] - 1 / 6), abs(found["DKK"] - 1 / 6)}
+    assert sorted(errors) == pytest.approx(sorted([abs(alpha), abs(beta)]), abs=ROUNDING)
 
 
 def test_the_minimum_norm_is_that_of_the_publication():
