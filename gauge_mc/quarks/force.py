@@ -19,7 +19,7 @@ HOPPING_FORCE = Kernel("hopping_force")
 MOST_PAIRS = constants(source_folder() / "dirac" / "force.h")["MOST_PAIRS"]
 """Number of pairs of vectors that a launch can treat."""
 
-PAIRS = VectorsPerThread(1, (128, 3)).choice
+PAIRS = VectorsPerThread(1, (64, 6)).choice
 """A thread treats one pair of vectors after the other."""
 
 
@@ -46,12 +46,14 @@ class HoppingForce:
         self._choices = (operator.storage.choice, operator.transport.reals.choice, PAIRS)
         self._steps: list[Any] = []
         self._launches: list[Launch] = []
-        for first in range(0, x.count, MOST_PAIRS):
+        # The cache of a GPU holds what the threads of a block share for one pair only.
+        most = MOST_PAIRS if x.slabs[0].device.in_host_memory else 1
+        for first in range(0, x.count, most):
             for n in range(len(x.slabs)):
-                self._prepare(operator, n, first)
+                self._prepare(operator, n, first, min(most, x.count - first))
 
-    def _prepare(self, operator: PreparedOperator, n: int, first: int) -> None:
-        """Prepare the launch for the pairs from `first` on, on slab number n of this process."""
+    def _prepare(self, operator: PreparedOperator, n: int, first: int, pairs: int) -> None:
+        """Prepare the launch for some pairs from `first` on, on slab number n of this process."""
         force, x, y = self._fields
         slab = x.slabs[n]
         arguments = slab.arguments(
@@ -63,7 +65,7 @@ class HoppingForce:
             y=y.structure(y.slabs[n], first),
             force=force.slabs[n].buffer.address,
             weights=(0.0,) * MOST_PAIRS,
-            pairs=min(MOST_PAIRS, x.count - first),
+            pairs=pairs,
         )
         steps = repeated([arguments], 1)
         self._steps.append((first, steps))

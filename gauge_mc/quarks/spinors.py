@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import source_folder, structure
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
@@ -187,21 +188,33 @@ class SpinorField:
             The first vector that is copied, and the place of its copy. Vectors are copied until
             one of the fields ends.
         """
-        extent = self.fifth or 1
+        self.copying(source, first, to)()
+
+    def copying(self, source: SpinorField, first: int = 0, to: int = 0) -> Callable[[], None]:
+        """Return a call that does `copy`, for repeated use."""
+        extent, choice, launches = self.fifth or 1, self.storage.choice, []
         vectors = min(source.count - first, self.count - to) * extent
         parities = [one for one in self.parities if one in source.parities]
         for slab, old in zip(self.slabs, source.slabs, strict=True):
             where = elsewhere(source.storage.number_bytes, slab.layout, old.layout)
             for parity in parities:
-                slab.launch(
+                arguments = slab.arguments(
                     CONVERT_SPINORS,
                     slab.whole(parity),
-                    self.storage.choice,
+                    choice,
                     target=self.structure(slab, to * extent),
                     source=source.structure(old, first * extent),
                     elsewhere=where.structure,
                     vectors=vectors,
                 )
+                kernel = slab.kernel(CONVERT_SPINORS, choice)
+                launches.append(kernel.prepared(repeated([arguments], 1)))
+
+        def call(_fields: tuple[SpinorField, SpinorField] = (self, source)) -> None:
+            for launch in launches:  # while the fields own the memory
+                launch()
+
+        return call
 
     def restore(self, array: NDArray[np.complexfloating[Any, Any]]) -> None:
         """Set the vectors to those of an array, as `from_numpy` does; halos are not updated."""

@@ -217,6 +217,7 @@ class Solver(ABC):
         self.r = outer.y.like(request.inner)
         self.x = outer.y.like(request.inner)
         self.clear_x = Combine(self.x, self.r)
+        self._take_residual = self.r.copying(outer.r)
         self.done: NDArray[np.bool_] = np.zeros(outer.y.count, np.bool_)
 
     @abstractmethod
@@ -321,7 +322,7 @@ class Solver(ABC):
     def _replace(self, done: NDArray[np.bool_]) -> None:
         """Set `r` to the true residual, and `x` to 0."""
         self.done = done
-        self.r.copy(self.outer.r)
+        self._take_residual()
         self.clear_x(0, 0)
 
 
@@ -357,6 +358,9 @@ class Residual:
         self._apply: Apply = system.preconditioned.apply(self._product, self.y)
         self._subtract = Advance(self.r, self._product)
         self._add = Combine(self.y, self._more)
+        self._begin = self.r.copying(self._b)
+        self._take: dict[int, Apply] = {}
+        """Copies of corrections by their identity; the calls keep these."""
         self._b_b = Multiply(self._b)
         self.first: Norms = np.sqrt(self._b_b().norm2)
         self.norms: Norms = self.update()
@@ -364,18 +368,20 @@ class Residual:
     def restart(self) -> None:
         """Begin with y = 0, after the right-hand sides have changed."""
         self._add(0, 0)
-        self.r.copy(self._b)
+        self._begin()
         self.first = self.norms = np.sqrt(self._b_b().norm2)
 
     def add(self, x: SpinorField, done: NDArray[np.bool_]) -> Norms:
         """Add a correction in any precision, except to vectors that are done."""
-        self._more.copy(x)
+        if id(x) not in self._take:
+            self._take[id(x)] = self._more.copying(x)
+        self._take[id(x)]()
         self._add(1, np.where(done, 0.0, 1.0))
         return self.update()
 
     def update(self) -> Norms:
         """Compute the true residual, and return its norms."""
-        self.r.copy(self._b)
+        self._begin()
         self._apply()
         self._subtract(-1)
         self.norms = np.sqrt(self._subtract.products().norm2)
