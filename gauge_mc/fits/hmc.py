@@ -81,10 +81,10 @@ class HmcResult(FitResult):
         return [table, self._terms(), *f.cautions, *self._cautions(), *([hint] if hint else [])]
 
     def _terms(self) -> Table:
-        """Return a table of the terms of the action."""
+        """Return a table of the terms of the action, with the iterations of their solvers."""
         table = Table(title="terms of the action")
         table.add_column("term", no_wrap=True)
-        heads = ("level", "forces", "step", "rms |F|", "largest", "rms·step", "iterations")
+        heads = ("level", "forces", "step", "rms F", "max F", "F·step", "solver")
         for head in heads:
             table.add_column(head, justify="right")
         for one in self.found.terms:
@@ -93,8 +93,8 @@ class HmcResult(FitResult):
                 str(one.level),
                 str(one.forces),
                 f"{one.step:.3g}",
-                f"{one.force:.4g}",
-                f"{one.largest_force:.4g}",
+                f"{one.force:.3g}",
+                f"{one.largest_force:.3g}",
                 f"{one.kick:.2g}",
                 f"{one.iterations:.0f}" if one.iterations else "",
             )

@@ -341,7 +341,7 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
         title = f"{name}_ratio{k + 1}"
         yield QuarkTerm(title, own[k], partial(_ratio, one, pair, number + k, title))
     if has_link_term(one.mass):
-        title = f"{name}_determinant"
+        title = f"{name}_det"
         yield QuarkTerm(title, own[-1], partial(_determinant, one, title))
     if one.flavours == 1:
         make = partial(_one_flavour, one, number, name)

@@ -38,7 +38,7 @@ def write_trajectories(folder, mean=MEAN, count=COUNT, shift=0.0, thermal=0):
     return folder
 
 
-QUARKS = {"quarks1_ratio1": (0.2, 170), "quarks1_determinant": (0.4, 0), "quarks1": (0.5, 90)}
+QUARKS = {"quarks1_ratio1": (0.2, 170), "quarks1_det": (0.4, 0), "quarks1": (0.5, 90)}
 """Forces and iterations of the terms of the action of some quarks with a clover term."""
 
 
@@ -159,7 +159,7 @@ def test_forces_and_costs_of_quarks_are_shown_by_term(tmp_path):
     assert (found.iterations, found.forces, found.failed) == (260, 57, 0)
     assert found.cost_in_iterations == pytest.approx(2 * found.action.tau_int * 260)
     text = printed(gauge_mc.fit("hmc", tmp_path / "run"))
-    assert "quarks1_determinant" in text
+    assert "quarks1_det" in text
     assert "force times the step" not in text
 
 
