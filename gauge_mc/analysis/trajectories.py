@@ -32,6 +32,12 @@ FORCE, LARGEST_FORCE, ITERATIONS = "force", "largest_force", "iterations"
 """Columns of a term of the action of quarks, before an underscore and its name. Those of the gauge
 action have no name."""
 
+SMALLEST, LARGEST = "smallest_eigenvalue", "largest_eigenvalue"
+"""Columns of terms with rational functions: the ends of the spectrum."""
+
+OF_TERMS = (FORCE, LARGEST_FORCE, ITERATIONS, SMALLEST, LARGEST)
+"""Columns of terms of the action of quarks, without their names."""
+
 GAUGE = "gauge"
 """Name of the gauge action among the terms of the action."""
 
@@ -159,7 +165,7 @@ def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:
             f"{path} has {len(table)} trajectories after update {skip}; at least two are needed, "
             "so continue the run with more --configs."
         )
-    more = [name for name in table if name == FAILED or _is_of_term(name, every=True)]
+    more = [name for name in table if name == FAILED or _is_of_term(name, OF_TERMS)]
     columns = {name: np.asarray(table[name], float) for name in (*TRAJECTORY_COLUMNS, *more)}
     if not all(np.isfinite(one).all() for one in columns.values()):
         raise GaugeError(
@@ -171,9 +177,8 @@ def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:
     return TrajectoryTable(ensemble, table[SWEEP], columns)
 
 
-def _is_of_term(column: str, every: bool = False) -> bool:
-    """Return whether a column is the force of a term, or with `every` any column of one."""
-    kinds = (FORCE, LARGEST_FORCE, ITERATIONS) if every else (FORCE,)
+def _is_of_term(column: str, kinds: Sequence[str] = (FORCE,)) -> bool:
+    """Return whether a column is one of these kinds of columns of a term."""
     return column.startswith(tuple(f"{kind}_" for kind in kinds))
 
 

@@ -14,6 +14,8 @@ from gauge_mc.analysis.trajectories import (
     FORCE,
     GAUGE,
     ITERATIONS,
+    LARGEST,
+    SMALLEST,
     TRAJECTORY_COLUMNS,
     TrajectoryTable,
     read_trajectories,
@@ -87,8 +89,9 @@ def plot_energies(table: TrajectoryTable, path: Path, title: str = "") -> None:
     colour, other = look(0)["color"], look(1)["color"]
     line = load("matplotlib.lines").Line2D
     marks = {"marker": "x", "markersize": 3, "linestyle": "none", "color": other}
-    terms = table.terms
-    rows = 3 if terms else 1
+    terms, ends = table.terms, f"{SMALLEST}_"
+    spectrum = any(name.startswith(ends) for name in table.columns)
+    rows = 1 + 2 * bool(terms) + spectrum
     with figure_file(path, (WIDTH, HEIGHT + (rows - 1) * LOWER)) as figure:
         ratios = (HEIGHT, *[LOWER] * (rows - 1))
         frames = figure.subplots(
@@ -130,9 +133,10 @@ def plot_energies(table: TrajectoryTable, path: Path, title: str = "") -> None:
 def _draw_terms(frames: Any, table: TrajectoryTable) -> None:
     """Draw the forces of the terms of the action, and the iterations of their solvers.
 
-    Each row of frames has a series, and room for the names of the terms beside it.
+    The ends of the spectrum follow where there is a rational function. Each row of frames has a
+    series, and room for the names of the terms beside it.
     """
-    (forces, names), (iterations, _) = frames
+    (forces, names), (iterations, _), *rest = frames
     done = ~table.failed
     endings = {GAUGE: "", **{name: f"_{name}" for name in table.terms}}
     for place, (name, ending) in enumerate(endings.items()):
@@ -142,10 +146,16 @@ def _draw_terms(frames: Any, table: TrajectoryTable) -> None:
         counts = table.columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
         if counts.any():
             iterations.plot(table.sweeps, counts, **style)
+        for kind in (SMALLEST, LARGEST):
+            if f"{kind}{ending}" in table.columns:
+                rest[0][0].plot(table.sweeps[done], table.columns[f"{kind}{ending}"][done], **style)
     forces.set_yscale("log")
     forces.set_ylabel(r"rms $|F|$")
     iterations.set_ylabel("iterations")
     iterations.set_ylim(bottom=0)
+    for series, _ in rest:
+        series.set_yscale("log")
+        series.set_ylabel("ends of the spectrum")
     for frame in frames[:, 1]:
         frame.axis("off")
     names.legend(loc="upper left", borderaxespad=0)

@@ -186,3 +186,16 @@ def test_forces_and_iterations_of_quarks_are_drawn(tmp_path):
     find_plot("hmc").draw([write_quarks(tmp_path / "run", failed=(3,))], tmp_path / "quarks.svg")
     text = (tmp_path / "quarks.svg").read_text()
     assert text.count('id="axes_') == 6
+
+
+def test_ends_of_the_spectrum_are_drawn_where_there_are_any(tmp_path):
+    run = write_quarks(tmp_path / "run", forces={"quarks1": (0.5, 90)})
+    path = run / "hmc.csv"
+    text = path.read_text().replace("csw=1.5:heavier=kappa=0.12", "flavours=1")
+    head, rows = text[: text.index("sweep,")], text[text.index("sweep,") :].splitlines()
+    rows[0] += ",smallest_eigenvalue_quarks1,largest_eigenvalue_quarks1"
+    path.write_text(head + "\n".join([rows[0], *(f"{row},0.03,2.5" for row in rows[1:])]) + "\n")
+    find_plot("hmc").draw([run], tmp_path / "ends.svg")
+    drawn = (tmp_path / "ends.svg").read_text()
+    assert drawn.count('id="axes_') == 8
+    assert [one.name for one in gauge_mc.fit("hmc", run).found.terms] == ["quarks1", "gauge"]
