@@ -90,6 +90,10 @@ def test_tables_say_what_each_term_does(tmp_path, best_device):
     assert (found["failed"] == 0).all()
     header = read_heading(run.table("hmc"))[0]
     assert (header["quarks"], header["levels"]) == (QUARKS, LEVELS)
+    carry_out(Run(tmp_path / "glue"), parameters(quarks="", levels=""), best_device)
+    older = read_heading(Run(tmp_path / "glue").table("hmc"))[0]
+    assert {"steps", "acceptance"} <= older.keys()  # and nothing that was not there before
+    assert not {"quarks", "levels", "failures"} & older.keys()
     glue = ALGORITHMS["hmc"]
     assert "failed" not in glue.columns.names
     assert glue.columns.names == p.algorithm.columns.names[: len(glue.columns)]
