@@ -61,6 +61,19 @@ def test_the_formula(group, kind, storage, best_device, rng):
     assert largest_difference(found, expected) < TOLERANCE[storage]
 
 
+SHAPES = [(4, 4, 4, 4), (2, 2, 2, 2), (4, 6, 2, 8), (16, 4, 2, 6)]
+
+
+@pytest.mark.parametrize("extents", SHAPES, ids=str)
+def test_other_lattices(extents, best_device, rng):
+    kind, lattice = KINDS["weights"], Lattice(*extents)
+    links = random_field(extents, "su3", rng)
+    psi = walls.random_spinor(extents, kind[0], 3, rng)
+    found = made(links, kind, "su3", best_device, lattice).apply(psi)
+    expected = walls.domain_wall(links, psi, MASS, HEIGHT, PHASES, **kind[1])
+    assert largest_difference(found, expected) < TOLERANCE["double"]
+
+
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("dagger", [False, True])
 def test_the_forms_of_a_hop(kind, storage, dagger, best_device, rng):
