@@ -19,7 +19,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import STAGES, GradientFlow
 from gauge_mc.fields.random_field import Random
-from gauge_mc.flows import FLOWS
+from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Chain
@@ -28,7 +28,8 @@ from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.update_parts import UpdatePart
 
 FLOW, FLOW_STEP = "wilson", 0.01
-"""The flow whose stage is timed, and the size of its steps, on which the time does not depend."""
+"""The flow whose stage is timed, unless one has the staples of the action, and the size of its
+steps, on which the time does not depend."""
 
 JOULES_PER_KWH = 3.6e6
 
@@ -58,8 +59,11 @@ class HmcTime:
     action: str = result_field("Gauge action.")
     algorithm: str = result_field("The algorithm with its options.")
     links: int = result_field("Number of links of the lattice.")
+    flow: str = result_field(
+        "Name of a gradient flow: that with the staples of the action, or the Wilson flow."
+    )
     flow_stage_s: float = result_field(
-        "Time in seconds of a stage of the Wilson flow, of which a step has three."
+        "Time in seconds of a stage of this flow, of which a step has three."
     )
     trajectory_s: float = result_field("Time in seconds of a trajectory with all its parts.")
     parts: list[PartTime] = result_field(
@@ -75,7 +79,7 @@ class HmcTime:
 
     @property
     def ratio(self) -> float:
-        """Time of the gauge force and the drift in stages of the Wilson flow."""
+        """Time of the gauge force and the drift in stages of the flow."""
         return self.parts[0].seconds / self.flow_stage_s
 
     @property
@@ -151,7 +155,8 @@ def hmc_time(
         progress(part.name, 2 + len(known))
         return seconds_of(devices, part.call, seconds)[0]
 
-    stage = timed(UpdatePart("stages", flow_steps(field))) / STAGES
+    flow = flow_of(p.action)
+    stage = timed(UpdatePart("stages", flow_steps(field, flow))) / STAGES
     parts = [(one, timed(one)) for one in known]
     known.clear()  # which frees their memory
     update = algorithm.prepare(field, [p.coupling], [random], defaults.CHAIN_VERSION, [Tuning()])
@@ -166,6 +171,7 @@ def hmc_time(
         p.action.said,
         str(algorithm),
         p.lattice.links,
+        flow.name,
         stage,
         whole,
         [
@@ -193,8 +199,14 @@ def thermal(p: Parameters, devices: DeviceGroup) -> tuple[Field, Random]:
     return chain.field, chain.random
 
 
-def flow_steps(field: Field) -> Callable[[int], object]:
-    """Return a function that does steps of the Wilson flow."""
-    flow = GradientFlow(FLOWS[FLOW], field)
-    flow.start(field)
-    return UpdatePart.of("step", partial(flow.step, FLOW_STEP)).call
+def flow_of(action: Action) -> Flow:
+    """Return the flow with the staples of an action, or else the Wilson flow."""
+    same = (one for one in FLOWS.values() if one.action == action.choice and not one.corrected)
+    return next(same, FLOWS[FLOW])
+
+
+def flow_steps(field: Field, flow: Flow) -> Callable[[int], object]:
+    """Return a function that does steps of a flow."""
+    made = GradientFlow(flow, field)
+    made.start(field)
+    return UpdatePart.of("step", partial(made.step, FLOW_STEP)).call

@@ -118,7 +118,7 @@ def bench(
         bool,
         o.option(
             "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
-            "force in units of a stage of the Wilson flow.",
+            "force in units of a stage of a gradient flow.",
             flag="--hmc",
         ),
     ] = False,
@@ -408,7 +408,7 @@ def _trajectory(found: HmcTime) -> list[Any]:
         table.add_row(one.name, str(one.calls), *times, count, f"{one.share:.1%}")
     where = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
     stage = (
-        f"gauge force and drift take {found.ratio:.3g} times a stage of the Wilson flow "
+        f"gauge force and drift take {found.ratio:.3g} times a stage of the {found.flow} flow "
         f"({found.ns_per_link(found.flow_stage_s):.4g} ns/link)"
     )
     whole = (

@@ -433,6 +433,7 @@ def test_trajectories_and_their_parts_are_timed(tmp_path):
         share = one["calls"] * one["seconds"] / found["trajectory_s"]
         assert one["share"] == pytest.approx(share)
         assert one["essential"] == (one["name"] == "gauge force and drift")
+    assert found["flow"] == "wilson"
     force = found["parts"][0]
     again = HmcTime(**{key: one for key, one in found.items() if key not in HEADING})
     again = replace(again, parts=[PartTime(**one) for one in again.parts], joules=7.2)
@@ -443,7 +444,7 @@ def test_trajectories_and_their_parts_are_timed(tmp_path):
     assert code == 0
     assert "double precision on" in shown
     assert "symanzik, hmc" in shown
-    assert "times a stage of the Wilson flow" in " ".join(shown.split())
+    assert "times a stage of the symanzik flow" in " ".join(shown.split())
 
 
 def test_terms_of_quarks_are_parts_of_trajectories(tmp_path):
