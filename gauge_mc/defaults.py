@@ -54,6 +54,9 @@ SOLVER = "bicgstab"
 QUARK_SOLVER = "cg"
 """Solver for the forces of quarks in hybrid Monte Carlo."""
 
+WALL_SOLVER = "cg"
+"""Solver of domain-wall quarks, for which BiCGstab hardly converges."""
+
 SOURCE = "point"
 TOLERANCE = 1e-10
 """Norm of the residual of a solver, divided by that of the source."""

@@ -19,11 +19,11 @@ from gauge_mc.quarks.contractions import Array, meson, spin_tensor
 from gauge_mc.quarks.fifth_direction import Bidiagonal, FifthMatrix, FifthProduct
 from gauge_mc.quarks.gamma import GAMMA, GAMMA_5
 from gauge_mc.quarks.linear import EVEN, ODD
-from gauge_mc.quarks.operators.domain_wall import DomainWall
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.transport import LINKS_ALONE
+from gauge_mc.quarks.walls import WallOperator
 
 JOIN_CHIRALITIES = Kernel("join_chiralities")
 WALL_CURRENTS = Kernel("wall_currents")
@@ -54,7 +54,7 @@ class EffectivePropagator:
     iterations : int
         Number of iterations for all columns together.
     residual : float
-        The largest residual of a column; see `DomainWall.solve`.
+        The largest residual of a column; see `gauge_mc.DomainWall.solve`.
     notes : tuple of str
         What the user should know, such as a change of the precision.
     """
@@ -69,7 +69,7 @@ class EffectivePropagator:
 
 
 def effective_propagator(
-    operator: DomainWall,
+    operator: WallOperator,
     source: SpinorField,
     solver: str,
     request: SolverParameters,
@@ -81,7 +81,7 @@ def effective_propagator(
 
     Parameters
     ----------
-    operator : DomainWall
+    operator : WallOperator
         The operator.
     source : SpinorField
         The sources in four dimensions on all sites, in double precision.
@@ -129,7 +129,9 @@ def effective_propagator(
     )
 
 
-def physical_source(operator: DomainWall, target: SpinorField, source: SpinorField, n: int) -> None:
+def physical_source(
+    operator: WallOperator, target: SpinorField, source: SpinorField, n: int
+) -> None:
     """Set a vector with a fifth direction to the source of the quark q.
 
     It is (1 - c D_w) of a vector that has the upper components of the source at s = 0 and the lower
@@ -137,7 +139,7 @@ def physical_source(operator: DomainWall, target: SpinorField, source: SpinorFie
 
     Parameters
     ----------
-    operator : DomainWall
+    operator : WallOperator
         The operator.
     target : SpinorField
         One vector with the fifth direction, which is 0 elsewhere than at both ends.
@@ -197,7 +199,7 @@ class WallCurrents:
 
     Parameters
     ----------
-    operator : DomainWall
+    operator : WallOperator
         The operator, with an even extent of the fifth direction and the weights 1.
 
     Attributes
@@ -206,7 +208,7 @@ class WallCurrents:
         The sums over all columns so far, by t on the lattice.
     """
 
-    def __init__(self, operator: DomainWall) -> None:
+    def __init__(self, operator: WallOperator) -> None:
         self._scale = -1 / float(operator.b[0] + operator.c[0])
         self._transport = operator.prepared().transport
         self.axial, self.vector = (np.zeros(operator.field.lattice.t) for _ in range(2))

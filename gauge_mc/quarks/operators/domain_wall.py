@@ -26,14 +26,12 @@ from gauge_mc.quarks.fifth_direction import (
 )
 from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE, PreparedHop, PreparedOperator
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, ReducedOperator
-from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
+from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS
 from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField, in_units
 from gauge_mc.quarks.transport import ANTIPERIODIC
-
-USUAL_SOLVER = "cg"
-"""The solver of domain-wall quarks unless another one is chosen."""
+from gauge_mc.quarks.walls import WallOperator
 
 LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1)
 M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2)
@@ -171,7 +169,7 @@ class ReducedWalls(PreconditionedOperator):
 
 
 @OPERATORS.register
-class DomainWall(DiracOperator):
+class DomainWall(WallOperator):
     """The domain-wall operator with coefficients b_s and c_s along the fifth direction.
 
     D5 = D_w K + 1 - L with the Wilson operator D_w at the mass -M5, and K = b + c L, where b and c
@@ -318,7 +316,7 @@ class DomainWall(DiracOperator):
         self,
         source: NDArray[np.complexfloating[Any, Any]],
         tolerance: float = defaults.TOLERANCE,
-        solver: str = USUAL_SOLVER,
+        solver: str = defaults.WALL_SOLVER,
         **request: Any,
     ) -> NDArray[np.complex128]:
         """Return the solution x of D5 x = source.
@@ -369,16 +367,6 @@ class DomainWall(DiracOperator):
         parity: int,
         other: SpinorField | None = None,
     ) -> PreparedHop:
-        """Return a call that computes D psi, or u + factor D psi, on one parity, for every s.
-
-        Parameters
-        ----------
-        target, source : SpinorField
-            The result, and the vectors psi.
-        parity : int
-            Parity of the sites of the result.
-        other : SpinorField, optional
-            The vectors u.
-        """
+        """Return a call that computes the hopping term; see `WallOperator.hopping_term`."""
         prepared = cast(PreparedWalls, self.prepared(source.storage.name))
         return prepared.prepare_term(target, source, parity, other)
