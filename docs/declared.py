@@ -30,6 +30,7 @@ class DeclaredFields(Extension):
             return
         kind = getattr(importlib.import_module(cls.module.path), cls.name)
         cls.docstring = Docstring(inspect.cleandoc(kind.__doc__), parent=cls)
+        cls.members.pop("__init__", None)  # that of type checkers
         for one in fields(kind):
             member = cls.members.get(one.name)
             if isinstance(member, Attribute):

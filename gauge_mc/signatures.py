@@ -44,11 +44,15 @@ class LateSignature(inspect.Signature):
     def parameters(self) -> Any:
         """All parameters by name."""
         if self._found is None:
-            own = dict(self._own.parameters)
-            assert own.popitem()[1].kind is inspect.Parameter.VAR_KEYWORD
-            more = (one for one in self._find() if one.name not in own)
-            self._found = inspect.Signature([*own.values(), *more]).parameters
+            own = [*self._own.parameters.values()]
+            assert own.pop().kind is inspect.Parameter.VAR_KEYWORD
+            self._found = inspect.Signature([*own, *self.looked_up]).parameters
         return self._found
+
+    @property
+    def looked_up(self) -> list[inspect.Parameter]:
+        """The keyword arguments that are declared elsewhere."""
+        return [one for one in self._find() if one.name not in self._own.parameters]
 
     def replace(self, **changes: Any) -> inspect.Signature:  # type: ignore[override]
         """Return an ordinary signature with changes; see `inspect.Signature.replace`."""
@@ -80,11 +84,12 @@ def with_fields(
         Function that returns further options.
     """
     return with_keywords(
-        lambda: [*(one for kind in kinds for one in _fields(kind)), *_keywords(options())]
+        lambda: [*(one for kind in kinds for one in field_keywords(kind)), *_keywords(options())]
     )
 
 
-def _fields(kind: type[Any]) -> Iterator[inspect.Parameter]:
+def field_keywords(kind: type[Any]) -> Iterator[inspect.Parameter]:
+    """Yield the fields of a data class as keyword arguments."""
     hints = get_type_hints(kind)
     for one in dataclasses.fields(kind):
         accepted = _accepted(hints[one.name], one)

@@ -1,5 +1,6 @@
 """Signatures of functions of Python, as `help` and editors show them."""
 
+import ast
 import dataclasses
 import inspect
 import pydoc
@@ -9,6 +10,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.actions import couplings
+from gauge_mc.algorithms import algorithm_options
 from gauge_mc.benchmarks import BenchPlan
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fits import FITS
@@ -16,6 +18,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
 from gauge_mc.run.execution import Execution
 from gauge_mc.smearing import Smearing
+from tests.tools.keywords import STUB, stub
 
 SMEAR = str | Smearing
 
@@ -72,3 +75,16 @@ def test_the_signature_of_bench_lists_what_can_be_timed():
     named = {one.name for one in (*dataclasses.fields(BenchPlan), *couplings())}
     assert {*named, "backend", "devices", "threads"} == shown.keys()
     assert shown["seconds"].default == BenchPlan().seconds
+
+
+def test_type_checkers_see_the_keywords_that_are_declared():
+    """`tests/typed_uses.py` has uses that they must accept, and others that they must refuse."""
+    written, declared = (ast.dump(ast.parse(text)) for text in (STUB.read_text(), stub()))
+    assert written == declared, "run python tests/tools/keywords.py, and ruff format"
+
+
+def test_signatures_list_the_options_of_algorithms():
+    shown = inspect.signature(gauge_mc.generate).parameters
+    assert {one.name for one in algorithm_options()} <= shown.keys()
+    several = inspect.signature(gauge_mc.scan).parameters["anisotropy"].annotation
+    assert several == float | list[float] | None

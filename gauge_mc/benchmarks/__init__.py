@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, couplings, parse
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gauge_mc.benchmarks.quarks import QuarksTime
     from gauge_mc.benchmarks.timing import BenchProgress
     from gauge_mc.domain.device_group import DeviceGroup
+    from gauge_mc.keywords import BenchKeywords
 
 SECONDS = 0.05, 3600.0
 """Smallest and largest time for a kernel."""
@@ -184,7 +185,7 @@ def bench(
     backend: str = AUTOMATIC,
     devices: str | None = None,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[BenchKeywords],
 ) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd | HmcTime:
     """Time the kernels on this machine, and compare the times with the memory bandwidth.
 

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.errors import GaugeError, UsageError
@@ -25,6 +25,9 @@ from gauge_mc.registry import Registry
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import newest_run
 from gauge_mc.signatures import with_options
+
+if TYPE_CHECKING:
+    from gauge_mc.keywords import FitKeywords
 
 
 class FitResult(ABC):
@@ -154,7 +157,7 @@ def fit(
     what: str,
     run: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
-    **options: Any,
+    **options: Unpack[FitKeywords],
 ) -> FitResult:
     """Fit the table of a run, and write the result to a file in the folder of the table.
 

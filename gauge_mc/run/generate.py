@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc import defaults
-from gauge_mc.actions import couplings
 from gauge_mc.errors import UsageError
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.conductor import conduct
 from gauge_mc.run.directory import Run
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import ObservableLike
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.request import RunRequest
 from gauge_mc.run.session_plan import OnUpdate
 from gauge_mc.run.view import RunResult
 from gauge_mc.signatures import with_fields
+
+if TYPE_CHECKING:
+    from gauge_mc.keywords import GenerateKeywords
 
 MAX_CHAINS = 10_000
 """Largest number of chains, each with a directory and open files of its own, to catch typing
 errors."""
 
 
-@with_fields(Parameters, Execution, options=couplings)
+@with_fields(Parameters, Execution, options=run_options)
 def generate(
     parameters: ParametersLike = None,
     *,
@@ -33,7 +35,7 @@ def generate(
     observables: Iterable[ObservableLike] = (),
     on_update: OnUpdate | None = None,
     progress: bool = True,
-    **options: Any,
+    **options: Unpack[GenerateKeywords],
 ) -> RunResult:
     """Generate an ensemble of configurations, and measure observables along the way.
 
@@ -80,14 +82,14 @@ def generate(
     return conduct([RunRequest(values, tuple(observables))], on_update, progress)[0]
 
 
-@with_fields(Parameters, Execution, options=couplings)
+@with_fields(Parameters, Execution, options=run_options)
 def generate_chains(
     parameters: ParametersLike = None,
     *,
     chains: int,
     output: str | Path | None = None,
     progress: bool = True,
-    **options: Any,
+    **options: Unpack[GenerateKeywords],
 ) -> list[RunResult]:
     """Generate several independent chains with the same parameters and consecutive seeds.
 

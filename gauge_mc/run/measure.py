@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from gauge_mc.run.measure_display import opening, show_progress
 from gauge_mc.run.measurement_table import measuring
 from gauge_mc.signatures import with_options
 from gauge_mc.smearing import smear_option, smearing_owners
+
+if TYPE_CHECKING:
+    from gauge_mc.keywords import MeasureKeywords
 
 ONE_DEVICE = "--split has no effect with one device; choose more devices with --devices."
 """Message if several devices are to share every configuration but there is only one device."""
@@ -59,7 +62,7 @@ def measure(
     threads: int | None = None,
     split: bool = False,
     progress: bool = True,
-    **options: Any,
+    **options: Unpack[MeasureKeywords],
 ) -> TableData:
     """Measure an observable on a field or on stored configurations.
 

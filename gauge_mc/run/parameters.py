@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS, BETA, Action, Coupling, couplings
@@ -35,6 +35,9 @@ from gauge_mc.run.settings import (
     setting,
 )
 from gauge_mc.updates.chain_versions import FIRST, LATEST
+
+if TYPE_CHECKING:
+    from gauge_mc.keywords import ParameterKeywords
 
 NO_FORMAT = "none"
 """The format of a run that keeps no configurations."""
@@ -180,6 +183,10 @@ class Parameters:
         f"Format of the configurations, or {NO_FORMAT} to write none.",
         choices=(*writable_formats(), NO_FORMAT),
     )
+
+    if TYPE_CHECKING:  # what fields have in Python differs from what they are given
+
+        def __init__(self, **values: Unpack[ParameterKeywords]) -> None: ...
 
     def __post_init__(self) -> None:
         fields = ("lattice", "action", "algorithm", "measure")
@@ -401,6 +408,11 @@ class Parameters:
 
 NAMING = ("action", "precision", "start", "seed", "rng", "luxury", "algorithm")
 """Parameters that names of directories contain if they differ from their defaults."""
+
+
+def run_options() -> tuple[Option, ...]:
+    """Return the options of all actions and algorithms, which parameters of a run may have."""
+    return *couplings(), *algorithm_options()
 
 
 def _read(values: Mapping[str, object], before: Parameters | None = None) -> dict[str, Any]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
-from gauge_mc.actions import couplings
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
+from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.execution import Execution
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.stop import Stop
 from gauge_mc.scans.grid import axes
 from gauge_mc.scans.process import CHILD, job
@@ -26,6 +26,7 @@ from gauge_mc.scans.scan import Scan
 from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
+    from gauge_mc.keywords import ScanKeywords
     from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.pool import Slot
 
@@ -76,7 +77,13 @@ class Submission:
         return f"{self.scan}: {done}, {len(self.submitted)} submitted{array}"
 
 
-@with_fields(Parameters, Execution, options=couplings)
+def _options() -> list[Option]:
+    """Return the options of runs; those that are axes may have several values."""
+    several = axes()
+    return [replace(one, each=one.kind) if one.name in several else one for one in run_options()]
+
+
+@with_fields(Parameters, Execution, options=_options)
 def scan(
     parameters: ParametersLike = None,
     *,
@@ -87,7 +94,7 @@ def scan(
     per_device: int | None = None,
     skip: int = 0,
     progress: bool = True,
-    **options: Any,
+    **options: Unpack[ScanKeywords],
 ) -> ScanResult:
     """Carry out independent runs on a grid of couplings and lattices.
 
@@ -134,9 +141,9 @@ def scan(
         left_out = axes().keys() - needed
         parameters = {name: shared[name] for name in shared if name not in left_out}
     grid: dict[str, object] = {"beta": _words(beta), "lattice": _words(lattice)}
-    grid |= {name: _words(options.pop(name)) for name in axes() if name in options}
-    options = {"quiet": not progress, **options}
-    values = named_values(parameters, {**grid, "output": output, **options})
+    others = {"quiet": not progress, "output": output, **options}
+    grid |= {name: _words(others.pop(name)) for name in axes() if name in others}
+    values = named_values(parameters, {**grid, **others})
     return carry_out(ScanRequest.of({**values, "chains": chains, "skip": skip}), per_device)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
@@ -25,6 +25,8 @@ from gauge_mc.signatures import with_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from gauge_mc.keywords import PlotKeywords
 from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
 from gauge_mc.plots.runs.tables import TableKind, table_kinds
 
@@ -76,7 +78,7 @@ def plot(
     *,
     size: tuple[float, float] | None = None,
     dpi: int | None = None,
-    **options: Any,
+    **options: Unpack[PlotKeywords],
 ) -> Figure:
     """Draw a figure of the results of one run, or of several runs in one frame.
 
