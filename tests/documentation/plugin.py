@@ -48,6 +48,9 @@ LONGEST = 1800.0
 """Seconds that a block may take."""
 
 COMMENT = re.compile(r"^<!-- run: (.*?) -->$", re.MULTILINE | re.DOTALL)
+RUN = ("bash", "python", "text")
+"""Languages of blocks that are run or compared; others are only written to files."""
+
 FENCES = RawFencedCodeBlockLexer(re.compile(r"(?P<language>\w*)[^\n]*\n"))
 
 PROGRAM = """
@@ -211,6 +214,9 @@ def carry_out(example: Example) -> None:
     page = page_of(example)
     language, source = example.parsed
     assert source.strip(), "this block is empty; write at least a line of what is printed"
+    if language not in RUN and not page.directive.startswith("file "):
+        assert not page.directive, f"a block of {language} can only be written to a file"
+        return
     directive, page.directive = page.directive, ""
     verb, _, rest = directive.partition(" ")
     text = page.replaced(source)
@@ -237,11 +243,9 @@ def carry_out(example: Example) -> None:
 def parse(document: Document) -> Iterable[Region]:
     """Yield the blocks and the comments of a page."""
     for region in FENCES(document):
-        language = region.lexemes["language"]
-        if language in ("bash", "python", "text"):
-            source = str(region.lexemes["source"])
-            if not source.startswith("--8<--"):
-                yield Region(region.start, region.end, (language, source), carry_out)
+        language, source = region.lexemes["language"], str(region.lexemes["source"])
+        if not source.startswith("--8<--"):
+            yield Region(region.start, region.end, (language, source), carry_out)
     for match in COMMENT.finditer(document.text):
         yield Region(match.start(), match.end(), match[1].strip(), obey)
 
