@@ -48,9 +48,10 @@ class HoppingForce:
         self._launches: list[Launch] = []
         # The cache of a GPU holds what the threads of a block share for one pair only.
         most = MOST_PAIRS if x.slabs[0].device.in_host_memory else 1
-        for first in range(0, x.count, most):
+        self._extent = x.fifth or 1
+        for first in range(0, x.vectors, most):
             for n in range(len(x.slabs)):
-                self._prepare(operator, n, first, min(most, x.count - first))
+                self._prepare(operator, n, first, min(most, x.vectors - first))
 
     def _prepare(self, operator: PreparedOperator, n: int, first: int, pairs: int) -> None:
         """Prepare the launch for some pairs from `first` on, on slab number n of this process."""
@@ -72,8 +73,12 @@ class HoppingForce:
         self._launches.append(slab.kernel(HOPPING_FORCE, *self._choices).prepared(steps))
 
     def __call__(self, weights: Sequence[float]) -> None:
-        """Add the force for the weights of all pairs; the halos of the vectors are updated."""
+        """Add the force for the weights of all pairs; the halos of the vectors are updated.
+
+        With a fifth direction every weight is that of all vectors of a pair along it.
+        """
         _, x, y = self._fields
+        weights = [one for one in weights for _ in range(self._extent)]
         for first, steps in self._steps:
             own = [self._kappa * one for one in weights[first : first + steps[0].pairs]]
             steps[0].weights = (ctypes.c_double * MOST_PAIRS)(*own)

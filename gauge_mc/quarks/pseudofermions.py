@@ -26,9 +26,9 @@ def draw_vectors(vectors: SpinorField, random: Random, number: int) -> None:
         The random numbers of the lattice.
     number : int
         Number of the field among those that are drawn for a trajectory, from 0; with several
-        vectors, that of the first one.
+        vectors, or a fifth direction, that of the first one.
     """
-    for vector in range(vectors.count):
+    for vector in range(vectors.vectors):
         for n, slab in enumerate(vectors.slabs):
             slab.launch(
                 PSEUDOFERMIONS,

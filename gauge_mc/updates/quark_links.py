@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks.doublet import TwistedDoublet
 from gauge_mc.quarks.operators import (
     HOPPING_PARAMETER,
     OPERATORS,
@@ -87,6 +88,24 @@ class QuarkLinks:
             made: DiracOperator = make(self.field, kappa, boundary=phases, **parameters)
             self._operators[key] = made
         return self._operators[key]
+
+    def doublet(
+        self,
+        kappa: float,
+        mu_sigma: float,
+        mu_delta: float,
+        boundary: complex | Sequence[complex] = ANTIPERIODIC,
+    ) -> TwistedDoublet:
+        """Return the operator of a doublet on the links; see `TwistedDoublet`.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        """
+        phases = Boundary.of(boundary).phases
+        made = TwistedDoublet(self.field, kappa, mu_sigma, mu_delta, phases)
+        return self._operators.setdefault((made.name, kappa, mu_sigma, mu_delta, phases), made)
 
 
 def inexact(precision: str) -> str:

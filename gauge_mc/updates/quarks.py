@@ -13,7 +13,7 @@ from gauge_mc.files.columns import Column
 from gauge_mc.option_items import OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
-from gauge_mc.quarks.diagonal import MU, TERMS
+from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.quarks.normal import ACTION_TOLERANCE, FORCE_TOLERANCE, MOST_HISTORY, QuarkSolver
 from gauge_mc.quarks.operators import (
     HOPPING_PARAMETER,
@@ -71,6 +71,26 @@ RATIONAL_ACCURACY = Option(
     most=1e-3,
     usual=ACCURACY,
 )
+
+DOUBLET = (
+    Option(
+        "mu_sigma",
+        float,
+        "Twisted mass mu_sigma of a doublet of two flavours with different masses.",
+        least=0,
+        most=LARGEST,
+        usual=0.0,
+    ),
+    Option(
+        "mu_delta",
+        float,
+        "Splitting mu_delta of the doublet.",
+        least=0,
+        most=LARGEST,
+        usual=0.0,
+    ),
+)
+"""The parameters of `TwistedDoublet`."""
 
 LEVEL = Option(
     "level",
@@ -180,6 +200,7 @@ class DynamicalQuarks(OptionItem):
             OPERATOR,
             KAPPA,
             *parameter_options(),
+            *DOUBLET,
             FLAVOURS,
             BOUNDARY,
             HEAVIER,
@@ -206,6 +227,8 @@ class DynamicalQuarks(OptionItem):
                     f"The Dirac operator {self.operator} has no {in_words(foreign, 'or')}; leave "
                     "out the operator, which then is the one with these parameters."
                 )
+        if self.is_doublet:
+            self._check_doublet()
         self.phases  # noqa: B018
         self.request  # noqa: B018
         self._check_masses()
@@ -222,7 +245,7 @@ class DynamicalQuarks(OptionItem):
 
     def _check_masses(self) -> None:
         masses = self.masses
-        if self.kappa >= BEYOND and not self.mass.get(MU.name):
+        if self.kappa >= BEYOND and not (self.mass.get(MU.name) or self.mu_sigma):
             raise UsageError(
                 f"--kappa is {self.kappa:g}, which is beyond its critical value at every coupling; "
                 f"choose one below {BEYOND:g}, or a twisted mass mu."
@@ -244,8 +267,32 @@ class DynamicalQuarks(OptionItem):
                     "one before; give smaller kappa or larger mu, the lightest mass first."
                 )
 
+    def _check_doublet(self) -> None:
+        others = sorted({*self.mass} - {KAPPA.name})
+        others += [OPERATOR.name] * bool(self.operator) + [HEAVIER.name] * bool(self.heavier)
+        if others:
+            raise UsageError(
+                f"A doublet with mu_sigma has no {in_words(others, 'or')}; leave that out, or "
+                "mu_sigma and mu_delta."
+            )
+        if self.flavours != 2:
+            raise UsageError(
+                "A doublet with mu_sigma is two flavours, but --quarks asks for one; leave out "
+                "flavours, or mu_sigma and mu_delta."
+            )
+        if not self.mu_sigma:
+            raise UsageError(
+                "--mu-delta splits the masses of a doublet, which also needs the twisted mass "
+                "mu_sigma; for Wilson quarks of two masses give two tables with flavours=1."
+            )
+        if 2 * self.kappa * self.mu_delta >= 1:
+            raise UsageError(
+                f"--mu-delta is {self.mu_delta:g}, but 2 kappa mu_delta must be below 1; choose a "
+                "smaller one."
+            )
+
     def _check_range(self) -> None:
-        if self.flavours != 1:
+        if self.flavours != 1 and not self.is_doublet:
             raise UsageError(
                 "--range is for one flavour, but --quarks asks for two; leave it out, or choose "
                 "flavours=1."
@@ -258,6 +305,11 @@ class DynamicalQuarks(OptionItem):
     def mass(self) -> dict[str, float]:
         """Kappa and the other parameters of the operator that are not 0."""
         return _without_zeros(self.values)
+
+    @property
+    def is_doublet(self) -> bool:
+        """Whether the two flavours have different masses and a twisted one."""
+        return bool(self.mu_sigma or self.mu_delta)
 
     @property
     def masses(self) -> list[dict[str, float]]:
@@ -330,7 +382,9 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTer
                 f"--quarks asks for level {max(one.levels(levels))}, but the last one is "
                 f"{levels - 1}; add it to --levels, whose first one is 0."
             )
-        found += _terms(one, f"quarks{n}", levels, len(found))
+        doublets = sum(earlier.is_doublet for earlier in quarks[: n - 1])
+        # Every term may draw a field, and a doublet draws two.
+        found += _terms(one, f"quarks{n}", levels, len(found) + doublets)
     return found
 
 
@@ -343,8 +397,8 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
     if has_link_term(one.mass):
         title = f"{name}_det"
         yield QuarkTerm(title, own[-1], partial(_determinant, one, title))
-    if one.flavours == 1:
-        make = partial(_one_flavour, one, number, name)
+    if one.flavours == 1 or one.is_doublet:
+        make = partial(_rational, one, number, name)
         yield QuarkTerm(name, own[-1], make, spectrum_columns(name))
         return
     heaviest = number + len(masses) - 1
@@ -374,9 +428,13 @@ def _ratio(
     return Ratio(light, heavy, one.request, number, name)
 
 
-def _one_flavour(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -> Monomial:
+def _rational(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -> Monomial:
     ends = (one.range[0], one.range[1]) if one.range else None
-    operator = _operator(links, one, one.mass)
+    operator = (
+        links.doublet(one.kappa, one.mu_sigma, one.mu_delta, one.phases)
+        if one.is_doublet
+        else _operator(links, one, one.mass)
+    )
     return Rational(operator, one.request, number, 1, ends, one.accuracy, name)
 
 

@@ -1,13 +1,17 @@
 """Cost of an independent configuration of SU(3) by hybrid Monte Carlo and by the heatbath.
 
-``python runs/hmc/cost.py FOLDER [--lattice L] [--updates N]`` carries out a run with each of
-`ALGORITHMS` and prints a table: the time and the energy of an update, the acceptance, and for the
-plaquette, the energy density and the charge squared along the Wilson flow tau_int in updates and
-the seconds for an independent configuration, 2 tau_int times the time of an update.
+``python runs/hmc/cost.py FOLDER [--lattice L] [--updates N] [--cores]`` carries out a run with each
+of `ALGORITHMS` and prints a table: the time and the energy of an update, the acceptance, and for
+the plaquette, the energy density and the charge squared along the Wilson flow tau_int in updates
+and the seconds for an independent configuration, 2 tau_int times the time of an update. With
+``--cores`` runs use one thread of a CPU, and times are those of the core, so that other programs
+on the machine hardly matter.
 """
 
 import argparse
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +31,9 @@ BETA, LATTICE = 6.0, "16x16x16x16"
 
 FLOW_TIME = 2.0
 """Flow time of energy and charge, in lattice units; t0 is 3.1 at beta = 6.0."""
+
+ONE_CORE = ("cpu:1", 1)
+"""Devices and threads with which the time of a core is that of the program."""
 
 EVERY = 5
 """Updates between two flows."""
@@ -70,9 +77,9 @@ def series(run: Run) -> dict[str, Estimate]:
     return {"plaquette": plaquette, **flowed}
 
 
-def cost_of_update(values: dict[str, object], run: Run) -> tuple[float, float | None]:
+def cost_of_update(values: dict[str, object], run: Run, cores: bool) -> tuple[float, float | None]:
     """Return seconds and joules of an update, on the links and with the steps of a run."""
-    devices = open_device_group()
+    devices = open_device_group(*ONE_CORE) if cores else open_device_group()
     p = Parameters.from_values(values)
     chain, _ = Chain.resume(p, devices, run.checkpoint)
     tuning = Tuning(0, dict(chain.tuning.numbers))
@@ -84,8 +91,18 @@ def cost_of_update(values: dict[str, object], run: Run) -> tuple[float, float | 
         for _ in range(times):
             update()
 
+    if cores:
+        return core_seconds(repeat), None
     once, _ = seconds_of(devices, repeat, 2.0)
     return once, energy_of(devices, repeat, 2.0, once).joules
+
+
+def core_seconds(repeat: Callable[[int], None], times: int = 20) -> float:
+    """Return the seconds of a core for an update."""
+    repeat(1)
+    begin = time.process_time()
+    repeat(times)
+    return (time.process_time() - begin) / times
 
 
 def main() -> None:
@@ -95,16 +112,18 @@ def main() -> None:
     parser.add_argument("--lattice", default=LATTICE)
     parser.add_argument("--updates", type=int, default=20000)
     parser.add_argument("--only", default="")
+    parser.add_argument("--cores", action="store_true")
     given = parser.parse_args()
+    chosen = dict(zip(("devices", "threads"), ONE_CORE, strict=True)) if given.cores else {}
     for algorithm, precision in ALGORITHMS:
         if given.only not in algorithm:
             continue
         updates = given.updates if "heatbath" in algorithm else given.updates // 4
         path = given.folder / f"{algorithm.replace(':', '_').replace('=', '')}_{precision}"
         values = parameters(algorithm, precision, given.lattice, updates)
-        generate(values, output=path, progress=False)
+        generate(values, output=path, progress=False, **chosen)
         run = Run(path)
-        seconds, joules = cost_of_update(values, run)
+        seconds, joules = cost_of_update(values, run, given.cores)
         about = f"{algorithm}, {precision}: {1e3 * seconds:.4g} ms"
         about += f", {joules:.4g} J" if joules is not None else ""
         if "hmc" in algorithm:

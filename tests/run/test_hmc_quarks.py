@@ -59,6 +59,7 @@ def rows(run, name="hmc"):
         ("wilson:kappa=0.1,wilson:kappa=0.11:boundary=periodic", "omf4", 4),
         ("kappa=0.11:csw=1.2:heavier=kappa=0.1", "omf2,2", 2),
         ("kappa=0.11:csw=1.2:flavours=1:range=0.01,6,kappa=0.1:flavours=1", "omf2,2", 2),
+        ("kappa=0.12:mu_sigma=0.5:mu_delta=0.4,kappa=0.1:mu=0.2", "omf2,2", 2),
     ],
 )
 def test_energies_change_with_a_power_of_the_step(tmp_path, best_device, quarks, levels, order):
@@ -164,6 +165,17 @@ def test_masses_are_on_levels(text, levels, expected):
         ({"quarks": "kappa=0.1:flavours=1:range=5,1e-3"}, "--range is 5,0.001; give the smallest"),
         ({"quarks": "kappa=0.1:flavours=1:range=5"}, "--range is 5; give the smallest and the"),
         ({"quarks": "kappa=0.1:flavours=1:mu=0.1"}, "--mu is for two flavours, but --quarks asks"),
+        ({"quarks": "kappa=0.1:mu_delta=0.1"}, "--mu-delta splits the masses of a doublet, which"),
+        ({"quarks": "kappa=0.3:mu_delta=0.1"}, "--mu-delta splits the masses of a doublet, which"),
+        ({"quarks": "kappa=0.1:mu_sigma=1:mu_delta=9"}, "--mu-delta is 9, but 2 kappa mu_delta"),
+        ({"quarks": "kappa=0.1:mu_sigma=1:mu=0.1"}, "A doublet with mu_sigma has no mu; leave"),
+        ({"quarks": "kappa=0.1:mu_sigma=1:csw=1"}, "A doublet with mu_sigma has no csw; leave"),
+        ({"quarks": "wilson:kappa=0.1:mu_sigma=1"}, "A doublet with mu_sigma has no operator;"),
+        (
+            {"quarks": "kappa=0.1:mu_sigma=1:heavier=kappa=0.09"},
+            "A doublet with mu_sigma has no heavier; leave that out",
+        ),
+        ({"quarks": "kappa=0.1:mu_sigma=1:flavours=1"}, "A doublet with mu_sigma is two flavours"),
         ({"quarks": [{"kapa": 0.1}]}, "--kapa is not an option of a table of quarks; did you mean"),
         ({"failures": 0}, "--failures is 0; give a whole number from 1"),
     ],

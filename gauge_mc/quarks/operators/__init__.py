@@ -75,6 +75,10 @@ class DiracOperator(HoppingOperator):
     """The operator's parameters apart from kappa; a value of 0 means that there is no such term."""
     quark: ClassVar[str] = HOPPING_PARAMETER
     """The number that makes the quark lighter or heavier, the argument after the field."""
+    fifth: int | None = None
+    """Extent of the fifth direction of its spinors, if they have one."""
+    sizes: tuple[float, float] = (1.0, 1.0)
+    """The largest and the smallest singular value of A, without terms that depend on the links."""
 
     def __init__(
         self,

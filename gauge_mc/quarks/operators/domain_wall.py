@@ -31,7 +31,7 @@ from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField, in_units
 from gauge_mc.quarks.transport import ANTIPERIODIC
-from gauge_mc.quarks.walls import WallOperator
+from gauge_mc.quarks.walls import CoupledOperator, WallOperator
 
 LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1)
 M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2)
@@ -40,12 +40,12 @@ C = Option("c", float, "Coefficient c along the fifth direction.", usual=0.0, le
 
 
 class PreparedWalls(PreparedOperator):
-    """M of a domain-wall operator for spinors in one type of storage.
+    """M of an operator with a fifth direction for spinors in one type of storage.
 
     A hop is the hopping term alone, and a product along the fifth direction before or after it.
     """
 
-    operator: DomainWall
+    operator: CoupledOperator
 
     @cached_property
     def diagonals(self) -> dict[tuple[bool, bool], FifthProduct]:
@@ -169,7 +169,7 @@ class ReducedWalls(PreconditionedOperator):
 
 
 @OPERATORS.register
-class DomainWall(WallOperator):
+class DomainWall(WallOperator, CoupledOperator):
     """The domain-wall operator with coefficients b_s and c_s along the fifth direction.
 
     D5 = D_w K + 1 - L with the Wilson operator D_w at the mass -M5, and K = b + c L, where b and c

@@ -11,7 +11,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
-from gauge_mc.fields.sums import SlabSums
+from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 from gauge_mc.quarks.algebra import MULTIPLY_SPINORS, PRODUCTS
 from gauge_mc.quarks.linear import EVEN
 from gauge_mc.quarks.spinors import SpinorField
@@ -102,8 +102,9 @@ def local_norm(vector: SpinorField) -> Energy:
     """Return the sum of |v|^2 over the even sites, as the contributions of blocks of them."""
     sums = []
     for slab in vector.slabs:
-        one = SlabSums(slab, PRODUCTS, 1, slab.whole(EVEN), choices=(vector.storage.choice,))
-        this = vector.structure(slab)
-        one.launch(MULTIPLY_SPINORS, {"w": type(this)(), "r": this})
-        sums.append(one)
-    return Energy.of(block_sums(vector.field.devices, sums)[..., PRODUCTS - 1])
+        choices, count = (vector.storage.choice,), vector.vectors
+        one = SlabSums(slab, PRODUCTS, count, slab.whole(EVEN), choices=choices)
+        own = [vector.structure(slab, n) for n in range(count)]
+        one.launch(MULTIPLY_SPINORS, *({"w": type(this)(), "r": this} for this in own))
+        sums.append(one.by_block())
+    return Energy.of(slices_of_all_slabs(vector.field.devices, sums)[..., PRODUCTS - 1])

@@ -56,7 +56,8 @@ class Rational(QuarkMonomial):
     light quarks on coarse lattices. The sign is not part of the weight: averages must be multiplied
     with it. With a twisted mass det M of a single flavour is complex, and its phase is left out. A
     doublet of Wilson quarks of different masses is two terms with one flavour each. A doublet with
-    twisted and different masses needs an operator on spinors with two flavours, which there is not.
+    twisted and different masses has an operator on spinors with two flavours (`TwistedDoublet`),
+    with whose determinant to the power 1 both flavours are simulated.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ class Rational(QuarkMonomial):
                 f"{MOST_FLAVOURS}, and the term for two flavours in addition if there are more."
             )
         self._operator, self._request, self._number = operator, request, number
-        self.ends = ends or default_ends(operator.kappa)
+        self.ends = ends or default_ends(operator)
         self.root = approximate(-flavours / 4, *self.ends, error=accuracy)
         poles = len(self.root.shifts)
         self.inverse_root = approximate(flavours / 4, *self.ends, poles=poles)
@@ -117,12 +118,15 @@ class Rational(QuarkMonomial):
         self.force_function = approximate(-flavours / 2, *self.ends, error=error)
         self.spectrum: SpectrumEnds | None = None
         self.phi, self._eta, self._b, self._z = (
-            SpinorField.empty(operator.field, parity=EVEN) for _ in range(4)
+            SpinorField.empty(operator.field, parity=EVEN, fifth=operator.fifth) for _ in range(4)
         )
         most = max(poles, len(self.force_function.shifts))
         parameters = request.parameters(request.action_tolerance)
         self._system = ShiftedSystem(self._normal_operator, self._b, most, parameters)
-        self._x, self._y = (SpinorField.empty(operator.field, count=TOGETHER) for _ in range(2))
+        self._x, self._y = (
+            SpinorField.empty(operator.field, count=TOGETHER, fifth=operator.fifth)
+            for _ in range(2)
+        )
         self._pairs = NormalPairs(operator, self._x, self._y)
         self._drawn_at = -1
 
@@ -221,10 +225,12 @@ def spectrum_columns(term: str) -> tuple[Column, ...]:
     )
 
 
-def default_ends(kappa: float) -> tuple[float, float]:
-    """Return a range that Wilson quarks seldom leave at its lower end, and never at its upper one.
+def default_ends(operator: DiracOperator) -> tuple[float, float]:
+    """Return a range that quarks without a clover term seldom leave at its lower end.
 
-    The norm of Mh is at most 1 + 64 kappa^2, since that of D between the parities is at most 8.
+    They never leave the upper one: the norm of Mh = A - kappa^2 D A^-1 D is at most |A| + 64
+    kappa^2 |A^-1|, since that of D between the parities is at most 8. A clover term is left out.
     """
-    upper = (1 + 64 * kappa**2) ** 2
+    largest, smallest = operator.sizes
+    upper = (largest + 64 * operator.kappa**2 / smallest) ** 2
     return RATIO * upper, upper

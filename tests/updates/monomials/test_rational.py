@@ -12,6 +12,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.normal import QuarkSolver
+from gauge_mc.quarks.operators.wilson import PlainWilson
 from gauge_mc.updates.monomials.rational import Rational, default_ends
 from gauge_mc.updates.quark_links import QuarkLinks
 from tests.reference import dirac
@@ -238,7 +239,8 @@ def test_the_default_range_follows_from_the_norm_of_the_hopping_term(rng):
         hopping = (np.eye(len(is_even)) - dirac.dense(links, kappa, (1, 1, 1, 1))) / kappa
         there, back = hopping[np.ix_(is_even, ~is_even)], hopping[np.ix_(~is_even, is_even)]
         norms.append(np.linalg.norm(there, 2))
-        lower, upper = default_ends(kappa)
+        field = Field.from_slices(Lattice(2, 2, 2, 2), "su3", links, "double", CpuDevice(1))
+        lower, upper = default_ends(PlainWilson(field, kappa))
         values = np.linalg.svd(np.eye(len(there)) - kappa**2 * there @ back, compute_uv=False) ** 2
         assert lower < values[-1]
         assert values[0] < upper
