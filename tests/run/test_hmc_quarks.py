@@ -8,7 +8,10 @@ import pytest
 
 from gauge_mc import generate, open_device_group
 from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ChainError, ConvergenceError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import read_heading, read_table
 from gauge_mc.run.cards import check_card
 from gauge_mc.run.checkpoint import read_state
@@ -16,6 +19,7 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.moving_chain import FAILURES
+from gauge_mc.updates.quark_links import QuarkLinks
 from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
 
@@ -144,6 +148,24 @@ def test_masses_are_on_levels(text, levels, expected):
     terms = quark_terms(DynamicalQuarks.several(text), levels)
     assert [one.level for one in terms] == expected
     assert len({one.name for one in terms}) == len(terms)
+
+
+def test_all_terms_draw_different_numbers():
+    """A doublet draws two fields, after which those of the next terms follow."""
+    field = Field.cold(Lattice(2, 2, 2, 4), "su2", "double", open_device_group("cpu:1"))
+    links, random = QuarkLinks(field), Random.for_field(field, seed=2)
+    random.step = 1
+    quarks = "kappa=0.1:mu_sigma=0.5,kappa=0.1,kappa=0.11:flavours=1:range=0.1,4"
+    made = [one.make(links) for one in quark_terms(DynamicalQuarks.several(quarks), 1)]
+    for one in made:
+        one.draw(field, random)
+    drawn = np.concatenate(
+        [one._eta.to_numpy().reshape(-1, field.lattice.sites * 8) for one in made]
+    )
+    assert len(drawn) == 4
+    products = np.abs(drawn.conj() @ drawn.T)
+    np.fill_diagonal(products, 0)
+    assert products.max() < 0.5 * np.linalg.norm(drawn[0]) ** 2
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,9 @@ from tests.updates.monomials.test_rational import direction
 from tests.updates.monomials.trajectories import Trajectory, empty_momenta, matrices
 
 PHASES = (1, np.exp(0.4j), 1, -1)
-KAPPA, MU_SIGMA, MU_DELTA = 0.12, 0.5, 0.35
+KAPPA = 0.12
+MUS = 0.5, 0.35
+"""The twisted mass and the splitting."""
 ENDS = (0.01, 6.0)
 EXACT = QuarkSolver(inner="double", force_tolerance=1e-13, action_tolerance=1e-14)
 LATTICE = Lattice(2, 4, 2, 2)
@@ -32,11 +34,11 @@ WEIGHTS = 40
 class Doublet:
     """The monomial on some links."""
 
-    def __init__(self, links, device, lattice=LATTICE, solver=EXACT, ends=ENDS):
+    def __init__(self, links, device, lattice=LATTICE, solver=EXACT, ends=ENDS, mus=MUS):
         group = f"su{links.shape[-1]}"
         self.field = Field.from_slices(lattice, group, links, "double", device)
         self.links = QuarkLinks(self.field)
-        operator = self.links.doublet(KAPPA, MU_SIGMA, MU_DELTA, PHASES)
+        operator = self.links.doublet(KAPPA, *mus, PHASES)
         self.monomial = Rational(operator, solver, 0, ends=ends)
         self.random = Random.for_field(self.field, seed=3)
         self.random.step = 1
@@ -57,9 +59,9 @@ def chosen(links):
     return np.tile(even_sites(links), 2)
 
 
-def normal_matrix(links):
+def normal_matrix(links, mus=MUS):
     """Mh Mh^dagger on the even sites, for flavours that are rotated as on devices."""
-    whole = reference.dense(links, KAPPA, PHASES, MU_SIGMA, MU_DELTA)
+    whole = reference.dense(links, KAPPA, PHASES, *mus)
     turn = np.repeat(np.diag(reference.ROTATION), len(whole) // 2)
     whole = turn[:, None] * whole * turn.conj()
     keep = chosen(links)
@@ -73,9 +75,9 @@ def root_action(links, phi):
     return float((values**-0.5 * np.abs(vectors.conj().T @ phi) ** 2).sum())
 
 
-@pytest.mark.parametrize("group", ["su2", pytest.param("su3", marks=pytest.mark.slow)])
-def test_action_and_force_of_the_root_of_a_dense_matrix(group, best_device, rng):
-    links = random_field(LATTICE.extents, group, rng)
+@pytest.mark.parametrize("colours", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_action_and_force_of_the_root_of_a_dense_matrix(colours, best_device, rng):
+    links = random_field(LATTICE.extents, f"su{colours}", rng)
     quarks = Doublet(links, best_device)
     phi = quarks.draw()
     value = root_action(links, phi)
@@ -94,13 +96,14 @@ def test_action_and_force_of_the_root_of_a_dense_matrix(group, best_device, rng)
     assert abs(expected) > 1e-3 * np.abs(changes).sum()
 
 
+@pytest.mark.slow
 def test_weights_are_determinants_of_both_flavours(best_device, rng):
     """<exp(S(U) - S(U'))> over fields phi drawn for U is det M(U') / det M(U)."""
     lattice = Lattice(2, 2, 2, 2)
     links = random_field(lattice.extents, "su2", rng)
     moved = exponential(0.12 * direction(links, rng)) @ links
     quarks = Doublet(links, best_device, lattice, QuarkSolver())
-    dense = [reference.dense(u, KAPPA, PHASES, MU_SIGMA, MU_DELTA) for u in (links, moved)]
+    dense = [reference.dense(u, KAPPA, PHASES, *MUS) for u in (links, moved)]
     logs = [np.linalg.slogdet(one)[1] for one in dense]
     fields = [quarks.field, Field.from_slices(lattice, "su2", moved, "double", best_device)]
     actions = []
@@ -120,14 +123,15 @@ def test_weights_are_determinants_of_both_flavours(best_device, rng):
     assert abs(expected - 1) > 5 * error
 
 
-def test_the_default_range_contains_the_spectrum(best_device):
-    """Also on links of 1, where the hopping term is largest."""
+@pytest.mark.parametrize("mus", [MUS, (1.5, 3.0)])
+def test_the_default_range_contains_the_spectrum(mus, best_device):
+    """Also on links of 1, where the hopping term is largest, and if A is far from 1."""
     links = np.broadcast_to(np.eye(2), (2, 2, 2, 2, 4, 2, 2)).astype(complex)
-    quarks = Doublet(links, best_device, Lattice(2, 2, 2, 2), ends=None)
+    quarks = Doublet(links, best_device, Lattice(2, 2, 2, 2), ends=None, mus=mus)
     lower, upper = quarks.monomial.ends
-    values = np.linalg.eigvalsh(normal_matrix(links))
+    values = np.linalg.eigvalsh(normal_matrix(links, mus))
     assert lower < values[0]
-    assert values[-1] < upper < 4 * values[-1]
+    assert values[-1] < upper < 9 * values[-1]
 
 
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
